@@ -1,0 +1,1 @@
+/* The shared library is linked from cargo's archive; CMake wants one source file all the same. */

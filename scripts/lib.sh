@@ -1,0 +1,83 @@
+# What setup.sh, demo.sh and test.sh share. To be sourced by bash.
+
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+root=$PWD
+PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin # where rustup puts cargo; not every shell has it
+
+# Open MPI starts no program as root, nor more processes than there are cores, unless told (the last one: Open MPI 5).
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+
+heading() { printf '\n== %s\n' "$*"; }
+
+# run SECONDS COMMAND...: quietly, its output in $log, which is shown if the command fails or takes too long.
+run() {
+  local seconds=$1 status=0
+  shift
+  printf '$ %s\n' "$*" >"$log"
+  timeout --kill-after=10 "$seconds" "$@" >>"$log" 2>&1 </dev/null || status=$?
+  if [ $status -ne 0 ]; then
+    tail -n 100 "$log"
+    [ $status -ne 124 ] && [ $status -ne 137 ] || echo "stopped after $seconds seconds"
+    echo "FAILED (status $status): $*"
+    echo "The whole output: $log"
+    exit 1
+  fi >&2
+}
+
+# mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
+mpicc_of() {
+  local macro=OPEN_MPI compiler
+  [ "$1" = openmpi ] || macro=MPICH_NAME
+  for compiler in "mpicc.$1" mpicc "/usr/lib64/$1/bin/mpicc"; do
+    if printf '#include <mpi.h>\n#ifndef %s\n#error\n#endif\n' $macro | "$compiler" -fsyntax-only -x c - 2>/dev/null; then
+      command -v "$compiler"
+      return
+    fi
+  done
+  return 1
+}
+
+# build_library openmpi|mpich|serial FOLDER: configures, builds and installs this variant into FOLDER/prefix.
+build_library() {
+  local variant=$1 folder=$2 options=(-DSCDA_MPI=OFF)
+  [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
+  rm -rf "$folder/prefix" # nothing of an earlier installation may help
+  run 120 cmake -S . -B "$folder/build" -G Ninja "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
+    "${options[@]}"
+  run 1200 cmake --build "$folder/build"
+  run 60 cmake --install "$folder/build"
+}
+
+# build_with_library SOURCE FOLDER [OPTION...]: builds the project in SOURCE, in FOLDER/SOURCE, as a user of the library
+# installed in FOLDER/prefix.
+build_with_library() {
+  local source=$1 folder=$2
+  shift 2
+  run 120 cmake -S "$source" -B "$folder/$source" -G Ninja "-DCMAKE_PREFIX_PATH=$root/$folder/prefix" "$@"
+  run 600 cmake --build "$folder/$source"
+}
+
+# in_pc VARIABLE FOLDER: what scda.pc of the library installed in FOLDER/prefix says.
+in_pc() { sed -n "s/^$1=//p" "$2/prefix/lib/pkgconfig/scda.pc"; }
+
+# show_checkpoint FOLDER: the examples at work, with the Open MPI library installed in FOLDER/prefix.
+show_checkpoint() {
+  local folder=$1 file=$1/checkpoint.scda mpiexec
+  heading "Building the example programs against the installed library"
+  build_with_library c-examples "$folder"
+  mpiexec=$(in_pc mpiexec "$folder")
+
+  rm -f "$file"
+  heading "4 processes write a checkpoint: p4est_checkpoint write $file"
+  timeout --kill-after=10 60 "$mpiexec" -n 4 "$folder/c-examples/p4est_checkpoint" write "$file" </dev/null
+  heading "3 processes restart from it: p4est_checkpoint restart $file"
+  timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/c-examples/p4est_checkpoint" restart "$file" </dev/null
+
+  heading "The first 128 bytes of the file"
+  head -c 128 "$file"
+  heading "The lines further on that name its sections, with their numbers of elements and bytes (20 at most)"
+  LC_ALL=C grep -aEm 20 '^([IBAV] [ -~]{60}-|[NEU] [0-9]{1,26} -+)$' "$file"
+  heading "The same read by a program: list $file"
+  timeout --kill-after=10 60 "$folder/c-examples/list" "$file" </dev/null
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# setup.sh demo|test: installs what the demonstration or the tests need and this machine lacks (Debian, Ubuntu); elsewhere
+# says what is missing. Says nothing if all is there.
+set -eu
+. "$(dirname -- "$0")/lib.sh"
+
+case ${1-} in
+demo | test) wanted=$1 ;;
+*)
+  echo "usage: $0 demo|test" >&2
+  exit 2
+  ;;
+esac
+
+packages=()
+reasons=()
+
+# need PACKAGE REASON COMMAND...: PACKAGE (Debian's name) is missing if COMMAND fails.
+need() {
+  local package=$1 reason=$2
+  shift 2
+  if ! "$@" >/dev/null 2>&1; then
+    packages+=("$package")
+    reasons+=("  $package: $reason")
+  fi
+}
+
+has_header() { echo "#include <$1>" | "${2:-gcc}" -fsyntax-only -x c -; }
+has_mpiexec() { [ -x "$(dirname -- "$(mpicc_of "$1")")/mpiexec" ]; }
+has_p4est() { has_header p4est.h "$(mpicc_of openmpi)"; }
+has_libclang() { [ -n "${LIBCLANG_PATH-}" ] || ls -d /usr/lib*/libclang.so /usr/lib*/*/libclang.so /usr/lib*/*/lib*/libclang.so 2>/dev/null | grep -q .; }
+
+need gcc "compiles and links C" command -v gcc
+need cmake "builds and installs the library" command -v cmake
+need ninja-build "runs the build for cmake" command -v ninja
+need libopenmpi-dev "Open MPI, to build with" mpicc_of openmpi
+need openmpi-bin "Open MPI, to run with" has_mpiexec openmpi
+need libclang-dev "reads mpi.h for the Rust core" has_libclang
+need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
+if [ "$wanted" = test ]; then
+  need libmpich-dev "MPICH, to build with" mpicc_of mpich
+  need mpich "MPICH, to run with" has_mpiexec mpich
+  need g++ "compiles the C++ tests" command -v g++
+  need zlib1g-dev "the system's zlib, for the build without the bundled one" has_header zlib.h
+  need pkg-config "finds the library in the tests of scda.pc" command -v pkg-config
+  need python3 "checks the files that the tests write" command -v python3
+  need valgrind "checks the tests' use of memory" command -v valgrind
+fi
+
+status=0
+if [ ${#packages[@]} -gt 0 ]; then
+  as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  if ! command -v apt-get >/dev/null; then
+    echo "Missing here (under the names of Debian's packages):" >&2
+    printf '%s\n' "${reasons[@]}" >&2
+    status=1
+  elif [ ${#as_root[@]} -gt 0 ] && ! command -v sudo >/dev/null; then
+    echo "Missing here; run as root: apt-get install ${packages[*]}" >&2
+    printf '%s\n' "${reasons[@]}" >&2
+    status=1
+  else
+    echo "Installing ${packages[*]}"
+    install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}")
+    # The second try is for package lists that are missing or out of date.
+    "${install[@]}" >/dev/null 2>&1 || { "${as_root[@]}" apt-get update -qq && "${install[@]}" >/dev/null; }
+  fi
+fi
+if ! command -v cargo >/dev/null; then
+  echo "cargo is missing: the library is written in Rust. Install it with rustup, see https://rustup.rs." >&2
+  status=1
+fi
+exit $status

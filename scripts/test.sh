@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# All tests, one step after the other, up to the first failure. Writes below target/ only.
+set -euo pipefail
+here=$(dirname -- "$0")
+"$here/setup.sh" test
+. "$here/lib.sh"
+
+folder=target/test
+mkdir -p $folder/logs
+MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
+export MPICC
+
+# step LOGNAME SECONDS COMMAND...: one test; shows the counts of those test runners that give them.
+step() {
+  log=$root/$folder/logs/$1.log
+  shift
+  run "$@"
+  grep -E '^test result: .* [1-9][0-9]* passed|tests passed' "$log" || true
+}
+
+if cargo fmt --version >/dev/null 2>&1; then
+  heading "Rust format"
+  step fmt 60 cargo fmt --check
+fi
+for features in "" --no-default-features; do # with MPI and the bundled zlib; serial, with the system's
+  name=${features:+-serial}
+  cargo_options=(--locked --target-dir "$folder/cargo$name" $features)
+  if cargo clippy --version >/dev/null 2>&1; then
+    heading "Rust lints${features:+, serial}"
+    step "clippy$name" 900 cargo clippy "${cargo_options[@]}" --all-targets -- -D warnings
+  fi
+  heading "Rust tests${features:+, serial}"
+  step "cargo-test$name" 1800 cargo test "${cargo_options[@]}"
+done
+heading "Rust documentation"
+step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
+
+for variant in openmpi mpich serial; do
+  there=$folder/$variant
+  heading "C library, $variant: build and install"
+  log=$root/$folder/logs/library-$variant.log
+  build_library $variant $there
+
+  heading "C library, $variant: tests of the installed library"
+  log=$root/$folder/logs/ffi-tests-$variant.log
+  options=()
+  [ $variant = openmpi ] || options=("-DSCDA_COMPARE_WITH=$root/$folder/openmpi/ffi-tests") # the files must be the same
+  build_with_library ffi-tests $there "${options[@]}"
+  # One at a time: an MPI job takes all cores.
+  step ctest-$variant 1800 ctest --test-dir $there/ffi-tests -j 1 --timeout 300 --output-on-failure --no-tests=error
+
+  heading "C library, $variant: moved to another folder, found by pkg-config"
+  rm -rf $there/moved
+  cp -R $there/prefix $there/moved
+  flags=$(PKG_CONFIG_PATH=$root/$there/moved/lib/pkgconfig pkg-config --cflags --libs scda)
+  step pkg-config-$variant 60 sh -c "gcc c-examples/hello.c $flags -o $there/hello"
+  launch=()
+  [ $variant = serial ] || launch=("$(in_pc mpiexec $there)" -n 2)
+  step hello-$variant 60 env "LD_LIBRARY_PATH=$root/$there/moved/lib" "${launch[@]}" $there/hello $there/hello.scda
+done
+
+log=$root/$folder/logs/examples.log
+show_checkpoint $folder/openmpi
+heading "All tests passed"

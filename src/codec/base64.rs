@@ -1,0 +1,98 @@
+//! Base64 in lines of 76 characters with two bytes of line break after each (paper, section 3.1).
+
+use base64_simd::{Out, STANDARD};
+
+/// Characters in a full line.
+const LINE_CHARS: usize = 76;
+/// Bytes that a full line encodes.
+const LINE_BYTES: usize = 57;
+/// Bytes of any line break.
+const BREAK_BYTES: usize = 2;
+/// A full line with its break.
+const FULL_LINE: usize = LINE_CHARS + BREAK_BYTES;
+
+/// Bytes that `n` bytes become.
+pub fn encoded_bytes(n: usize) -> usize {
+    let chars = n.div_ceil(3) * 4;
+    chars + chars.div_ceil(LINE_CHARS) * BREAK_BYTES
+}
+
+/// Encodes `data` into `out`, which has [`encoded_bytes`] of it.
+pub fn encode(data: &[u8], line_break: [u8; BREAK_BYTES], out: &mut [u8]) {
+    debug_assert_eq!(out.len(), encoded_bytes(data.len()));
+    for (bytes, line) in data.chunks(LINE_BYTES).zip(out.chunks_mut(FULL_LINE)) {
+        let (chars, end) = line.split_at_mut(line.len() - BREAK_BYTES);
+        let _ = STANDARD.encode(bytes, Out::from_slice(chars));
+        end.copy_from_slice(&line_break);
+    }
+}
+
+/// Decodes lines of `text`, replacing the contents of `out`. The line breaks may be any two bytes.
+/// `None` if the text is not of the form.
+pub fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let lines = text.len().div_ceil(FULL_LINE);
+    out.clear();
+    out.resize(lines * LINE_BYTES, 0);
+    let mut filled = 0;
+    for line in text.chunks(FULL_LINE) {
+        let chars = &line[..line.len().checked_sub(BREAK_BYTES)?];
+        // Only the last line, and thus the last bytes, may be fewer.
+        if filled % LINE_BYTES != 0 || chars.is_empty() {
+            return None;
+        }
+        let room = &mut out[filled..filled + LINE_BYTES];
+        filled += STANDARD.decode(chars, Out::from_slice(room)).ok()?.len();
+    }
+    out.truncate(filled);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn encoded(data: &[u8], line_break: [u8; 2]) -> Vec<u8> {
+        let mut out = vec![0; encoded_bytes(data.len())];
+        encode(data, line_break, &mut out);
+        out
+    }
+
+    #[test]
+    fn lines_end_in_two_bytes_the_last_included() {
+        assert_eq!(encoded(b"", *b"=\n"), b"");
+        assert_eq!(encoded(b"a", *b"=\n"), b"YQ===\n");
+        let two_lines = encoded(&[0; 58], *b"\r\n");
+        assert_eq!(two_lines, [&[b'A'; 76][..], b"\r\nAA==\r\n"].concat());
+        assert_eq!(encoded(&[0; 57], *b"=\n").len(), 78);
+    }
+
+    #[test]
+    fn text_of_another_form_is_refused() {
+        let mut out = Vec::new();
+        for bad in [&b"YQ="[..], b"YQ==\n", b"YQ==", b"Y?==\r\n", b"YQ\r\n", b"\r\n", b"YQ==YQ==\r\n"] {
+            assert_eq!(decode(bad, &mut out), None, "{}", bad.escape_ascii());
+        }
+        let mut padded_inside = encoded(&[0; 60], *b"=\n");
+        padded_inside[75] = b'=';
+        assert_eq!(decode(&padded_inside, &mut out), None);
+        let empty_line = [encoded(&[0; 57], *b"=\n"), b"=\n".to_vec()].concat();
+        assert_eq!(decode(&empty_line, &mut out), None);
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_come_back_whatever_the_line_break(
+            data in proptest::collection::vec(any::<u8>(), 0..400), q in any::<[u8; 2]>(),
+        ) {
+            let mut out = vec![1, 2, 3];
+            prop_assert_eq!(decode(&encoded(&data, q), &mut out), Some(()));
+            prop_assert_eq!(out, data);
+        }
+
+        #[test]
+        fn any_text_is_decoded_without_panic(text in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = decode(&text, &mut Vec::new());
+        }
+    }
+}

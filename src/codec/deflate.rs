@@ -1,0 +1,83 @@
+//! zlib streams (RFC 1950), by either of two libraries.
+
+use super::MAX_LEVEL;
+use crate::error::{Error, ErrorKind, Result};
+use flate2::{Compress, Compression, FlushCompress, Status};
+use libdeflater::{CompressionLvl, Compressor};
+
+/// Which library compresses. Whatever the encoder, any zlib stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoder {
+    /// libdeflate: about three times as fast as zlib at the same level and size.
+    /// The bytes depend on the level and on the version of libdeflate, which is built in.
+    #[default]
+    Fast,
+    /// zlib: the stream is that of zlib's `compress2` at the same level, so that files agree
+    /// with those of other implementations.
+    Zlib,
+}
+
+/// The most bytes passed to zlib in one call, whose counts are 32 bits.
+const ZLIB_STEP: usize = 1 << 30;
+
+/// A compressor of one kind and level, used again for every element.
+pub enum Deflater {
+    Fast(Compressor),
+    Zlib(Compress),
+}
+
+impl Deflater {
+    /// A compressor of `level` 0 to 9.
+    pub fn new(encoder: Encoder, level: u32) -> Result<Self> {
+        if level > MAX_LEVEL {
+            return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
+        }
+        Ok(match encoder {
+            Encoder::Fast => {
+                let level = i32::try_from(level).ok().and_then(|level| CompressionLvl::new(level).ok());
+                Self::Fast(Compressor::new(level.unwrap_or_default()))
+            }
+            Encoder::Zlib => Self::Zlib(Compress::new(Compression::new(level), true)),
+        })
+    }
+
+    /// The room that [`Self::compress`] needs for `n` bytes. For zlib it is `compressBound`, whose
+    /// value takes part in the stream of level 0.
+    pub fn bound(&mut self, n: usize) -> usize {
+        match self {
+            Self::Fast(compressor) => compressor.zlib_compress_bound(n),
+            Self::Zlib(_) => n + (n >> 12) + (n >> 14) + (n >> 25) + 13,
+        }
+    }
+
+    /// Writes the stream of `data` to the start of `out`, of [`Self::bound`] bytes; returns its length.
+    pub fn compress(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
+        let failed = |what: &str| Error::new(ErrorKind::Internal, format!("compressing: {what}"));
+        match self {
+            Self::Fast(compressor) => compressor.zlib_compress(data, out).map_err(|e| failed(&e.to_string())),
+            Self::Zlib(stream) => {
+                stream.reset();
+                let mut input = data;
+                let mut length = 0;
+                loop {
+                    let (step, flush) = match input.get(..ZLIB_STEP) {
+                        Some(step) if input.len() > ZLIB_STEP => (step, FlushCompress::None),
+                        _ => (input, FlushCompress::Finish),
+                    };
+                    let before = (stream.total_in(), stream.total_out());
+                    let status = stream
+                        .compress(step, &mut out[length..], flush)
+                        .map_err(|e| failed(&e.to_string()))?;
+                    // Both are at most the lengths of slices.
+                    input = &input[usize::try_from(stream.total_in() - before.0).unwrap_or(usize::MAX)..];
+                    length += usize::try_from(stream.total_out() - before.1).unwrap_or(usize::MAX);
+                    match status {
+                        Status::StreamEnd => return Ok(length),
+                        Status::Ok => {}
+                        Status::BufError => return Err(failed("buffer too small")),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! One element: its size and a zlib stream, in base64 (paper, section 3.1).
+
+use super::base64;
+use super::deflate::{Deflater, Encoder};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::padding::LineBreak;
+use libdeflater::Decompressor;
+
+/// The size in 8 bytes and the letter `z` before the stream.
+const PREFIX_BYTES: usize = 9;
+const STREAM_MARK: u8 = b'z';
+
+/// Grows a scratch buffer; the contents do not matter.
+fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
+    if buffer.len() < bytes {
+        buffer.try_reserve(bytes - buffer.len()).map_err(|_| Error::memory(bytes))?;
+        buffer.resize(bytes, 0);
+    }
+    Ok(())
+}
+
+/// The most bytes that an element of `n` bytes may take when encoded. Streams of zlib take 1.4
+/// times `n`; flushing after every byte, which no program does, takes 12 times.
+#[must_use]
+pub fn max_encoded_bytes(n: u64) -> u64 {
+    n.saturating_mul(32).saturating_add(1 << 16)
+}
+
+/// Compresses elements one after the other, with state made once.
+pub struct ElementEncoder {
+    deflater: Deflater,
+    line_break: [u8; 2],
+    stream: Vec<u8>,
+}
+
+impl ElementEncoder {
+    /// # Errors
+    /// `Argument` if the level is not 0 to 9.
+    pub fn new(encoder: Encoder, level: u32, style: LineBreak) -> Result<Self> {
+        let line_break = match style {
+            LineBreak::Unix => *b"=\n",
+            LineBreak::Mime => *b"\r\n",
+        };
+        Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new() })
+    }
+
+    /// Appends the encoded element to `out` and returns how many bytes that was.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        let bound = self.deflater.bound(data.len());
+        grow(&mut self.stream, PREFIX_BYTES + bound)?;
+        self.stream[..8].copy_from_slice(&(data.len() as u64).to_be_bytes());
+        self.stream[8] = STREAM_MARK;
+        let room = &mut self.stream[PREFIX_BYTES..PREFIX_BYTES + bound];
+        let used = PREFIX_BYTES + self.deflater.compress(data, room)?;
+        let encoded = base64::encoded_bytes(used);
+        let start = out.len();
+        grow(out, start + encoded)?;
+        base64::encode(&self.stream[..used], self.line_break, &mut out[start..]);
+        Ok(encoded)
+    }
+}
+
+/// Decompresses elements one after the other, with state made once.
+pub struct ElementDecoder {
+    inflater: Decompressor,
+    stream: Vec<u8>,
+}
+
+impl Default for ElementDecoder {
+    fn default() -> Self {
+        Self { inflater: Decompressor::new(), stream: Vec::new() }
+    }
+}
+
+impl ElementDecoder {
+    /// Decodes `text` into `out`, which has the size that the file's metadata say.
+    ///
+    /// # Errors
+    /// `Decode`: base64, the size, the mark, the stream or its checksum is wrong. The contents of
+    /// `out` are then unspecified.
+    pub fn decode(&mut self, text: &[u8], out: &mut [u8]) -> Result<()> {
+        let bad = |message: String| Error::new(ErrorKind::Decode, message);
+        let expected = out.len() as u64;
+        if text.len() as u64 > max_encoded_bytes(expected) {
+            return Err(bad(format!(
+                "compressed element: found {} encoded bytes, expected at most {} for {expected} bytes",
+                text.len(),
+                max_encoded_bytes(expected)
+            )));
+        }
+        base64::decode(text, &mut self.stream).ok_or_else(|| {
+            bad("compressed element: found text that is not base64 in lines of 76 characters".into())
+        })?;
+        let Some((size, rest)) = self.stream.split_first_chunk::<8>() else {
+            return Err(bad(format!(
+                "compressed element: found {} decoded bytes, expected at least {PREFIX_BYTES}",
+                self.stream.len()
+            )));
+        };
+        let size = u64::from_be_bytes(*size);
+        if size != expected {
+            return Err(bad(format!("compressed element: found size {size}, expected {expected}")));
+        }
+        let Some((&STREAM_MARK, stream)) = rest.split_first() else {
+            return Err(bad("compressed element: expected 'z' after its size".into()));
+        };
+        match self.inflater.zlib_decompress(stream, out) {
+            Ok(n) if n == out.len() => Ok(()),
+            Ok(n) => Err(bad(format!("zlib stream: found {n} bytes, expected {expected}"))),
+            Err(libdeflater::DecompressionError::InsufficientSpace) => {
+                Err(bad(format!("zlib stream: found more than the expected {expected} bytes")))
+            }
+            Err(libdeflater::DecompressionError::BadData) => {
+                Err(bad("zlib stream: found corrupt data or a wrong checksum".into()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compress, Compression, FlushCompress};
+    use proptest::prelude::*;
+
+    fn encode(encoder: Encoder, level: u32, style: LineBreak, data: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        ElementEncoder::new(encoder, level, style).unwrap().encode(data, &mut out).unwrap();
+        out
+    }
+
+    fn decode(text: &[u8], size: usize) -> Result<Vec<u8>> {
+        let mut out = vec![0xee; size];
+        ElementDecoder::default().decode(text, &mut out).map(|()| out)
+    }
+
+    /// An element whose stream is `stream`, which says `size`.
+    fn element(size: u64, mark: u8, stream: &[u8]) -> Vec<u8> {
+        let raw = [&size.to_be_bytes()[..], &[mark], stream].concat();
+        let mut out = vec![0; base64::encoded_bytes(raw.len())];
+        base64::encode(&raw, *b"=\n", &mut out);
+        out
+    }
+
+    fn zlib(data: &[u8], level: u32) -> Vec<u8> {
+        let mut out = Vec::with_capacity(data.len() * 2 + 100);
+        Compress::new(Compression::new(level), true)
+            .compress_vec(data, &mut out, FlushCompress::Finish)
+            .unwrap();
+        out
+    }
+
+    #[test]
+    fn an_empty_element_is_not_empty() {
+        for encoder in [Encoder::Fast, Encoder::Zlib] {
+            let text = encode(encoder, 9, LineBreak::Unix, b"");
+            assert!(text.ends_with(b"=\n") && text.len() >= 26);
+            assert_eq!(decode(&text, 0).unwrap(), b"");
+        }
+    }
+
+    #[test]
+    fn each_redundant_check_fails_as_a_decode_error() {
+        let data = b"some data, some data, some data";
+        let n = data.len();
+        let stream = zlib(data, 9);
+        assert_eq!(decode(&element(n as u64, b'z', &stream), n).unwrap(), data);
+        let mut adler = stream.clone();
+        *adler.last_mut().unwrap() ^= 1;
+        for (what, text, size) in [
+            ("size", element(n as u64 + 1, b'z', &stream), n),
+            ("huge size", element(1 << 62, b'z', &stream), n),
+            ("mark", element(n as u64, b'Z', &stream), n),
+            ("checksum", element(n as u64, b'z', &adler), n),
+            ("cut stream", element(n as u64, b'z', &stream[..stream.len() - 5]), n),
+            ("no stream", element(n as u64, b'z', b""), n),
+            ("longer stream", element(n as u64 - 1, b'z', &stream), n - 1),
+            ("shorter stream", element(n as u64 + 1, b'z', &stream), n + 1),
+            ("nothing", Vec::new(), 0),
+            ("too long", vec![b'A'; 1 << 20], 1),
+        ] {
+            assert_eq!(decode(&text, size).unwrap_err().kind(), ErrorKind::Decode, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_level_beyond_9_is_an_argument_error() {
+        assert!(ElementEncoder::new(Encoder::Fast, 10, LineBreak::Unix).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn elements_come_back_and_state_leaves_no_trace(
+            elements in proptest::collection::vec(proptest::collection::vec(0..8_u8, 0..3000), 1..4),
+            level in 0..=9_u32, mime in any::<bool>(),
+        ) {
+            let style = if mime { LineBreak::Mime } else { LineBreak::Unix };
+            for encoder in [Encoder::Fast, Encoder::Zlib] {
+                let mut shared = ElementEncoder::new(encoder, level, style).unwrap();
+                for data in &elements {
+                    let mut text = b"before".to_vec();
+                    let n = shared.encode(data, &mut text).unwrap();
+                    prop_assert_eq!(n + 6, text.len());
+                    prop_assert_eq!(&text[6..], encode(encoder, level, style, data));
+                    prop_assert_eq!(&decode(&text[6..], data.len()).unwrap(), data);
+                }
+            }
+        }
+
+        #[test]
+        fn the_zlib_encoder_gives_the_stream_of_compress2(
+            data in proptest::collection::vec(any::<u8>(), 0..3000), level in 0..=9_u32,
+        ) {
+            prop_assert_eq!(
+                encode(Encoder::Zlib, level, LineBreak::Unix, &data),
+                element(data.len() as u64, b'z', &compress2(&data, level))
+            );
+        }
+
+        #[test]
+        fn any_text_is_decoded_without_panic(text in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&text, 40);
+        }
+    }
+
+    /// zlib's own one-shot function.
+    #[allow(unsafe_code, clippy::cast_possible_wrap)]
+    fn compress2(data: &[u8], level: u32) -> Vec<u8> {
+        // SAFETY: compressBound has no preconditions.
+        let mut length = unsafe { libz_sys::compressBound(data.len() as _) };
+        let mut out = vec![0; length as usize];
+        // SAFETY: both buffers are as long as they are said to be.
+        let status = unsafe {
+            libz_sys::compress2(out.as_mut_ptr(), &mut length, data.as_ptr(), data.len() as _, level as i32)
+        };
+        assert_eq!(status, libz_sys::Z_OK);
+        out.truncate(length as usize);
+        out
+    }
+}

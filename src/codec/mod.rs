@@ -1,0 +1,18 @@
+//! Compression of one element (paper, section 3): bytes in, bytes out, with reusable state.
+
+mod base64;
+mod deflate;
+mod element;
+
+pub use deflate::Encoder;
+pub use element::{ElementDecoder, ElementEncoder, max_encoded_bytes};
+
+/// The user string of the first section of a compressed block (paper, equation 8).
+pub const BLOCK_CONVENTION: &[u8] = b"B compressed scda 00";
+/// The user string of the first section of a compressed array (paper, equation 9).
+pub const ARRAY_CONVENTION: &[u8] = b"A compressed scda 00";
+/// The user string of the first section of a compressed varray (paper, equation 10).
+pub const VARRAY_CONVENTION: &[u8] = b"V compressed scda 00";
+
+/// The highest compression level.
+pub const MAX_LEVEL: u32 = 9;

@@ -1,0 +1,296 @@
+//! The one error type of the crate, and the stable integer codes of the C interface.
+
+use std::fmt;
+use std::io;
+
+/// What went wrong, by who can mend it: one kind for each stable code of the C interface.
+///
+/// The first five carry the numbers that the authors' own library gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The bytes are not an scda file or a section of one. The file is damaged or something else.
+    Format,
+    /// A function was called where the order of calls forbids it. Mend the program.
+    Usage,
+    /// A compressed section does not follow the compression convention. The file is damaged.
+    Decode,
+    /// An argument has no legal meaning, or the ranks disagree on one. Mend the program.
+    Argument,
+    /// The file ends before its sections do. It was cut, or is still being written.
+    ShortFile,
+    /// An scda file of a version that this library does not know.
+    UnsupportedVersion,
+    /// No section follows. Not an error of the file: reading is complete.
+    EndOfFile,
+    /// A count, a product or a sum does not fit 63 bits.
+    Range,
+    /// Memory could not be allocated.
+    Memory,
+    /// A bug of this library. Please report it.
+    Internal,
+    /// A call to MPI other than file access failed.
+    Mpi,
+    /// The file or a folder of its path does not exist.
+    NoSuchFile,
+    /// Permission denied.
+    Access,
+    /// The device is full, or the file may not grow further.
+    NoSpace,
+    /// A quota is used up.
+    Quota,
+    /// The file system is read-only.
+    ReadOnly,
+    /// The file exists already.
+    FileExists,
+    /// The name is not usable: a folder, too long, or not a file at all.
+    BadFile,
+    /// Somebody else uses the file.
+    FileInUse,
+    /// The file system or this build does not support the operation.
+    Unsupported,
+    /// Any other failure of the file system.
+    Io,
+}
+
+impl ErrorKind {
+    /// Every kind with its code and its one-line text, in the order of the codes.
+    pub const ALL: [(ErrorKind, i32, &'static str); 21] = [
+        (Self::Format, 15000, "not a valid scda file"),
+        (Self::Usage, 15001, "function called out of order"),
+        (Self::Decode, 15002, "compressed section breaks the compression convention"),
+        (Self::Argument, 15003, "invalid argument"),
+        (Self::ShortFile, 15004, "short file: it ends before its sections do"),
+        (Self::UnsupportedVersion, 15005, "unsupported version of the scda format"),
+        (Self::EndOfFile, 15006, "end of file: no section follows"),
+        (Self::Range, 15007, "count, product or sum out of range"),
+        (Self::Memory, 15008, "out of memory"),
+        (Self::Internal, 15009, "internal error of libscda"),
+        (Self::Mpi, 15010, "MPI call failed"),
+        (Self::NoSuchFile, 15020, "no such file"),
+        (Self::Access, 15021, "permission denied"),
+        (Self::NoSpace, 15022, "no space left on device"),
+        (Self::Quota, 15023, "quota exceeded"),
+        (Self::ReadOnly, 15024, "read-only file system"),
+        (Self::FileExists, 15025, "file exists"),
+        (Self::BadFile, 15026, "unusable file name"),
+        (Self::FileInUse, 15027, "file in use"),
+        (Self::Unsupported, 15028, "operation not supported"),
+        (Self::Io, 15029, "input/output error"),
+    ];
+
+    /// The stable code of the C interface.
+    #[must_use]
+    pub fn code(self) -> i32 {
+        Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or(15009, |(_, code, _)| *code)
+    }
+
+    /// The kind that has this code.
+    #[must_use]
+    pub fn from_code(code: i32) -> Option<Self> {
+        Self::ALL.iter().find(|(_, c, _)| *c == code).map(|(kind, ..)| *kind)
+    }
+
+    /// One line of text.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., text)| *text)
+    }
+
+    /// The class of a system error, the same for every driver.
+    fn of_errno(errno: Option<i32>) -> Self {
+        match errno {
+            Some(libc::ENOENT | libc::ENOTDIR) => Self::NoSuchFile,
+            Some(libc::EACCES | libc::EPERM) => Self::Access,
+            // EFBIG: RLIMIT_FSIZE or the largest file of the file system, a device full for this file.
+            Some(libc::ENOSPC | libc::EFBIG) => Self::NoSpace,
+            Some(libc::EDQUOT) => Self::Quota,
+            Some(libc::EROFS) => Self::ReadOnly,
+            Some(libc::EEXIST) => Self::FileExists,
+            Some(libc::EISDIR | libc::ENAMETOOLONG | libc::ELOOP | libc::ENXIO | libc::EINVAL) => {
+                Self::BadFile
+            }
+            Some(libc::EBUSY | libc::ETXTBSY) => Self::FileInUse,
+            Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ESPIPE) => Self::Unsupported,
+            Some(libc::ENOMEM) => Self::Memory,
+            _ => Self::Io,
+        }
+    }
+}
+
+/// An error, with the file, the byte offset, and what was found and expected, where they are known.
+#[derive(Debug)]
+pub struct Error(Box<Detail>);
+
+#[derive(Debug)]
+struct Detail {
+    kind: ErrorKind,
+    message: String,
+    offset: Option<u64>,
+    file: Option<String>,
+    rank: Option<usize>,
+    source: Option<io::Error>,
+}
+
+/// The result of nearly everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of a kind, with what happened in words.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Detail {
+            kind,
+            message: message.into(),
+            offset: None,
+            file: None,
+            rank: None,
+            source: None,
+        }))
+    }
+
+    /// An argument without a legal meaning.
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Argument, message)
+    }
+
+    /// A call that the order of calls forbids.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message)
+    }
+
+    /// A number that leaves 63 bits.
+    pub(crate) fn range(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Range, message)
+    }
+
+    /// Memory for `bytes` could not be had.
+    pub(crate) fn memory(bytes: usize) -> Self {
+        Self::new(ErrorKind::Memory, format!("cannot allocate {bytes} bytes"))
+    }
+
+    /// A failed system call, named by what it was for.
+    pub(crate) fn io(what: &str, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        let mut error = Self::new(ErrorKind::of_errno(source.raw_os_error()), format!("{what}: {source}"));
+        error.0.source = Some(source);
+        error
+    }
+
+    /// The file ends at `size` although bytes up to `end` must be there.
+    pub(crate) fn short_file(what: &str, end: u64, size: u64) -> Self {
+        Self::new(
+            ErrorKind::ShortFile,
+            format!("{what}: found the end of the file at byte {size}, expected at least {end} bytes"),
+        )
+    }
+
+    /// The same error, at a byte offset of the file. An offset that is known already stays.
+    #[must_use]
+    pub(crate) fn at(mut self, offset: u64) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// The same error, of the file of this name. A name that is known already stays.
+    #[must_use]
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        self.0.file.get_or_insert_with(|| file.to_owned());
+        self
+    }
+
+    /// The same error, seen by this rank.
+    #[must_use]
+    pub(crate) fn on_rank(mut self, rank: usize) -> Self {
+        self.0.rank.get_or_insert(rank);
+        self
+    }
+
+    /// The same words under another kind: a bad header inside a compressed pair is a decode error.
+    #[must_use]
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The stable code of the C interface.
+    #[must_use]
+    pub fn code(&self) -> i32 {
+        self.kind().code()
+    }
+
+    /// The byte of the file at which it was noticed.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let detail = &self.0;
+        if let Some(file) = &detail.file {
+            write!(f, "{file}: ")?;
+        }
+        if let Some(offset) = detail.offset {
+            write!(f, "byte {offset}: ")?;
+        }
+        if let Some(rank) = detail.rank {
+            write!(f, "rank {rank}: ")?;
+        }
+        f.write_str(&detail.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|e| e as _)
+    }
+}
+
+/// Bytes of a file as text for a message: at most 40 of them, escaped.
+pub(crate) fn quote(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(40)];
+    let dots = if shown.len() < bytes.len() { "..." } else { "" };
+    format!("\"{}\"{dots}", shown.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_the_authors_five_come_first() {
+        let codes: Vec<i32> = ErrorKind::ALL.iter().map(|(_, code, _)| *code).collect();
+        assert!(codes.windows(2).all(|w| w[0] < w[1]));
+        assert_eq!(codes[..5], [15000, 15001, 15002, 15003, 15004]);
+        for (kind, code, text) in ErrorKind::ALL {
+            assert_eq!(ErrorKind::from_code(code), Some(kind));
+            assert_eq!((kind.code(), kind.text()), (code, text));
+        }
+    }
+
+    #[test]
+    fn a_message_says_file_offset_and_rank_once() {
+        let e = Error::argument("E is wrong").at(7).at(9).in_file("a.scda").on_rank(3);
+        assert_eq!(e.to_string(), "a.scda: byte 7: rank 3: E is wrong");
+    }
+
+    #[test]
+    fn system_errors_have_classes() {
+        for (errno, kind) in [
+            (libc::ENOENT, ErrorKind::NoSuchFile),
+            (libc::ENOSPC, ErrorKind::NoSpace),
+            (libc::EDQUOT, ErrorKind::Quota),
+            (libc::EROFS, ErrorKind::ReadOnly),
+            (libc::EIO, ErrorKind::Io),
+        ] {
+            assert_eq!(Error::io("x", io::Error::from_raw_os_error(errno)).kind(), kind);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Error codes, and what they say.
+
+use super::memory::put;
+use super::{Outcome, guard, last_error};
+use crate::error::{Error, ErrorKind, Result};
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+
+/// No error.
+pub const SCDA_SUCCESS: c_int = 0;
+/// The bytes are not an scda file, or not a section of one.
+pub const SCDA_ERR_FORMAT: c_int = 15000;
+/// A function was called where the order of calls forbids it, or on a file that is closed.
+pub const SCDA_ERR_USAGE: c_int = 15001;
+/// A compressed section breaks the compression convention.
+pub const SCDA_ERR_DECODE: c_int = 15002;
+/// An argument has no legal meaning, or the ranks disagree on one.
+pub const SCDA_ERR_ARG: c_int = 15003;
+/// The file has fewer bytes than its sections say: it was cut, or is not complete.
+pub const SCDA_ERR_COUNT: c_int = 15004;
+/// The same as `SCDA_ERR_COUNT`, by what it mostly means.
+pub const SCDA_ERR_SHORT_FILE: c_int = SCDA_ERR_COUNT;
+/// An scda file of a version of the format that this library does not know.
+pub const SCDA_ERR_VERSION: c_int = 15005;
+/// No section follows. Not an error: the file stays open.
+pub const SCDA_ERR_EOF: c_int = 15006;
+/// A count, a product or a sum leaves 63 bits.
+pub const SCDA_ERR_RANGE: c_int = 15007;
+/// Out of memory.
+pub const SCDA_ERR_MEMORY: c_int = 15008;
+/// A bug of this library. It may be known to one rank only: call `MPI_Abort`, and report it.
+pub const SCDA_ERR_INTERNAL: c_int = 15009;
+/// A call of MPI other than for file access failed.
+pub const SCDA_ERR_MPI: c_int = 15010;
+/// The file, or a folder of its path, does not exist.
+pub const SCDA_ERR_NO_SUCH_FILE: c_int = 15020;
+/// Permission denied.
+pub const SCDA_ERR_ACCESS: c_int = 15021;
+/// The device is full, or the file may not grow further.
+pub const SCDA_ERR_NO_SPACE: c_int = 15022;
+/// A quota is used up.
+pub const SCDA_ERR_QUOTA: c_int = 15023;
+/// The file system is read-only.
+pub const SCDA_ERR_READ_ONLY: c_int = 15024;
+/// The file exists already.
+pub const SCDA_ERR_FILE_EXISTS: c_int = 15025;
+/// The name is not usable: a folder, a device, or too long.
+pub const SCDA_ERR_BAD_FILE: c_int = 15026;
+/// Somebody else uses the file.
+pub const SCDA_ERR_FILE_IN_USE: c_int = 15027;
+/// The file system or the build of the library does not support the operation.
+pub const SCDA_ERR_UNSUPPORTED: c_int = 15028;
+/// Any other failure of the file system.
+pub const SCDA_ERR_IO: c_int = 15029;
+
+/// The text of a code, if it is one.
+fn text(code: c_int) -> Result<&'static str> {
+    if code == SCDA_SUCCESS {
+        return Ok("success");
+    }
+    ErrorKind::from_code(code)
+        .map(ErrorKind::text)
+        .ok_or_else(|| Error::argument(format!("error code: found {code}, which is none")))
+}
+
+/// The text of an error code: one line, without a line break.
+///
+/// Not collective.
+///
+/// @param [in] err      An error code, `SCDA_SUCCESS` included.
+/// @param [out] str     Filled with the text and a NUL; cut short if it does not fit.
+/// @param [in,out] len  In: the bytes that `str` has room for. Out: the bytes of text written,
+///                      without the NUL. Must not be NULL.
+/// @return              0, or a negative value for a code that is none, and then an empty text.
+/// Spec: A.6.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *mut c_int) -> c_int {
+    let body = || {
+        // SAFETY: by contract NULL or readable.
+        let room = unsafe { len.as_ref() }.map(|room| usize::try_from(*room).unwrap_or(0));
+        let room = room.ok_or_else(|| Error::argument("len: found NULL"))?;
+        let found = text(err);
+        let shown = *found.as_ref().unwrap_or(&"");
+        let n = if str.is_null() { 0 } else { shown.len().min(room.saturating_sub(1)) };
+        if room > 0 && !str.is_null() {
+            // SAFETY: by contract there is room for `room` bytes, and n is less.
+            unsafe { str.cast::<u8>().copy_from(shown.as_ptr(), n) };
+            // SAFETY: as above.
+            unsafe { str.add(n).write(0) };
+        }
+        // SAFETY: not NULL; a text is short.
+        unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
+        found.map(|_| (0, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), -1, body) }
+}
+
+/// The class of an error code, by which a program can tell errors apart.
+///
+/// Every code is its own class today. Codes that later versions add belong to one of the classes
+/// of this version. Not collective.
+///
+/// @param [in] err        An error code, `SCDA_SUCCESS` included.
+/// @param [out] errclass  The class: one of the codes of this header. Must not be NULL.
+/// @return                0, or a negative value for a code that is none; nothing is written then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> c_int {
+    let body = || {
+        text(err)?;
+        if errclass.is_null() {
+            return Err(Error::argument("errclass: found NULL"));
+        }
+        // SAFETY: not NULL, so by contract writable.
+        unsafe { put(errclass, err) };
+        Ok((0, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), -1, body) }
+}
+
+/// What the last error of this thread was about: the file, the byte offset, the rank, and what was
+/// found and expected. The same on all ranks for an error of a collective function.
+///
+/// Not collective.
+///
+/// @return  A C string that is valid until the next error of this thread; "" if there was none.
+#[unsafe(no_mangle)]
+pub extern "C" fn scda_last_error_message() -> *const c_char {
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), c"".as_ptr(), || Ok((last_error(), Outcome::Success))) }
+}
+
+/// The version of the library, as "MAJOR.MINOR.PATCH".
+///
+/// Not collective.
+///
+/// @return  A C string that is valid forever.
+#[unsafe(no_mangle)]
+pub extern "C" fn scda_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), c"".as_ptr(), || Ok((VERSION.as_ptr().cast(), Outcome::Success))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_constants_are_the_codes_of_the_rust_api() {
+        let constants = [
+            SCDA_ERR_FORMAT,
+            SCDA_ERR_USAGE,
+            SCDA_ERR_DECODE,
+            SCDA_ERR_ARG,
+            SCDA_ERR_SHORT_FILE,
+            SCDA_ERR_VERSION,
+            SCDA_ERR_EOF,
+            SCDA_ERR_RANGE,
+            SCDA_ERR_MEMORY,
+            SCDA_ERR_INTERNAL,
+            SCDA_ERR_MPI,
+            SCDA_ERR_NO_SUCH_FILE,
+            SCDA_ERR_ACCESS,
+            SCDA_ERR_NO_SPACE,
+            SCDA_ERR_QUOTA,
+            SCDA_ERR_READ_ONLY,
+            SCDA_ERR_FILE_EXISTS,
+            SCDA_ERR_BAD_FILE,
+            SCDA_ERR_FILE_IN_USE,
+            SCDA_ERR_UNSUPPORTED,
+            SCDA_ERR_IO,
+        ];
+        assert_eq!(constants, ErrorKind::ALL.map(|(_, code, _)| code));
+    }
+}

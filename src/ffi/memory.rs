@@ -1,0 +1,254 @@
+//! The user's memory: from pointers to slices, with every check that can be made.
+
+use crate::error::{Error, Result};
+use crate::file::{Elements, ElementsMut, Sink, Source};
+use crate::format::USER_STRING_BYTES;
+use std::ffi::c_char;
+use std::ffi::c_void;
+use std::path::Path;
+
+/// `count` values at `pointer`. NULL is an error unless there are none.
+///
+/// # Safety
+/// If `pointer` is not NULL, `count` values may be read there for the lifetime, which is that of
+/// the C function's call.
+pub unsafe fn slice<'a, T>(pointer: *const T, count: u64, name: &str) -> Result<&'a [T]> {
+    let count = checked(pointer, count, name)?;
+    // SAFETY: not NULL, aligned, not longer than memory can be; readable by contract.
+    Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(pointer, count) } })
+}
+
+/// As [`slice`], to be written.
+///
+/// # Safety
+/// As [`slice`], and the values may be written and are not used otherwise during the call.
+pub unsafe fn slice_mut<'a, T>(pointer: *mut T, count: u64, name: &str) -> Result<&'a mut [T]> {
+    let count = checked(pointer, count, name)?;
+    // SAFETY: not NULL, aligned, not longer than memory can be; writable by contract.
+    Ok(if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(pointer, count) } })
+}
+
+fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
+    if count == 0 {
+        return Ok(0);
+    }
+    if pointer.is_null() {
+        return Err(Error::argument(format!("{name}: found NULL, expected {count} values")));
+    }
+    if !pointer.is_aligned() {
+        return Err(Error::argument(format!("{name}: found a pointer that is not aligned")));
+    }
+    usize::try_from(count)
+        .ok()
+        .filter(|count| count.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok()))
+        .ok_or_else(|| Error::range(format!("{name}: found {count} values, more than memory can hold")))
+}
+
+/// A user string to write: of `*len` bytes, or a C string if `len` is NULL.
+///
+/// # Safety
+/// `userstr` and `len` are NULL or may be read as said.
+pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
+    let too_long = |found: &str| {
+        Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
+    };
+    if len.is_null() {
+        if userstr.is_null() {
+            return Err(Error::argument("user string: found NULL"));
+        }
+        // No byte after the first NUL is touched, nor any after the longest string.
+        // SAFETY: by contract a C string.
+        let n = (0..=USER_STRING_BYTES).find(|&i| unsafe { userstr.add(i).read() } == 0);
+        let n = n.ok_or_else(|| too_long("more"))?;
+        // SAFETY: the `n` bytes were just read.
+        return unsafe { slice(userstr.cast(), n as u64, "user string") };
+    }
+    // SAFETY: not NULL, so by contract readable.
+    let n = unsafe { len.read_unaligned() };
+    if n > USER_STRING_BYTES {
+        return Err(too_long(&n.to_string()));
+    }
+    // SAFETY: by contract `*len` bytes.
+    unsafe { slice(userstr.cast(), n as u64, "user string") }
+}
+
+/// Hands out a user string that was read, with a NUL behind it, and its length.
+///
+/// # Safety
+/// `userstr` is NULL or has room for 59 bytes; `len` is NULL or may be written.
+pub unsafe fn put_user_string(user: &[u8], userstr: *mut c_char, len: *mut usize) {
+    if !userstr.is_null() {
+        // SAFETY: by contract there is room for the longest user string and a NUL.
+        unsafe { userstr.cast::<u8>().copy_from(user.as_ptr(), user.len()) };
+        // SAFETY: as above.
+        unsafe { userstr.add(user.len()).write(0) };
+    }
+    // SAFETY: by contract.
+    unsafe { put(len, user.len()) };
+}
+
+/// Writes through a pointer unless it is NULL.
+///
+/// # Safety
+/// `pointer` is NULL or may be written.
+pub unsafe fn put<T>(pointer: *mut T, value: T) {
+    if !pointer.is_null() {
+        // SAFETY: by contract.
+        unsafe { pointer.write_unaligned(value) };
+    }
+}
+
+/// A file name.
+///
+/// # Safety
+/// `filename` is NULL or a C string.
+pub unsafe fn path<'a>(filename: *const c_char) -> Result<&'a Path> {
+    use std::os::unix::ffi::OsStrExt;
+    if filename.is_null() {
+        return Err(Error::argument("file name: found NULL"));
+    }
+    // SAFETY: by contract a C string.
+    let name = unsafe { std::ffi::CStr::from_ptr(filename) }.to_bytes();
+    if name.is_empty() {
+        return Err(Error::argument("file name: found an empty string"));
+    }
+    Ok(Path::new(std::ffi::OsStr::from_bytes(name)))
+}
+
+/// The sizes of elements that are addressed indirectly.
+#[derive(Clone, Copy)]
+pub enum ElementSizes<'a> {
+    Fixed(u64),
+    Each(&'a [u64]),
+}
+
+impl ElementSizes<'_> {
+    /// The size of an element, of which there is one at every pointer.
+    fn get(self, index: usize) -> usize {
+        let size = match self {
+            Self::Fixed(size) => size,
+            Self::Each(sizes) => sizes[index],
+        };
+        usize::try_from(size).unwrap_or(usize::MAX)
+    }
+
+    /// The bytes of `count` elements.
+    fn total(self, count: u64) -> Result<u64> {
+        let total = match self {
+            Self::Fixed(size) => count.checked_mul(size),
+            Self::Each(sizes) => sizes.iter().try_fold(0_u64, |sum, &size| sum.checked_add(size)),
+        };
+        total
+            .filter(|&total| i64::try_from(total).is_ok())
+            .ok_or_else(|| Error::range("data: found counts and sizes whose product or sum leaves 63 bits"))
+    }
+}
+
+/// Elements at the user's pointers.
+struct Pointers<'a, P> {
+    pointers: &'a [P],
+    sizes: ElementSizes<'a>,
+}
+
+// SAFETY: the elements are only read, and by contract nobody writes them during the call.
+unsafe impl Sync for Pointers<'_, *const u8> {}
+
+impl Elements for Pointers<'_, *const u8> {
+    fn count(&self) -> usize {
+        self.pointers.len()
+    }
+    fn element(&self, index: usize) -> &[u8] {
+        let size = self.sizes.get(index);
+        if size == 0 {
+            return &[];
+        }
+        // SAFETY: not NULL, as was checked; by contract `size` bytes may be read there.
+        unsafe { std::slice::from_raw_parts(self.pointers[index], size) }
+    }
+}
+
+impl ElementsMut for Pointers<'_, *mut u8> {
+    fn count(&self) -> usize {
+        self.pointers.len()
+    }
+    fn element_mut(&mut self, index: usize) -> Option<&mut [u8]> {
+        let size = self.sizes.get(index);
+        if self.pointers[index].is_null() {
+            return None;
+        }
+        if size == 0 {
+            return Some(&mut []);
+        }
+        // SAFETY: not NULL; by contract `size` bytes may be written there, and no two overlap.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.pointers[index], size) })
+    }
+}
+
+/// Calls `with` with the data to write: `count` elements of `sizes` at `dbytes`, or, if
+/// `indirect`, at the `count` pointers there.
+///
+/// # Safety
+/// The memory may be read during the call.
+pub unsafe fn with_source<T>(
+    dbytes: *const c_void,
+    count: u64,
+    sizes: Result<ElementSizes<'_>>,
+    indirect: bool,
+    with: impl FnOnce(Result<Source<'_>>) -> T,
+) -> T {
+    let sizes = match sizes {
+        Ok(sizes) => sizes,
+        Err(error) => return with(Err(error)),
+    };
+    let total = match sizes.total(count) {
+        // Pointers to nothing need not be there.
+        Ok(0) if !indirect || dbytes.is_null() => return with(Ok(Source::EMPTY)),
+        Ok(total) => total,
+        Err(error) => return with(Err(error)),
+    };
+    if !indirect {
+        // SAFETY: by contract.
+        return with(unsafe { slice(dbytes.cast::<u8>(), total, "data") }.map(Source::Contiguous));
+    }
+    // SAFETY: by contract an array of pointers.
+    let pointers = match unsafe { slice(dbytes.cast::<*const u8>(), count, "data") } {
+        Ok(pointers) => pointers,
+        Err(error) => return with(Err(error)),
+    };
+    let elements = Pointers { pointers, sizes };
+    match pointers.iter().enumerate().position(|(i, pointer)| pointer.is_null() && sizes.get(i) > 0) {
+        Some(index) => {
+            with(Err(Error::argument(format!("data: found NULL for element {index} of this rank"))))
+        }
+        None => with(Ok(Source::Indirect(&elements))),
+    }
+}
+
+/// Calls `with` with the memory for data to read, as [`with_source`]. NULL skips all of this rank's
+/// elements, and with `indirect` a NULL pointer skips one.
+///
+/// # Safety
+/// The memory may be written during the call, and no elements overlap.
+pub unsafe fn with_sink<T>(
+    dbytes: *mut c_void,
+    count: u64,
+    sizes: ElementSizes<'_>,
+    indirect: bool,
+    with: impl FnOnce(Result<Sink<'_>>) -> T,
+) -> T {
+    if dbytes.is_null() {
+        return with(Ok(Sink::Skip));
+    }
+    if !indirect {
+        let memory = sizes.total(count).and_then(|total| {
+            // SAFETY: by contract.
+            unsafe { slice_mut(dbytes.cast::<u8>(), total, "data") }
+        });
+        return with(memory.map(Sink::Contiguous));
+    }
+    // SAFETY: by contract an array of pointers.
+    match unsafe { slice(dbytes.cast::<*mut u8>(), count, "data") } {
+        Ok(pointers) => with(Ok(Sink::Indirect(&mut Pointers { pointers, sizes }))),
+        Err(error) => with(Err(error)),
+    }
+}

@@ -1,0 +1,71 @@
+//! The C interface: pointers in, codes out, over the public Rust API.
+//!
+//! Every function is one call of [`guard`], which no panic leaves. Files are known to C by a number
+//! in the guise of a pointer, so that a context that was freed already is told, not followed.
+#![allow(unsafe_code, non_camel_case_types)]
+#![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
+
+mod context;
+mod errors;
+mod memory;
+mod mpi_types;
+mod open;
+mod params;
+mod read;
+mod write;
+
+pub use context::{scda_fcontext, scda_fcontext_t};
+pub use errors::*;
+pub use mpi_types::{MPI_Comm, MPI_Info};
+pub use open::*;
+pub use params::*;
+pub use read::*;
+pub use write::*;
+
+use crate::error::{Error, ErrorKind, Result};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a function tells by its error code.
+enum Outcome {
+    Success,
+    EndOfFile,
+}
+
+thread_local! {
+    /// The message of the last error of this thread.
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// Runs the body of a C function, sets `*err` (NULL: not wanted), and keeps the message of an
+/// error. Returns what the body returns, or `on_error`.
+///
+/// # Safety
+/// `err` is NULL or may be written.
+unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::new(ErrorKind::Internal, format!("panic: {text}")))
+    });
+    let (value, code) = match result {
+        Ok((value, Outcome::Success)) => (value, 0),
+        Ok((value, Outcome::EndOfFile)) => (value, ErrorKind::EndOfFile.code()),
+        Err(error) => {
+            let text = error.to_string().replace('\0', "\\0");
+            LAST_ERROR.with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+            (on_error, error.code())
+        }
+    };
+    if !err.is_null() {
+        // SAFETY: by contract `err` may be written.
+        unsafe { err.write(code) };
+    }
+    value
+}
+
+/// The text of the last error of this thread.
+fn last_error() -> *const c_char {
+    LAST_ERROR.with(|last| last.borrow().as_ptr())
+}

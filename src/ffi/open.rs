@@ -1,0 +1,264 @@
+//! Opening, closing, and what concerns the file as a whole.
+
+use super::context::{Context, at_end, close, register, scda_fcontext_t, with};
+use super::memory::{path, put_user_string, slice, slice_mut, user_string};
+use super::mpi_types::{MPI_Comm, communicator};
+use super::params::{read_params, scda_params_t};
+use super::{Outcome, guard};
+use crate::error::{Error, Result};
+use crate::file::{Reader, Writer};
+use crate::format::header::UserString;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::{null, null_mut};
+
+/// The most bytes that a user string can have.
+pub const SCDA_USER_STRING_BYTES: usize = 58;
+/// The bytes of data of an inline section.
+pub const SCDA_INLINE_BYTES: usize = 32;
+
+/// # Safety
+/// The arguments are as `scda_fopen_write` says.
+unsafe fn create(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *const c_char,
+    len: *const usize,
+    params: *const scda_params_t,
+) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    // SAFETY: by contract.
+    let comm = unsafe { communicator(comm) }?;
+    // SAFETY: by contract.
+    let (path, user) = unsafe { (path(filename), user_string(userstr, len)) };
+    // SAFETY: by contract.
+    let params = unsafe { read_params(params) };
+    let writer = Writer::create_or(comm, path, user.and_then(UserString::new), params)?;
+    Ok((register(Context::Writing(writer)), Outcome::Success))
+}
+
+/// # Safety
+/// The arguments are as `scda_fopen_read` says.
+unsafe fn open(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: *const scda_params_t,
+) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    // SAFETY: by contract.
+    let comm = unsafe { communicator(comm) }?;
+    // SAFETY: by contract.
+    let (path, params) = unsafe { (path(filename), read_params(params)) };
+    let reader = Reader::open_or(comm, path, params)?;
+    // SAFETY: by contract.
+    unsafe { put_user_string(reader.user(), userstr, len) };
+    Ok((register(Context::Reading(reader)), Outcome::Success))
+}
+
+/// Opens a file with the default parameters, for writing or for reading.
+///
+/// Collective; `mode`, `filename`, and when writing the user string, agree on all ranks.
+///
+/// @param [in] comm          The communicator; duplicated, still the caller's. Every function on
+///                           the file is collective over it.
+/// @param [in] filename      The path of the file.
+/// @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`.
+/// @param [in,out] userstr   The user string of the file. "w": read; "r": written.
+/// @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
+///                           NULL if not wanted.
+/// @param [out] err          The error code; NULL if not wanted.
+/// @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+/// Errors: `SCDA_ERR_ARG` for another mode, and those of the two functions.
+/// Spec: A.3.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    mode: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        // SAFETY: by contract NULL or a C string.
+        let mode = (!mode.is_null()).then(|| unsafe { CStr::from_ptr(mode) }.to_bytes());
+        match mode {
+            // SAFETY: by contract.
+            Some(b"w") => unsafe { create(comm, filename, userstr, len, null()) },
+            // SAFETY: by contract.
+            Some(b"r") => unsafe { open(comm, filename, userstr, len, null()) },
+            // SAFETY: by contract.
+            _ => unsafe { refuse_mode(comm, filename) },
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { guard(err, null_mut(), body) }
+}
+
+/// Fails on all ranks, should this one alone have a wrong mode.
+///
+/// # Safety
+/// The arguments are as `scda_fopen` says.
+unsafe fn refuse_mode(comm: MPI_Comm, filename: *const c_char) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    // SAFETY: by contract.
+    let (comm, path) = unsafe { (communicator(comm)?, path(filename)) };
+    let error = Error::argument("mode: found neither \"w\" nor \"r\"");
+    Reader::open_or(comm, path, Err(error))?;
+    Ok((null_mut(), Outcome::Success))
+}
+
+/// Creates a file for writing, or empties one that exists, and writes its header.
+///
+/// Collective; all arguments but `info` and the seed in `params` agree on all ranks.
+///
+/// @param [in] comm      The communicator; duplicated, still the caller's. Every function on the
+///                       file is collective over it.
+/// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+/// @param [in] userstr   The user string of the file: `*len` bytes of any value, at most 58. NULL
+///                       only if `*len` is 0.
+/// @param [in] len       The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] params    What may be chosen; the caller's. NULL: the defaults.
+/// @param [out] err      The error code; NULL if not wanted.
+/// @return               The file, or NULL on error. To be closed by `scda_fclose`.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
+/// Spec: 2.2, A.3.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_write(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *const c_char,
+    len: *const usize,
+    params: *const scda_params_t,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    // SAFETY: by contract.
+    let body = || unsafe { create(comm, filename, userstr, len, params) };
+    // SAFETY: by contract.
+    unsafe { guard(err, null_mut(), body) }
+}
+
+/// Opens a file for reading and reads its header.
+///
+/// Collective; `filename` and all of `params` but `info` and the seed agree on all ranks.
+///
+/// @param [in] comm      The communicator; duplicated, still the caller's. Every function on the
+///                       file is collective over it.
+/// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+/// @param [out] userstr  Filled with the user string of the file and a NUL: room for 59 bytes, or
+///                       NULL if not wanted.
+/// @param [out] len      The bytes of the user string; NULL if not wanted.
+/// @param [in] params    What may be chosen; the caller's. NULL: the defaults.
+/// @param [out] err      The error code; NULL if not wanted.
+/// @return               The file, or NULL on error. To be closed by `scda_fclose`.
+/// Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_ARG`,
+/// `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
+/// Spec: 2.2, A.3.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_read(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: *const scda_params_t,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    // SAFETY: by contract.
+    let body = || unsafe { open(comm, filename, userstr, len, params) };
+    // SAFETY: by contract.
+    unsafe { guard(err, null_mut(), body) }
+}
+
+/// Closes a file. After writing, success means that every byte is in the file: the errors of all
+/// ranks and the size of the file were checked.
+///
+/// Collective.
+///
+/// @param [in] f     The file. Its context is freed, whatever happens.
+/// @param [out] err  The error code; NULL if not wanted.
+/// @return           0 if and only if all went well, else -1.
+/// Errors: those of all sections since the last `scda_fflush`, and those of the file system.
+/// Spec: A.3.2.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
+    // SAFETY: by contract.
+    unsafe { close(f, err) }
+}
+
+/// Writes all sections that wait in the aggregation buffer, and lets all ranks know whether all
+/// went well until now.
+///
+/// Collective. For files open for writing.
+///
+/// @param [in] f     The file.
+/// @param [out] err  The error code; NULL if not wanted.
+/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: those of all sections since the last flush.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| context.writer()?.flush().map(|()| Outcome::Success);
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Whether no section follows in a file open for reading.
+///
+/// Not collective, and the same on all ranks.
+///
+/// @param [in] f  The file.
+/// @return        Nonzero at the end of the file. Zero if a section follows, or if the data of a
+///                section are still to be read or skipped. Nonzero if `f` is NULL, closed, or open
+///                for writing: there is nothing to read.
+#[unsafe(no_mangle)]
+pub extern "C" fn scda_feof(f: *const scda_fcontext_t) -> c_int {
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), 1, || Ok((c_int::from(at_end(f)), Outcome::Success))) }
+}
+
+/// Computes the bytes that each rank has of a varray: what the functions for varrays take as `Sq`.
+///
+/// Collective; `Nq` agrees on all ranks.
+///
+/// @param [in] f     The file, open for writing or reading; it stays where it is.
+/// @param [in] Ei    The sizes of this rank's elements in bytes: as many as `Nq` says for this
+///                   rank. NULL only if there are none.
+/// @param [in] Nq    The elements of each rank: one entry per rank.
+/// @param [out] Sq   Filled with the sum of the sizes on each rank: one entry per rank.
+/// @param [out] err  The error code; NULL if not wanted.
+/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`.
+/// Spec: A.1.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_proc_sizes(
+    f: *mut scda_fcontext_t,
+    Ei: *const u64,
+    Nq: *const u64,
+    Sq: *mut u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (size, rank) = context.ranks();
+        // SAFETY: by contract.
+        let (counts, sums) = unsafe { (slice(Nq, size, "Nq"), slice_mut(Sq, size, "Sq")) };
+        let counts = context.require(counts)?;
+        let sums = context.require(sums)?;
+        // SAFETY: by contract.
+        let sizes = unsafe { slice(Ei, counts[rank], "Ei") };
+        let all = match context {
+            Context::Writing(writer) => writer.proc_sizes_or(sizes),
+            Context::Reading(reader) => reader.proc_sizes_or(sizes),
+        }?;
+        sums.copy_from_slice(&all);
+        Ok(Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_constants_are_those_of_the_format() {
+        assert_eq!(super::SCDA_USER_STRING_BYTES, crate::format::USER_STRING_BYTES);
+        assert_eq!(super::SCDA_INLINE_BYTES, crate::format::INLINE_BYTES);
+    }
+}

@@ -1,0 +1,196 @@
+//! What may be chosen when a file is opened.
+
+use super::mpi_types::MPI_Info;
+use super::{Outcome, guard};
+use crate::codec::Encoder;
+use crate::error::{Error, Result};
+use crate::file::Params;
+use crate::format::padding::LineBreak;
+use crate::storage::Driver;
+use crate::storage::faults::Faults;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+/// Line breaks "\n" in paddings and compressed data: the default.
+pub const SCDA_LINEBREAK_UNIX: c_int = 0;
+/// Line breaks "\r\n" in paddings and compressed data.
+pub const SCDA_LINEBREAK_MIME: c_int = 1;
+
+/// libdeflate compresses: the default.
+pub const SCDA_ENCODER_FAST: c_int = 0;
+/// zlib compresses, and the stream is that of its `compress2`.
+pub const SCDA_ENCODER_ZLIB: c_int = 1;
+
+/// The library chooses: POSIX on file systems that are known to be coherent between nodes (local
+/// ones, Lustre, GPFS, BeeGFS), else MPI-IO; MPI-IO if `info` is given. The environment variable
+/// `SCDA_IO` of rank 0, `mpi` or `posix`, chooses otherwise.
+pub const SCDA_DRIVER_AUTO: c_int = 0;
+/// MPI-IO. An argument error in a build without MPI.
+pub const SCDA_DRIVER_MPIIO: c_int = 1;
+/// `pwrite` and `pread` by every rank.
+pub const SCDA_DRIVER_POSIX: c_int = 2;
+
+/// What may be chosen when a file is opened: the same on all ranks. To be filled by
+/// `scda_params_init` and then changed; it is read by the call that opens, and may go afterwards.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_params {
+    /// The size of this struct in bytes, as `scda_params_init` sets it.
+    pub size: usize,
+    /// Writing: `SCDA_LINEBREAK_UNIX` (default) or `SCDA_LINEBREAK_MIME`.
+    pub linebreak: c_int,
+    /// Writing: `SCDA_ENCODER_FAST` (default) or `SCDA_ENCODER_ZLIB`.
+    pub encoder: c_int,
+    /// Writing: the level of compression, 0 to 9.
+    pub level: c_int,
+    /// Writing: the threads of each rank that compress, 1 (default) to 1024. The file does not
+    /// depend on it.
+    pub threads: c_int,
+    /// The bytes of the buffer in which small sections wait to be written together, and into which
+    /// small sections are read ahead; at most 64 MiB. 0: every section is written at once.
+    pub aggregation_bytes: u64,
+    /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
+    pub driver: c_int,
+    /// Writing: 1: the file appears under its name only when it is complete, at close. Until then
+    /// it is a neighbour whose name ends in ".scda-part", and an old file stays as it is. Implies
+    /// `sync`. 0 (default): the file is written in its place.
+    pub atomic: c_int,
+    /// Writing: 1: closing brings the file to stable storage. 0 (default): the system does it later.
+    pub sync: c_int,
+    /// 1: the ranks agree on errors and compare their arguments in every call. 0 (default): where
+    /// they meet anyway.
+    pub check: c_int,
+    /// Fails one access of the file out of so many, on average, to test a program. 0 (default): none.
+    pub fuzzy_everyn: u64,
+    /// The seed that chooses the accesses that fail.
+    pub fuzzy_seed: u64,
+    /// Hints for MPI-IO; `MPI_INFO_NULL` (default): none. Still the caller's. An argument error
+    /// together with `SCDA_DRIVER_POSIX`. Without meaning in a build without MPI.
+    pub info: MPI_Info,
+    /// Zero.
+    pub reserved: [u64; 8],
+}
+
+/// What may be chosen when a file is opened.
+pub type scda_params_t = scda_params;
+
+/// Fills `params` with the defaults.
+///
+/// Not collective.
+///
+/// @param [out] params  Filled; the caller's. Must not be NULL.
+/// @return              0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_params_init(params: *mut scda_params_t) -> c_int {
+    let body = || {
+        if params.is_null() {
+            return Err(Error::argument("params: found NULL"));
+        }
+        // SAFETY: not NULL, so by contract writable.
+        unsafe { params.write_unaligned(defaults()) };
+        Ok((0, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), -1, body) }
+}
+
+fn defaults() -> scda_params_t {
+    let params = Params::default();
+    scda_params_t {
+        size: size_of::<scda_params_t>(),
+        linebreak: SCDA_LINEBREAK_UNIX,
+        encoder: SCDA_ENCODER_FAST,
+        level: c_int::try_from(params.level).unwrap_or(0),
+        threads: c_int::try_from(params.threads).unwrap_or(1),
+        aggregation_bytes: params.aggregation_bytes as u64,
+        driver: SCDA_DRIVER_AUTO,
+        atomic: 0,
+        sync: 0,
+        check: c_int::from(params.check),
+        fuzzy_everyn: 0,
+        fuzzy_seed: 0,
+        info: no_info(),
+        reserved: [0; 8],
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn no_info() -> MPI_Info {
+    // SAFETY: reads a constant of the C shim.
+    unsafe { mpi_sys::RSMPI_INFO_NULL }
+}
+
+#[cfg(not(feature = "mpi"))]
+fn no_info() -> MPI_Info {
+    null_mut()
+}
+
+fn illegal(name: &str, found: c_int, expected: &str) -> Error {
+    Error::argument(format!("params.{name}: found {found}, expected {expected}"))
+}
+
+fn flag(name: &str, value: c_int) -> Result<bool> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(illegal(name, other, "0 or 1")),
+    }
+}
+
+/// The parameters at a pointer; the defaults if it is NULL.
+///
+/// # Safety
+/// `params` is NULL or may be read.
+pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params> {
+    if params.is_null() {
+        return Ok(Params::default());
+    }
+    // SAFETY: by contract at least the size can be read.
+    let size = unsafe { params.cast::<usize>().read_unaligned() };
+    if size != size_of::<scda_params_t>() {
+        return Err(Error::argument(format!(
+            "params.size: found {size}, expected {} as scda_params_init sets it",
+            size_of::<scda_params_t>()
+        )));
+    }
+    // SAFETY: of the size that was said; by contract readable.
+    let c = unsafe { params.read_unaligned() };
+    if c.reserved != [0; 8] {
+        return Err(Error::argument("params.reserved: found other than zero"));
+    }
+    Ok(Params {
+        line_break: match c.linebreak {
+            SCDA_LINEBREAK_UNIX => LineBreak::Unix,
+            SCDA_LINEBREAK_MIME => LineBreak::Mime,
+            other => {
+                return Err(illegal("linebreak", other, "SCDA_LINEBREAK_UNIX or SCDA_LINEBREAK_MIME"));
+            }
+        },
+        encoder: match c.encoder {
+            SCDA_ENCODER_FAST => Encoder::Fast,
+            SCDA_ENCODER_ZLIB => Encoder::Zlib,
+            other => {
+                return Err(illegal("encoder", other, "SCDA_ENCODER_FAST or SCDA_ENCODER_ZLIB"));
+            }
+        },
+        level: u32::try_from(c.level).map_err(|_| illegal("level", c.level, "0 to 9"))?,
+        threads: usize::try_from(c.threads).map_err(|_| illegal("threads", c.threads, "1 to 1024"))?,
+        aggregation_bytes: usize::try_from(c.aggregation_bytes).unwrap_or(usize::MAX),
+        driver: match c.driver {
+            SCDA_DRIVER_AUTO => Driver::Auto,
+            SCDA_DRIVER_MPIIO => Driver::MpiIo,
+            SCDA_DRIVER_POSIX => Driver::Posix,
+            other => {
+                let expected = "SCDA_DRIVER_AUTO, SCDA_DRIVER_MPIIO or SCDA_DRIVER_POSIX";
+                return Err(illegal("driver", other, expected));
+            }
+        },
+        atomic: flag("atomic", c.atomic)?,
+        sync: flag("sync", c.sync)?,
+        check: flag("check", c.check)?,
+        faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
+        // SAFETY: by contract a valid handle, and used only while the file is opened.
+        #[cfg(feature = "mpi")]
+        hints: unsafe { crate::storage::mpi_io::Hints::from_raw(c.info) },
+    })
+}

@@ -1,0 +1,275 @@
+//! Reading sections.
+
+use super::Outcome;
+use super::context::{Context, scda_fcontext_t, with};
+use super::memory::{ElementSizes, put, put_user_string, slice, slice_mut, with_sink};
+use super::write::rank;
+use crate::error::{Error, Result};
+use crate::file::Sink;
+use crate::format::INLINE_BYTES;
+use std::ffi::{c_char, c_int, c_void};
+
+/// Reads the header of the next section. The data must then be read, or skipped, by the function
+/// for the section's type.
+///
+/// Collective; `*decode` agrees on all ranks, and what is written is the same on all.
+///
+/// At the end of the file `*err` is `SCDA_ERR_EOF`, nothing else is written, and `f` is returned:
+/// the file stays open.
+///
+/// @param [in] f           The file, open for reading.
+/// @param [out] type       The type: 'I', 'B', 'A' or 'V'; NULL if not wanted.
+/// @param [out] N          The elements of an array ('A') or varray ('V'), else 0; NULL if not
+///                         wanted.
+/// @param [out] E          The bytes of a block ('B') or of each element of an array ('A'), else 0;
+///                         NULL if not wanted.
+/// @param [out] userstr    Filled with the user string and a NUL: room for 59 bytes, or NULL if not
+///                         wanted.
+/// @param [out] len        The bytes of the user string; NULL if not wanted.
+/// @param [in,out] decode  In: nonzero to decompress a compressed section. Out: whether this section
+///                         is decompressed; type, N, E and user string are then those of the data
+///                         before compression. NULL: nothing is decompressed.
+/// @param [out] err        The error code; NULL if not wanted.
+/// @return                 `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
+/// `SCDA_ERR_DECODE`, and those of the file system.
+/// Spec: A.5.1.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_section_header(
+    f: *mut scda_fcontext_t,
+    r#type: *mut c_char,
+    N: *mut u64,
+    E: *mut u64,
+    userstr: *mut c_char,
+    len: *mut usize,
+    decode: *mut c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        // SAFETY: by contract NULL or readable.
+        let wanted = !decode.is_null() && unsafe { decode.read_unaligned() } != 0;
+        let Some(section) = context.reader()?.next_section(wanted)? else {
+            return Ok(Outcome::EndOfFile);
+        };
+        let letter = c_char::from_ne_bytes([section.section_type.letter()]);
+        // SAFETY: by contract NULL or writable.
+        unsafe {
+            put(r#type, letter);
+            put(N, section.count);
+            put(E, section.size);
+            put_user_string(&section.user, userstr, len);
+            put(decode, c_int::from(section.decoded));
+        }
+        Ok(Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Reads the data of an inline section, or skips them.
+///
+/// Collective; `root` agrees on all ranks.
+///
+/// @param [in] f        The file, open for reading, after the header of a section 'I'.
+/// @param [out] dbytes  On `root` filled with 32 bytes; NULL there skips them. Ignored on other
+///                      ranks.
+/// @param [in] root     The rank that gets the data.
+/// @param [out] err     The error code; NULL if not wanted.
+/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, and those of the file system.
+/// Spec: A.5.2.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_inline_data(
+    f: *mut scda_fcontext_t,
+    dbytes: *mut c_void,
+    root: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let root = context.require(rank(root))?;
+        let wanted = context.ranks().1 == root && !dbytes.is_null();
+        let bytes = if wanted { INLINE_BYTES as u64 } else { 0 };
+        // SAFETY: by contract.
+        let data = context.require(unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") })?;
+        context.reader()?.read_inline(root, data.first_chunk_mut()).map(|()| Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Reads the data of a block, or skips them.
+///
+/// Collective; `E` and `root` agree on all ranks.
+///
+/// @param [in] f        The file, open for reading, after the header of a section 'B'.
+/// @param [out] dbytes  On `root` filled with `E` bytes; NULL there skips them. Ignored on other
+///                      ranks. After an error the contents are unspecified.
+/// @param [in] E        The bytes of the block, as the header said.
+/// @param [in] root     The rank that gets the data.
+/// @param [out] err     The error code; NULL if not wanted.
+/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+/// Spec: A.5.3.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_block_data(
+    f: *mut scda_fcontext_t,
+    dbytes: *mut c_void,
+    E: u64,
+    root: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let root = context.require(rank(root))?;
+        let wanted = context.ranks().1 == root && !dbytes.is_null();
+        // SAFETY: by contract.
+        let data = wanted.then(|| unsafe { slice_mut(dbytes.cast::<u8>(), E, "data") }).transpose();
+        context.reader()?.read_block_or(E, root, data).map(|()| Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Reads the data of an array, or skips them.
+///
+/// Collective; `Nq` and `E` agree on all ranks (`indirect` may differ).
+///
+/// @param [in] f         The file, open for reading, after the header of a section 'A'.
+/// @param [out] dbytes   Filled with this rank's elements, one after the other; with `indirect` an
+///                       array of a pointer to the memory of each, where NULL skips the element.
+///                       NULL skips all elements of this rank. After an error the contents are
+///                       unspecified.
+/// @param [in] Nq        The elements of each rank: one entry per rank, whose sum is N.
+/// @param [in] E         The bytes of each element, as the header said.
+/// @param [in] indirect  0: `dbytes` is for the data. Else: it has pointers.
+/// @param [out] err      The error code; NULL if not wanted.
+/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
+/// `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the file system.
+/// Spec: A.5.4.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_array_data(
+    f: *mut scda_fcontext_t,
+    dbytes: *mut c_void,
+    Nq: *const u64,
+    E: u64,
+    indirect: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let (size, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
+        let reader = context.reader()?;
+        let read = |data: Result<Sink<'_>>| reader.read_array_or(counts, E, data).map(|()| Outcome::Success);
+        // SAFETY: by contract.
+        unsafe { with_sink(dbytes, counts[rank], ElementSizes::Fixed(E), indirect != 0, read) }
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Reads the sizes of the elements of a varray, or skips them. To be called before
+/// `scda_fread_varray_data`.
+///
+/// Collective; `Nq` agrees on all ranks.
+///
+/// @param [in] f     The file, open for reading, after the header of a section 'V'.
+/// @param [out] Ei   Filled with the bytes of each element of this rank; NULL skips them on this
+///                   rank.
+/// @param [in] Nq    The elements of each rank: one entry per rank, whose sum is N.
+/// @param [out] err  The error code; NULL if not wanted.
+/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
+/// `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, and those of the file system.
+/// Spec: A.5.5.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_varray_sizes(
+    f: *mut scda_fcontext_t,
+    Ei: *mut u64,
+    Nq: *const u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let (size, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
+        // SAFETY: by contract.
+        let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, counts[rank], "Ei") }).transpose();
+        context.reader()?.read_varray_sizes_or(counts, sizes).map(|()| Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Reads the data of a varray, or skips them, after `scda_fread_varray_sizes`.
+///
+/// Collective; `Nq` and `Sq` agree on all ranks (`indirect` may differ). `Nq` need not be that with
+/// which the sizes were read.
+///
+/// @param [in] f         The file, open for reading, after the sizes of a section 'V'.
+/// @param [out] dbytes   Filled with this rank's elements, one after the other; with `indirect` an
+///                       array of a pointer to the memory of each, where NULL skips the element.
+///                       NULL skips all elements of this rank. After an error the contents are
+///                       unspecified.
+/// @param [in] Nq        The elements of each rank: one entry per rank, whose sum is N.
+/// @param [in] Ei        The bytes of each element of this rank, as in the file; ignored if `dbytes`
+///                       is NULL. NULL only if there are none.
+/// @param [in] Sq        The bytes of all elements of each rank: one entry per rank. NULL: computed.
+/// @param [in] indirect  0: `dbytes` is for the data. Else: it has pointers.
+/// @param [out] err      The error code; NULL if not wanted.
+/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
+/// `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the file system.
+/// Spec: A.5.6.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fread_varray_data(
+    f: *mut scda_fcontext_t,
+    dbytes: *mut c_void,
+    Nq: *const u64,
+    Ei: *const u64,
+    Sq: *const u64,
+    indirect: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let (size, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
+        // SAFETY: by contract.
+        let sums = (!Sq.is_null()).then(|| unsafe { slice(Sq, size, "Sq") }).transpose();
+        let sums = context.require(sums)?;
+        let count = if dbytes.is_null() { 0 } else { counts[rank] };
+        let reader = context.reader()?;
+        let sizes = if Ei.is_null() && count > 0 {
+            Err(Error::argument("Ei: found NULL"))
+        } else {
+            // SAFETY: by contract.
+            unsafe { slice(Ei, count, "Ei") }
+        };
+        let mut read = |data: Result<(Option<&[u64]>, Sink<'_>)>| {
+            reader.read_varray_or(counts, sums, data).map(|()| Outcome::Success)
+        };
+        match sizes {
+            // SAFETY: by contract.
+            Ok(each) => unsafe {
+                with_sink(dbytes, count, ElementSizes::Each(each), indirect != 0, |data| {
+                    read(data.map(|data| (Some(each), data)))
+                })
+            },
+            Err(error) => read(Err(error)),
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}

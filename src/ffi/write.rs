@@ -1,0 +1,230 @@
+//! Writing sections.
+
+use super::Outcome;
+use super::context::{Context, scda_fcontext_t, with};
+use super::memory::{ElementSizes, slice, user_string, with_source};
+use crate::error::{Error, Result};
+use crate::file::Encode;
+use crate::format::INLINE_BYTES;
+use std::ffi::{c_char, c_int, c_void};
+
+/// A section is written as it is.
+pub const SCDA_ENCODE_NONE: c_int = 0;
+/// A section is compressed.
+pub const SCDA_ENCODE_ALWAYS: c_int = 1;
+/// A section is compressed if it gets smaller by that, else written as it is. The choice depends on
+/// the data alone, not on the partition. A reader that decodes sees no difference.
+pub const SCDA_ENCODE_AUTO: c_int = 2;
+
+fn encoding(encode: c_int) -> Result<Encode> {
+    match encode {
+        SCDA_ENCODE_NONE => Ok(Encode::None),
+        SCDA_ENCODE_ALWAYS => Ok(Encode::Always),
+        SCDA_ENCODE_AUTO => Ok(Encode::Auto),
+        other => Err(Error::argument(format!(
+            "encode: found {other}, expected SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS or SCDA_ENCODE_AUTO"
+        ))),
+    }
+}
+
+/// The root of a section without a partition.
+pub(super) fn rank(root: c_int) -> Result<usize> {
+    usize::try_from(root).map_err(|_| Error::argument(format!("root: found {root}, expected a rank")))
+}
+
+/// Writes an inline section: 32 bytes of one rank.
+///
+/// Collective; all arguments but `dbytes` agree on all ranks.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] dbytes   On `root` 32 bytes. Ignored on other ranks.
+/// @param [in] userstr  The user string: `*len` bytes of any value, at most 58. NULL only if `*len`
+///                      is 0.
+/// @param [in] len      The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] root     The rank that has the data.
+/// @param [out] err     The error code; NULL if not wanted.
+/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, and those of the file system.
+/// Spec: 2.3, A.4.1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_inline(
+    f: *mut scda_fcontext_t,
+    dbytes: *const c_void,
+    userstr: *const c_char,
+    len: *const usize,
+    root: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        let root = context.require(rank(root))?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { user_string(userstr, len) })?;
+        let is_root = context.ranks().1 == root;
+        let bytes = if is_root { INLINE_BYTES as u64 } else { 0 };
+        // SAFETY: by contract.
+        let data = unsafe { slice(dbytes.cast::<u8>(), bytes, "data") };
+        let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
+        context.writer()?.inline_or(user, root, data).map(|()| Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Writes a block: `E` bytes of one rank.
+///
+/// Collective; all arguments but `dbytes` agree on all ranks.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] dbytes   On `root` `E` bytes; NULL only if `E` is 0. Ignored on other ranks.
+/// @param [in] E        The bytes of the block.
+/// @param [in] userstr  The user string: `*len` bytes of any value, at most 58. NULL only if `*len`
+///                      is 0.
+/// @param [in] len      The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] root     The rank that has the data.
+/// @param [in] encode   `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
+/// @param [out] err     The error code; NULL if not wanted.
+/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+/// Spec: 2.4, 3.2, A.4.2.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fwrite_block(
+    f: *mut scda_fcontext_t,
+    dbytes: *const c_void,
+    E: u64,
+    userstr: *const c_char,
+    len: *const usize,
+    root: c_int,
+    encode: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        let root = context.require(rank(root))?;
+        let encode = context.require(encoding(encode))?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { user_string(userstr, len) })?;
+        let bytes = if context.ranks().1 == root { E } else { 0 };
+        // SAFETY: by contract.
+        let data = unsafe { slice(dbytes.cast::<u8>(), bytes, "data") };
+        context.writer()?.block_or(user, root, E, data, encode).map(|()| Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Writes an array of elements of one size, which are distributed over the ranks in their order.
+///
+/// Collective; all arguments but `dbytes` agree on all ranks (`indirect` may differ).
+///
+/// @param [in] f         The file, open for writing.
+/// @param [in] dbytes    This rank's elements, one after the other, or with `indirect` an array of
+///                       a pointer to each. NULL only if they have no bytes.
+/// @param [in] Nq        The elements of each rank: one entry per rank.
+/// @param [in] E         The bytes of each element.
+/// @param [in] indirect  0: `dbytes` are the data. Else: pointers to them.
+/// @param [in] userstr   The user string: `*len` bytes of any value, at most 58. NULL only if
+///                       `*len` is 0.
+/// @param [in] len       The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] encode    `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
+/// @param [out] err      The error code; NULL if not wanted.
+/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+/// Spec: 2.5, 3.3, A.4.3.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fwrite_array(
+    f: *mut scda_fcontext_t,
+    dbytes: *const c_void,
+    Nq: *const u64,
+    E: u64,
+    indirect: c_int,
+    userstr: *const c_char,
+    len: *const usize,
+    encode: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        let encode = context.require(encoding(encode))?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { user_string(userstr, len) })?;
+        let (size, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
+        let writer = context.writer()?;
+        // SAFETY: by contract.
+        unsafe {
+            with_source(dbytes, counts[rank], Ok(ElementSizes::Fixed(E)), indirect != 0, |data| {
+                writer.array_or(user, counts, E, data, encode).map(|()| Outcome::Success)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Writes an array of elements of their own sizes, which are distributed over the ranks in their
+/// order.
+///
+/// Collective; all arguments but `dbytes` and `Ei` agree on all ranks (`indirect` may differ).
+///
+/// @param [in] f         The file, open for writing.
+/// @param [in] dbytes    This rank's elements, one after the other, or with `indirect` an array of
+///                       a pointer to each. NULL only if they have no bytes.
+/// @param [in] Nq        The elements of each rank: one entry per rank.
+/// @param [in] Ei        The bytes of each element of this rank. NULL only if there are none.
+/// @param [in] Sq        The bytes of all elements of each rank: one entry per rank. NULL: computed.
+/// @param [in] indirect  0: `dbytes` are the data. Else: pointers to them.
+/// @param [in] userstr   The user string: `*len` bytes of any value, at most 58. NULL only if
+///                       `*len` is 0.
+/// @param [in] len       The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] encode    `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
+/// @param [out] err      The error code; NULL if not wanted.
+/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+/// Spec: 2.6, 3.4, A.4.4.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fwrite_varray(
+    f: *mut scda_fcontext_t,
+    dbytes: *const c_void,
+    Nq: *const u64,
+    Ei: *const u64,
+    Sq: *const u64,
+    indirect: c_int,
+    userstr: *const c_char,
+    len: *const usize,
+    encode: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        let encode = context.require(encoding(encode))?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { user_string(userstr, len) })?;
+        let (size, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
+        // SAFETY: by contract.
+        let sums = (!Sq.is_null()).then(|| unsafe { slice(Sq, size, "Sq") }).transpose();
+        let sums = context.require(sums)?;
+        let writer = context.writer()?;
+        // SAFETY: by contract.
+        let sizes = unsafe { slice(Ei, counts[rank], "Ei") };
+        let each = *sizes.as_ref().unwrap_or(&[].as_slice());
+        // SAFETY: by contract.
+        unsafe {
+            with_source(dbytes, counts[rank], sizes.map(ElementSizes::Each), indirect != 0, |data| {
+                let data = data.map(|data| (each, data));
+                writer.varray_or(user, counts, sums, data, encode).map(|()| Outcome::Success)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}

@@ -1,0 +1,16 @@
+//! Writer and Reader: the collective state machines of a file's sections.
+
+mod encoding;
+mod open;
+mod params;
+mod pending;
+mod reader;
+mod source;
+mod team;
+mod window;
+mod writer;
+
+pub use params::{Encode, Params};
+pub use reader::{Reader, Section};
+pub use source::{Elements, ElementsMut, Sink, Source};
+pub use writer::Writer;

@@ -1,0 +1,117 @@
+//! What may be chosen when a file is opened.
+
+use crate::codec::{Encoder, MAX_LEVEL};
+use crate::error::{Error, Result};
+use crate::format::padding::LineBreak;
+use crate::storage::Driver;
+use crate::storage::faults::Faults;
+
+/// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
+const MAX_AGGREGATION_BYTES: usize = 64 << 20;
+/// The most threads that make sense.
+const MAX_THREADS: usize = 1024;
+
+/// Whether a section is compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encode {
+    /// Plain.
+    #[default]
+    None,
+    /// Compressed by the convention of the paper's section 3.
+    Always,
+    /// Compressed if the whole section gets smaller by it, else plain. The choice depends on the
+    /// data alone, not on the partition.
+    Auto,
+}
+
+/// What may be chosen when a file is opened. The same on all ranks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Params {
+    /// Writing: the line breaks of paddings and compressed data.
+    pub line_break: LineBreak,
+    /// Writing: which library compresses.
+    pub encoder: Encoder,
+    /// Writing: the level of compression, 0 to 9.
+    pub level: u32,
+    /// Writing: how many threads of each rank compress. The file does not depend on it.
+    pub threads: usize,
+    /// The bytes of the buffer in which small sections wait to be written together, and into which
+    /// small sections are read ahead. 0: nothing waits; at most 64 MiB.
+    pub aggregation_bytes: usize,
+    /// How the ranks reach the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
+    /// `posix`) of rank 0 decides if it is set.
+    pub driver: Driver,
+    /// Writing: the file appears under its name only when it is complete, at close.
+    pub atomic: bool,
+    /// Writing: close brings the file to stable storage. Always so with `atomic`.
+    pub sync: bool,
+    /// The ranks agree on arguments and errors in every call, not only where they meet anyway.
+    pub check: bool,
+    /// Accesses of the file that fail on purpose.
+    pub faults: Option<Faults>,
+    /// Hints for MPI-IO; with the driver `Auto` they select it.
+    #[cfg(feature = "mpi")]
+    pub hints: crate::storage::mpi_io::Hints,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            line_break: LineBreak::default(),
+            encoder: Encoder::default(),
+            level: Self::DEFAULT_LEVEL,
+            threads: 1,
+            aggregation_bytes: Self::DEFAULT_AGGREGATION_BYTES,
+            driver: Driver::default(),
+            atomic: false,
+            sync: false,
+            check: cfg!(debug_assertions),
+            faults: None,
+            #[cfg(feature = "mpi")]
+            hints: crate::storage::mpi_io::Hints::default(),
+        }
+    }
+}
+
+impl Params {
+    /// The default level of compression.
+    pub const DEFAULT_LEVEL: u32 = 6;
+    /// The default size of the aggregation buffer.
+    pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
+
+    /// An error if a number has no meaning.
+    pub(super) fn validate(&self) -> Result<()> {
+        let limits: [(&str, u64, u64, u64); 3] = [
+            ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
+            ("threads", self.threads as u64, 1, MAX_THREADS as u64),
+            ("aggregation_bytes", self.aggregation_bytes as u64, 0, MAX_AGGREGATION_BYTES as u64),
+        ];
+        for (name, value, least, most) in limits {
+            if !(least..=most).contains(&value) {
+                return Err(Error::argument(format!("{name}: found {value}, expected {least} to {most}")));
+            }
+        }
+        #[cfg(feature = "mpi")]
+        if self.driver == Driver::Posix && !self.hints.is_none() {
+            return Err(Error::argument("info: found hints for MPI-IO together with the POSIX driver"));
+        }
+        Ok(())
+    }
+
+    /// The values that must be the same on all ranks, for the comparison.
+    pub(super) fn words(&self) -> [u64; 9] {
+        let faults = self.faults.map_or(0, |faults| faults.every);
+        [
+            u64::from(self.line_break == LineBreak::Mime),
+            u64::from(self.encoder == Encoder::Zlib),
+            u64::from(self.level),
+            self.aggregation_bytes as u64,
+            self.driver as u64,
+            u64::from(self.atomic),
+            u64::from(self.sync),
+            u64::from(self.check),
+            faults,
+        ]
+    }
+}

@@ -1,0 +1,313 @@
+//! The ranks of one file, and how they agree on errors and on arguments.
+//!
+//! Every exchange of the library begins with [`Team::agree`], one small reduction that has the same
+//! form wherever it stands in the program. So a rank that fails early, and a rank that called
+//! something else, meet the others in a reduction that they understand, instead of a hang: all see
+//! the same error, and all close the file. What the ranks must call alike is noted by [`Team::note`]
+//! and compared in the same reduction, for nothing.
+
+use super::params::Params;
+use super::source::Sizes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::{Communicator, Partition};
+use std::path::Path;
+
+/// What all ranks must call alike. The order decides which disagreement is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    Function,
+    Parameters,
+    FileName,
+    UserString,
+    Counts,
+    Size,
+    ProcSizes,
+    Root,
+    Encode,
+}
+
+impl Topic {
+    const NAMES: [&'static str; 9] = [
+        "the function that is called",
+        "a parameter of opening",
+        "the file name",
+        "the user string",
+        "the counts of elements N_q",
+        "the size E",
+        "the sizes S_q",
+        "the root",
+        "encode or decode",
+    ];
+    const COUNT: usize = Self::NAMES.len();
+
+    /// Opening a file for writing, as a function.
+    pub const CREATE: u64 = 101;
+    /// Opening a file for reading, as a function.
+    pub const OPEN: u64 = 102;
+}
+
+/// Why an operation failed: before or after the ranks agreed on it.
+pub enum Failure {
+    /// This rank has an error that the others may not know.
+    Mine(Error),
+    /// All ranks have this error.
+    Agreed(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Mine(error)
+    }
+}
+
+/// The longest error message that travels between ranks, in bytes.
+const MESSAGE_BYTES: usize = 1024;
+/// No error, in the reduction.
+const FINE: u64 = u64::MAX;
+
+/// The ranks of one file.
+pub struct Team {
+    comm: Box<dyn Communicator>,
+    file_name: String,
+    /// A running hash of what this rank called, for each topic.
+    trace: [u64; Topic::COUNT],
+    /// The first error that only this rank knows, to be agreed on at the next occasion.
+    deferred: Option<Error>,
+}
+
+impl Team {
+    pub fn new(comm: Box<dyn Communicator>, file_name: &str) -> Self {
+        Self { comm, file_name: file_name.to_owned(), trace: [0; Topic::COUNT], deferred: None }
+    }
+
+    /// The ranks of the file at `path`.
+    pub fn for_file(comm: Box<dyn Communicator>, path: &Result<&Path>) -> Self {
+        Self::new(comm, &path.as_ref().map_or(String::new(), |path| path.display().to_string()))
+    }
+
+    /// Notes how a file is opened.
+    pub fn note_open(&mut self, function: u64, path: &Path, params: &Params) {
+        self.note(Topic::Function, function);
+        self.note_bytes(Topic::FileName, path.as_os_str().as_encoded_bytes());
+        self.note_counts(Topic::Parameters, &params.words());
+    }
+
+    pub fn rank(&self) -> usize {
+        self.comm.rank()
+    }
+
+    pub fn size(&self) -> usize {
+        self.comm.size()
+    }
+
+    pub fn is_alone(&self) -> bool {
+        self.size() == 1
+    }
+
+    /// The collectives. They may be called only after an agreement, and must then be reached by all.
+    pub fn comm(&self) -> &dyn Communicator {
+        &*self.comm
+    }
+
+    /// Notes a value that all ranks must pass alike.
+    pub fn note(&mut self, topic: Topic, value: u64) {
+        if !self.is_alone() {
+            let hash = &mut self.trace[topic as usize];
+            *hash = mix(*hash, value);
+        }
+    }
+
+    /// Notes bytes that all ranks must pass alike.
+    pub fn note_bytes(&mut self, topic: Topic, bytes: &[u8]) {
+        self.note(topic, bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.note(topic, u64::from_le_bytes(word));
+        }
+    }
+
+    /// Notes numbers that all ranks must pass alike.
+    pub fn note_counts(&mut self, topic: Topic, counts: &[u64]) {
+        self.note(topic, counts.len() as u64);
+        for &count in counts {
+            self.note(topic, count);
+        }
+    }
+
+    /// Keeps an error of this rank until the ranks next agree.
+    pub fn defer(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.deferred.get_or_insert(error);
+        }
+    }
+
+    /// Whether an error of this rank waits to be agreed on.
+    pub fn has_deferred(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// The partition among the ranks that these counts say.
+    pub fn partition(&self, counts: &[u64]) -> Result<Partition> {
+        Partition::new(counts, self.rank(), self.size())
+    }
+
+    /// Lets all ranks know whether all are well: one small reduction. If one is not, or the ranks
+    /// disagree on what they noted, all get the same error.
+    pub fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
+        self.defer(mine);
+        let mine = self.deferred.take().map(|error| error.in_file(&self.file_name));
+        if self.is_alone() {
+            return mine.map_or(Ok(()), |error| Err(Failure::Agreed(error)));
+        }
+        let mut words = [FINE; 1 + 2 * Topic::COUNT];
+        if let Some(error) = &mine {
+            words[0] = ((self.rank() as u64) << 32) | u64::from(error.code().unsigned_abs());
+        }
+        for (pair, hash) in words[1..].chunks_exact_mut(2).zip(self.trace) {
+            pair.copy_from_slice(&[hash, !hash]);
+        }
+        self.comm.allreduce_min(&mut words).map_err(Failure::Agreed)?;
+        if words[0] != FINE {
+            return Err(Failure::Agreed(self.share_error(words[0], mine)));
+        }
+        // The least hash and the complement of the greatest are complements if all are the same.
+        match words[1..].chunks_exact(2).position(|pair| pair[0] != !pair[1]) {
+            None => Ok(()),
+            Some(topic) => Err(Failure::Agreed(
+                Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]))
+                    .in_file(&self.file_name),
+            )),
+        }
+    }
+
+    /// The error of the lowest rank that has one, on all ranks.
+    fn share_error(&self, word: u64, mine: Option<Error>) -> Error {
+        let winner = usize::try_from(word >> 32).unwrap_or(0);
+        let code = i32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+        let text = mine.filter(|_| winner == self.rank()).map(|e| e.on_rank(winner).to_string());
+        let mut message = [0; MESSAGE_BYTES];
+        if let Some(text) = &text {
+            let n = text.floor_char_boundary(MESSAGE_BYTES);
+            message[..n].copy_from_slice(&text.as_bytes()[..n]);
+        }
+        // If even this fails, the ranks still have the code.
+        let _ = self.comm.broadcast(&mut message, winner);
+        let n = message.iter().position(|&b| b == 0).unwrap_or(MESSAGE_BYTES);
+        Error::new(kind, String::from_utf8_lossy(&message[..n]))
+    }
+
+    /// A failure that all ranks know, from one that perhaps only this rank knows.
+    pub fn settle(&mut self, failure: Failure) -> Error {
+        match failure {
+            Failure::Agreed(error) => error,
+            Failure::Mine(error) => match self.agree(Err(error)) {
+                Err(Failure::Agreed(error) | Failure::Mine(error)) => error,
+                // The agreement had an error to share.
+                Ok(()) => Error::new(ErrorKind::Internal, "an error was lost"),
+            },
+        }
+    }
+
+    /// The sums of the sizes of each rank's elements, by rank.
+    pub fn gather_sums(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>, Failure> {
+        let mine = sizes.and_then(|sizes| Sizes::Each(sizes).total());
+        let sum = *mine.as_ref().unwrap_or(&0);
+        self.agree(mine.map(drop))?;
+        Ok(self.comm.allgather(sum)?)
+    }
+
+    /// Where this rank's bytes lie among those of all ranks. To be called after an agreement.
+    pub fn spread(&self, mine: u64) -> Result<Partition, Failure> {
+        if self.is_alone() {
+            return Ok(Partition { offset: 0, count: mine, total: mine });
+        }
+        // Halves, so that the sums of any number of ranks cannot wrap.
+        let halves = [mine >> 32, mine & u64::from(u32::MAX)];
+        let join = |halves: [u64; 2]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
+        let (mut below, mut all) = (halves, halves);
+        self.comm.exscan_sum(&mut below).map_err(Failure::Mine)?;
+        self.comm.allreduce_sum(&mut all).map_err(Failure::Mine)?;
+        let narrow = |sum: u128| u64::try_from(sum).ok().filter(|&s| s <= crate::format::layout::MAX_OFFSET);
+        match (narrow(join(below)), narrow(join(all))) {
+            (Some(offset), Some(total)) => Ok(Partition { offset, count: mine, total }),
+            _ => Err(Failure::Mine(Error::range("the sum of all sizes leaves 63 bits"))),
+        }
+    }
+}
+
+/// One step of a running hash.
+pub fn mix(hash: u64, value: u64) -> u64 {
+    let mut z = hash.rotate_left(5) ^ value;
+    z = (z ^ (z >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z ^ (z >> 29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel::run_on_threads;
+
+    fn team(comm: impl Communicator + 'static) -> Team {
+        Team::new(Box::new(comm), "f.scda")
+    }
+
+    fn error(result: Result<(), Failure>) -> Error {
+        match result {
+            Err(Failure::Agreed(error)) => error,
+            _ => panic!("expected an agreed error"),
+        }
+    }
+
+    #[test]
+    fn the_error_of_the_lowest_rank_is_everybodys() {
+        let texts = run_on_threads(4, |comm| {
+            let mut team = team(comm);
+            let mine = match team.rank() {
+                0 | 2 => Ok(()),
+                rank => Err(Error::argument(format!("bad {rank}")).at(7)),
+            };
+            let error = error(team.agree(mine));
+            (error.kind(), error.to_string())
+        });
+        for text in texts {
+            assert_eq!(text, (ErrorKind::Argument, "f.scda: byte 7: rank 1: bad 1".into()));
+        }
+    }
+
+    #[test]
+    fn a_disagreement_is_named() {
+        let texts = run_on_threads(3, |comm| {
+            let mut team = team(comm);
+            team.note(Topic::Function, 1);
+            team.note_bytes(Topic::UserString, if team.rank() == 1 { b"abc" } else { b"abd" });
+            error(team.agree(Ok(()))).to_string()
+        });
+        assert!(texts.iter().all(|t| t == "f.scda: the ranks disagree on the user string"), "{texts:?}");
+    }
+
+    #[test]
+    fn a_deferred_error_comes_up_at_the_next_agreement_and_no_later() {
+        run_on_threads(2, |comm| {
+            let mut team = team(comm);
+            if team.rank() == 1 {
+                team.defer(Err(Error::usage("late")));
+            }
+            assert_eq!(error(team.agree(Ok(()))).kind(), ErrorKind::Usage);
+            assert!(team.agree(Ok(())).is_ok());
+        });
+    }
+
+    #[test]
+    fn sums_beyond_63_bits_do_not_wrap() {
+        run_on_threads(4, |comm| {
+            let team = team(comm);
+            assert!(team.spread(u64::MAX / 2).is_err());
+            assert!(team.spread(1 << 62).is_err());
+            let rank = team.rank() as u64;
+            let part = team.spread(1 << 33).ok().unwrap();
+            assert_eq!(part, Partition { offset: rank << 33, count: 1 << 33, total: 4 << 33 });
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! The file header and the opening 64 bytes of a section (paper, figures 1 to 5).
+
+use super::padding::{DataPadding, LineBreak, fill_dashes, strip_dashes};
+use super::{FILE_HEADER_BYTES, SECTION_HEADER_BYTES, USER_STRING_BYTES, VENDOR_STRING_BYTES};
+use crate::error::{Error, ErrorKind, Result, quote};
+use std::fmt;
+use std::ops::Deref;
+
+/// Identifies the format and its version, with the space that follows.
+const MAGIC: &[u8; 8] = b"scdata0 ";
+/// What every version of the format begins with.
+const MAGIC_FAMILY: &[u8] = b"scdat";
+/// The padded vendor string, after the magic.
+const VENDOR_FIELD: std::ops::Range<usize> = 8..32;
+/// The letter that opens the file header's user string.
+const FILE_LETTER: u8 = b'F';
+
+/// A user string: 0 to 58 bytes of anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct UserString {
+    bytes: [u8; USER_STRING_BYTES],
+    len: usize,
+}
+
+impl UserString {
+    /// A user string of these bytes.
+    ///
+    /// # Errors
+    /// `Argument` if there are more than 58.
+    pub fn new(text: &[u8]) -> Result<Self> {
+        if text.len() > USER_STRING_BYTES {
+            return Err(Error::argument(format!(
+                "user string: found {} bytes, expected at most {USER_STRING_BYTES}",
+                text.len()
+            )));
+        }
+        let mut bytes = [0; USER_STRING_BYTES];
+        bytes[..text.len()].copy_from_slice(text);
+        Ok(Self { bytes, len: text.len() })
+    }
+}
+
+impl Deref for UserString {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl fmt::Debug for UserString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.escape_ascii())
+    }
+}
+
+/// The four types of section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SectionType {
+    /// 32 bytes of data.
+    Inline,
+    /// Global data of a given size.
+    Block,
+    /// Elements of one size.
+    Array,
+    /// Elements of their own sizes.
+    Varray,
+}
+
+impl SectionType {
+    /// The letter in the file: `I`, `B`, `A` or `V`.
+    #[must_use]
+    pub fn letter(self) -> u8 {
+        match self {
+            Self::Inline => b'I',
+            Self::Block => b'B',
+            Self::Array => b'A',
+            Self::Varray => b'V',
+        }
+    }
+
+    fn from_letter(letter: u8) -> Option<Self> {
+        [Self::Inline, Self::Block, Self::Array, Self::Varray].into_iter().find(|t| t.letter() == letter)
+    }
+}
+
+/// The letter, space and padded string that make 64 bytes.
+fn lettered(letter: u8, user: &UserString, style: LineBreak) -> [u8; SECTION_HEADER_BYTES] {
+    let mut header = [0; SECTION_HEADER_BYTES];
+    header[0] = letter;
+    header[1] = b' ';
+    header[2..2 + user.len()].copy_from_slice(user);
+    fill_dashes(&mut header[2..], user.len(), style);
+    header
+}
+
+/// The user string of 64 bytes whose letter was checked.
+fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserString> {
+    if header[1] != b' ' {
+        return Err(Error::new(
+            ErrorKind::Format,
+            format!("section header: found {}, expected a space after the type", quote(&header[..2])),
+        ));
+    }
+    let user = strip_dashes(&header[2..]).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Format,
+            format!(
+                "user string: found {}, expected it to be padded by a space, dashes and two bytes",
+                quote(&header[2..])
+            ),
+        )
+    })?;
+    // 62 bytes less the shortest padding of 4 cannot exceed 58: the padding has 2 + at least 1 + 1.
+    UserString::new(user)
+}
+
+/// The first 128 bytes of a file. A vendor string is at most 20 bytes long.
+#[must_use]
+pub fn file_header(vendor: &[u8], user: &UserString, style: LineBreak) -> [u8; FILE_HEADER_BYTES] {
+    let mut header = [0; FILE_HEADER_BYTES];
+    let vendor = &vendor[..vendor.len().min(VENDOR_STRING_BYTES)];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..8 + vendor.len()].copy_from_slice(vendor);
+    fill_dashes(&mut header[VENDOR_FIELD], vendor.len(), style);
+    header[32..96].copy_from_slice(&lettered(FILE_LETTER, user, style));
+    header[96..].copy_from_slice(DataPadding::new(0, None, style).as_slice());
+    header
+}
+
+/// The user string of the file that begins with `bytes`, its first 128 or all if it has fewer.
+///
+/// # Errors
+/// `Format` if it is no scda file, `UnsupportedVersion` if it is one of another version,
+/// `ShortFile` if it is cut.
+pub fn parse_file_header(bytes: &[u8]) -> Result<UserString> {
+    let seen = &bytes[..bytes.len().min(MAGIC.len())];
+    if seen != &MAGIC[..seen.len()] {
+        return Err(magic_error(seen).at(0));
+    }
+    let Some(header) = bytes.first_chunk::<FILE_HEADER_BYTES>() else {
+        return Err(Error::short_file("file header", FILE_HEADER_BYTES as u64, bytes.len() as u64).at(0));
+    };
+    if strip_dashes(&header[VENDOR_FIELD]).is_none() {
+        return Err(Error::new(
+            ErrorKind::Format,
+            format!(
+                "vendor string: found {}, expected it to be padded by a space, dashes and two bytes",
+                quote(&header[VENDOR_FIELD])
+            ),
+        )
+        .at(8));
+    }
+    let (_, rest) = header.split_at(VENDOR_FIELD.end);
+    let lettered: &[u8; SECTION_HEADER_BYTES] = rest.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
+    if lettered[0] != FILE_LETTER {
+        return Err(Error::new(
+            ErrorKind::Format,
+            format!("file header: found {}, expected 'F'", quote(&lettered[..1])),
+        )
+        .at(32));
+    }
+    lettered_user(lettered).map_err(|e| e.at(32))
+}
+
+/// Why the first bytes are not the magic of this version.
+fn magic_error(seen: &[u8]) -> Error {
+    // Versions count in hexadecimal from a0 to ff (figure 1).
+    let version = seen
+        .strip_prefix(MAGIC_FAMILY)
+        .filter(|rest| matches!(rest, [b'a'..=b'f', b'0'..=b'9' | b'a'..=b'f', b' ']));
+    match version {
+        Some(version) if &version[..2] != b"a0" => Error::new(
+            ErrorKind::UnsupportedVersion,
+            format!("scda version: found \"{}\", expected \"a0\"", version[..2].escape_ascii()),
+        ),
+        _ => Error::new(
+            ErrorKind::Format,
+            format!("not an scda file: found {}, expected {}", quote(seen), quote(MAGIC)),
+        ),
+    }
+}
+
+/// The opening 64 bytes of a section.
+#[must_use]
+pub fn section_header(
+    section: SectionType,
+    user: &UserString,
+    style: LineBreak,
+) -> [u8; SECTION_HEADER_BYTES] {
+    lettered(section.letter(), user, style)
+}
+
+/// The type and user string in the opening 64 bytes of a section.
+///
+/// # Errors
+/// `Format`.
+pub fn parse_section_header(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(SectionType, UserString)> {
+    let section = SectionType::from_letter(header[0]).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Format,
+            format!("section type: found {}, expected 'I', 'B', 'A' or 'V'", quote(&header[..1])),
+        )
+    })?;
+    Ok((section, lettered_user(header)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_of_the_authors_reference_file() {
+        let user = UserString::new(b"This is a test file").unwrap();
+        let header = file_header(b"libsc", &user, LineBreak::Unix);
+        let reference = include_bytes!("../../tests/vectors/libsc-2.8.7-reference.scda");
+        assert_eq!(header, reference[..FILE_HEADER_BYTES]);
+        assert_eq!(parse_file_header(reference).unwrap(), user);
+    }
+
+    #[test]
+    fn other_versions_are_told_from_other_files() {
+        let mut header = file_header(b"v", &UserString::new(b"").unwrap(), LineBreak::Unix);
+        for (magic, kind) in [
+            (b"scdata1 ", ErrorKind::UnsupportedVersion),
+            (b"scdatff ", ErrorKind::UnsupportedVersion),
+            (b"scdat9f ", ErrorKind::Format),
+            (b"scdatA0 ", ErrorKind::Format),
+            (b"scdata0-", ErrorKind::Format),
+            (b"p4data0 ", ErrorKind::Format),
+        ] {
+            header[..8].copy_from_slice(magic);
+            assert_eq!(parse_file_header(&header).unwrap_err().kind(), kind, "{}", magic.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_short_file_is_told_from_another_file() {
+        let header = file_header(b"v", &UserString::new(b"").unwrap(), LineBreak::Unix);
+        for cut in 0..FILE_HEADER_BYTES {
+            assert_eq!(parse_file_header(&header[..cut]).unwrap_err().kind(), ErrorKind::ShortFile);
+        }
+        assert_eq!(parse_file_header(b"GIF89a").unwrap_err().kind(), ErrorKind::Format);
+    }
+
+    #[test]
+    fn fifty_eight_bytes_and_no_more() {
+        assert!(UserString::new(&[b'-'; 58]).is_ok());
+        assert_eq!(UserString::new(&[b'-'; 59]).unwrap_err().kind(), ErrorKind::Argument);
+    }
+}

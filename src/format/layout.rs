@@ -1,0 +1,122 @@
+//! Where the parts of a section lie in the file. Pure arithmetic, checked to 63 bits.
+
+use super::padding::data_padding_bytes;
+use super::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+
+/// The largest offset or size of a file: 63 bits, as `off_t` and `MPI_Offset` have.
+pub const MAX_OFFSET: u64 = i64::MAX as u64;
+
+const HEADER: u64 = SECTION_HEADER_BYTES as u64;
+const COUNT: u64 = COUNT_BYTES as u64;
+
+/// `a * b` if it fits 63 bits.
+#[must_use]
+pub fn product(a: u64, b: u64) -> Option<u64> {
+    a.checked_mul(b).filter(|&p| p <= MAX_OFFSET)
+}
+
+/// `a + b` if it fits 63 bits.
+#[must_use]
+pub fn sum(a: u64, b: u64) -> Option<u64> {
+    a.checked_add(b).filter(|&s| s <= MAX_OFFSET)
+}
+
+/// The offsets of a section's parts: header, size entries, data, padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Offset of the section.
+    pub start: u64,
+    /// Offset of the size entries, or of the data where there are none.
+    pub entries: u64,
+    /// Offset of the data.
+    pub data: u64,
+    /// Bytes of data.
+    pub data_bytes: u64,
+    /// Offset of the byte after the padding.
+    pub end: u64,
+}
+
+impl Layout {
+    /// An inline section (figure 2).
+    #[must_use]
+    pub fn inline(start: u64) -> Option<Self> {
+        let data = sum(start, HEADER)?;
+        let end = sum(data, INLINE_BYTES as u64)?;
+        Some(Self { start, entries: data, data, data_bytes: INLINE_BYTES as u64, end })
+    }
+
+    /// A block of `size` bytes (figure 3).
+    #[must_use]
+    pub fn block(start: u64, size: u64) -> Option<Self> {
+        Self::padded(start, HEADER + COUNT, 0, size)
+    }
+
+    /// An array of `n` elements of `size` bytes (figure 4).
+    #[must_use]
+    pub fn array(start: u64, n: u64, size: u64) -> Option<Self> {
+        Self::padded(start, HEADER + 2 * COUNT, 0, product(n, size)?)
+    }
+
+    /// An array of `n` elements of `total` bytes in all (figure 5).
+    #[must_use]
+    pub fn varray(start: u64, n: u64, total: u64) -> Option<Self> {
+        Self::padded(start, HEADER + COUNT, product(n, COUNT)?, total)
+    }
+
+    fn padded(start: u64, header: u64, entry_bytes: u64, data_bytes: u64) -> Option<Self> {
+        let entries = sum(start, header)?;
+        let data = sum(entries, entry_bytes)?;
+        let end = sum(sum(data, data_bytes)?, data_padding_bytes(data_bytes))?;
+        Some(Self { start, entries, data, data_bytes, end })
+    }
+
+    /// Offset of the padding.
+    #[must_use]
+    pub fn padding(&self) -> u64 {
+        self.data + self.data_bytes
+    }
+
+    /// Bytes of the whole section.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sections_without_data() {
+        assert_eq!(Layout::inline(128).unwrap().bytes(), 96);
+        assert_eq!(Layout::block(128, 0).unwrap().bytes(), 128);
+        assert_eq!(Layout::array(128, u64::MAX, 0).unwrap().bytes(), 160);
+        assert_eq!(Layout::varray(128, 0, 0).unwrap().bytes(), 128);
+    }
+
+    #[test]
+    fn beyond_63_bits_there_is_no_layout() {
+        assert_eq!(Layout::array(128, 1 << 32, 1 << 32), None);
+        assert_eq!(Layout::array(128, 1 << 31, 1 << 32), None);
+        assert_eq!(Layout::block(128, MAX_OFFSET), None);
+        assert_eq!(Layout::varray(128, 1 << 58, 0), None);
+        assert_eq!(Layout::varray(128, 1, MAX_OFFSET), None);
+        assert_eq!(Layout::inline(MAX_OFFSET - 95), None);
+        assert!(Layout::inline(MAX_OFFSET - 96).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn parts_follow_one_another_and_sections_are_multiples_of_32(
+            start in 0..1_u64 << 40, n in 0..1_u64 << 30, size in 0..1_u64 << 30,
+        ) {
+            for layout in [Layout::block(start, size), Layout::array(start, n, size), Layout::varray(start, n, size)] {
+                let l = layout.unwrap();
+                prop_assert!(l.start < l.entries && l.entries <= l.data && l.padding() + 7 <= l.end);
+                prop_assert_eq!(l.bytes() % 32, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Parallel, serial-equivalent, archival file I/O: the scda format.
+//!
+//! Any number of ranks write a file, and any other number read it; its bytes do not depend on
+//! either. See [`Writer`] and [`Reader`].
+#![deny(unsafe_code)]
+
+mod codec;
+mod error;
+#[doc(hidden)] // documented for C, in include/scda.h
+pub mod ffi;
+mod file;
+mod format;
+mod parallel;
+mod storage;
+
+pub use codec::Encoder;
+pub use error::{Error, ErrorKind, Result};
+pub use file::{Elements, ElementsMut, Encode, Params, Reader, Section, Sink, Source, Writer};
+pub use format::header::{SectionType, UserString};
+pub use format::padding::LineBreak;
+pub use format::{INLINE_BYTES, USER_STRING_BYTES};
+#[cfg(feature = "mpi")]
+pub use parallel::mpi::Mpi;
+pub use parallel::{Communicator, Solo, ThreadComm, run_on_threads, uniform_partition};
+pub use storage::Driver;
+pub use storage::faults::Faults;
+#[cfg(feature = "mpi")]
+pub use storage::mpi_io::Hints;

@@ -1,0 +1,92 @@
+//! Ranks: who owns which elements, and how the ranks talk.
+
+#[cfg(feature = "mpi")]
+#[allow(unsafe_code)]
+pub mod mpi;
+mod partition;
+mod threads;
+
+pub use partition::{Partition, uniform_partition};
+pub use threads::{ThreadComm, run_on_threads};
+
+use crate::error::Result;
+
+/// The few collectives that the library needs, on values of 64 bits and on bytes.
+///
+/// Every function but [`rank`](Self::rank) and [`size`](Self::size) is collective: all ranks call
+/// it in the same order. All arguments that are not said to differ have the same length everywhere.
+pub trait Communicator: Send {
+    /// This rank, from 0.
+    fn rank(&self) -> usize;
+    /// The number of ranks.
+    fn size(&self) -> usize;
+    /// Replaces each value by its least over all ranks.
+    ///
+    /// # Errors
+    /// `Mpi`, as for all functions of this trait.
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()>;
+    /// Replaces each value by its sum over all ranks.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()>;
+    /// Replaces each value by its sum over the ranks below this one.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()>;
+    /// The values of all ranks, by rank.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn allgather(&self, value: u64) -> Result<Vec<u64>>;
+    /// Sends `bytes` from `root` to all.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()>;
+    /// Concatenates, on rank 0, the bytes of all ranks in their order; their lengths may differ.
+    /// Other ranks get nothing.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>>;
+    /// The MPI communicator behind this one, for MPI-IO.
+    #[cfg(feature = "mpi")]
+    #[doc(hidden)]
+    fn as_mpi(&self) -> Option<&mpi::Mpi> {
+        None
+    }
+}
+
+/// The communicator of a single process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Solo;
+
+impl Communicator for Solo {
+    fn rank(&self) -> usize {
+        0
+    }
+    fn size(&self) -> usize {
+        1
+    }
+    fn allreduce_min(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn allreduce_sum(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        values.fill(0);
+        Ok(())
+    }
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        Ok(vec![value])
+    }
+    fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        Ok(bytes.to_vec())
+    }
+}

@@ -1,0 +1,251 @@
+//! Ranks of MPI. Every return code becomes a `Result`.
+
+use super::Communicator;
+use crate::error::{Error, ErrorKind, Result};
+use mpi_sys as sys;
+use std::ffi::{c_char, c_int, c_void};
+
+/// A private duplicate of the user's communicator, whose errors are returned.
+///
+/// It must be made, used and dropped while MPI is initialised.
+#[derive(Debug)]
+pub struct Mpi {
+    comm: sys::MPI_Comm,
+    rank: usize,
+    size: usize,
+}
+
+// SAFETY: an MPI handle may be used from any thread, as long as the program keeps to the level of
+// thread support that it asked MPI for; the library itself never uses one from two threads at once.
+unsafe impl Send for Mpi {}
+
+/// The text that MPI has for an error code.
+pub(crate) fn mpi_message(code: c_int) -> String {
+    let mut text = [0_u8; 4096]; // larger than any MPI_MAX_ERROR_STRING
+    let mut length: c_int = 0;
+    // SAFETY: the buffer is large enough for any text; MPI takes any code, known or not.
+    let status = unsafe { sys::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+    match usize::try_from(length) {
+        Ok(length) if succeeded(status) && length <= text.len() => {
+            String::from_utf8_lossy(&text[..length]).into_owned()
+        }
+        _ => format!("MPI error {code}"),
+    }
+}
+
+/// Whether an MPI function returned `MPI_SUCCESS`.
+pub(crate) fn succeeded(code: c_int) -> bool {
+    u32::try_from(code) == Ok(sys::MPI_SUCCESS)
+}
+
+/// An error if an MPI function, other than of file access, did not succeed.
+fn check(call: &str, code: c_int) -> Result<()> {
+    if succeeded(code) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Mpi, format!("{call}: {}", mpi_message(code))))
+}
+
+/// A length as MPI counts it. The library sends nothing longer than its bounded buffers.
+fn count(length: usize) -> Result<c_int> {
+    c_int::try_from(length).map_err(|_| {
+        Error::new(ErrorKind::Internal, format!("message of {length} items is too long for MPI"))
+    })
+}
+
+/// Whether MPI is initialised and not finalised: nothing else may be called otherwise.
+pub(crate) fn is_running() -> bool {
+    let (mut initialized, mut finalized) = (0, 0);
+    // SAFETY: both functions may be called at any time, and write one int.
+    let status = unsafe { sys::MPI_Initialized(&raw mut initialized) };
+    // SAFETY: as above.
+    let status = status | unsafe { sys::MPI_Finalized(&raw mut finalized) };
+    succeeded(status) && initialized != 0 && finalized == 0
+}
+
+impl Mpi {
+    /// Duplicates a communicator. Collective over it.
+    ///
+    /// # Errors
+    /// `Usage` if MPI is not running, `Argument` for `MPI_COMM_NULL` and intercommunicators, `Mpi`.
+    ///
+    /// # Safety
+    /// `comm` is a valid handle of the MPI library that this crate was built with.
+    pub unsafe fn duplicate(comm: sys::MPI_Comm) -> Result<Self> {
+        if !is_running() {
+            return Err(Error::usage("communicator: MPI is not initialised, or finalised already"));
+        }
+        // SAFETY: reads a constant of the C shim.
+        if comm == unsafe { sys::RSMPI_COMM_NULL } {
+            return Err(Error::argument("communicator: found MPI_COMM_NULL"));
+        }
+        let mut inter = 0;
+        // SAFETY: `comm` is valid by contract; writes one int.
+        check("MPI_Comm_test_inter", unsafe { sys::MPI_Comm_test_inter(comm, &raw mut inter) })?;
+        if inter != 0 {
+            return Err(Error::argument("communicator: found an intercommunicator"));
+        }
+        let mut copy = comm;
+        // SAFETY: `comm` is valid by contract; writes one handle.
+        check("MPI_Comm_dup", unsafe { sys::MPI_Comm_dup(comm, &raw mut copy) })?;
+        let mut this = Self { comm: copy, rank: 0, size: 1 };
+        // SAFETY: the duplicate is valid, and the handler is a constant of the C shim.
+        let status = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::RSMPI_ERRORS_RETURN) };
+        check("MPI_Comm_set_errhandler", status)?;
+        let (mut rank, mut size) = (0, 1);
+        // SAFETY: the duplicate is valid; writes one int.
+        check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(copy, &raw mut rank) })?;
+        // SAFETY: as above.
+        check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(copy, &raw mut size) })?;
+        // MPI gives neither as negative.
+        this.rank = usize::try_from(rank).unwrap_or(0);
+        this.size = usize::try_from(size).unwrap_or(1);
+        Ok(this)
+    }
+
+    /// The handle, for MPI-IO.
+    pub(crate) fn handle(&self) -> sys::MPI_Comm {
+        self.comm
+    }
+
+    fn allreduce(&self, call: &str, values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
+        let sent = values.to_vec();
+        // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
+        let status = unsafe {
+            sys::MPI_Allreduce(
+                sent.as_ptr().cast::<c_void>(),
+                values.as_mut_ptr().cast::<c_void>(),
+                count(values.len())?,
+                sys::RSMPI_UINT64_T,
+                op,
+                self.comm,
+            )
+        };
+        check(call, status)
+    }
+}
+
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        if is_running() {
+            // SAFETY: the duplicate is ours and is not used after this.
+            let _ = unsafe { sys::MPI_Comm_free(&raw mut self.comm) };
+        }
+    }
+}
+
+impl Communicator for Mpi {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
+        // SAFETY: reads a constant of the C shim.
+        self.allreduce("MPI_Allreduce", values, unsafe { sys::RSMPI_MIN })
+    }
+
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
+        // SAFETY: reads a constant of the C shim.
+        self.allreduce("MPI_Allreduce", values, unsafe { sys::RSMPI_SUM })
+    }
+
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        let sent = values.to_vec();
+        values.fill(0); // MPI leaves the result of rank 0 undefined
+        // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
+        let status = unsafe {
+            sys::MPI_Exscan(
+                sent.as_ptr().cast::<c_void>(),
+                values.as_mut_ptr().cast::<c_void>(),
+                count(values.len())?,
+                sys::RSMPI_UINT64_T,
+                sys::RSMPI_SUM,
+                self.comm,
+            )
+        };
+        if self.rank == 0 {
+            values.fill(0);
+        }
+        check("MPI_Exscan", status)
+    }
+
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        let mut all = vec![0_u64; self.size];
+        // SAFETY: one item is sent, and there is room for one of each rank.
+        let status = unsafe {
+            sys::MPI_Allgather(
+                (&raw const value).cast::<c_void>(),
+                1,
+                sys::RSMPI_UINT64_T,
+                all.as_mut_ptr().cast::<c_void>(),
+                1,
+                sys::RSMPI_UINT64_T,
+                self.comm,
+            )
+        };
+        check("MPI_Allgather", status).map(|()| all)
+    }
+
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+        // SAFETY: the buffer has as many bytes as are said.
+        let status = unsafe {
+            sys::MPI_Bcast(
+                bytes.as_mut_ptr().cast::<c_void>(),
+                count(bytes.len())?,
+                sys::RSMPI_UINT8_T,
+                count(root)?,
+                self.comm,
+            )
+        };
+        check("MPI_Bcast", status)
+    }
+
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let own = count(bytes.len())?;
+        let mut lengths: Vec<c_int> = vec![0; if self.rank == 0 { self.size } else { 0 }];
+        // SAFETY: one int is sent; on rank 0 there is room for one of each rank.
+        let status = unsafe {
+            sys::MPI_Gather(
+                (&raw const own).cast::<c_void>(),
+                1,
+                sys::RSMPI_INT32_T,
+                lengths.as_mut_ptr().cast::<c_void>(),
+                1,
+                sys::RSMPI_INT32_T,
+                0,
+                self.comm,
+            )
+        };
+        check("MPI_Gather", status)?;
+        let mut starts: Vec<c_int> = Vec::with_capacity(lengths.len());
+        let mut end: c_int = 0;
+        for length in &lengths {
+            starts.push(end);
+            end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
+        }
+        let mut all = vec![0_u8; usize::try_from(end).unwrap_or(0)];
+        // SAFETY: the lengths are those that each rank sends, and the starts lie side by side in `all`.
+        let status = unsafe {
+            sys::MPI_Gatherv(
+                bytes.as_ptr().cast::<c_void>(),
+                own,
+                sys::RSMPI_UINT8_T,
+                all.as_mut_ptr().cast::<c_void>(),
+                lengths.as_ptr(),
+                starts.as_ptr(),
+                sys::RSMPI_UINT8_T,
+                0,
+                self.comm,
+            )
+        };
+        check("MPI_Gatherv", status).map(|()| all)
+    }
+
+    fn as_mpi(&self) -> Option<&Mpi> {
+        Some(self)
+    }
+}

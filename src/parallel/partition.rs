@@ -1,0 +1,92 @@
+//! The partition of N elements among P ranks (paper, section A.1).
+
+use crate::error::{Error, Result};
+use crate::format::layout;
+
+/// A consecutive range of something that is distributed over the ranks: elements or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// What the ranks below this one have in all: C_p of the paper.
+    pub offset: u64,
+    /// What this rank has: N_p.
+    pub count: u64,
+    /// What all ranks have: N.
+    pub total: u64,
+}
+
+impl Partition {
+    /// This rank's part, given the counts of all ranks.
+    ///
+    /// # Errors
+    /// `Argument` if there is not one count for each rank, `Range` if their sum leaves 63 bits.
+    pub fn new(counts: &[u64], rank: usize, size: usize) -> Result<Self> {
+        if counts.len() != size {
+            return Err(Error::argument(format!(
+                "partition: found {} counts, expected one for each of {size} ranks",
+                counts.len()
+            )));
+        }
+        let add = |counts: &[u64]| {
+            counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count)).ok_or_else(|| {
+                Error::range("partition: found counts whose sum leaves 63 bits, expected it to fit")
+            })
+        };
+        Ok(Self { offset: add(&counts[..rank])?, count: counts[rank], total: add(counts)? })
+    }
+
+    /// Whether this rank owns the first of all.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.count > 0 && self.offset == 0
+    }
+
+    /// Whether this rank owns the last of all.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        self.count > 0 && self.offset + self.count == self.total
+    }
+}
+
+/// The counts of `n` elements spread evenly over `size` ranks, in order.
+///
+/// ```
+/// assert_eq!(scda::uniform_partition(10, 4), [2, 3, 2, 3]);
+/// ```
+#[must_use]
+pub fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
+    let cut = |rank: usize| u128::from(n) * rank as u128 / size.max(1) as u128;
+    // Each difference is at most n.
+    (0..size).map(|rank| u64::try_from(cut(rank + 1) - cut(rank)).unwrap_or(n)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn offsets_are_the_sums_of_the_ranks_below() {
+        let part = |rank| Partition::new(&[0, 3, 0, 2, 0], rank, 5).unwrap();
+        assert_eq!(part(1), Partition { offset: 0, count: 3, total: 5 });
+        assert_eq!(part(3), Partition { offset: 3, count: 2, total: 5 });
+        let first: Vec<bool> = (0..5).map(|rank| part(rank).is_first()).collect();
+        let last: Vec<bool> = (0..5).map(|rank| part(rank).is_last()).collect();
+        assert_eq!(first, [false, true, false, false, false]);
+        assert_eq!(last, [false, false, false, true, false]);
+    }
+
+    #[test]
+    fn counts_beyond_63_bits_are_out_of_range() {
+        for counts in [[u64::MAX, 0], [1 << 62, 1 << 62], [u64::MAX, u64::MAX]] {
+            assert_eq!(Partition::new(&counts, 0, 2).unwrap_err().kind(), ErrorKind::Range);
+        }
+        assert_eq!(Partition::new(&[1], 0, 2).unwrap_err().kind(), ErrorKind::Argument);
+    }
+
+    #[test]
+    fn uniform_partitions_are_complete() {
+        for (n, size) in [(0, 3), (1, 3), (u64::MAX, 7), (100, 1)] {
+            assert_eq!(uniform_partition(n, size).iter().sum::<u64>(), n);
+        }
+    }
+}

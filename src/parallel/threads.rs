@@ -1,0 +1,202 @@
+//! Ranks that are threads of one process: for tests, and for programs without MPI.
+
+use super::Communicator;
+use crate::error::{Error, ErrorKind, Result};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A rank that does not arrive within this time is lost, and its peers get an error.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A communicator whose ranks are threads of one process.
+#[derive(Clone, Debug)]
+pub struct ThreadComm {
+    rank: usize,
+    meeting: Arc<Meeting>,
+}
+
+/// Where the ranks exchange: each leaves a message, the last one to arrive hands all of them out.
+#[derive(Debug)]
+struct Meeting {
+    size: usize,
+    state: Mutex<State>,
+    all_arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    round: u64,
+    arrived: usize,
+    /// The name of the collective and the message, by rank.
+    messages: Vec<(&'static str, Vec<u8>)>,
+    delivered: Arc<Vec<(&'static str, Vec<u8>)>>,
+}
+
+impl ThreadComm {
+    /// The communicators of `size` ranks, by rank.
+    #[must_use]
+    pub fn new(size: usize) -> Vec<Self> {
+        let meeting = Arc::new(Meeting {
+            size,
+            state: Mutex::new(State { messages: vec![("", Vec::new()); size], ..State::default() }),
+            all_arrived: Condvar::new(),
+        });
+        (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting) }).collect()
+    }
+
+    /// Leaves `message` and returns those of all ranks.
+    ///
+    /// Ranks that meet in different collectives, which in MPI would hang or corrupt, get an error.
+    fn exchange(&self, what: &'static str, message: Vec<u8>) -> Result<Arc<Vec<(&'static str, Vec<u8>)>>> {
+        let meeting = &*self.meeting;
+        let mut state = meeting.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.messages[self.rank] = (what, message);
+        state.arrived += 1;
+        if state.arrived == meeting.size {
+            let messages = std::mem::replace(&mut state.messages, vec![("", Vec::new()); meeting.size]);
+            state.delivered = Arc::new(messages);
+            state.arrived = 0;
+            state.round += 1;
+            meeting.all_arrived.notify_all();
+        } else {
+            let round = state.round;
+            let (guard, timeout) = meeting
+                .all_arrived
+                .wait_timeout_while(state, PATIENCE, |state| state.round == round)
+                .unwrap_or_else(PoisonError::into_inner);
+            if timeout.timed_out() {
+                return Err(Error::new(ErrorKind::Mpi, format!("{what}: a rank did not arrive")));
+            }
+            state = guard;
+        }
+        let delivered = Arc::clone(&state.delivered);
+        if let Some((other, _)) = delivered.iter().find(|(other, _)| *other != what) {
+            return Err(Error::new(ErrorKind::Internal, format!("ranks met in {what} and {other}")));
+        }
+        Ok(delivered)
+    }
+
+    fn reduce(
+        &self,
+        what: &'static str,
+        values: &mut [u64],
+        ranks: std::ops::Range<usize>,
+        start: u64,
+        combine: fn(u64, u64) -> u64,
+    ) -> Result<()> {
+        let message = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
+        let all = self.exchange(what, message)?;
+        values.fill(start);
+        for (_, message) in &all[ranks] {
+            for (value, bytes) in values.iter_mut().zip(message.as_chunks().0) {
+                *value = combine(*value, u64::from_ne_bytes(*bytes));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Communicator for ThreadComm {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+    fn size(&self) -> usize {
+        self.meeting.size
+    }
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
+        self.reduce("allreduce_min", values, 0..self.meeting.size, u64::MAX, u64::min)
+    }
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
+        self.reduce("allreduce_sum", values, 0..self.meeting.size, 0, u64::wrapping_add)
+    }
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        self.reduce("exscan_sum", values, 0..self.rank, 0, u64::wrapping_add)
+    }
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        let all = self.exchange("allgather", value.to_ne_bytes().to_vec())?;
+        Ok(all.iter().flat_map(|(_, m)| m.as_chunks().0).map(|b| u64::from_ne_bytes(*b)).collect())
+    }
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+        let message = if self.rank == root { bytes.to_vec() } else { Vec::new() };
+        let all = self.exchange("broadcast", message)?;
+        if all[root].1.len() != bytes.len() {
+            return Err(Error::new(ErrorKind::Internal, "broadcast: the ranks disagree on the length"));
+        }
+        bytes.copy_from_slice(&all[root].1);
+        Ok(())
+    }
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let all = self.exchange("gather", bytes.to_vec())?;
+        if self.rank != 0 {
+            return Ok(Vec::new());
+        }
+        Ok(all.iter().flat_map(|(_, message)| message).copied().collect())
+    }
+}
+
+/// Runs `program` on `size` ranks, each a thread, and returns what each rank returned.
+///
+/// ```
+/// use scda::Communicator;
+/// let sums = scda::run_on_threads(3, |comm| {
+///     let mut value = [comm.rank() as u64];
+///     comm.allreduce_sum(&mut value).map(|()| value[0])
+/// });
+/// assert!(sums.into_iter().all(|sum| sum.unwrap() == 3));
+/// ```
+///
+/// # Panics
+/// If `program` panics on a rank.
+pub fn run_on_threads<T: Send>(size: usize, program: impl Fn(ThreadComm) -> T + Sync) -> Vec<T> {
+    let program = &program;
+    std::thread::scope(|scope| {
+        let ranks: Vec<_> =
+            ThreadComm::new(size).into_iter().map(|comm| scope.spawn(move || program(comm))).collect();
+        ranks
+            .into_iter()
+            .map(|rank| rank.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectives_combine_in_the_order_of_ranks() {
+        for size in [1, 2, 5] {
+            run_on_threads(size, |comm| {
+                let (rank, n) = (comm.rank() as u64, size as u64);
+                let mut values = [rank, 10 + rank];
+                comm.exscan_sum(&mut values).unwrap();
+                assert_eq!(
+                    values,
+                    [rank * rank.saturating_sub(1) / 2, 10 * rank + rank * rank.saturating_sub(1) / 2]
+                );
+                let mut values = [rank + 1];
+                comm.allreduce_min(&mut values).unwrap();
+                assert_eq!(values, [1]);
+                let mut values = [1];
+                comm.allreduce_sum(&mut values).unwrap();
+                assert_eq!(values, [n]);
+                assert_eq!(comm.allgather(rank).unwrap(), (0..n).collect::<Vec<_>>());
+                let mut text = [comm.rank() as u8; 2];
+                comm.broadcast(&mut text, size - 1).unwrap();
+                assert_eq!(text, [size as u8 - 1; 2]);
+                let all = comm.gather(&vec![comm.rank() as u8; comm.rank()]).unwrap();
+                let expected: Vec<u8> = (0..size).flat_map(|rank| vec![rank as u8; rank]).collect();
+                assert_eq!(all, if comm.rank() == 0 { expected } else { vec![] });
+            });
+        }
+    }
+
+    #[test]
+    fn ranks_in_different_collectives_get_errors() {
+        let results = run_on_threads(2, |comm| match comm.rank() {
+            0 => comm.allreduce_min(&mut [0]).is_err(),
+            _ => comm.gather(&[]).is_err(),
+        });
+        assert_eq!(results, [true, true]);
+    }
+}

@@ -1,0 +1,237 @@
+//! MPI-IO, by independent accesses with explicit offsets.
+//!
+//! What is met here (measured with Open MPI 4.1 and MPICH): counts are 32 bits, so that long accesses
+//! go in steps; success is reported for writes that moved nothing, so that the count decides; opening
+//! for writing does not truncate; only one rank may ask for the size.
+
+use super::ParallelFile;
+use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::mpi::{Mpi, is_running, mpi_message, succeeded};
+use mpi_sys as sys;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
+
+/// The most bytes of one call, whose counts are 32 bits.
+const MAX_CALL_BYTES: usize = 1 << 30;
+/// Pieces that together are no longer than this are copied into one call.
+const COPY_BYTES: usize = 1 << 14;
+
+/// Hints for MPI-IO. None unless made from a handle.
+#[derive(Clone, Copy, Debug)]
+pub struct Hints(sys::MPI_Info);
+
+// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+unsafe impl Send for Hints {}
+// SAFETY: as above; the handle is only read.
+unsafe impl Sync for Hints {}
+
+impl Default for Hints {
+    fn default() -> Self {
+        // SAFETY: reads a constant of the C shim.
+        Self(unsafe { sys::RSMPI_INFO_NULL })
+    }
+}
+
+impl Hints {
+    /// The hints of an info object.
+    ///
+    /// # Safety
+    /// `info` is `MPI_INFO_NULL`, or valid until every file opened with these hints is open.
+    #[must_use]
+    pub unsafe fn from_raw(info: sys::MPI_Info) -> Self {
+        Self(info)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.0 == Self::default().0
+    }
+}
+
+/// What to open a file for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading a file that exists.
+    Read,
+    /// Writing; the file is made if it does not exist.
+    Write,
+    /// Writing a file that must not exist.
+    WriteNew,
+}
+
+/// An MPI file handle of this rank.
+pub struct MpiFile {
+    file: sys::MPI_File,
+}
+
+// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+unsafe impl Send for MpiFile {}
+
+/// The kind of an MPI error of file access.
+fn kind(code: c_int) -> ErrorKind {
+    let mut class = 0;
+    // SAFETY: takes any code and writes one int.
+    let status = unsafe { sys::MPI_Error_class(code, &raw mut class) };
+    let class = if succeeded(status) {
+        u32::try_from(class).unwrap_or(sys::MPI_ERR_OTHER)
+    } else {
+        sys::MPI_ERR_OTHER
+    };
+    match class {
+        sys::MPI_ERR_NO_SUCH_FILE => ErrorKind::NoSuchFile,
+        sys::MPI_ERR_ACCESS => ErrorKind::Access,
+        sys::MPI_ERR_NO_SPACE => ErrorKind::NoSpace,
+        sys::MPI_ERR_QUOTA => ErrorKind::Quota,
+        sys::MPI_ERR_READ_ONLY => ErrorKind::ReadOnly,
+        sys::MPI_ERR_FILE_EXISTS => ErrorKind::FileExists,
+        sys::MPI_ERR_BAD_FILE => ErrorKind::BadFile,
+        sys::MPI_ERR_FILE_IN_USE => ErrorKind::FileInUse,
+        sys::MPI_ERR_UNSUPPORTED_OPERATION => ErrorKind::Unsupported,
+        sys::MPI_ERR_NO_MEM => ErrorKind::Memory,
+        _ => ErrorKind::Io,
+    }
+}
+
+fn check(call: &str, code: c_int) -> Result<()> {
+    if succeeded(code) {
+        return Ok(());
+    }
+    Err(Error::new(kind(code), format!("{call}: {}", mpi_message(code))))
+}
+
+/// An offset of the file, at most 63 bits, as MPI has it.
+fn mpi_offset(offset: u64) -> Result<sys::MPI_Offset> {
+    sys::MPI_Offset::try_from(offset).map_err(|_| Error::range(format!("offset {offset} leaves 63 bits")))
+}
+
+impl MpiFile {
+    /// Opens a file. Collective over `comm`; `path` and `access` are the same on all ranks.
+    ///
+    /// # Errors
+    /// Those of `MPI_File_open`.
+    pub fn open(comm: &Mpi, path: &CStr, access: Access, hints: Hints) -> Result<Self> {
+        let mode = match access {
+            Access::Read => sys::MPI_MODE_RDONLY,
+            Access::Write => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE,
+            Access::WriteNew => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE | sys::MPI_MODE_EXCL,
+        };
+        let mode = c_int::try_from(mode).unwrap_or(0);
+        // SAFETY: reads a constant of the C shim.
+        let mut file = unsafe { sys::RSMPI_FILE_NULL };
+        // SAFETY: the communicator and the hints are valid, the path is a C string; writes one handle.
+        let status =
+            unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
+        check("MPI_File_open", status)?;
+        let this = Self { file };
+        // SAFETY: the file is open, and the handler is a constant of the C shim.
+        let status = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
+        check("MPI_File_set_errhandler", status)?;
+        Ok(this)
+    }
+
+    /// Makes the file empty. Collective.
+    ///
+    /// # Errors
+    /// Those of `MPI_File_set_size`.
+    pub fn truncate(&self) -> Result<()> {
+        // SAFETY: the file is open.
+        check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, 0) })
+    }
+
+    fn write_piece(&self, mut offset: u64, piece: &[u8]) -> Result<()> {
+        for step in piece.chunks(MAX_CALL_BYTES) {
+            let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
+            // SAFETY: the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
+            let code = unsafe {
+                sys::MPI_File_write_at(
+                    self.file,
+                    mpi_offset(offset)?,
+                    step.as_ptr().cast::<c_void>(),
+                    c_int::try_from(step.len()).unwrap_or(0),
+                    sys::RSMPI_UINT8_T,
+                    status.as_mut_ptr(),
+                )
+            };
+            let written =
+                check("MPI_File_write_at", code).and_then(|()| moved(&status)).map_err(|e| e.at(offset))?;
+            if written != step.len() {
+                // Open MPI says success for what a full device did not take.
+                return Err(Error::new(
+                    ErrorKind::NoSpace,
+                    format!("MPI_File_write_at: found {written} bytes written, expected {}", step.len()),
+                )
+                .at(offset));
+            }
+            offset += step.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes an access moved.
+fn moved(status: &MaybeUninit<sys::MPI_Status>) -> Result<usize> {
+    let mut count: c_int = 0;
+    // SAFETY: the status was zeroed, and then written by MPI; writes one int.
+    let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::RSMPI_UINT8_T, &raw mut count) };
+    check("MPI_Get_count", code)?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+impl ParallelFile for MpiFile {
+    fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        if pieces.len() > 1 && pieces.iter().map(|piece| piece.len()).sum::<usize>() <= COPY_BYTES {
+            return self.write_piece(offset, &pieces.concat());
+        }
+        for piece in pieces {
+            self.write_piece(offset, piece)?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn read_at(&mut self, mut offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let end = offset + buffer.len() as u64;
+        for step in buffer.chunks_mut(MAX_CALL_BYTES) {
+            let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
+            // SAFETY: the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
+            let code = unsafe {
+                sys::MPI_File_read_at(
+                    self.file,
+                    mpi_offset(offset)?,
+                    step.as_mut_ptr().cast::<c_void>(),
+                    c_int::try_from(step.len()).unwrap_or(0),
+                    sys::RSMPI_UINT8_T,
+                    status.as_mut_ptr(),
+                )
+            };
+            let read =
+                check("MPI_File_read_at", code).and_then(|()| moved(&status)).map_err(|e| e.at(offset))?;
+            if read != step.len() {
+                return Err(Error::short_file("MPI_File_read_at", end, offset + read as u64).at(offset));
+            }
+            offset += step.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        let mut size: sys::MPI_Offset = 0;
+        // SAFETY: the file is open; writes one offset.
+        check("MPI_File_get_size", unsafe { sys::MPI_File_get_size(self.file, &raw mut size) })?;
+        Ok(u64::try_from(size).unwrap_or(0))
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        // SAFETY: the file is open.
+        check("MPI_File_sync", unsafe { sys::MPI_File_sync(self.file) })
+    }
+
+    fn close(mut self: Box<Self>) -> Result<()> {
+        if !is_running() {
+            return Err(Error::usage("close: MPI is finalised already"));
+        }
+        // SAFETY: the file is open and not used after this.
+        check("MPI_File_close", unsafe { sys::MPI_File_close(&raw mut self.file) })
+    }
+}

@@ -1,0 +1,187 @@
+//! The place of a file in the file system: its kind, its neighbour, its identity.
+
+use crate::error::{Error, ErrorKind, Result};
+use rustix::fs::FileType;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What an atomic write adds to the name of the file while it is incomplete.
+pub const PART_SUFFIX: &str = ".scda-part";
+
+/// What the library needs to know of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Size in bytes.
+    pub size: u64,
+    /// A regular file: not a device, a pipe or a folder.
+    pub is_regular: bool,
+    /// A folder.
+    pub is_folder: bool,
+    /// Device and inode: two names of the same file have the same.
+    pub identity: (u64, u64),
+    /// Permission bits.
+    pub mode: u32,
+}
+
+impl Status {
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // the types differ between systems
+    pub(super) fn new(stat: &rustix::fs::Stat) -> Self {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        Self {
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            is_regular: kind == FileType::RegularFile,
+            is_folder: kind == FileType::Directory,
+            identity: (stat.st_dev as u64, stat.st_ino as u64),
+            mode: (stat.st_mode as u32) & 0o777,
+        }
+    }
+}
+
+/// What `stat` says of a path; `None` if nothing is there.
+///
+/// # Errors
+/// Those of the file system.
+pub fn status(path: &Path) -> Result<Option<Status>> {
+    match rustix::fs::stat(path) {
+        Ok(stat) => Ok(Some(Status::new(&stat))),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(e) => Err(Error::io("stat", e)),
+    }
+}
+
+/// The name as the file system knows it: without the prefix that tells ROMIO its driver (`ufs:`).
+#[must_use]
+pub fn without_romio_prefix(path: &Path) -> &Path {
+    const PREFIXES: [&[u8]; 9] =
+        [b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"ime:"];
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    PREFIXES
+        .iter()
+        .find_map(|prefix| bytes.strip_prefix(*prefix))
+        .map_or(path, |rest| Path::new(std::ffi::OsStr::from_bytes(rest)))
+}
+
+/// The folder that holds a file.
+#[must_use]
+pub fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The neighbour that an atomic write goes to before it is renamed.
+#[must_use]
+pub fn part(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(PART_SUFFIX);
+    PathBuf::from(name)
+}
+
+/// Whether every node sees at once what another has written, so that `pwrite` by every rank is
+/// right: file systems of one node, and the parallel ones that keep POSIX semantics. NFS does not,
+/// and what is not known here is left to MPI-IO.
+#[must_use]
+pub fn is_coherent(path: &Path) -> bool {
+    const COHERENT: [u64; 13] = [
+        0xEF53,      // ext2, ext3, ext4
+        0x5846_5342, // XFS
+        0x9123_683E, // btrfs
+        0x2FC1_2FC1, // ZFS
+        0xF2F5_2010, // F2FS
+        0xCA45_1A4E, // bcachefs
+        0x0102_1994, // tmpfs
+        0x8584_58F6, // ramfs
+        0x794C_7630, // overlayfs
+        0x7371_7368, // squashfs
+        0x0BD0_0BD0, // Lustre
+        0x4750_4653, // GPFS
+        0x1983_0326, // BeeGFS
+    ];
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
+    let kind = |path| rustix::fs::statfs(path).map(|fs| fs.f_type as u32 as u64);
+    kind(path).or_else(|_| kind(folder(path))).is_ok_and(|kind| COHERENT.contains(&kind))
+}
+
+/// Notices early, and with the system's own words, what will forbid MPI-IO to write a file: to
+/// write it if it `exists`, else to create it in its folder.
+///
+/// # Errors
+/// Those of the file system.
+pub fn check_writable(path: &Path, exists: bool) -> Result<()> {
+    use rustix::fs::Access;
+    if exists {
+        return rustix::fs::access(path, Access::WRITE_OK).map_err(|e| Error::io("opening to write", e));
+    }
+    let needed = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(folder(path), needed).map_err(|e| Error::io("creating in its folder", e))
+}
+
+/// Removes what an earlier job left of an atomic write. Nothing to remove is no error.
+///
+/// # Errors
+/// Those of the file system.
+pub fn remove_stale(path: &Path) -> Result<()> {
+    match rustix::fs::unlink(path) {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+        Err(e) => Err(Error::io("removing the remains of an earlier write", e)),
+    }
+}
+
+/// Renames the finished part over the file and syncs the folder, so that a crash leaves one or the
+/// other. The part must still be the file of this identity.
+///
+/// # Errors
+/// `FileInUse` if another job has taken the part's place, and those of the file system.
+pub fn commit(part: &Path, path: &Path, identity: (u64, u64)) -> Result<()> {
+    if status(part)?.map(|status| status.identity) != Some(identity) {
+        return Err(Error::new(
+            ErrorKind::FileInUse,
+            format!("{}: found it removed or replaced by another job", part.display()),
+        ));
+    }
+    rustix::fs::rename(part, path).map_err(|e| Error::io("rename", e))?;
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder(path), flags, rustix::fs::Mode::empty())
+        .map_err(|e| Error::io("opening the folder to sync it", e))?;
+    match rustix::fs::fsync(&folder) {
+        // Some file systems cannot sync a folder, and have then nothing to sync.
+        Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+        Err(e) => Err(Error::io("syncing the folder", e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_neighbours() {
+        assert_eq!(part(Path::new("d/a.scda")), Path::new("d/a.scda.scda-part"));
+        assert_eq!(folder(Path::new("a")), Path::new("."));
+        assert_eq!(folder(Path::new("d/a")), Path::new("d"));
+        assert_eq!(without_romio_prefix(Path::new("ufs:/x/y")), Path::new("/x/y"));
+        assert_eq!(without_romio_prefix(Path::new("my:file")), Path::new("my:file"));
+    }
+
+    #[test]
+    fn local_file_systems_are_coherent_and_others_unknown() {
+        assert!(is_coherent(Path::new("/dev/shm/not-there-yet")));
+        assert!(!is_coherent(Path::new("/proc/self/status")));
+    }
+
+    #[test]
+    fn a_part_that_was_replaced_is_not_committed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, part_path) = (folder.path().join("f"), part(&folder.path().join("f")));
+        std::fs::write(&target, "old").unwrap();
+        std::fs::write(&part_path, "new").unwrap();
+        let identity = status(&part_path).unwrap().unwrap().identity;
+        assert_eq!(commit(&part_path, &target, (0, 0)).unwrap_err().kind(), ErrorKind::FileInUse);
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        commit(&part_path, &target, identity).unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
+        assert_eq!(status(&part_path).unwrap(), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! The committed header, symbol list and version are those of the sources.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
+}
+
+/// The header as cbindgen makes it from the sources.
+fn generate() -> String {
+    let mut config = cbindgen::Config::from_file(Path::new(ROOT).join("cbindgen.toml")).unwrap();
+    let version = [
+        ("@MAJOR@", env!("CARGO_PKG_VERSION_MAJOR")),
+        ("@MINOR@", env!("CARGO_PKG_VERSION_MINOR")),
+        ("@PATCH@", env!("CARGO_PKG_VERSION_PATCH")),
+    ];
+    for (mark, number) in version {
+        config.after_includes = config.after_includes.map(|text| text.replace(mark, number));
+    }
+    // One file for each noun, in the order of the header.
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for source in ["errors", "params", "open", "write", "read", "context"] {
+        builder = builder.with_src(Path::new(ROOT).join(format!("src/ffi/{source}.rs")));
+    }
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn the_header_is_that_of_the_sources() {
+    let generated = generate();
+    if std::env::var_os("SCDA_UPDATE").is_some() {
+        std::fs::write(Path::new(ROOT).join("include/scda.h"), &generated).unwrap();
+    }
+    assert!(
+        generated == read("include/scda.h"),
+        "include/scda.h is not what cbindgen makes of src/ffi: run SCDA_UPDATE=1 cargo test --test header"
+    );
+}
+
+/// The names of all functions that the header declares.
+fn declared() -> BTreeSet<String> {
+    let header = read("include/scda.h");
+    let code: String = header.lines().filter(|line| !line.trim_start().starts_with(['*', '/'])).collect();
+    let mut names = BTreeSet::new();
+    for part in code.split('(') {
+        let name = part.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        if name.starts_with("scda_") {
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+#[test]
+fn the_symbol_list_is_that_of_the_header() {
+    let listed: Vec<String> = read("abi/scda.symbols").lines().map(str::to_owned).collect();
+    let declared: Vec<String> = declared().into_iter().collect();
+    assert!(declared.len() > 15);
+    assert_eq!(listed, declared);
+}
+
+#[test]
+fn every_function_of_c_is_one_guarded_body() {
+    let mut functions = 0;
+    for source in ["errors", "params", "open", "write", "read"] {
+        let text = read(&format!("src/ffi/{source}.rs"));
+        for function in text.split("#[unsafe(no_mangle)]").skip(1) {
+            functions += 1;
+            let body = &function[..function.find("\n}\n").unwrap()];
+            let calls = ["guard(", "with(f, err, body)", "close(f, err)"];
+            let count: usize = calls.iter().map(|call| body.matches(call).count()).sum();
+            assert_eq!(count, 1, "{}", function.lines().nth(1).unwrap());
+        }
+    }
+    assert_eq!(functions, declared().len());
+}
+
+#[test]
+fn every_function_is_documented_and_says_whether_it_is_collective() {
+    let header = read("include/scda.h");
+    for name in declared() {
+        let end = header.find(&format!("{name}(")).unwrap();
+        let start = header[..end].rfind("/**").unwrap();
+        let text = &header[start..end];
+        assert!(text.contains("ollective"), "{name}");
+        assert!(text.contains("@return"), "{name}");
+    }
+}
+
+/// Compiles a file that only includes the header.
+fn compile(compiler: &str, flags: &[&str], language: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("alone");
+    std::fs::write(&source, "#include <scda.h>\nint scda_alone;\n").unwrap();
+    let output = Command::new(compiler)
+        .args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"])
+        .args(flags)
+        .args(["-x", language, "-I"])
+        .arg(Path::new(ROOT).join("include"))
+        .arg(&source)
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    assert!(output.status.success(), "{compiler} {flags:?}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+const STANDARDS: [(&str, &str); 6] = [
+    ("c", "-std=c99"),
+    ("c", "-std=c11"),
+    ("c", "-std=c17"),
+    ("c++", "-std=c++11"),
+    ("c++", "-std=c++17"),
+    ("c++", "-std=c++20"),
+];
+
+#[test]
+fn the_header_compiles_alone_without_mpi() {
+    for (language, standard) in STANDARDS {
+        compile("gcc", &[standard, "-DSCDA_SERIAL"], language);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn the_header_compiles_alone_with_mpi() {
+    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    for (language, standard) in STANDARDS {
+        compile(&mpicc, &[standard], language);
+    }
+}
