@@ -86,7 +86,7 @@ pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *
             // SAFETY: by contract there is room for `room` bytes, and n is less.
             unsafe { str.cast::<u8>().copy_from(shown.as_ptr(), n) };
             // SAFETY: as above.
-            unsafe { str.add(n).write(0) };
+            unsafe { str.wrapping_add(n).write(0) };
         }
         // SAFETY: not NULL; a text is short.
         unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };

@@ -58,7 +58,7 @@ pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Resu
         }
         // No byte after the first NUL is touched, nor any after the longest string.
         // SAFETY: by contract a C string.
-        let n = (0..=USER_STRING_BYTES).find(|&i| unsafe { userstr.add(i).read() } == 0);
+        let n = (0..=USER_STRING_BYTES).find(|&i| unsafe { userstr.wrapping_add(i).read() } == 0);
         let n = n.ok_or_else(|| too_long("more"))?;
         // SAFETY: the `n` bytes were just read.
         return unsafe { slice(userstr.cast(), n as u64, "user string") };
@@ -81,7 +81,7 @@ pub unsafe fn put_user_string(user: &[u8], userstr: *mut c_char, len: *mut usize
         // SAFETY: by contract there is room for the longest user string and a NUL.
         unsafe { userstr.cast::<u8>().copy_from(user.as_ptr(), user.len()) };
         // SAFETY: as above.
-        unsafe { userstr.add(user.len()).write(0) };
+        unsafe { userstr.wrapping_add(user.len()).write(0) };
     }
     // SAFETY: by contract.
     unsafe { put(len, user.len()) };

@@ -28,7 +28,9 @@ unsafe fn create(
     // SAFETY: by contract.
     let comm = unsafe { communicator(comm) }?;
     // SAFETY: by contract.
-    let (path, user) = unsafe { (path(filename), user_string(userstr, len)) };
+    let path = unsafe { path(filename) };
+    // SAFETY: by contract.
+    let user = unsafe { user_string(userstr, len) };
     // SAFETY: by contract.
     let params = unsafe { read_params(params) };
     let writer = Writer::create_or(comm, path, user.and_then(UserString::new), params)?;
@@ -47,7 +49,9 @@ unsafe fn open(
     // SAFETY: by contract.
     let comm = unsafe { communicator(comm) }?;
     // SAFETY: by contract.
-    let (path, params) = unsafe { (path(filename), read_params(params)) };
+    let path = unsafe { path(filename) };
+    // SAFETY: by contract.
+    let params = unsafe { read_params(params) };
     let reader = Reader::open_or(comm, path, params)?;
     // SAFETY: by contract.
     unsafe { put_user_string(reader.user(), userstr, len) };
@@ -100,7 +104,9 @@ pub unsafe extern "C" fn scda_fopen(
 /// The arguments are as `scda_fopen` says.
 unsafe fn refuse_mode(comm: MPI_Comm, filename: *const c_char) -> Result<(*mut scda_fcontext_t, Outcome)> {
     // SAFETY: by contract.
-    let (comm, path) = unsafe { (communicator(comm)?, path(filename)) };
+    let comm = unsafe { communicator(comm) }?;
+    // SAFETY: by contract.
+    let path = unsafe { path(filename) };
     let error = Error::argument("mode: found neither \"w\" nor \"r\"");
     Reader::open_or(comm, path, Err(error))?;
     Ok((null_mut(), Outcome::Success))
@@ -238,9 +244,9 @@ pub unsafe extern "C" fn scda_proc_sizes(
     let body = |context: &mut Context| {
         let (size, rank) = context.ranks();
         // SAFETY: by contract.
-        let (counts, sums) = unsafe { (slice(Nq, size, "Nq"), slice_mut(Sq, size, "Sq")) };
-        let counts = context.require(counts)?;
-        let sums = context.require(sums)?;
+        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
+        // SAFETY: by contract.
+        let sums = context.require(unsafe { slice_mut(Sq, size, "Sq") })?;
         // SAFETY: by contract.
         let sizes = unsafe { slice(Ei, counts[rank], "Ei") };
         let all = match context {

@@ -53,14 +53,16 @@ pub unsafe extern "C" fn scda_fread_section_header(
             return Ok(Outcome::EndOfFile);
         };
         let letter = c_char::from_ne_bytes([section.section_type.letter()]);
-        // SAFETY: by contract NULL or writable.
-        unsafe {
-            put(r#type, letter);
-            put(N, section.count);
-            put(E, section.size);
-            put_user_string(&section.user, userstr, len);
-            put(decode, c_int::from(section.decoded));
-        }
+        // SAFETY: by contract NULL or writable, as all that follow.
+        unsafe { put(r#type, letter) };
+        // SAFETY: as above.
+        unsafe { put(N, section.count) };
+        // SAFETY: as above.
+        unsafe { put(E, section.size) };
+        // SAFETY: as above.
+        unsafe { put_user_string(&section.user, userstr, len) };
+        // SAFETY: as above.
+        unsafe { put(decode, c_int::from(section.decoded)) };
         Ok(Outcome::Success)
     };
     // SAFETY: by contract.

@@ -1,4 +1,5 @@
 //! Writer and Reader: the collective state machines of a file's sections.
+#![forbid(unsafe_code)]
 
 mod encoding;
 mod open;

@@ -152,7 +152,9 @@ mod tests {
 
     /// Remembers what is written, and how.
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<(u64, Vec<u8>)>>>);
+    struct Log(Arc<Mutex<Writes>>);
+
+    type Writes = Vec<(u64, Vec<u8>)>;
 
     impl ParallelFile for Log {
         fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {

@@ -401,7 +401,7 @@ impl Open {
         }
         let first = self.read_raw_header(self.position)?;
         let pair = if decode { self.read_pair(&first)? } else { None };
-        let current = pair.unwrap_or_else(|| Current {
+        let current = pair.unwrap_or(Current {
             section: Section {
                 section_type: first.section_type,
                 user: first.user,
@@ -820,15 +820,15 @@ impl Open {
             }
             let mut rest = text.as_slice();
             let mut at = start;
-            for index in first..last {
-                let (element, others) = rest.split_at(usize::try_from(encoded_sizes[index]).unwrap_or(0));
+            for (index, &encoded_size) in encoded_sizes.iter().enumerate().take(last).skip(first) {
+                let (element, others) = rest.split_at(usize::try_from(encoded_size).unwrap_or(0));
                 rest = others;
                 let size = sizes.size(index);
                 if let Some(memory) = data.element(index, decoded_offset, size) {
                     this.decoder.decode(element, memory).map_err(|e| e.at(at))?;
                 }
                 decoded_offset += size;
-                at += encoded_sizes[index];
+                at += encoded_size;
             }
             Ok(())
         })

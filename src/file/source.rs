@@ -57,7 +57,7 @@ pub enum Sink<'a> {
 
 /// The sizes of this rank's elements in bytes.
 #[derive(Clone, Copy)]
-pub enum Sizes<'a> {
+pub(super) enum Sizes<'a> {
     /// This many elements of the same size each.
     Fixed { count: u64, size: u64 },
     /// A size for each element.
@@ -101,10 +101,13 @@ fn mismatch(what: &str, index: usize, found: usize, expected: u64) -> Error {
 
 impl<'a> Source<'a> {
     /// No data.
-    pub const EMPTY: Source<'static> = Source::Contiguous(&[]);
+    pub(crate) const EMPTY: Source<'static> = Source::Contiguous(&[]);
 
     /// An error if the memory is not of these sizes.
-    pub fn check(&self, sizes: Sizes<'_>) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Argument`.
+    pub(super) fn check(&self, sizes: Sizes<'_>) -> Result<()> {
         match self {
             Self::Contiguous(data) => {
                 let expected = sizes.total()?;
@@ -129,7 +132,10 @@ impl<'a> Source<'a> {
     }
 
     /// Hands out the data in pieces, in order.
-    pub fn for_each_piece(&self, mut each: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+    ///
+    /// # Errors
+    /// The first that `each` returns.
+    pub(super) fn for_each_piece(&self, mut each: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
         match *self {
             Self::Contiguous(data) => each(data),
             Self::Indirect(elements) => {
@@ -139,7 +145,7 @@ impl<'a> Source<'a> {
     }
 
     /// The last byte of the data.
-    pub fn last_byte(&self) -> Option<u8> {
+    pub(super) fn last_byte(&self) -> Option<u8> {
         match self {
             Self::Contiguous(data) => data.last().copied(),
             Self::Indirect(elements) => {
@@ -151,12 +157,15 @@ impl<'a> Source<'a> {
 
 impl Sink<'_> {
     /// Whether nothing is wanted.
-    pub fn is_skip(&self) -> bool {
+    pub(super) fn is_skip(&self) -> bool {
         matches!(self, Self::Skip)
     }
 
     /// An error if the memory is not of these sizes.
-    pub fn check(&mut self, sizes: Sizes<'_>) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Argument`.
+    pub(super) fn check(&mut self, sizes: Sizes<'_>) -> Result<()> {
         match self {
             Self::Contiguous(data) => Source::Contiguous(data).check(sizes),
             Self::Indirect(elements) => {
@@ -179,7 +188,7 @@ impl Sink<'_> {
 
     /// The memory of one element, of `size` bytes at `offset` of this rank's data; `None` to skip it.
     /// The memory was checked.
-    pub fn element(&mut self, index: usize, offset: u64, size: u64) -> Option<&mut [u8]> {
+    pub(super) fn element(&mut self, index: usize, offset: u64, size: u64) -> Option<&mut [u8]> {
         match self {
             Self::Contiguous(data) => {
                 let start = usize::try_from(offset).ok()?;

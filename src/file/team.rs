@@ -71,13 +71,15 @@ pub struct Team {
     file_name: String,
     /// A running hash of what this rank called, for each topic.
     trace: [u64; Topic::COUNT],
+    /// The number of functions that this rank called.
+    calls: u64,
     /// The first error that only this rank knows, to be agreed on at the next occasion.
     deferred: Option<Error>,
 }
 
 impl Team {
     pub fn new(comm: Box<dyn Communicator>, file_name: &str) -> Self {
-        Self { comm, file_name: file_name.to_owned(), trace: [0; Topic::COUNT], deferred: None }
+        Self { comm, file_name: file_name.to_owned(), trace: [0; Topic::COUNT], calls: 0, deferred: None }
     }
 
     /// The ranks of the file at `path`.
@@ -114,6 +116,7 @@ impl Team {
         if !self.is_alone() {
             let hash = &mut self.trace[topic as usize];
             *hash = mix(*hash, value);
+            self.calls += u64::from(topic == Topic::Function);
         }
     }
 
@@ -160,19 +163,24 @@ impl Team {
         if self.is_alone() {
             return mine.map_or(Ok(()), |error| Err(Failure::Agreed(error)));
         }
-        let mut words = [FINE; 1 + 2 * Topic::COUNT];
+        let mut words = [FINE; 1 + 2 * Topic::COUNT + 2];
         if let Some(error) = &mine {
             words[0] = ((self.rank() as u64) << 32) | u64::from(error.code().unsigned_abs());
         }
-        for (pair, hash) in words[1..].chunks_exact_mut(2).zip(self.trace) {
-            pair.copy_from_slice(&[hash, !hash]);
+        for (pair, value) in words[1..].chunks_exact_mut(2).zip(self.trace.into_iter().chain([self.calls])) {
+            pair.copy_from_slice(&[value, !value]);
         }
         self.comm.allreduce_min(&mut words).map_err(Failure::Agreed)?;
         if words[0] != FINE {
             return Err(Failure::Agreed(self.share_error(words[0], mine)));
         }
-        // The least hash and the complement of the greatest are complements if all are the same.
-        match words[1..].chunks_exact(2).position(|pair| pair[0] != !pair[1]) {
+        // The least value and the complement of the greatest are complements if all are the same.
+        let differs: Vec<bool> = words[1..].chunks_exact(2).map(|pair| pair[0] != !pair[1]).collect();
+        // Ranks that made different numbers of calls have parted earlier, over something else.
+        let parted = differs[Topic::COUNT];
+        let named = (usize::from(parted)..Topic::COUNT).find(|&topic| differs[topic]);
+        let named = named.or(differs.contains(&true).then_some(Topic::Function as usize));
+        match named {
             None => Ok(()),
             Some(topic) => Err(Failure::Agreed(
                 Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]))
@@ -189,7 +197,7 @@ impl Team {
         let text = mine.filter(|_| winner == self.rank()).map(|e| e.on_rank(winner).to_string());
         let mut message = [0; MESSAGE_BYTES];
         if let Some(text) = &text {
-            let n = text.floor_char_boundary(MESSAGE_BYTES);
+            let n = text.len().min(MESSAGE_BYTES);
             message[..n].copy_from_slice(&text.as_bytes()[..n]);
         }
         // If even this fails, the ranks still have the code.

@@ -1,4 +1,5 @@
 //! What the bytes of a file mean (paper, section 2). No I/O and no MPI.
+#![forbid(unsafe_code)]
 
 pub mod entry;
 pub mod header;

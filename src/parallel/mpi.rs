@@ -4,6 +4,7 @@ use super::Communicator;
 use crate::error::{Error, ErrorKind, Result};
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
 
 /// A private duplicate of the user's communicator, whose errors are returned.
 ///
@@ -228,13 +229,14 @@ impl Communicator for Mpi {
             end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
         }
         let mut all = vec![0_u8; usize::try_from(end).unwrap_or(0)];
+        // Nothing is sent from NULL: the pointer of an empty slice may equal MPI_IN_PLACE.
         // SAFETY: the lengths are those that each rank sends, and the starts lie side by side in `all`.
         let status = unsafe {
             sys::MPI_Gatherv(
-                bytes.as_ptr().cast::<c_void>(),
+                if bytes.is_empty() { null() } else { bytes.as_ptr().cast::<c_void>() },
                 own,
                 sys::RSMPI_UINT8_T,
-                all.as_mut_ptr().cast::<c_void>(),
+                if all.is_empty() { null_mut() } else { all.as_mut_ptr().cast::<c_void>() },
                 lengths.as_ptr(),
                 starts.as_ptr(),
                 sys::RSMPI_UINT8_T,

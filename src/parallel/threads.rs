@@ -23,13 +23,15 @@ struct Meeting {
     all_arrived: Condvar,
 }
 
+/// What all ranks left, by rank: the name of the collective and the message.
+type Delivery = Arc<Vec<(&'static str, Vec<u8>)>>;
+
 #[derive(Debug, Default)]
 struct State {
     round: u64,
     arrived: usize,
-    /// The name of the collective and the message, by rank.
     messages: Vec<(&'static str, Vec<u8>)>,
-    delivered: Arc<Vec<(&'static str, Vec<u8>)>>,
+    delivered: Delivery,
 }
 
 impl ThreadComm {
@@ -47,7 +49,7 @@ impl ThreadComm {
     /// Leaves `message` and returns those of all ranks.
     ///
     /// Ranks that meet in different collectives, which in MPI would hang or corrupt, get an error.
-    fn exchange(&self, what: &'static str, message: Vec<u8>) -> Result<Arc<Vec<(&'static str, Vec<u8>)>>> {
+    fn exchange(&self, what: &'static str, message: Vec<u8>) -> Result<Delivery> {
         let meeting = &*self.meeting;
         let mut state = meeting.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.messages[self.rank] = (what, message);

@@ -1,0 +1,407 @@
+//! Errors on one rank and on all: the same code everywhere, no rank that waits for another, and
+//! nothing left behind.
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod common;
+
+use common::{Data, Model, ModelSection, Rng, Want, write_on};
+use scda::{
+    Communicator, Encode, Error, ErrorKind, Faults, Params, Reader, Result, Sink, Source, ThreadComm, Writer,
+    run_on_threads,
+};
+use std::path::{Path, PathBuf};
+
+/// A folder with room for one file.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+    fn path(&self) -> PathBuf {
+        self.0.path().join("file.scda")
+    }
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+fn params(check: bool) -> Params {
+    let mut params = Params::default();
+    params.check = check;
+    params
+}
+
+/// Runs a program on ranks and gives the error that all of them got.
+fn error_of_all(size: usize, program: impl Fn(ThreadComm) -> Result<()> + Sync) -> Error {
+    let mut errors: Vec<Error> = run_on_threads(size, program)
+        .into_iter()
+        .enumerate()
+        .map(|(rank, result)| result.err().unwrap_or_else(|| panic!("rank {rank} of {size} had success")))
+        .collect();
+    for error in &errors {
+        assert_eq!(error.to_string(), errors[0].to_string());
+        assert_eq!(error.kind(), errors[0].kind());
+    }
+    errors.swap_remove(0)
+}
+
+#[test]
+fn an_error_of_one_rank_comes_up_at_once_with_check_and_at_close_without() {
+    let scratch = Scratch::new();
+    for size in [1, 2, 3, 5] {
+        for check in [true, false] {
+            for bad in 0..size {
+                let error = error_of_all(size, |comm| {
+                    let rank = comm.rank();
+                    let mut file = Writer::create(comm, &scratch.path(), b"", &params(check))?;
+                    // Of the wrong length on one rank.
+                    let data = if rank == bad { &b"ab"[..] } else { b"abc" };
+                    let written = file.array(b"", &vec![1; size], 3, Source::Contiguous(data), Encode::None);
+                    assert_eq!(written.is_err(), check || size == 1);
+                    written?;
+                    file.inline(b"", 0, Some(&[b'i'; 32]))?;
+                    file.close()
+                });
+                assert_eq!(error.kind(), ErrorKind::Argument);
+                assert!(error.to_string().contains("found 2 bytes, expected 3"), "{error}");
+                assert!(error.to_string().contains(&format!("rank {bad}")) || size == 1, "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_that_disagree_all_get_an_argument_error_that_names_the_argument() {
+    let scratch = Scratch::new();
+    let path = scratch.path();
+    type Program = fn(&mut Writer, bool) -> Result<()>;
+    let cases: [(&str, Program); 7] = [
+        ("user string", |f, odd| f.inline(if odd { b"a" } else { b"b" }, 0, Some(&[0; 32]))),
+        ("root", |f, odd| f.inline(b"", usize::from(odd), Some(&[0; 32]))),
+        ("size E", |f, odd| {
+            let size = if odd { 2 } else { 3 };
+            f.block(b"", 0, size, Some(&vec![0; size as usize]), Encode::None)
+        }),
+        ("counts", |f, odd| {
+            let counts = if odd { [1, 0, 0] } else { [0, 0, 0] };
+            f.array(b"", &counts, 0, Source::Contiguous(b""), Encode::None)
+        }),
+        ("encode", |f, odd| {
+            let encode = if odd { Encode::Always } else { Encode::None };
+            f.block(b"", 0, 1, Some(b"1"), encode)
+        }),
+        ("function", |f, odd| {
+            if odd { f.inline(b"", 0, Some(&[0; 32])) } else { f.block(b"", 0, 1, Some(b"1"), Encode::None) }
+        }),
+        ("sizes S_q", |f, odd| {
+            let sums = if odd { [0, 0, 0] } else { [0, 1, 0] };
+            f.varray(b"", &[0, 0, 0], &[], Some(&sums), Source::Contiguous(b""), Encode::None)
+        }),
+    ];
+    for (name, program) in cases {
+        for check in [true, false] {
+            let error = error_of_all(3, |comm| {
+                let odd = comm.rank() == 1;
+                let mut file = Writer::create(comm, &path, b"", &params(check))?;
+                let written = program(&mut file, odd);
+                assert!(written.is_err() || !check);
+                written?;
+                file.close()
+            });
+            assert_eq!(error.kind(), ErrorKind::Argument, "{name}: {error}");
+            assert!(error.to_string().contains(name) || name == "sizes S_q", "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_open_differently_get_an_error() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path(), "").unwrap();
+    let modes = error_of_all(2, |comm| match comm.rank() {
+        0 => Writer::create(comm, &scratch.path(), b"", &params(true)).map(drop),
+        _ => Reader::open(comm, &scratch.path(), &params(true)).map(drop),
+    });
+    assert_eq!(modes.kind(), ErrorKind::Argument);
+    let users = error_of_all(2, |comm| {
+        let user = [comm.rank() as u8];
+        Writer::create(comm, &scratch.path(), &user, &params(true)).map(drop)
+    });
+    assert!(users.to_string().contains("user string"), "{users}");
+    let settings = error_of_all(2, |comm| {
+        let mut params = params(false);
+        params.atomic = comm.rank() == 1;
+        Writer::create(comm, &scratch.path(), b"", &params).map(drop)
+    });
+    assert!(settings.to_string().contains("parameter"), "{settings}");
+}
+
+#[test]
+fn a_rank_that_fails_early_meets_the_others_later() {
+    // Rank 1 has an argument that is wrong for it alone although it should be the same on all; the
+    // others go on, and learn of it when they next meet.
+    let scratch = Scratch::new();
+    let error = error_of_all(3, |comm| {
+        let root = if comm.rank() == 1 { 99 } else { 0 };
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        file.inline(b"", root, Some(&[0; 32]))?;
+        file.inline(b"", 0, Some(&[0; 32]))?;
+        file.flush()?;
+        file.close()
+    });
+    assert!(error.to_string().contains("rank 1: root: found 99"), "{error}");
+}
+
+#[test]
+fn after_an_error_there_is_no_file() {
+    let scratch = Scratch::new();
+    let mut file = Writer::create(scda::Solo, &scratch.path(), b"", &params(false)).unwrap();
+    file.inline(b"kept", 0, Some(b"the sections before an error...\n")).unwrap();
+    assert_eq!(file.inline(b"", 1, Some(&[0; 32])).unwrap_err().kind(), ErrorKind::Argument);
+    assert_eq!(file.inline(b"", 0, Some(&[0; 32])).unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(file.close().unwrap_err().kind(), ErrorKind::Usage);
+    // One rank: what was reported as written is in the file.
+    assert_eq!(std::fs::read(scratch.path()).unwrap().len(), 128 + 96);
+}
+
+/// A file with one section of each kind.
+fn small_model() -> Model {
+    let elements = vec![b"a".to_vec(), b"bc".to_vec(), b"def".to_vec()];
+    let plain = [
+        Data::Inline([b'i'; 32]),
+        Data::Block(b"block".to_vec()),
+        Data::Array { size: 2, elements: vec![b"ab".to_vec(); 3] },
+        Data::Varray(elements),
+    ];
+    let mut sections = Vec::new();
+    for encode in [Encode::None, Encode::Always] {
+        for data in plain.iter().skip(usize::from(encode == Encode::Always)) {
+            sections.push(ModelSection { user: b"u".to_vec(), data: data.clone(), encode });
+        }
+    }
+    Model { vendor: Vec::new(), user: b"small".to_vec(), sections }
+}
+
+#[test]
+fn calls_out_of_order_are_usage_errors_on_all_ranks() {
+    let scratch = Scratch::new();
+    write_on(1, &scratch.path(), &small_model(), &params(true), 1);
+    type Program = fn(&mut Reader) -> Result<()>;
+    let counts = [1, 2];
+    let _ = counts;
+    let cases: [(&str, usize, Program); 9] = [
+        ("header, header", 0, |f| f.next_section(false).map(drop)),
+        ("I as B", 0, |f| f.read_block(32, 0, None)),
+        ("B as I", 1, |f| f.read_inline(0, None)),
+        ("B as A", 1, |f| f.read_array(&[1, 2], 5, Sink::Skip)),
+        ("A as V", 2, |f| f.read_varray_sizes(&[1, 2], None)),
+        ("V as A", 3, |f| f.read_array(&[1, 2], 0, Sink::Skip)),
+        ("V without sizes", 3, |f| f.read_varray(&[1, 2], None, None, Sink::Skip)),
+        ("sizes twice", 3, |f| {
+            f.read_varray_sizes(&[1, 2], None).unwrap();
+            f.read_varray_sizes(&[1, 2], None)
+        }),
+        ("header after sizes", 3, |f| {
+            f.read_varray_sizes(&[1, 2], None).unwrap();
+            f.next_section(false).map(drop)
+        }),
+    ];
+    let skip = |file: &mut Reader, index: usize| -> Result<()> {
+        for section in 0..=index {
+            file.next_section(false)?;
+            if section == index {
+                break;
+            }
+            match section {
+                0 => file.read_inline(0, None)?,
+                1 => file.read_block(5, 0, None)?,
+                _ => file.read_array(&[1, 2], 2, Sink::Skip)?,
+            }
+        }
+        Ok(())
+    };
+    for (name, index, program) in cases {
+        for check in [true, false] {
+            let error = error_of_all(2, |comm| {
+                let mut file = Reader::open(comm, &scratch.path(), &params(check)).unwrap();
+                skip(&mut file, index).unwrap();
+                program(&mut file)
+            });
+            assert_eq!(error.kind(), ErrorKind::Usage, "{name}: {error}");
+        }
+    }
+    let error = error_of_all(2, |comm| {
+        let mut file = Reader::open(comm, &scratch.path(), &params(false)).unwrap();
+        file.read_inline(0, None)
+    });
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn what_the_header_said_must_be_repeated() {
+    let scratch = Scratch::new();
+    write_on(1, &scratch.path(), &small_model(), &params(true), 1);
+    type Program = fn(&mut Reader) -> Result<()>;
+    fn at_varray(file: &mut Reader) {
+        file.read_block(5, 0, None).unwrap();
+        file.next_section(true).unwrap();
+        file.read_array(&[1, 2], 2, Sink::Skip).unwrap();
+        file.next_section(true).unwrap();
+    }
+    let cases: [Program; 8] = [
+        |f| f.read_block(4, 0, None),
+        |f| f.read_block(5, 2, None),
+        |f| f.read_block(5, 0, Some(&mut [0; 4])).and_then(|()| f.next_section(false).map(drop)),
+        |f| {
+            f.read_block(5, 0, None).unwrap();
+            f.next_section(true).unwrap();
+            f.read_array(&[1, 1], 2, Sink::Skip)
+        },
+        |f| {
+            f.read_block(5, 0, None).unwrap();
+            f.next_section(true).unwrap();
+            f.read_array(&[1, 2], 3, Sink::Skip)
+        },
+        |f| {
+            at_varray(f);
+            f.read_varray_sizes(&[3, 3], None)
+        },
+        |f| {
+            at_varray(f);
+            f.read_varray_sizes(&[3, 0], None).unwrap();
+            f.read_varray(&[3, 0], Some(&[1, 3, 2]), None, Sink::Contiguous(&mut [0; 6]))
+        },
+        |f| {
+            at_varray(f);
+            f.read_varray_sizes(&[3, 0], None).unwrap();
+            f.read_varray(&[3, 0], None, Some(&[5, 1]), Sink::Skip)
+        },
+    ];
+    for (index, program) in cases.into_iter().enumerate() {
+        let error = error_of_all(2, |comm| {
+            let mut file = Reader::open(comm, &scratch.path(), &params(true)).unwrap();
+            file.next_section(true).unwrap();
+            file.read_inline(0, None).unwrap();
+            file.next_section(true).unwrap();
+            program(&mut file)
+        });
+        assert_eq!(error.kind(), ErrorKind::Argument, "case {index}: {error}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_opened_say_why() {
+    let scratch = Scratch::new();
+    let path = |name: &str| scratch.0.path().join(name);
+    std::fs::write(path("file"), "").unwrap();
+    let create = |path: PathBuf| {
+        error_of_all(2, |comm| Writer::create(comm, &path, b"", &Params::default()).map(drop)).kind()
+    };
+    let open = |path: PathBuf| {
+        error_of_all(2, |comm| Reader::open(comm, &path, &Params::default()).map(drop)).kind()
+    };
+    assert_eq!(open(path("missing")), ErrorKind::NoSuchFile);
+    assert_eq!(open(path("file/below")), ErrorKind::NoSuchFile);
+    assert_eq!(open(path("")), ErrorKind::BadFile);
+    assert_eq!(open(PathBuf::from("/dev/null")), ErrorKind::BadFile);
+    assert_eq!(open(path(&"x".repeat(300))), ErrorKind::BadFile);
+    assert_eq!(create(path("missing/below")), ErrorKind::NoSuchFile);
+    assert_eq!(create(path("")), ErrorKind::BadFile);
+    assert_eq!(create(PathBuf::from("/dev/full")), ErrorKind::NoSpace);
+    assert_eq!(create(PathBuf::from("/proc/scda")), ErrorKind::NoSuchFile);
+}
+
+#[test]
+fn writing_empties_what_was_there() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path(), vec![b'x'; 100_000]).unwrap();
+    write_on(3, &scratch.path(), &small_model(), &params(false), 1);
+    common::read_on(2, &scratch.path(), &small_model(), &params(false), Want::All, 1);
+}
+
+#[test]
+fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
+    let scratch = Scratch::new();
+    let mut atomic = params(false);
+    atomic.atomic = true;
+    std::fs::write(scratch.path(), "old").unwrap();
+    // What a killed job left behind is replaced.
+    std::fs::write(scratch.0.path().join("file.scda.scda-part"), "stale").unwrap();
+    let old = || std::fs::read(scratch.path()).unwrap() == b"old";
+    let error = error_of_all(3, |comm| {
+        let mut file = Writer::create(comm, &scratch.path(), b"", &atomic)?;
+        assert!(old());
+        file.block(b"", 0, 3, Some(b"new"), Encode::None)?;
+        file.flush()?;
+        assert!(old());
+        file.inline(b"", 7, None)
+    });
+    assert_eq!(error.kind(), ErrorKind::Argument);
+    assert!(old());
+    assert_eq!(scratch.names(), ["file.scda"]);
+    write_on(3, &scratch.path(), &small_model(), &atomic, 1);
+    common::read_on(2, &scratch.path(), &small_model(), &atomic, Want::All, 1);
+    assert_eq!(scratch.names(), ["file.scda"]);
+}
+
+#[test]
+fn a_file_that_is_removed_or_replaced_while_it_is_written_is_an_error() {
+    for atomic in [false, true] {
+        for replace in [false, true] {
+            let scratch = Scratch::new();
+            let mut params = params(false);
+            params.atomic = atomic;
+            let name = if atomic { "file.scda.scda-part" } else { "file.scda" };
+            let victim = scratch.0.path().join(name);
+            let error = error_of_all(2, |comm| {
+                let rank = comm.rank();
+                let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+                if rank == 0 {
+                    std::fs::remove_file(&victim).unwrap();
+                    if replace {
+                        std::fs::write(&victim, vec![0; 128]).unwrap();
+                    }
+                }
+                file.flush()?;
+                file.close()
+            });
+            assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        }
+    }
+}
+
+/// Everything there is, so that every access can fail.
+fn write_and_read(comm: ThreadComm, path: &Path, params: &Params, seed: u64) -> Result<()> {
+    let rank = comm.rank();
+    let model = small_model();
+    common::write(comm.clone(), path, &model, params, seed)?;
+    let _ = rank;
+    common::read(comm, path, &model, params, Want::All, seed)
+}
+
+#[test]
+fn injected_faults_are_errors_of_all_ranks_and_never_a_hang() {
+    let scratch = Scratch::new();
+    let mut failures = 0;
+    for size in [1, 2, 3] {
+        for seed in 0..60 {
+            for bytes in [0, 1 << 20] {
+                let mut params = params(false);
+                params.aggregation_bytes = bytes;
+                params.atomic = seed % 2 == 0;
+                params.faults = Some(Faults { every: [1, 4, 30][seed as usize % 3], seed });
+                let all = run_on_threads(size, |comm| {
+                    write_and_read(comm, &scratch.path(), &params, Rng(seed).next())
+                });
+                let kinds: Vec<_> = all.iter().map(|r| r.as_ref().err().map(Error::kind)).collect();
+                assert!(kinds.windows(2).all(|pair| pair[0] == pair[1]), "{kinds:?}");
+                assert!(kinds[0].is_none_or(|kind| kind == ErrorKind::Io), "{kinds:?}");
+                failures += usize::from(kinds[0].is_some());
+                assert!(scratch.names().iter().all(|name| name == "file.scda"), "{:?}", scratch.names());
+            }
+        }
+    }
+    assert!((200..360).contains(&failures), "{failures}");
+}

@@ -1,0 +1,138 @@
+//! Serial equivalence: the same data give the same bytes for any number of ranks, any partition and
+//! addressing, any setting that does not concern the bytes; and any number of ranks reads them.
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod common;
+
+use common::{Data, Model, ModelSection, Rng, Want, read_on, write_on};
+use scda::{Encode, Encoder, LineBreak, Params};
+
+/// A file with every kind of section, in sizes around the limits of the paddings, of base64 lines,
+/// and of the aggregation buffer.
+fn model(seed: u64, largest: u64) -> Model {
+    let mut rng = Rng(seed);
+    let mut sections = Vec::new();
+    for index in 0..30 {
+        let user = match rng.below(4) {
+            0 => Vec::new(),
+            1 => rng.bytes(58),
+            2 => b"ends in dash - -- ".to_vec(),
+            _ => {
+                let n = rng.below(58) as usize;
+                rng.bytes(n)
+            }
+        };
+        let n = [0, 1, 2, 5, 40, 300][rng.below(6) as usize];
+        let size = match rng.below(5) {
+            0 => 0,
+            1 => rng.below(40),
+            2 => 57 * rng.below(4) + rng.below(3),
+            _ => rng.below(largest) / n.max(1),
+        };
+        let mut element = |size: u64| {
+            let mut bytes = rng.bytes(size as usize);
+            if rng.below(3) == 0 {
+                bytes.iter_mut().last().into_iter().for_each(|last| *last = b'\n');
+            }
+            bytes
+        };
+        let data = match index % 4 {
+            0 => Data::Inline(element(32).try_into().unwrap()),
+            1 => Data::Block(element(size * n)),
+            2 => Data::Array { size, elements: (0..n).map(|_| element(size)).collect() },
+            _ => Data::Varray((0..n).map(|i| element(size * (i % 3) / 2)).collect()),
+        };
+        let encode = [Encode::None, Encode::None, Encode::Always][index / 4 % 3];
+        sections.push(ModelSection { user, data, encode });
+    }
+    Model { vendor: Vec::new(), user: b"matrix".to_vec(), sections }
+}
+
+fn params(change: impl FnOnce(&mut Params)) -> Params {
+    let mut params = Params::default();
+    change(&mut params);
+    params
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_the_ranks_nor_on_how_they_are_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    for seed in 0..6 {
+        let model = model(seed, [2_000, 200_000][seed as usize % 2]);
+        for style in [LineBreak::Unix, LineBreak::Mime] {
+            let base = || params(|p| (p.line_break, p.level) = (style, 3));
+            let path = scratch.path().join("m.scda");
+            let first = write_on(1, &path, &model, &base(), 0);
+            for (case, size) in [1, 2, 3, 4, 7].into_iter().enumerate() {
+                // Bringing files to the disk takes its time: a few are enough.
+                for variant in 0..if seed < 2 { 5 } else { 3 } {
+                    let mut params = base();
+                    match variant {
+                        0 => {}
+                        1 => params.aggregation_bytes = 0,
+                        2 => (params.aggregation_bytes, params.check) = (3000, false),
+                        3 => (params.atomic, params.check, params.aggregation_bytes) = (true, false, 100_000),
+                        _ => (params.threads, params.sync, params.check) = (3, true, false),
+                    }
+                    let seed = seed * 1000 + case as u64 * 10 + variant;
+                    let again = write_on(size, &path, &model, &params, seed);
+                    assert!(again == first, "seed {seed}, {size} ranks, variant {variant}");
+                    read_on(size % 5 + 1, &path, &model, &params, Want::Some, seed);
+                }
+                read_on(size, &path, &model, &params(|p| p.check = false), Want::All, seed + 77);
+                read_on(size, &path, &model, &params(|p| p.aggregation_bytes = 3000), Want::All, seed);
+                read_on(size, &path, &model, &Params::default(), Want::Nothing, seed);
+            }
+        }
+    }
+}
+
+#[test]
+fn auto_compresses_what_gets_smaller_whatever_the_partition() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("auto.scda");
+    let mut rng = Rng(1);
+    let noise: Vec<Vec<u8>> = (0..50).map(|_| (0..200).map(|_| rng.next() as u8).collect()).collect();
+    let smooth = vec![vec![b'x'; 200]; 50];
+    let sections = |encode, encode_noise| {
+        let mut sections = Vec::new();
+        for (elements, encode) in [(&noise, encode_noise), (&smooth, encode)] {
+            for data in [
+                Data::Block(elements.concat()),
+                Data::Array { size: 200, elements: elements.clone() },
+                Data::Varray(elements.clone()),
+                Data::Varray(Vec::new()),
+                Data::Block(Vec::new()),
+            ] {
+                let is_empty =
+                    matches!(&data, Data::Block(d) if d.is_empty()) || data == Data::Varray(vec![]);
+                let encode = if is_empty && encode == Encode::Always { Encode::None } else { encode };
+                sections.push(ModelSection { user: b"u".to_vec(), data, encode });
+            }
+        }
+        Model { vendor: Vec::new(), user: Vec::new(), sections }
+    };
+    let auto = sections(Encode::Auto, Encode::Auto);
+    let expected = write_on(1, &path, &sections(Encode::Always, Encode::None), &Params::default(), 1);
+    for size in [1, 2, 3, 7] {
+        for seed in 0..3 {
+            let found = write_on(size, &path, &auto, &Params::default(), seed);
+            assert!(found == expected, "{size} ranks, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn both_encoders_at_every_level_are_read_alike() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("levels.scda");
+    let model = model(3, 20_000);
+    for encoder in [Encoder::Fast, Encoder::Zlib] {
+        for level in 0..=9 {
+            let params = params(|p| (p.encoder, p.level) = (encoder, level));
+            let first = write_on(1, &path, &model, &params, 1);
+            assert!(write_on(3, &path, &model, &params, 2) == first);
+            read_on(2, &path, &model, &Params::default(), Want::All, 3);
+        }
+    }
+}
