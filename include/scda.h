@@ -342,10 +342,12 @@ extern "C" {
  * Not collective.
  *
  * @param [in] err      An error code, `SCDA_SUCCESS` included.
- * @param [out] str     Filled with the text and a NUL; cut short if it does not fit.
+ * @param [out] str     Filled with the text and a NUL; cut short if it does not fit. Must not be
+ *                      NULL.
  * @param [in,out] len  In: the bytes that `str` has room for. Out: the bytes of text written,
  *                      without the NUL. Must not be NULL.
- * @return              0, or a negative value for a code that is none, and then an empty text.
+ * @return              0, or a negative value: for a code that is none, and then an empty text,
+ *                      and for wrong arguments.
  * Spec: A.6.1.
  */
 int scda_ferror_string(int err, char *str, int *len);

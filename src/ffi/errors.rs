@@ -68,21 +68,26 @@ fn text(code: c_int) -> Result<&'static str> {
 /// Not collective.
 ///
 /// @param [in] err      An error code, `SCDA_SUCCESS` included.
-/// @param [out] str     Filled with the text and a NUL; cut short if it does not fit.
+/// @param [out] str     Filled with the text and a NUL; cut short if it does not fit. Must not be
+///                      NULL.
 /// @param [in,out] len  In: the bytes that `str` has room for. Out: the bytes of text written,
 ///                      without the NUL. Must not be NULL.
-/// @return              0, or a negative value for a code that is none, and then an empty text.
+/// @return              0, or a negative value: for a code that is none, and then an empty text,
+///                      and for wrong arguments.
 /// Spec: A.6.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *mut c_int) -> c_int {
     let body = || {
-        // SAFETY: by contract NULL or readable.
-        let room = unsafe { len.as_ref() }.map(|room| usize::try_from(*room).unwrap_or(0));
-        let room = room.ok_or_else(|| Error::argument("len: found NULL"))?;
+        if str.is_null() || len.is_null() {
+            return Err(Error::argument("str or len: found NULL"));
+        }
+        // SAFETY: not NULL, so by contract readable.
+        let room = unsafe { len.read_unaligned() };
+        let room = usize::try_from(room).map_err(|_| Error::argument(format!("len: found {room}")))?;
         let found = text(err);
         let shown = *found.as_ref().unwrap_or(&"");
-        let n = if str.is_null() { 0 } else { shown.len().min(room.saturating_sub(1)) };
-        if room > 0 && !str.is_null() {
+        let n = shown.len().min(room.saturating_sub(1));
+        if room > 0 {
             // SAFETY: by contract there is room for `room` bytes, and n is less.
             unsafe { str.cast::<u8>().copy_from(shown.as_ptr(), n) };
             // SAFETY: as above.

@@ -208,10 +208,13 @@ pub fn open(team: &mut Team, path: &Path, params: &Params) -> Result<(Box<dyn Pa
         (path, Access::Read),
     )?;
     let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    let mut word = size.as_ref().map_or([0; 8], |size| size.to_le_bytes());
-    team.agree(size.map(drop))?;
-    team.comm().broadcast(&mut word, 0)?;
-    Ok((file, u64::from_le_bytes(word)))
+    match team.share(size) {
+        Ok(size) => Ok((file, size)),
+        Err(failure) => {
+            let _ = file.close();
+            Err(failure)
+        }
+    }
 }
 
 /// Rank 0: chooses the driver, and opens the file with POSIX or notices what forbids to.

@@ -172,7 +172,11 @@ impl Team {
         }
         self.comm.allreduce_min(&mut words).map_err(Failure::Agreed)?;
         if words[0] != FINE {
-            return Err(Failure::Agreed(self.share_error(words[0], mine)));
+            let winner = usize::try_from(words[0] >> 32).unwrap_or(0);
+            let code = i32::try_from(words[0] & u64::from(u32::MAX)).unwrap_or(0);
+            let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+            let error = mine.unwrap_or_else(|| Error::new(kind, "")).on_rank(winner).with_kind(kind);
+            return Err(Failure::Agreed(self.share_error(winner, &error)));
         }
         // The least value and the complement of the greatest are complements if all are the same.
         let differs: Vec<bool> = words[1..].chunks_exact(2).map(|pair| pair[0] != !pair[1]).collect();
@@ -182,28 +186,24 @@ impl Team {
         let named = named.or(differs.contains(&true).then_some(Topic::Function as usize));
         match named {
             None => Ok(()),
-            Some(topic) => Err(Failure::Agreed(
-                Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]))
-                    .in_file(&self.file_name),
-            )),
+            // Rank 0 speaks for all: even the file name may be what they disagree on.
+            Some(topic) => {
+                let error = Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]));
+                Err(Failure::Agreed(self.share_error(0, &error.in_file(&self.file_name))))
+            }
         }
     }
 
-    /// The error of the lowest rank that has one, on all ranks.
-    fn share_error(&self, word: u64, mine: Option<Error>) -> Error {
-        let winner = usize::try_from(word >> 32).unwrap_or(0);
-        let code = i32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
-        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
-        let text = mine.filter(|_| winner == self.rank()).map(|e| e.on_rank(winner).to_string());
+    /// The error of one rank, with its words, on all ranks.
+    fn share_error(&self, from: usize, error: &Error) -> Error {
         let mut message = [0; MESSAGE_BYTES];
-        if let Some(text) = &text {
-            let n = text.len().min(MESSAGE_BYTES);
-            message[..n].copy_from_slice(&text.as_bytes()[..n]);
-        }
+        let text = error.to_string();
+        let n = text.len().min(MESSAGE_BYTES);
+        message[..n].copy_from_slice(&text.as_bytes()[..n]);
         // If even this fails, the ranks still have the code.
-        let _ = self.comm.broadcast(&mut message, winner);
+        let _ = self.comm.broadcast(&mut message, from);
         let n = message.iter().position(|&b| b == 0).unwrap_or(MESSAGE_BYTES);
-        Error::new(kind, String::from_utf8_lossy(&message[..n]))
+        Error::new(error.kind(), String::from_utf8_lossy(&message[..n]))
     }
 
     /// A failure that all ranks know, from one that perhaps only this rank knows.
@@ -216,6 +216,14 @@ impl Team {
                 Ok(()) => Error::new(ErrorKind::Internal, "an error was lost"),
             },
         }
+    }
+
+    /// The value that rank 0 has, on all ranks, unless a rank has an error.
+    pub fn share(&mut self, value: Result<u64>) -> Result<u64, Failure> {
+        let mut word = value.as_ref().map_or([0; 8], |value| value.to_le_bytes());
+        self.agree(value.map(drop))?;
+        self.comm.broadcast(&mut word, 0)?;
+        Ok(u64::from_le_bytes(word))
     }
 
     /// The sums of the sizes of each rank's elements, by rank.
