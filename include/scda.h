@@ -271,7 +271,7 @@ struct scda_params {
    */
   int encoder;
   /**
-   * Writing: the level of compression, 0 to 9.
+   * Writing: the level of compression, 0 to 9 (default 2).
    */
   int level;
   /**

@@ -41,7 +41,7 @@ pub struct scda_params {
     pub linebreak: c_int,
     /// Writing: `SCDA_ENCODER_FAST` (default) or `SCDA_ENCODER_ZLIB`.
     pub encoder: c_int,
-    /// Writing: the level of compression, 0 to 9.
+    /// Writing: the level of compression, 0 to 9 (default 2).
     pub level: c_int,
     /// Writing: the threads of each rank that compress, 1 (default) to 1024. The file does not
     /// depend on it.

@@ -75,8 +75,9 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The default level of compression.
-    pub const DEFAULT_LEVEL: u32 = 6;
+    /// The default level of compression: the knee of the curve in `benches/records`. Lower is larger for
+    /// integers, higher is much slower for little.
+    pub const DEFAULT_LEVEL: u32 = 2;
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
 
