@@ -64,6 +64,42 @@ pub(crate) fn is_running() -> bool {
     succeeded(status) && initialized != 0 && finalized == 0
 }
 
+/// If this does not compile, mpi-sys was built for another MPI than the one that MPICC now names, which
+/// it does not notice: choose another target folder with `--target-dir`, or run `cargo clean`.
+#[cfg(mpi_family = "openmpi")]
+const _BINDINGS: u32 = sys::OMPI_MAJOR_VERSION;
+/// See above.
+#[cfg(mpi_family = "mpich")]
+const _BINDINGS: u32 = sys::MPICH_NUMVERSION;
+
+/// What the version text of the MPI contains that this crate was built for.
+const FAMILY: &str = if cfg!(mpi_family = "openmpi") {
+    "Open MPI"
+} else if cfg!(mpi_family = "mpich") {
+    "MPICH"
+} else {
+    ""
+};
+
+/// An error if the program runs with another MPI than the one that this crate was built for: the
+/// handles would mean something else.
+fn check_family() -> Result<()> {
+    let mut text = [0_u8; 8192]; // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest
+    let mut length: c_int = 0;
+    // SAFETY: the buffer is large enough for any version text; takes no handle.
+    let status = unsafe { sys::MPI_Get_library_version(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+    check("MPI_Get_library_version", status)?;
+    let version = String::from_utf8_lossy(&text[..usize::try_from(length).unwrap_or(0).min(text.len())]);
+    // MPICH's relatives share its handles, and say so in their own words.
+    let relatives = ["MPICH", "MVAPICH", "Intel", "CRAY"];
+    let is_mpich = relatives.iter().any(|name| version.contains(name));
+    if FAMILY.is_empty() || version.contains(FAMILY) || FAMILY == "MPICH" && is_mpich {
+        return Ok(());
+    }
+    let version = version.lines().next().unwrap_or_default();
+    Err(Error::usage(format!("libscda was built for {FAMILY}, but the program runs with {version}")))
+}
+
 impl Mpi {
     /// Duplicates a communicator. Collective over it.
     ///
@@ -76,6 +112,7 @@ impl Mpi {
         if !is_running() {
             return Err(Error::usage("communicator: MPI is not initialised, or finalised already"));
         }
+        check_family()?;
         // SAFETY: reads a constant of the C shim.
         if comm == unsafe { sys::RSMPI_COMM_NULL } {
             return Err(Error::argument("communicator: found MPI_COMM_NULL"));
