@@ -140,12 +140,12 @@ impl Context {
     }
 
     /// The number of ranks, and this one.
-    pub fn ranks(&self) -> (u64, usize) {
+    pub fn ranks(&mut self) -> (u64, usize) {
         let (size, rank) = match self {
-            Self::Writing(writer) => (writer.ranks(), writer.rank()),
-            Self::Reading(reader) => (reader.ranks(), reader.rank()),
+            Self::Writing(writer) => writer.ranks(),
+            Self::Reading(reader) => reader.ranks(),
         };
-        (size.unwrap_or(1) as u64, rank.unwrap_or(0))
+        (size as u64, rank)
     }
 
     /// The file, if it is open for writing.

@@ -6,6 +6,7 @@ mod open;
 mod params;
 mod pending;
 mod reader;
+mod session;
 mod source;
 mod team;
 mod window;

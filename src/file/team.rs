@@ -39,11 +39,26 @@ impl Topic {
         "encode or decode",
     ];
     const COUNT: usize = Self::NAMES.len();
+}
 
-    /// Opening a file for writing, as a function.
-    pub const CREATE: u64 = 101;
-    /// Opening a file for reading, as a function.
-    pub const OPEN: u64 = 102;
+/// The functions that all ranks must call alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    Create,
+    WriteInline,
+    WriteBlock,
+    WriteArray,
+    WriteVarray,
+    Flush,
+    Open,
+    ReadHeader,
+    ReadInline,
+    ReadBlock,
+    ReadArray,
+    ReadVarraySizes,
+    ReadVarray,
+    ProcSizes,
+    Close,
 }
 
 /// Why an operation failed: before or after the ranks agreed on it.
@@ -88,8 +103,8 @@ impl Team {
     }
 
     /// Notes how a file is opened.
-    pub fn note_open(&mut self, function: u64, path: &Path, params: &Params) {
-        self.note(Topic::Function, function);
+    pub fn note_open(&mut self, function: Function, path: &Path, params: &Params) {
+        self.note_call(function);
         self.note_bytes(Topic::FileName, path.as_os_str().as_encoded_bytes());
         self.note_counts(Topic::Parameters, &params.words());
     }
@@ -111,12 +126,17 @@ impl Team {
         &*self.comm
     }
 
+    /// Notes that this rank called a function.
+    pub fn note_call(&mut self, function: Function) {
+        self.note(Topic::Function, function as u64);
+        self.calls += 1;
+    }
+
     /// Notes a value that all ranks must pass alike.
     pub fn note(&mut self, topic: Topic, value: u64) {
         if !self.is_alone() {
             let hash = &mut self.trace[topic as usize];
             *hash = mix(*hash, value);
-            self.calls += u64::from(topic == Topic::Function);
         }
     }
 
@@ -296,7 +316,7 @@ mod tests {
     fn a_disagreement_is_named() {
         let texts = run_on_threads(3, |comm| {
             let mut team = team(comm);
-            team.note(Topic::Function, 1);
+            team.note_call(Function::Flush);
             team.note_bytes(Topic::UserString, if team.rank() == 1 { b"abc" } else { b"abd" });
             error(team.agree(Ok(()))).to_string()
         });

@@ -1,0 +1,281 @@
+//! The data of a section: what may be called, and with which arguments.
+
+use super::header::{as_decode_error, leaves_63_bits};
+use super::{Current, Expect, KnownSizes, Open, Section};
+use crate::error::{Error, Result};
+use crate::file::source::{Sink, Sizes};
+use crate::file::team::{Failure, Function, Topic, mix};
+use crate::format::header::SectionType;
+use crate::format::layout::{Layout, sum};
+use crate::format::{COUNT_BYTES, INLINE_BYTES};
+use crate::parallel::Partition;
+
+/// Sections of at most this part of the aggregation buffer are read with the headers.
+const SMALL_FRACTION: u64 = 8;
+
+impl Open {
+    /// The current section, if it is of this type and its data come next.
+    fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
+        self.team.note_call(function);
+        match self.expect {
+            Expect::Data(current) if current.section.section_type == section_type => Ok(current),
+            _ => {
+                Err(self
+                    .out_of_order(&format!("the data of a section '{}'", char::from(section_type.letter()))))
+            }
+        }
+    }
+
+    fn out_of_order(&self, wanted: &str) -> Error {
+        let letter = |current: &Current| char::from(current.section.section_type.letter());
+        let expected = match &self.expect {
+            Expect::Header => "the header of a section".to_owned(),
+            Expect::Data(current) => format!("the data of a section '{}'", letter(current)),
+            Expect::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
+            Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
+        };
+        Error::usage(format!("found a call to read {wanted}, expected one to read {expected}"))
+            .at(self.position)
+    }
+
+    /// Notes and checks the rank that gets the data.
+    fn check_root(&mut self, root: usize) -> Result<bool> {
+        self.team.note(Topic::Root, root as u64);
+        let size = self.team.size();
+        if root >= size {
+            return Err(Error::argument(format!("root: found {root}, expected a rank below {size}")));
+        }
+        Ok(self.team.rank() == root)
+    }
+
+    /// Notes and checks the number of bytes that the section's header said.
+    fn check_size(&mut self, size: u64, section: &Section) -> Result<()> {
+        self.team.note(Topic::Size, size);
+        if size != section.size {
+            return Err(Error::argument(format!(
+                "size E: found {size}, expected {} as in the header",
+                section.size
+            )));
+        }
+        Ok(())
+    }
+
+    /// Notes and checks the partition of the section's elements.
+    fn check_counts(&mut self, counts: &[u64], section: &Section) -> Result<Partition> {
+        self.team.note_counts(Topic::Counts, counts);
+        let part = self.team.partition(counts)?;
+        if part.total != section.count {
+            return Err(Error::argument(format!(
+                "counts N_q: found a sum of {}, expected {} as in the header",
+                part.total, section.count
+            )));
+        }
+        Ok(part)
+    }
+
+    /// The section is done.
+    pub(super) fn advance(&mut self, end: u64) {
+        self.position = end;
+        self.expect = Expect::Header;
+    }
+
+    /// Whether a section is so small that its data are read with the headers.
+    fn is_small(&self, layout: Layout) -> bool {
+        layout.bytes() <= self.params.aggregation_bytes as u64 / SMALL_FRACTION
+    }
+
+    pub(super) fn read_inline(
+        &mut self,
+        root: usize,
+        data: Option<&mut [u8; INLINE_BYTES]>,
+    ) -> Result<(), Failure> {
+        let current = self.expect_data(Function::ReadInline, SectionType::Inline)?;
+        let is_root = self.check_root(root)?;
+        let bytes = self.look(current.layout.data, INLINE_BYTES as u64)?;
+        if let (true, Some(data)) = (is_root, data) {
+            data.copy_from_slice(bytes);
+        }
+        self.advance(current.layout.end);
+        Ok(())
+    }
+
+    pub(super) fn read_block(
+        &mut self,
+        size: u64,
+        root: usize,
+        data: Result<Option<&mut [u8]>>,
+    ) -> Result<(), Failure> {
+        let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
+        let is_root = self.check_root(root)?;
+        self.check_size(size, &current.section)?;
+        let layout = current.layout;
+        let small = self.is_small(layout);
+        if small {
+            self.look(layout.data, layout.data_bytes)?;
+        }
+        let mine = data.and_then(|data| match data {
+            Some(data) if is_root => self.fill_block(&current, data),
+            _ => Ok(()),
+        });
+        if small && !current.section.decoded {
+            // Everything is in memory: only a wrong length of the user's memory can be an error.
+            self.team.defer(mine);
+        } else {
+            self.team.agree(mine)?;
+        }
+        self.advance(layout.end);
+        Ok(())
+    }
+
+    pub(super) fn read_array(
+        &mut self,
+        counts: &[u64],
+        size: u64,
+        data: Result<Sink<'_>>,
+    ) -> Result<(), Failure> {
+        let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
+        let part = self.check_counts(counts, &current.section)?;
+        self.check_size(size, &current.section)?;
+        let sizes = Sizes::Fixed { count: part.count, size };
+        let data = data.and_then(|mut data| data.check(sizes).map(|()| data));
+        if current.section.decoded {
+            return self.read_compressed(&current, part, sizes, data);
+        }
+        // The products are bounded by that of the header.
+        let bytes = Partition { offset: part.offset * size, count: part.count * size, total: 0 };
+        let small = self.is_small(current.layout);
+        if small {
+            self.look(current.layout.data, current.layout.data_bytes)?;
+        }
+        let mine = data.and_then(|data| self.read_plain(current.layout.data + bytes.offset, sizes, data));
+        if small {
+            // Everything is in memory: only a wrong length of the user's memory can be an error.
+            self.team.defer(mine);
+        } else {
+            self.team.agree(mine)?;
+        }
+        self.advance(current.layout.end);
+        Ok(())
+    }
+
+    pub(super) fn read_varray_sizes(
+        &mut self,
+        counts: &[u64],
+        sizes: Result<Option<&mut [u64]>>,
+    ) -> Result<(), Failure> {
+        self.team.note_call(Function::ReadVarraySizes);
+        let Expect::VarraySizes(current) = self.expect else {
+            return Err(self.out_of_order("the sizes of a section 'V'").into());
+        };
+        let part = self.check_counts(counts, &current.section)?;
+        let sizes = sizes.and_then(|sizes| match sizes {
+            Some(sizes) if sizes.len() as u64 != part.count => Err(Error::argument(format!(
+                "sizes E_i: found room for {}, expected {}",
+                sizes.len(),
+                part.count
+            ))),
+            sizes => Ok(sizes),
+        });
+        let known = self.learn_sizes(&current, counts, part, sizes)?;
+        self.expect = Expect::VarrayData(current, known);
+        Ok(())
+    }
+
+    /// Reads the sizes of the elements as the user sees them: where this rank's data lie, and a
+    /// hash by which the sizes that the user gives later are compared.
+    fn learn_sizes(
+        &mut self,
+        current: &Current,
+        counts: &[u64],
+        part: Partition,
+        out: Result<Option<&mut [u64]>>,
+    ) -> Result<KnownSizes, Failure> {
+        let (entries, letter) = match current.size_entries {
+            Some(entries) => (entries, b'U'),
+            None => (current.layout.entries, b'E'),
+        };
+        let (mut sizes_hash, mut bytes) = (0, 0_u64);
+        let read = out.and_then(|mut out| {
+            self.read_entries(
+                entries + part.offset * COUNT_BYTES as u64,
+                part.count,
+                letter,
+                |index, size| {
+                    sizes_hash = mix(sizes_hash, size);
+                    bytes = sum(bytes, size).ok_or_else(|| leaves_63_bits(&[size]))?;
+                    if let Some(out) = &mut out {
+                        out[index] = size;
+                    }
+                    Ok(())
+                },
+            )
+        });
+        let read = if current.section.decoded { read.map_err(as_decode_error) } else { read };
+        self.team.agree(read)?;
+        let bytes = self.team.spread(bytes)?;
+        if !current.section.decoded {
+            self.varray_layout(current, bytes.total)?;
+        }
+        Ok(KnownSizes { counts_hash: hash(counts), sizes_hash, bytes })
+    }
+
+    pub(super) fn read_varray(
+        &mut self,
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(Option<&[u64]>, Sink<'_>)>,
+    ) -> Result<(), Failure> {
+        self.team.note_call(Function::ReadVarray);
+        let Expect::VarrayData(current, mut known) = self.expect else {
+            return Err(self.out_of_order("the data of a section 'V'").into());
+        };
+        let part = self.check_counts(counts, &current.section)?;
+        self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
+        let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
+        if hash(counts) != known.counts_hash {
+            known = self.learn_sizes(&current, counts, part, Ok(None))?;
+        }
+        let checked = data.and_then(|(sizes, mut data)| {
+            if given.is_some_and(|given| given != known.bytes) {
+                return Err(Error::argument(
+                    "sizes S_q: found others than the sums of the sizes in the file",
+                ));
+            }
+            let sizes = match sizes {
+                _ if data.is_skip() => &[],
+                Some(sizes) if sizes.len() as u64 == part.count && hash(sizes) == known.sizes_hash => sizes,
+                None if part.count == 0 => &[],
+                _ => return Err(Error::argument("sizes E_i: found others than in the file")),
+            };
+            data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
+        });
+        let (sizes, data) = match checked {
+            Ok((sizes, data)) => (sizes, Ok(data)),
+            Err(error) => (&[] as &[u64], Err(error)),
+        };
+        if current.section.decoded {
+            return self.read_compressed(&current, part, Sizes::Each(sizes), data);
+        }
+        let layout = self.varray_layout(&current, known.bytes.total)?;
+        let offset = layout.data + known.bytes.offset;
+        let mine = data.and_then(|data| self.read_plain(offset, Sizes::Each(sizes), data));
+        self.team.agree(mine)?;
+        self.advance(layout.end);
+        Ok(())
+    }
+
+    /// The layout of the varray in the file, now that the bytes of all its elements are known.
+    pub(super) fn varray_layout(&self, current: &Current, total: u64) -> Result<Layout> {
+        let start = current.layout.start;
+        let layout = Layout::varray(start, current.section.count, total)
+            .ok_or_else(|| leaves_63_bits(&[total]).at(start))?;
+        self.check_end("varray", start, layout.end)?;
+        Ok(layout)
+    }
+}
+
+/// A hash of numbers in order.
+fn hash(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0, |hash, &number| mix(hash, number))
+}

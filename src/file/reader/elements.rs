@@ -1,0 +1,222 @@
+//! This rank's elements: from the file, in bounded batches, into the user's memory.
+
+use super::header::leaves_63_bits;
+use super::{Current, Open};
+use crate::codec::max_encoded_bytes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::source::{Sink, Sizes};
+use crate::file::team::Failure;
+use crate::format::COUNT_BYTES;
+use crate::format::entry::parse_counts;
+use crate::format::layout::sum;
+use crate::parallel::Partition;
+
+/// The most bytes of entries or elements that are read at once into a buffer of the library.
+const BATCH_BYTES: usize = 1 << 20;
+
+impl Open {
+    /// Reads bytes that this rank alone wants: from the window, or else from the file.
+    fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
+        match self.window.get(offset, memory.len() as u64) {
+            Some(bytes) => memory.copy_from_slice(bytes),
+            None if memory.is_empty() => {}
+            None => self.file.read_at(offset, memory)?,
+        }
+        Ok(())
+    }
+
+    /// Reads or decodes a block into the memory of the root.
+    pub(super) fn fill_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+        let (section, layout) = (&current.section, current.layout);
+        Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: section.size })?;
+        if !section.decoded {
+            return self.read_own(layout.data, data);
+        }
+        let mut text = Vec::new();
+        self.read_encoded(layout.data, layout.data_bytes, section.size, &mut text)?;
+        self.decoder.decode(&text, data).map_err(|e| e.at(layout.data))
+    }
+
+    /// Reads the encoded text of one element or of several that lie together, and that stand for
+    /// `size` bytes, into a buffer.
+    fn read_encoded(&mut self, offset: u64, length: u64, size: u64, text: &mut Vec<u8>) -> Result<()> {
+        if length > max_encoded_bytes(size) {
+            return Err(Error::new(
+                ErrorKind::Decode,
+                format!("compressed element: found {length} encoded bytes, expected fewer for {size} bytes"),
+            )
+            .at(offset));
+        }
+        resize(text, length)?;
+        self.read_own(offset, text)
+    }
+
+    /// Reads this rank's elements, which begin at `offset`, as they are.
+    pub(super) fn read_plain(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
+        match &mut data {
+            Sink::Skip => Ok(()),
+            Sink::Contiguous(memory) => self.read_own(offset, memory),
+            Sink::Indirect(_) => {
+                let mut batch = Vec::new();
+                self.for_each_batch(offset, sizes, |this, start, first, last| {
+                    if last == first + 1 {
+                        // A large element goes straight to its memory.
+                        let size = sizes.size(first);
+                        return match data.element(first, 0, size) {
+                            Some(memory) => this.read_own(start, memory),
+                            None => Ok(()),
+                        };
+                    }
+                    let length = (first..last).map(|index| sizes.size(index)).sum();
+                    resize(&mut batch, length)?;
+                    this.read_own(start, &mut batch)?;
+                    let mut rest = batch.as_slice();
+                    for index in first..last {
+                        let size = sizes.size(index);
+                        let (bytes, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
+                        rest = others;
+                        if let Some(memory) = data.element(index, 0, size) {
+                            memory.copy_from_slice(bytes);
+                        }
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// Groups elements that lie one after the other from `offset` into batches of bounded bytes, or
+    /// of one element if it is larger; hands out the offset, the first and the last but one index.
+    fn for_each_batch(
+        &mut self,
+        mut offset: u64,
+        sizes: Sizes<'_>,
+        mut each: impl FnMut(&mut Self, u64, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let (mut first, mut bytes) = (0, 0_u64);
+        for index in 0..sizes.count() {
+            let size = sizes.size(index);
+            if index > first && bytes + size > BATCH_BYTES as u64 {
+                each(self, offset, first, index)?;
+                offset += bytes;
+                (first, bytes) = (index, 0);
+            }
+            bytes += size;
+        }
+        if first < sizes.count() { each(self, offset, first, sizes.count()) } else { Ok(()) }
+    }
+
+    /// Reads and checks `count` entries from `offset`, a bounded number at a time.
+    pub(super) fn read_entries(
+        &mut self,
+        offset: u64,
+        count: u64,
+        letter: u8,
+        mut each: impl FnMut(usize, u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut text = Vec::new();
+        let mut done = 0;
+        while done < count {
+            let step = (count - done).min((BATCH_BYTES / COUNT_BYTES) as u64);
+            let start = offset + done * COUNT_BYTES as u64;
+            resize(&mut text, step * COUNT_BYTES as u64)?;
+            self.read_own(start, &mut text)?;
+            let before = usize::try_from(done).unwrap_or(usize::MAX);
+            parse_counts(&text, letter, start, |index, value| each(before + index, value))?;
+            done += step;
+        }
+        Ok(())
+    }
+
+    /// Reads the encoded elements of a compressed array or varray and decodes them.
+    ///
+    /// `sizes` are those of the decoded elements. This rank may have an error already.
+    pub(super) fn read_compressed(
+        &mut self,
+        current: &Current,
+        part: Partition,
+        sizes: Sizes<'_>,
+        data: Result<Sink<'_>>,
+    ) -> Result<(), Failure> {
+        let (data, checked) = match data {
+            Ok(data) => (data, Ok(())),
+            Err(error) => (Sink::Skip, Err(error)),
+        };
+        let mut encoded_sizes = Vec::new();
+        let mut encoded = 0_u64;
+        let entries = current.layout.entries + part.offset * COUNT_BYTES as u64;
+        let wanted = !data.is_skip();
+        let read = checked.and_then(|()| {
+            let reserved = if wanted { part.count } else { 0 };
+            reserve(&mut encoded_sizes, reserved)?;
+            self.read_entries(entries, part.count, b'E', |_, size| {
+                encoded = sum(encoded, size).ok_or_else(|| leaves_63_bits(&[size]))?;
+                if wanted {
+                    encoded_sizes.push(size);
+                }
+                Ok(())
+            })
+        });
+        self.team.agree(read)?;
+        let bytes = self.team.spread(encoded)?;
+        let layout = self.varray_layout(current, bytes.total)?;
+        let decoded = self.decode_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
+        self.team.agree(decoded)?;
+        self.advance(layout.end);
+        Ok(())
+    }
+
+    /// Decodes elements that lie one after the other from `offset`.
+    fn decode_elements(
+        &mut self,
+        offset: u64,
+        encoded_sizes: &[u64],
+        sizes: Sizes<'_>,
+        mut data: Sink<'_>,
+    ) -> Result<()> {
+        if data.is_skip() {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        let mut decoded_offset = 0;
+        self.for_each_batch(offset, Sizes::Each(encoded_sizes), |this, start, first, last| {
+            let length = encoded_sizes[first..last].iter().sum();
+            if last == first + 1 {
+                this.read_encoded(start, length, sizes.size(first), &mut text)?;
+            } else {
+                resize(&mut text, length)?;
+                this.read_own(start, &mut text)?;
+            }
+            let mut rest = text.as_slice();
+            let mut at = start;
+            for (index, &encoded_size) in encoded_sizes.iter().enumerate().take(last).skip(first) {
+                let (element, others) = rest.split_at(usize::try_from(encoded_size).unwrap_or(0));
+                rest = others;
+                let size = sizes.size(index);
+                if let Some(memory) = data.element(index, decoded_offset, size) {
+                    this.decoder.decode(element, memory).map_err(|e| e.at(at))?;
+                }
+                decoded_offset += size;
+                at += encoded_size;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Makes a buffer of this length, whose contents do not matter.
+fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if buffer.len() < length {
+        let more = length - buffer.len();
+        buffer.try_reserve(more).map_err(|_| Error::memory(length))?;
+    }
+    buffer.resize(length, 0);
+    Ok(())
+}
+
+/// Makes room for this many sizes.
+fn reserve(sizes: &mut Vec<u64>, count: u64) -> Result<()> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    sizes.try_reserve(count).map_err(|_| Error::memory(count.saturating_mul(8)))
+}

@@ -1,0 +1,315 @@
+//! Reading a file, section by section.
+
+mod data;
+mod elements;
+mod header;
+
+use super::open;
+use super::params::Params;
+use super::session::{Session, State};
+use super::source::Sink;
+use super::team::{Failure, Function, Team};
+use super::window::Window;
+use crate::codec::ElementDecoder;
+use crate::error::{Error, Result};
+use crate::format::header::{SectionType, UserString, parse_file_header};
+use crate::format::layout::Layout;
+use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
+use crate::parallel::{Communicator, Partition};
+use crate::storage::ParallelFile;
+use std::path::Path;
+
+/// The header of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Section {
+    /// The type; that of the uncompressed data if the section is decoded.
+    pub section_type: SectionType,
+    /// The user string.
+    pub user: UserString,
+    /// The number of elements N of an array or varray, else 0.
+    pub count: u64,
+    /// The bytes E of a block or of each element of an array, else 0.
+    pub size: u64,
+    /// Whether the data are decompressed when they are read.
+    pub decoded: bool,
+}
+
+/// A file that is being read.
+///
+/// All functions are collective: every rank calls them in the same order, with the same arguments
+/// except for the memory for its own data. After [`Reader::next_section`] the data of the section
+/// must be read, or skipped by giving no memory for them. After an error the file is closed on all
+/// ranks, and further calls are errors; memory that was given to the failed call has unspecified
+/// contents.
+///
+/// ```
+/// use scda::{Params, Reader, Sink, Solo};
+/// # use scda::{Encode, Source, Writer};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("state.scda");
+/// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+/// # file.array(b"field", &[2], 4, Source::Contiguous(b"abcdefgh"), Encode::Always)?;
+/// # file.close()?;
+/// let mut file = Reader::open(Solo, &path, &Params::default())?;
+/// let section = file.next_section(true)?.expect("a section");
+/// let mut data = vec![0; (section.count * section.size) as usize];
+/// file.read_array(&[section.count], section.size, Sink::Contiguous(&mut data))?;
+/// assert_eq!(data, b"abcdefgh");
+/// assert!(file.at_end());
+/// file.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Reader {
+    user: UserString,
+    session: Session<Open>,
+}
+
+struct Open {
+    team: Team,
+    file: Box<dyn ParallelFile>,
+    params: Params,
+    /// Bytes of the file when it was opened.
+    size: u64,
+    window: Window,
+    /// Offset of the next section, or of the current one as long as its data are expected.
+    position: u64,
+    expect: Expect,
+    decoder: ElementDecoder,
+}
+
+/// What must be called next.
+#[derive(Clone, Copy)]
+enum Expect {
+    Header,
+    Data(Current),
+    VarraySizes(Current),
+    VarrayData(Current, KnownSizes),
+}
+
+/// The section whose data come next.
+#[derive(Clone, Copy)]
+struct Current {
+    section: Section,
+    /// The section in the file that has the data: the second one of a compressed pair. Of a varray,
+    /// the layout is that without data until the sizes are known.
+    layout: Layout,
+    /// Offset of the U entries of a compressed varray.
+    size_entries: Option<u64>,
+}
+
+/// What reading the sizes of a varray has told.
+#[derive(Clone, Copy)]
+struct KnownSizes {
+    /// The partition that the sizes were read with.
+    counts_hash: u64,
+    /// The sizes of this rank.
+    sizes_hash: u64,
+    /// The bytes of the elements as the user sees them.
+    bytes: Partition,
+}
+
+impl Reader {
+    /// Opens a file and reads its header (paper, section A.3).
+    ///
+    /// # Errors
+    /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, and
+    /// the errors of the file system.
+    pub fn open(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
+        Self::open_or(Box::new(comm), Ok(path), Ok(params.clone()))
+    }
+
+    /// As [`Self::open`], with arguments that may be wrong on this rank.
+    pub(crate) fn open_or(
+        comm: Box<dyn Communicator>,
+        path: Result<&Path>,
+        params: Result<Params>,
+    ) -> Result<Self> {
+        let mut team = Team::for_file(comm, &path);
+        let open = |team: &mut Team| -> Result<_, Failure> {
+            let (path, params) = (path?, params?);
+            params.validate()?;
+            team.note_open(Function::Open, path, &params);
+            let (file, size) = open::open(team, path, &params)?;
+            Ok((file, size, params))
+        };
+        let (file, size, params) = match open(&mut team) {
+            Ok(opened) => opened,
+            Err(failure) => return Err(team.settle(failure)),
+        };
+        let open = Open {
+            team,
+            file,
+            size,
+            window: Window::new(params.aggregation_bytes),
+            params,
+            position: FILE_HEADER_BYTES as u64,
+            expect: Expect::Header,
+            decoder: ElementDecoder::default(),
+        };
+        let mut session = Session::new(open);
+        let user = session.operate(|open| {
+            let header = open.look(0, open.size.min(FILE_HEADER_BYTES as u64))?;
+            Ok(parse_file_header(header)?)
+        })?;
+        Ok(Self { user, session })
+    }
+
+    /// The user string of the file.
+    #[must_use]
+    pub fn user(&self) -> &UserString {
+        &self.user
+    }
+
+    /// Whether no section follows. Not collective. As long as data of a section are expected, and
+    /// after an error, there is no telling: false and true.
+    #[must_use]
+    pub fn at_end(&self) -> bool {
+        self.session.state().is_none_or(Open::at_end)
+    }
+
+    /// Reads the header of the next section (paper, section A.5.1); `None` at the end of the file.
+    /// With `decode`, a compressed section appears as what was compressed; else as the two
+    /// sections that the file has.
+    ///
+    /// # Errors
+    /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, and the errors of the file system.
+    pub fn next_section(&mut self, decode: bool) -> Result<Option<Section>> {
+        self.session.operate(|open| open.next_section(decode))
+    }
+
+    /// Reads the 32 bytes of an inline section on the rank `root`; `None` there skips them, and is
+    /// ignored on other ranks (paper, section A.5.2).
+    ///
+    /// # Errors
+    /// `Usage`, `Argument`, and the errors of the file system.
+    pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<()> {
+        self.session.operate(|open| open.read_inline(root, data))
+    }
+
+    /// Reads the data of a block on the rank `root`; `None` there skips them, and is ignored on
+    /// other ranks (paper, section A.5.3). `size` is that of the section's header.
+    ///
+    /// # Errors
+    /// `Usage`, `Argument`, `Decode`, `Memory`, and the errors of the file system.
+    pub fn read_block(&mut self, size: u64, root: usize, data: Option<&mut [u8]>) -> Result<()> {
+        self.read_block_or(size, root, Ok(data))
+    }
+
+    pub(crate) fn read_block_or(
+        &mut self,
+        size: u64,
+        root: usize,
+        data: Result<Option<&mut [u8]>>,
+    ) -> Result<()> {
+        self.session.operate(|open| open.read_block(size, root, data))
+    }
+
+    /// Reads the elements of an array; rank p gets `counts[p]` of them, in the order of the ranks
+    /// (paper, section A.5.4). `size` is that of the section's header.
+    ///
+    /// # Errors
+    /// `Usage`, `Argument`, `ShortFile`, `Format`, `Decode`, `Memory`, and the errors of the file
+    /// system.
+    pub fn read_array(&mut self, counts: &[u64], size: u64, data: Sink<'_>) -> Result<()> {
+        self.read_array_or(counts, size, Ok(data))
+    }
+
+    pub(crate) fn read_array_or(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<()> {
+        self.session.operate(|open| open.read_array(counts, size, data))
+    }
+
+    /// Reads the sizes of the elements of a varray, of which rank p has `counts[p]`; `None` skips
+    /// them on this rank (paper, section A.5.5).
+    ///
+    /// # Errors
+    /// `Usage`, `Argument`, `ShortFile`, `Format`, `Range`, `Decode`, and the errors of the file
+    /// system.
+    pub fn read_varray_sizes(&mut self, counts: &[u64], sizes: Option<&mut [u64]>) -> Result<()> {
+        self.read_varray_sizes_or(counts, Ok(sizes))
+    }
+
+    pub(crate) fn read_varray_sizes_or(
+        &mut self,
+        counts: &[u64],
+        sizes: Result<Option<&mut [u64]>>,
+    ) -> Result<()> {
+        self.session.operate(|open| open.read_varray_sizes(counts, sizes))
+    }
+
+    /// Reads the elements of a varray after their sizes (paper, section A.5.6). The partition may
+    /// differ from that of the sizes. `sizes` are those of this rank's elements, as read; they are
+    /// ignored where the data are skipped. `proc_sizes`, if given, are the bytes of each rank.
+    ///
+    /// # Errors
+    /// `Usage`, `Argument`, `ShortFile`, `Format`, `Decode`, `Memory`, and the errors of the file
+    /// system.
+    pub fn read_varray(
+        &mut self,
+        counts: &[u64],
+        sizes: Option<&[u64]>,
+        proc_sizes: Option<&[u64]>,
+        data: Sink<'_>,
+    ) -> Result<()> {
+        self.read_varray_or(counts, proc_sizes, Ok((sizes, data)))
+    }
+
+    pub(crate) fn read_varray_or(
+        &mut self,
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(Option<&[u64]>, Sink<'_>)>,
+    ) -> Result<()> {
+        self.session.operate(|open| open.read_varray(counts, proc_sizes, data))
+    }
+
+    /// The sum of `sizes` on every rank, by rank.
+    ///
+    /// # Errors
+    /// `Range` if a sum leaves 63 bits.
+    pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
+        self.proc_sizes_or(Ok(sizes))
+    }
+
+    pub(crate) fn proc_sizes_or(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
+        self.session.proc_sizes(sizes)
+    }
+
+    /// Closes the file.
+    ///
+    /// # Errors
+    /// Errors of this rank that the others do not know yet. The file is closed regardless.
+    pub fn close(mut self) -> Result<()> {
+        self.session.operate(|open| {
+            open.team.note_call(Function::Close);
+            open.team.agree(Ok(()))
+        })?;
+        let Open { mut team, file, .. } = self.session.take()?;
+        let closed = file.close();
+        team.agree(closed).map_err(|failure| team.settle(failure))
+    }
+
+    /// The number of ranks, and this one.
+    pub(crate) fn ranks(&mut self) -> (usize, usize) {
+        self.session.ranks()
+    }
+
+    /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
+    pub(crate) fn fail(&mut self, error: Error) -> Error {
+        self.session.fail(error)
+    }
+}
+
+impl State for Open {
+    fn team(&mut self) -> &mut Team {
+        &mut self.team
+    }
+
+    fn checks_every_call(&self) -> bool {
+        self.params.check
+    }
+
+    fn abandon(self) {
+        let _ = self.file.close();
+    }
+}

@@ -1,0 +1,76 @@
+//! A file as long as it is open: operations on all ranks, and what happens when one fails.
+
+use super::team::{Failure, Function, Team};
+use crate::error::{Error, Result};
+
+/// The state of a file that is open for writing or reading.
+pub trait State {
+    /// The ranks of the file.
+    fn team(&mut self) -> &mut Team;
+    /// Whether the ranks agree in every call.
+    fn checks_every_call(&self) -> bool;
+    /// Closes the file after an error that all ranks know.
+    fn abandon(self);
+}
+
+/// A file that is open until it is closed, or until an operation fails.
+pub struct Session<S>(Option<S>);
+
+impl<S: State> Session<S> {
+    pub fn new(state: S) -> Self {
+        Self(Some(state))
+    }
+
+    /// The state, if the file is open.
+    pub fn state(&self) -> Option<&S> {
+        self.0.as_ref()
+    }
+
+    /// Runs an operation. If it fails, all ranks close the file.
+    pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
+        let Some(state) = &mut self.0 else {
+            return Err(closed());
+        };
+        let result = operation(state).and_then(|value| {
+            // A rank that is alone has nobody to wait for.
+            let agree = state.checks_every_call() || state.team().is_alone();
+            if agree { state.team().agree(Ok(())).map(|()| value) } else { Ok(value) }
+        });
+        let failure = match result {
+            Ok(value) => return Ok(value),
+            Err(failure) => failure,
+        };
+        let error = state.team().settle(failure);
+        if let Some(state) = self.0.take() {
+            state.abandon();
+        }
+        Err(error)
+    }
+
+    /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
+    pub fn fail(&mut self, error: Error) -> Error {
+        self.operate(|_| Err::<(), _>(Failure::Mine(error))).err().unwrap_or_else(closed)
+    }
+
+    /// Takes the state out, to close the file.
+    pub fn take(&mut self) -> Result<S> {
+        self.0.take().ok_or_else(closed)
+    }
+
+    /// The sums of the sizes of each rank's elements, by rank.
+    pub fn proc_sizes(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
+        self.operate(|state| {
+            state.team().note_call(Function::ProcSizes);
+            state.team().gather_sums(sizes)
+        })
+    }
+
+    /// The number of ranks, and this one.
+    pub fn ranks(&mut self) -> (usize, usize) {
+        self.0.as_mut().map_or((1, 0), |state| (state.team().size(), state.team().rank()))
+    }
+}
+
+fn closed() -> Error {
+    Error::usage("the file is closed")
+}

@@ -1,0 +1,296 @@
+//! Writing a file, section by section.
+
+mod output;
+mod sections;
+
+use super::encoding::Encoders;
+use super::open::{self, Target};
+use super::params::{Encode, Params};
+use super::pending::Pending;
+use super::session::{Session, State};
+use super::source::Source;
+use super::team::{Failure, Function, Team, Topic};
+use crate::error::{Error, Result};
+use crate::format::INLINE_BYTES;
+use crate::format::header::{UserString, file_header};
+use crate::parallel::Communicator;
+use crate::storage::ParallelFile;
+use std::path::Path;
+
+/// What this library writes into the vendor string.
+const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
+/// A file that is being written.
+///
+/// All functions are collective: every rank calls them in the same order, with the same arguments
+/// except for the data and the sizes of its own elements. After an error the file is closed on all
+/// ranks, as it is; further calls are errors.
+///
+/// Small plain sections wait in a buffer to be written together. An error that only one rank can
+/// notice there, such as a full disk or data of the wrong length, is reported by a later call, at
+/// the latest by [`Writer::flush`] or [`Writer::close`]; see [`Params::check`].
+///
+/// ```
+/// use scda::{Encode, Params, Solo, Source, Writer};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("state.scda");
+/// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+/// file.block(b"parameters", 0, 6, Some(b"dt=0.1"), Encode::None)?;
+/// // Two elements of four bytes, all on the one rank that there is.
+/// file.array(b"field", &[2], 4, Source::Contiguous(b"abcdefgh"), Encode::Always)?;
+/// file.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a file is complete only when it is closed"]
+pub struct Writer {
+    session: Session<Open>,
+}
+
+/// The state of a file that is open.
+struct Open {
+    team: Team,
+    file: Box<dyn ParallelFile>,
+    target: Target,
+    params: Params,
+    /// Offset of the next section.
+    end: u64,
+    /// Offset up to which the file is written; the rest is pending.
+    written: u64,
+    pending: Pending,
+    encoders: Encoders,
+}
+
+impl Writer {
+    /// Creates a file, or empties one that exists, and writes its header (paper, section A.3).
+    ///
+    /// # Errors
+    /// `Argument` for a user string of more than 58 bytes and for parameters without meaning, and
+    /// the errors of the file system.
+    pub fn create(
+        comm: impl Communicator + 'static,
+        path: &Path,
+        user: &[u8],
+        params: &Params,
+    ) -> Result<Self> {
+        Self::create_or(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
+    }
+
+    /// As [`Self::create`], with arguments that may be wrong on this rank.
+    pub(crate) fn create_or(
+        comm: Box<dyn Communicator>,
+        path: Result<&Path>,
+        user: Result<UserString>,
+        params: Result<Params>,
+    ) -> Result<Self> {
+        let mut team = Team::for_file(comm, &path);
+        let create = |team: &mut Team| -> Result<_, Failure> {
+            let (path, user, params) = (path?, user?, params?);
+            params.validate()?;
+            team.note_open(Function::Create, path, &params);
+            team.note_bytes(Topic::UserString, &user);
+            let (file, target) = open::create(team, path, &params)?;
+            Ok((file, target, params, user))
+        };
+        let (file, target, params, user) = match create(&mut team) {
+            Ok(created) => created,
+            Err(failure) => return Err(team.settle(failure)),
+        };
+        let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
+        let end = header.len() as u64;
+        let mut pending = Pending::default();
+        if team.rank() == 0 {
+            pending.append(0, &[&header]);
+        }
+        let encoders = Encoders::default();
+        let open = Open { team, file, target, params, end, written: 0, pending, encoders };
+        let mut session = Session::new(open);
+        // A header that cannot be written is an error of opening, as a user expects.
+        session.operate(Open::flush)?;
+        Ok(Self { session })
+    }
+
+    /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of
+    /// other ranks are ignored.
+    ///
+    /// # Errors
+    /// `Argument`, `Usage`, and the errors of the file system.
+    pub fn inline(&mut self, user: &[u8], root: usize, data: Option<&[u8; INLINE_BYTES]>) -> Result<()> {
+        self.inline_or(user, root, data.ok_or_else(|| Error::argument("data: found none on the root rank")))
+    }
+
+    pub(crate) fn inline_or(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        data: Result<&[u8; INLINE_BYTES]>,
+    ) -> Result<()> {
+        self.session.operate(|open| open.inline(user, root, data))
+    }
+
+    /// Writes a block (paper, section 2.4): `size` bytes of the rank `root`. The data of other
+    /// ranks are ignored.
+    ///
+    /// # Errors
+    /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn block(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        size: u64,
+        data: Option<&[u8]>,
+        encode: Encode,
+    ) -> Result<()> {
+        let data = match data {
+            None if size > 0 => Err(Error::argument("data: found none on the root rank")),
+            data => Ok(data.unwrap_or_default()),
+        };
+        self.block_or(user, root, size, data, encode)
+    }
+
+    pub(crate) fn block_or(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        size: u64,
+        data: Result<&[u8]>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.session.operate(|open| open.block(user, root, size, data, encode))
+    }
+
+    /// Writes an array (paper, section 2.5) of elements of `size` bytes; rank p has `counts[p]` of
+    /// them, in the order of the ranks.
+    ///
+    /// # Errors
+    /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn array(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        size: u64,
+        data: Source<'_>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.array_or(user, counts, size, Ok(data), encode)
+    }
+
+    pub(crate) fn array_or(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        size: u64,
+        data: Result<Source<'_>>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.session.operate(|open| open.array(user, counts, size, data, encode))
+    }
+
+    /// Writes a varray (paper, section 2.6): rank p has `counts[p]` elements; `sizes` are the bytes
+    /// of each element of this rank, and `proc_sizes` the bytes of all elements of each rank, which
+    /// are computed if they are not given.
+    ///
+    /// # Errors
+    /// `Argument`, `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn varray(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        sizes: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Source<'_>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.varray_or(user, counts, proc_sizes, Ok((sizes, data)), encode)
+    }
+
+    pub(crate) fn varray_or(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(&[u64], Source<'_>)>,
+        encode: Encode,
+    ) -> Result<()> {
+        self.session.operate(|open| open.varray(user, counts, proc_sizes, data, encode))
+    }
+
+    /// Writes everything that waits, and lets all ranks know whether all went well until now.
+    ///
+    /// # Errors
+    /// Those of all sections since the last flush.
+    pub fn flush(&mut self) -> Result<()> {
+        self.session.operate(|open| {
+            open.team.note_call(Function::Flush);
+            open.flush()
+        })
+    }
+
+    /// The sum of `sizes` on every rank, by rank: what [`Self::varray`] takes as `proc_sizes`.
+    ///
+    /// # Errors
+    /// `Range` if a sum leaves 63 bits.
+    pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
+        self.proc_sizes_or(Ok(sizes))
+    }
+
+    pub(crate) fn proc_sizes_or(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
+        self.session.proc_sizes(sizes)
+    }
+
+    /// Writes what waits and closes the file. Only success means that every byte is in it: errors
+    /// of all ranks, and the size of the file, are checked. Call it on every file.
+    ///
+    /// # Errors
+    /// Those of all sections since the last flush, and the errors of the file system. The file is
+    /// closed regardless.
+    pub fn close(mut self) -> Result<()> {
+        self.session.operate(|open| {
+            open.team.note_call(Function::Close);
+            open.flush()?;
+            let synced = if open.params.sync || open.params.atomic { open.file.sync() } else { Ok(()) };
+            open.team.agree(synced)
+        })?;
+        let Open { mut team, file, target, end, .. } = self.session.take()?;
+        let finish = |team: &mut Team| -> Result<(), Failure> {
+            team.agree(file.close())?;
+            let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
+            team.agree(complete)
+        };
+        finish(&mut team).map_err(|failure| {
+            if team.rank() == 0 {
+                target.discard();
+            }
+            team.settle(failure)
+        })
+    }
+
+    /// The number of ranks, and this one.
+    pub(crate) fn ranks(&mut self) -> (usize, usize) {
+        self.session.ranks()
+    }
+
+    /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
+    pub(crate) fn fail(&mut self, error: Error) -> Error {
+        self.session.fail(error)
+    }
+}
+
+impl State for Open {
+    fn team(&mut self) -> &mut Team {
+        &mut self.team
+    }
+
+    fn checks_every_call(&self) -> bool {
+        self.params.check
+    }
+
+    fn abandon(mut self) {
+        if self.team.is_alone() {
+            // The sections before the error were reported as written.
+            let _ = self.pending.write(&mut *self.file);
+        }
+        let _ = self.file.close();
+        if self.team.rank() == 0 {
+            self.target.discard();
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The sections: arguments, compression, and which layout they get.
+
+use super::Open;
+use super::output::{Part, too_large};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION};
+use crate::error::{Error, Result};
+use crate::file::encoding::Encoded;
+use crate::file::params::Encode;
+use crate::file::source::{Sizes, Source};
+use crate::file::team::{Failure, Function, Topic};
+use crate::format::entry::CountFormat;
+use crate::format::header::{SectionType, UserString};
+use crate::format::layout::Layout;
+use crate::format::{COUNT_BYTES, INLINE_BYTES};
+use crate::parallel::Partition;
+
+impl Open {
+    /// Notes what all sections have, and checks the user string.
+    fn begin(&mut self, function: Function, user: &[u8]) -> Result<UserString> {
+        self.team.note_call(function);
+        self.team.note_bytes(Topic::UserString, user);
+        UserString::new(user)
+    }
+
+    /// Notes and checks the rank that has the data.
+    fn check_root(&mut self, root: usize) -> Result<()> {
+        self.team.note(Topic::Root, root as u64);
+        let size = self.team.size();
+        if root >= size {
+            return Err(Error::argument(format!("root: found {root}, expected a rank below {size}")));
+        }
+        Ok(())
+    }
+
+    /// The value, if this rank has no error; else `instead`, and the error waits for the next
+    /// agreement. A rank that is alone has nobody to wait for.
+    fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) if self.team.is_alone() => Err(Failure::Mine(error)),
+            Err(error) => {
+                self.team.defer(Err(error));
+                Ok(instead)
+            }
+        }
+    }
+
+    pub(super) fn inline(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        data: Result<&[u8; INLINE_BYTES]>,
+    ) -> Result<(), Failure> {
+        let user = self.begin(Function::WriteInline, user)?;
+        self.check_root(root)?;
+        let is_root = self.team.rank() == root;
+        let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
+        self.write_inline(&user, is_root, data)
+    }
+
+    pub(super) fn block(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        size: u64,
+        data: Result<&[u8]>,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        let user = self.begin(Function::WriteBlock, user)?;
+        self.check_root(root)?;
+        self.team.note(Topic::Size, size);
+        self.team.note(Topic::Encode, encode as u64);
+        let plain = Layout::block(self.end, size).ok_or_else(too_large)?;
+        let is_root = self.team.rank() == root;
+        let data = if is_root {
+            let checked = data.and_then(|data| {
+                let sizes = Sizes::Fixed { count: 1, size };
+                Source::Contiguous(data).check(sizes).map(|()| data)
+            });
+            self.tolerate(checked, &[])?
+        } else {
+            &[]
+        };
+        if encode == Encode::None {
+            return self.write_block(&user, is_root, plain, &[data]);
+        }
+        let encoded = if is_root && !self.team.has_deferred() {
+            let sizes = Sizes::Fixed { count: 1, size };
+            self.encoders.encode(&self.params, Source::Contiguous(data), sizes)
+        } else {
+            Ok(Encoded::default())
+        };
+        let (encoded, mine) = split(encoded);
+        self.team.agree(mine)?;
+        let mut encoded_size = encoded.bytes().to_le_bytes();
+        self.team.comm().broadcast(&mut encoded_size, root)?;
+        let first = Layout::inline(self.end).ok_or_else(too_large)?;
+        let second = Layout::block(first.end, u64::from_le_bytes(encoded_size)).ok_or_else(too_large)?;
+        if encode == Encode::Auto && second.end >= plain.end {
+            return self.write_block(&user, is_root, plain, &[data]);
+        }
+        self.write_size_note(BLOCK_CONVENTION, is_root, size)?;
+        let chunks: Vec<&[u8]> = encoded.chunks.iter().map(Vec::as_slice).collect();
+        self.write_block(&user, is_root, second, &chunks)
+    }
+
+    pub(super) fn array(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        size: u64,
+        data: Result<Source<'_>>,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        let user = self.begin(Function::WriteArray, user)?;
+        self.team.note_counts(Topic::Counts, counts);
+        self.team.note(Topic::Size, size);
+        self.team.note(Topic::Encode, encode as u64);
+        let elements = self.team.partition(counts)?;
+        let plain = Layout::array(self.end, elements.total, size).ok_or_else(too_large)?;
+        let sizes = Sizes::Fixed { count: elements.count, size };
+        let checked = data.and_then(|data| data.check(sizes).map(|()| data));
+        let data = self.tolerate(checked, Source::EMPTY)?;
+        if encode != Encode::None {
+            let (encoded, bytes) = self.encode(data, sizes)?;
+            let first = Layout::inline(self.end).ok_or_else(too_large)?;
+            let second = Layout::varray(first.end, elements.total, bytes.total).ok_or_else(too_large)?;
+            if encode == Encode::Always || second.end < plain.end {
+                self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
+                return self.write_encoded(&user, second, elements, bytes, &encoded);
+            }
+        }
+        // The products are bounded by the layout's.
+        let bytes = Partition {
+            offset: elements.offset * size,
+            count: elements.count * size,
+            total: plain.data_bytes,
+        };
+        let part = Part { elements, bytes, entries: None };
+        let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
+        let e = CountFormat::new(b'E', self.params.line_break).entry(size);
+        self.write_elements(SectionType::Array, &user, plain, &[&n, &e], &part, data)
+    }
+
+    pub(super) fn varray(
+        &mut self,
+        user: &[u8],
+        counts: &[u64],
+        proc_sizes: Option<&[u64]>,
+        data: Result<(&[u64], Source<'_>)>,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        let user = self.begin(Function::WriteVarray, user)?;
+        self.team.note_counts(Topic::Counts, counts);
+        self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
+        self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
+        self.team.note(Topic::Encode, encode as u64);
+        let elements = self.team.partition(counts)?;
+        let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
+        // Known to all ranks, and thus an error of all at once.
+        Layout::varray(self.end, elements.total, given.map_or(0, |bytes| bytes.total))
+            .ok_or_else(too_large)?;
+        let checked = data.and_then(|(sizes, data)| {
+            check_sizes(sizes, elements.count, given)?;
+            data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
+        });
+        let (sizes, data) = self.tolerate(checked, (&[], Source::EMPTY))?;
+        let bytes = match given {
+            Some(bytes) => bytes,
+            None => {
+                self.team.agree(Ok(()))?;
+                self.team.spread(Sizes::Each(sizes).total()?)?
+            }
+        };
+        let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
+        if encode != Encode::None {
+            let (encoded, encoded_bytes) = self.encode(data, Sizes::Each(sizes))?;
+            let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64).ok_or_else(too_large)?;
+            let second =
+                Layout::varray(first.end, elements.total, encoded_bytes.total).ok_or_else(too_large)?;
+            if encode == Encode::Always || second.end < plain.end {
+                self.write_sizes_note(first, elements, sizes)?;
+                return self.write_encoded(&user, second, elements, encoded_bytes, &encoded);
+            }
+        }
+        let part = Part { elements, bytes, entries: Some(sizes) };
+        let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
+        self.write_elements(SectionType::Varray, &user, plain, &[&n], &part, data)
+    }
+
+    /// Encodes this rank's elements, and finds where their bytes lie.
+    fn encode(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<(Encoded, Partition), Failure> {
+        let encoded = if self.team.has_deferred() {
+            Ok(Encoded::default())
+        } else {
+            self.encoders.encode(&self.params, data, sizes)
+        };
+        let (encoded, mine) = split(encoded);
+        self.team.agree(mine)?;
+        let bytes = self.team.spread(encoded.bytes())?;
+        Ok((encoded, bytes))
+    }
+}
+
+/// An error if the sizes are not those of `count` elements that have `given` bytes in all.
+fn check_sizes(sizes: &[u64], count: u64, given: Option<Partition>) -> Result<()> {
+    if sizes.len() as u64 != count {
+        return Err(Error::argument(format!("sizes E_i: found {}, expected {count}", sizes.len())));
+    }
+    let total = Sizes::Each(sizes).total()?;
+    match given {
+        Some(bytes) if bytes.count != total => Err(Error::argument(format!(
+            "size S_p of this rank: found {}, expected the sum {total} of its sizes E_i",
+            bytes.count
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A value for this rank to go on with, and its error for the others.
+fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
+    match result {
+        Ok(value) => (value, Ok(())),
+        Err(error) => (T::default(), Err(error)),
+    }
+}
