@@ -158,6 +158,17 @@ impl Team {
         }
     }
 
+    /// Notes the rank that has the data of a section without partition, and tells whether it is this
+    /// one. An error if it is none.
+    pub fn check_root(&mut self, root: usize) -> Result<bool> {
+        self.note(Topic::Root, root as u64);
+        let size = self.size();
+        if root >= size {
+            return Err(Error::argument(format!("root: found {root}, expected a rank below {size}")));
+        }
+        Ok(self.rank() == root)
+    }
+
     /// Keeps an error of this rank until the ranks next agree.
     pub fn defer(&mut self, result: Result<()>) {
         if let Err(error) = result {

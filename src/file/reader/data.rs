@@ -38,16 +38,6 @@ impl Open {
             .at(self.position)
     }
 
-    /// Notes and checks the rank that gets the data.
-    fn check_root(&mut self, root: usize) -> Result<bool> {
-        self.team.note(Topic::Root, root as u64);
-        let size = self.team.size();
-        if root >= size {
-            return Err(Error::argument(format!("root: found {root}, expected a rank below {size}")));
-        }
-        Ok(self.team.rank() == root)
-    }
-
     /// Notes and checks the number of bytes that the section's header said.
     fn check_size(&mut self, size: u64, section: &Section) -> Result<()> {
         self.team.note(Topic::Size, size);
@@ -90,7 +80,7 @@ impl Open {
         data: Option<&mut [u8; INLINE_BYTES]>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadInline, SectionType::Inline)?;
-        let is_root = self.check_root(root)?;
+        let is_root = self.team.check_root(root)?;
         let bytes = self.look(current.layout.data, INLINE_BYTES as u64)?;
         if let (true, Some(data)) = (is_root, data) {
             data.copy_from_slice(bytes);
@@ -106,7 +96,7 @@ impl Open {
         data: Result<Option<&mut [u8]>>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
-        let is_root = self.check_root(root)?;
+        let is_root = self.team.check_root(root)?;
         self.check_size(size, &current.section)?;
         let layout = current.layout;
         let small = self.is_small(layout);

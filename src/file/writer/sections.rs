@@ -22,16 +22,6 @@ impl Open {
         UserString::new(user)
     }
 
-    /// Notes and checks the rank that has the data.
-    fn check_root(&mut self, root: usize) -> Result<()> {
-        self.team.note(Topic::Root, root as u64);
-        let size = self.team.size();
-        if root >= size {
-            return Err(Error::argument(format!("root: found {root}, expected a rank below {size}")));
-        }
-        Ok(())
-    }
-
     /// The value, if this rank has no error; else `instead`, and the error waits for the next
     /// agreement. A rank that is alone has nobody to wait for.
     fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
@@ -52,8 +42,7 @@ impl Open {
         data: Result<&[u8; INLINE_BYTES]>,
     ) -> Result<(), Failure> {
         let user = self.begin(Function::WriteInline, user)?;
-        self.check_root(root)?;
-        let is_root = self.team.rank() == root;
+        let is_root = self.team.check_root(root)?;
         let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
         self.write_inline(&user, is_root, data)
     }
@@ -67,11 +56,10 @@ impl Open {
         encode: Encode,
     ) -> Result<(), Failure> {
         let user = self.begin(Function::WriteBlock, user)?;
-        self.check_root(root)?;
+        let is_root = self.team.check_root(root)?;
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
         let plain = Layout::block(self.end, size).ok_or_else(too_large)?;
-        let is_root = self.team.rank() == root;
         let data = if is_root {
             let checked = data.and_then(|data| {
                 let sizes = Sizes::Fixed { count: 1, size };
