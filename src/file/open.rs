@@ -1,7 +1,7 @@
 //! Opening and closing the file behind a Writer or Reader.
 
 use super::params::Params;
-use super::team::{Failure, Team};
+use super::team::{Failure, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::Communicator;
 use crate::storage::faults::Faulty;
@@ -55,38 +55,33 @@ struct Prepared {
     file: Option<PosixFile>,
 }
 
-/// Lets all ranks open with the driver that rank 0 chose.
+/// Lets all ranks open with the driver that rank 0 chose, which is returned, too.
 fn open_all(
     team: &mut Team,
     params: &Params,
     prepared: Result<Option<Prepared>>,
     posix: impl FnOnce() -> Result<PosixFile>,
     #[cfg(feature = "mpi")] mpi_io: (&Path, Access),
-) -> Result<Box<dyn ParallelFile>, Failure> {
-    let (prepared, mine) = match prepared {
-        Ok(prepared) => (prepared, Ok(())),
-        Err(error) => (None, Err(error)),
-    };
-    team.agree(mine)?;
-    let mut choice = [u8::from(prepared.as_ref().is_some_and(|p| p.driver == Driver::MpiIo))];
-    team.comm().broadcast(&mut choice, 0)?;
+) -> Result<(Box<dyn ParallelFile>, Driver), Failure> {
+    let (prepared, mine) = split(prepared);
+    let choice = u64::from(prepared.as_ref().is_some_and(|p| p.driver == Driver::MpiIo));
+    let choice = team.share(mine.map(|()| choice))?;
     let opened: Result<Box<dyn ParallelFile>> = match (choice, prepared.and_then(|p| p.file)) {
-        ([0], Some(file)) => Ok(Box::new(file)),
-        ([0], None) => posix().map(|file| Box::new(file) as _),
+        (0, Some(file)) => Ok(Box::new(file)),
+        (0, None) => posix().map(|file| Box::new(file) as _),
         #[cfg(feature = "mpi")]
         _ => open_mpi_io(team, params, mpi_io),
         #[cfg(not(feature = "mpi"))]
         _ => Err(Error::new(ErrorKind::Internal, "MPI-IO was chosen without MPI")),
     };
-    match opened {
-        Ok(file) => team.agree(Ok(())).map(|()| match params.faults {
-            Some(faults) => Box::new(Faulty::new(file, faults, team.rank())) as _,
-            None => file,
-        }),
-        Err(error) => Err(team.agree(Err(error)).err().unwrap_or_else(|| {
-            Failure::Agreed(Error::new(ErrorKind::Internal, "an error of opening was lost"))
-        })),
-    }
+    let (file, mine) = split(opened.map(Some));
+    team.agree(mine)?;
+    let file = file.ok_or_else(|| Error::new(ErrorKind::Internal, "an error of opening was lost"))?;
+    let driver = if choice == 0 { Driver::Posix } else { Driver::MpiIo };
+    Ok(match params.faults {
+        Some(faults) => (Box::new(Faulty::new(file, faults, team.rank())), driver),
+        None => (file, driver),
+    })
 }
 
 #[cfg(feature = "mpi")]
@@ -97,18 +92,7 @@ fn open_mpi_io(
 ) -> Result<Box<dyn ParallelFile>> {
     let mpi = team.comm().as_mpi();
     let mpi = mpi.ok_or_else(|| Error::new(ErrorKind::Internal, "MPI-IO was chosen without MPI"))?;
-    let name = c_name(path)?;
-    let mut file = MpiFile::open(mpi, &name, access, params.hints)?;
-    // Opening for writing does not truncate. One rank asks for the size: it need not be the same
-    // on all while others change it.
-    if access == Access::Write {
-        let mut has_bytes = [u8::from(team.rank() == 0 && file.size()? > 0)];
-        team.comm().broadcast(&mut has_bytes, 0)?;
-        if has_bytes != [0] {
-            file.truncate()?;
-        }
-    }
-    Ok(Box::new(file))
+    Ok(Box::new(MpiFile::open(mpi, &c_name(path)?, access, params.hints)?))
 }
 
 #[cfg(feature = "mpi")]
@@ -132,7 +116,7 @@ pub fn create(
     } else {
         Ok(None)
     };
-    let mut status = match &prepared {
+    let status = match &prepared {
         Ok(Some(Prepared { file: Some(file), .. })) => file.status().ok(),
         _ => None,
     };
@@ -141,18 +125,45 @@ pub fn create(
         Some(part) => (part.as_path(), Access::WriteNew),
         None => (path, Access::Write),
     };
-    let file = open_all(
+    let opened = open_all(
         team,
         params,
         prepared,
         || PosixFile::open(goal, OFlags::WRONLY),
         #[cfg(feature = "mpi")]
         mpi_io,
-    )?;
-    if team.rank() == 0 && status.is_none() {
-        status = place::status(goal).ok().flatten();
+    );
+    let mut target = Target { path: real.clone(), part: part.clone(), status };
+    let mut file = match opened {
+        Ok((file, Driver::Posix)) => return Ok((file, target)),
+        Ok((file, _)) => file,
+        Err(failure) => {
+            target.discard();
+            return Err(failure);
+        }
+    };
+    if team.rank() == 0 {
+        target.status = place::status(goal).ok().flatten();
     }
-    Ok((file, Target { path: real, part, status }))
+    match empty(team, &mut *file) {
+        Ok(()) => Ok((file, target)),
+        Err(failure) => {
+            let _ = file.close();
+            target.discard();
+            Err(failure)
+        }
+    }
+}
+
+/// Truncates a file that MPI-IO opened for writing, which leaves what it had. Rank 0 asks for the
+/// size, for it may differ between ranks while others change it.
+fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
+    let size = if team.rank() == 0 { file.size() } else { Ok(0) };
+    if team.share(size)? == 0 {
+        return Ok(());
+    }
+    let truncated = file.truncate();
+    team.agree(truncated)
 }
 
 /// Rank 0: chooses the driver, notices what forbids writing, and creates the file with POSIX. With
@@ -179,7 +190,7 @@ fn prepare_writing(
         return Ok(Prepared { driver, file: None });
     }
     let Some(part) = part else {
-        let file = PosixFile::open(path, OFlags::WRONLY | OFlags::CREATE)?;
+        let mut file = PosixFile::open(path, OFlags::WRONLY | OFlags::CREATE)?;
         // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
         if file.status()?.is_regular && file.status()?.size > 0 {
             file.truncate()?;
@@ -199,7 +210,7 @@ pub fn open(team: &mut Team, path: &Path, params: &Params) -> Result<(Box<dyn Pa
     let real = place::without_romio_prefix(path);
     let prepared =
         if team.rank() == 0 { prepare_reading(team.comm(), params, real).map(Some) } else { Ok(None) };
-    let mut file = open_all(
+    let (mut file, _) = open_all(
         team,
         params,
         prepared,
@@ -253,7 +264,7 @@ impl Target {
         }
     }
 
-    /// Rank 0, when writing failed: removes an incomplete atomic write. The old file stays.
+    /// When writing failed: rank 0 removes an incomplete atomic write. The old file stays.
     pub fn discard(&self) {
         if let (Some(part), Some(status)) = (&self.part, self.status) {
             let ours = place::status(part).ok().flatten().is_some_and(|s| s.identity == status.identity);

@@ -167,6 +167,9 @@ mod tests {
         fn size(&mut self) -> Result<u64> {
             Ok(0)
         }
+        fn truncate(&mut self) -> Result<()> {
+            Ok(())
+        }
         fn sync(&mut self) -> Result<()> {
             Ok(())
         }

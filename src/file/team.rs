@@ -284,6 +284,14 @@ impl Team {
     }
 }
 
+/// A value for this rank to go on with, and its error for the others.
+pub fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
+    match result {
+        Ok(value) => (value, Ok(())),
+        Err(error) => (T::default(), Err(error)),
+    }
+}
+
 /// One step of a running hash.
 pub fn mix(hash: u64, value: u64) -> u64 {
     let mut z = hash.rotate_left(5) ^ value;

@@ -56,6 +56,11 @@ impl ParallelFile for Faulty {
         self.file.size()
     }
 
+    fn truncate(&mut self) -> Result<()> {
+        let fault = self.chance("truncate");
+        self.file.truncate().and(fault)
+    }
+
     fn sync(&mut self) -> Result<()> {
         // Collective: the ranks without a fault must not wait for this one.
         let fault = self.chance("sync");

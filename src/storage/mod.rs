@@ -47,6 +47,12 @@ pub trait ParallelFile: Send {
     /// Those of the file system.
     fn size(&mut self) -> Result<u64>;
 
+    /// Makes the file empty. Collective.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn truncate(&mut self) -> Result<()>;
+
     /// Brings what was written to stable storage. Collective.
     ///
     /// # Errors

@@ -130,15 +130,6 @@ impl MpiFile {
         Ok(this)
     }
 
-    /// Makes the file empty. Collective.
-    ///
-    /// # Errors
-    /// Those of `MPI_File_set_size`.
-    pub fn truncate(&self) -> Result<()> {
-        // SAFETY: the file is open.
-        check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, 0) })
-    }
-
     fn write_piece(&self, mut offset: u64, piece: &[u8]) -> Result<()> {
         for step in piece.chunks(MAX_CALL_BYTES) {
             let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
@@ -220,6 +211,11 @@ impl ParallelFile for MpiFile {
         // SAFETY: the file is open; writes one offset.
         check("MPI_File_get_size", unsafe { sys::MPI_File_get_size(self.file, &raw mut size) })?;
         Ok(u64::try_from(size).unwrap_or(0))
+    }
+
+    fn truncate(&mut self) -> Result<()> {
+        // SAFETY: the file is open.
+        check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, 0) })
     }
 
     fn sync(&mut self) -> Result<()> {

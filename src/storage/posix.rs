@@ -41,11 +41,6 @@ impl PosixFile {
             .map_err(|e| Error::io("fstat", e))
     }
 
-    /// Makes the file empty.
-    pub fn truncate(&self) -> Result<()> {
-        retry(|| rustix::fs::ftruncate(&self.file, 0)).map_err(|e| Error::io("ftruncate", e))
-    }
-
     /// Gives the file these permissions.
     pub fn set_mode(&self, mode: u32) -> Result<()> {
         rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode)).map_err(|e| Error::io("fchmod", e))
@@ -115,6 +110,10 @@ impl ParallelFile for PosixFile {
 
     fn size(&mut self) -> Result<u64> {
         Ok(self.status()?.size)
+    }
+
+    fn truncate(&mut self) -> Result<()> {
+        retry(|| rustix::fs::ftruncate(&self.file, 0)).map_err(|e| Error::io("ftruncate", e))
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::file::encoding::Encoded;
 use crate::file::params::Encode;
 use crate::file::source::{Sizes, Source};
-use crate::file::team::{Failure, Function, Topic};
+use crate::file::team::{Failure, Function, Topic, split};
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::Layout;
@@ -202,13 +202,5 @@ fn check_sizes(sizes: &[u64], count: u64, given: Option<Partition>) -> Result<()
             bytes.count
         ))),
         _ => Ok(()),
-    }
-}
-
-/// A value for this rank to go on with, and its error for the others.
-fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
-    match result {
-        Ok(value) => (value, Ok(())),
-        Err(error) => (T::default(), Err(error)),
     }
 }

@@ -1,0 +1,96 @@
+/* Some call below fails on some rank, as often as the fault injection says: all ranks get the same error, none hangs,
+ * nothing is left open, and an atomic commit leaves the old file or the new one.
+ *
+ *   faults DIR */
+#include "sections.h"
+
+/* After each call: the same on all ranks; and go on only without error. */
+static int go_on (group_t g, scda_fcontext_t *f, int err) {
+  CHECK (all_same (g, (uint64_t) err) && all_same (g, f == NULL) && (f == NULL) == (err != 0));
+  CHECK (err == 0 || *scda_last_error_message () != 0);
+  return f != NULL;
+}
+
+static int write_all (group_t g, const char *filename, const scda_params_t *params, uint64_t seed) {
+  uint64_t rng = seed, *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
+  static char data[1000 * 100];
+  uint64_t Ei[1000];
+  int err = -1;
+  memset (data, 'd', sizeof data);
+  for (int i = 0; i < 1000; ++i) { Ei[i] = (uint64_t) (i % 100); }
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "faults", NULL, params, &err);
+  for (int k = 0; k < 8 && go_on (g, f, err); ++k) {
+    const int encode = k % 3;
+    partition (&rng, 1000, g.size, Nq);
+    if (k % 4 == 0) { f = scda_fwrite_inline (f, data, "x", NULL, k % g.size, &err); }
+    if (k % 4 == 1) { f = scda_fwrite_block (f, data, sizeof data, "x", NULL, k % g.size, encode, &err); }
+    if (k % 4 == 2) { f = scda_fwrite_array (f, data, Nq, 100, 0, "x", NULL, encode, &err); }
+    if (k % 4 == 3) { f = scda_fwrite_varray (f, data, Nq, Ei + first_of (Nq, g.rank), NULL, 0, "x", NULL, encode, &err); }
+  }
+  if (err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
+  CHECK (all_same (g, (uint64_t) err));
+  free (Nq);
+  return err;
+}
+
+static int read_all (group_t g, const char *filename, const scda_params_t *params, uint64_t seed) {
+  uint64_t rng = seed, *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq), N, E, Ei[1000];
+  static char data[1000 * 100];
+  char type = 0, user[SCDA_USER_STRING_BYTES + 1];
+  int err = -1, decode;
+  scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
+  while (go_on (g, f, err) && !scda_feof (f)) {
+    decode = 1;
+    f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);
+    if (!go_on (g, f, err)) { break; }
+    partition (&rng, N, g.size, Nq);
+    if (type == 'I') { f = scda_fread_inline_data (f, data, 0, &err); }
+    if (type == 'B') { f = scda_fread_block_data (f, data, E, 0, &err); }
+    if (type == 'A') { f = scda_fread_array_data (f, data, Nq, E, 0, &err); }
+    if (type == 'V') {
+      f = scda_fread_varray_sizes (f, Ei, Nq, &err);
+      if (go_on (g, f, err)) { f = scda_fread_varray_data (f, data, Nq, Ei, NULL, 0, &err); }
+    }
+  }
+  if (err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
+  CHECK (all_same (g, (uint64_t) err));
+  free (Nq);
+  return err;
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc == 2);
+  const group_t g = world ();
+  const int drivers[] = {SCDA_DRIVER_POSIX, driver_mpiio};
+  char good[1024], filename[1024];
+  scda_params_t params = default_params ();
+  int faults = 0, runs = 0;
+  snprintf (good, sizeof good, "%s/good.scda", argv[1]);
+  snprintf (filename, sizeof filename, "%s/faulty.scda", argv[1]);
+  REQUIRE (write_all (g, good, NULL, 1) == 0 && write_all (g, filename, NULL, 2) == 0 && read_all (g, good, NULL, 3) == 0);
+  const int files = entries (argv[1]), descriptors = entries ("/proc/self/fd");
+
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    for (int d = 0; d < 2; ++d) {
+      params = default_params ();
+      params.driver = drivers[d];
+      params.atomic = 1;
+      params.check = seed % 3 == 0;
+      if (seed % 2) { params.aggregation_bytes = 0; }
+      params.fuzzy_everyn = 1 + seed / 2;
+      params.fuzzy_seed = seed;
+      faults += write_all (g, filename, &params, seed) != 0;
+      barrier (g);
+      /* The old file and the new have the same content: whichever it is, it is whole. */
+      CHECK (files_equal (filename, good, 0) && entries (argv[1]) == files);
+      barrier (g);
+      faults += read_all (g, good, &params, seed) != 0;
+      runs += 2;
+    }
+  }
+  CHECK (entries ("/proc/self/fd") <= descriptors + 2);
+  CHECK (faults > 0 && faults < runs);
+  if (g.rank == 0) { printf ("%d of %d runs met a fault\n", faults, runs); }
+  return finish ();
+}

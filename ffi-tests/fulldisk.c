@@ -1,0 +1,108 @@
+/* A full disk is reported on all ranks, at the latest on closing; and an atomic commit keeps the old file.
+ *
+ *   fulldisk limit DIR     no file may grow beyond a limit (setrlimit)
+ *   fulldisk small DIR     DIR is on a file system of a few MiB (fulldisk.sh makes one)
+ *   fulldisk device DIR    a device like /dev/full is made in DIR */
+#include "sections.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+enum { room = 8 << 20, too_much = 32 << 20, chunk = 1 << 18 };
+
+/* Write more than fits: one large array, or many small ones. Returns the error. */
+static int overfill (group_t g, const char *filename, const scda_params_t *params, uint64_t bytes_each) {
+  uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
+  unsigned char *data = (unsigned char *) calloc (1, (size_t) bytes_each);
+  int err = -1;
+  for (int p = 0; p < g.size; ++p) { Nq[p] = 1; }
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "too much", NULL, params, &err);
+  const uint64_t sections = too_much / (bytes_each * (uint64_t) g.size) + 1;
+  for (uint64_t i = 0; f != NULL && i < sections; ++i) {
+    f = scda_fwrite_array (f, data, Nq, bytes_each, 0, "x", NULL, SCDA_ENCODE_NONE, &err);
+    CHECK ((f == NULL) == (err != 0));
+  }
+  if (f != NULL) { CHECK (scda_fclose (f, &err) != 0); }
+  free (Nq), free (data);
+  return err;
+}
+
+static void write_old (group_t g, const char *filename) {
+  int err = -1;
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "the old one", NULL, NULL, &err);
+  REQUIRE (f != NULL);
+  f = scda_fwrite_inline (f, "the old file is still all here.", "x", NULL, 0, &err);
+  REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+}
+
+static void full (group_t g, const char *dir, int driver, int atomic, uint64_t bytes_each, int told) {
+  char filename[1024], old[1024];
+  scda_params_t params = default_params ();
+  params.driver = driver;
+  params.atomic = atomic;
+  snprintf (filename, sizeof filename, "%s/full.scda", dir);
+  snprintf (old, sizeof old, "%s/old.scda", dir);
+  write_old (g, old);
+  write_old (g, filename);
+  barrier (g);
+  const int before = entries (dir);
+  barrier (g);
+  const int err = overfill (g, filename, &params, bytes_each);
+  barrier (g);
+  const int ok = told ? err == SCDA_ERR_NO_SPACE : err >= SCDA_ERR_MPI;
+  if (!ok || !all_same (g, (uint64_t) err)) {
+    fprintf (stderr, "rank %d: driver %d, atomic %d, arrays of %llu bytes a rank: error %d (%s)\n", g.rank, driver, atomic,
+             (unsigned long long) bytes_each, err, scda_last_error_message ());
+    ++failures;
+  }
+  if (atomic) {
+    CHECK (files_equal (filename, old, 0));
+    CHECK (entries (dir) == before);
+  }
+  barrier (g);
+  if (g.rank == 0) { unlink (filename); }
+  barrier (g);
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc == 3);
+  const group_t g = world ();
+  const char *how = argv[1], *dir = argv[2];
+  const int drivers[] = {SCDA_DRIVER_POSIX, driver_mpiio};
+  if (strcmp (how, "device") == 0) {
+    char device[1024];
+    snprintf (device, sizeof device, "%s/full", dir); /* never the real one: a library may well replace it */
+    if (g.rank == 0) { unlink (device), mknod (device, S_IFCHR | 0666, makedev (1, 7)); }
+    barrier (g);
+    if (access (device, W_OK) != 0) {
+      if (g.rank == 0) { puts ("skipped: may not make a device"); }
+      return finish () ? 1 : 77;
+    }
+    for (int i = 0; i < 2; ++i) {
+      scda_params_t params = default_params ();
+      params.driver = drivers[i];
+      const int err = overfill (g, device, &params, chunk);
+      CHECK (err != 0 && all_same (g, (uint64_t) err));
+    }
+    return finish ();
+  }
+  if (strcmp (how, "limit") == 0) {
+    struct rlimit limit;
+    REQUIRE (getrlimit (RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = room;
+    signal (SIGXFSZ, SIG_IGN);
+    REQUIRE (setrlimit (RLIMIT_FSIZE, &limit) == 0);
+  }
+  const int told = strcmp (how, "small") == 0;
+  for (int i = 0; i < 2; ++i) {
+    for (int atomic = 0; atomic < 2; ++atomic) {
+      /* POSIX knows why; MPI-IO may only know that something failed. */
+      full (g, dir, drivers[i], atomic, too_much / (uint64_t) g.size, told && drivers[i] == SCDA_DRIVER_POSIX);
+      full (g, dir, drivers[i], atomic, chunk / 100, told && drivers[i] == SCDA_DRIVER_POSIX);
+    }
+  }
+  return finish ();
+}
