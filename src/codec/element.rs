@@ -19,6 +19,13 @@ fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// Whether `n` bytes can come out of so many encoded bytes: deflate repeats at most 258 bytes in 2
+/// bits, and base64 does not shrink. Says early that a size is a lie, before anybody allocates it.
+#[must_use]
+pub fn can_expand(encoded: u64, n: u64) -> bool {
+    n / 1032 <= encoded
+}
+
 /// The most bytes that an element of `n` bytes may take when encoded. Streams of zlib take 1.4
 /// times `n`; flushing after every byte, which no program does, takes 12 times.
 #[must_use]

@@ -203,7 +203,9 @@ impl Open {
         let read = if current.section.decoded { read.map_err(as_decode_error) } else { read };
         self.team.agree(read)?;
         let bytes = self.team.spread(bytes)?;
-        if !current.section.decoded {
+        if current.section.decoded {
+            self.check_expansion(bytes.total, current.layout.start)?;
+        } else {
             self.varray_layout(current, bytes.total)?;
         }
         Ok(KnownSizes { counts_hash: hash(counts), sizes_hash, bytes })

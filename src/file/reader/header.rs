@@ -1,12 +1,12 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
 use super::{Current, Expect, Open, Section};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, can_expand};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::entry::parse_count;
 use crate::format::header::{SectionType, UserString, parse_section_header};
-use crate::format::layout::Layout;
+use crate::format::layout::{Layout, product};
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 
 /// The bytes of a section header with all its counts.
@@ -111,6 +111,16 @@ impl Open {
         Ok(Raw { section_type, user, count, size, layout })
     }
 
+    /// An error if the compressed data from `start` cannot stand for so many bytes.
+    pub(super) fn check_expansion(&self, bytes: u64, start: u64) -> Result<()> {
+        let left = self.size - start;
+        if can_expand(left, bytes) {
+            return Ok(());
+        }
+        let message = format!("compressed section: found {bytes} bytes in {left}, expected fewer");
+        Err(Error::new(ErrorKind::Decode, message).at(start))
+    }
+
     /// If `first` is the first section of a compressed pair, the section that the pair stands for
     /// (paper, sections 3.2 to 3.4). All the rest must then conform.
     fn read_pair(&mut self, first: &Raw) -> Result<Option<Current>, Failure> {
@@ -155,9 +165,10 @@ impl Open {
             ))
             .into());
         }
-        // What the user will hold must fit 63 bits, too.
-        Layout::array(0, second.count.max(1), size)
-            .ok_or_else(|| leaves_63_bits(&[second.count, size]).at(start))?;
+        // What the user will hold must fit 63 bits, and come out of what the file has.
+        let elements = if section_type == SectionType::Block { 1 } else { second.count };
+        let bytes = product(elements, size).ok_or_else(|| leaves_63_bits(&[elements, size]).at(start))?;
+        self.check_expansion(bytes, start)?;
         let section = Section { section_type, user: second.user, count: second.count, size, decoded: true };
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some(Current { section, layout: second.layout, size_entries }))
