@@ -1,6 +1,5 @@
 //! Errors on one rank and on all: the same code everywhere, no rank that waits for another, and
 //! nothing left behind.
-#![allow(clippy::cast_possible_truncation)] // test data
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Serial equivalence: the same data give the same bytes for any number of ranks, any partition and
 //! addressing, any setting that does not concern the bytes; and any number of ranks reads them.
+
 #![allow(clippy::cast_possible_truncation)] // test data
 
 mod common;

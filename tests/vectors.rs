@@ -1,4 +1,5 @@
 //! Files of an independent writer, with what they contain, and files that are damaged.
+
 #![allow(clippy::cast_possible_truncation)] // test data
 
 mod common;

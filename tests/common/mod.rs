@@ -1,5 +1,6 @@
 //! What the tests share: files as data in memory, written and read by any number of ranks.
 #![allow(dead_code)] // each test uses its part
+#![allow(clippy::cast_possible_truncation)] // test data
 
 use scda::{
     Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, Writer, run_on_threads,
