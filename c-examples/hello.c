@@ -2,8 +2,7 @@
  *
  * Compile:  mpicc hello.c -o hello $(pkg-config --cflags --libs scda)
  * Run:      mpirun -n 3 ./hello hello.scda
- *
- * With a serial build of the library: cc instead of mpicc, and no mpirun.
+ *           (with a serial build of the library: cc instead of mpicc, and no mpirun)
  *
  * Expected output: the file, which is the same for any number of ranks, and one line.
  *
@@ -38,7 +37,7 @@
  *   Phobos, Deimos
  *   ==========
  *
- *   hello: wrote 4 sections on 3 rank(s) and read the same back
+ *   hello: 3 ranks wrote 4 sections, and read the same back
  */
 #include <scda.h>
 
@@ -187,7 +186,7 @@ int main (int argc, char **argv) {
   write_file (filename, Nq);
   if (rank == 0) { print_file (filename); }
   read_file (filename, Nq);
-  if (rank == 0) { printf ("hello: wrote 4 sections on %d rank(s) and read the same back\n", size); }
+  if (rank == 0) { printf ("hello: %d rank%s wrote 4 sections, and read the same back\n", size, size == 1 ? "" : "s"); }
   free (Nq);
   finish (EXIT_SUCCESS);
 }
