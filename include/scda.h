@@ -21,8 +21,11 @@
  * written together; an error there that only one rank can notice, such as a full disk or NULL data,
  * is reported on all ranks by a later call, at the latest by `scda_fflush` or `scda_fclose`, as
  * with stdio; at once on one rank, with `params.check`, or with `params.aggregation_bytes` 0.
- * Should ranks disagree on arguments, all get `SCDA_ERR_ARG` where they next meet, with
- * `params.check` in the same call.
+ * Should ranks disagree on arguments, all get `SCDA_ERR_ARG` where they next meet: in the same call
+ * with `params.check`. Without it, a rank whose argument has no meaning at all, although it should
+ * be the same everywhere, waits in its call until the others call a function in which they meet.
+ *
+ * After an error, sections that waited may be missing from the file.
  *
  * Memory. All memory passed is the caller's and is used only during the call. Counts are elements,
  * sizes are bytes. NULL data skip reading on that rank, where the function says so.
@@ -290,8 +293,9 @@ struct scda_params {
   int driver;
   /**
    * Writing: 1: the file appears under its name only when it is complete, at close. Until then
-   * it is a neighbour whose name ends in ".scda-part", and an old file stays as it is. Implies
-   * `sync`. 0 (default): the file is written in its place.
+   * it is a neighbour whose name ends in ".scda-part", and an old file stays as it is; what a
+   * killed job leaves of it, the next one replaces. Implies `sync`. Links are followed, and the
+   * permissions of the old file are kept. 0 (default): the file is written in its place.
    */
   int atomic;
   /**

@@ -1,6 +1,8 @@
 //! Errors on one rank and on all: the same code everywhere, no rank that waits for another, and
 //! nothing left behind.
 
+#![allow(clippy::cast_possible_truncation)] // test data
+
 mod common;
 
 use common::{Data, Model, ModelSection, Rng, Want, write_on};
@@ -308,6 +310,10 @@ fn files_that_cannot_be_opened_say_why() {
     assert_eq!(open(path(&"x".repeat(300))), ErrorKind::BadFile);
     assert_eq!(create(path("missing/below")), ErrorKind::NoSuchFile);
     assert_eq!(create(path("")), ErrorKind::BadFile);
+    let pipe = path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(open(pipe.clone()), ErrorKind::BadFile);
+    assert_eq!(create(pipe), ErrorKind::BadFile);
     assert_eq!(create(PathBuf::from("/dev/full")), ErrorKind::NoSpace);
     assert_eq!(create(PathBuf::from("/proc/scda")), ErrorKind::NoSuchFile);
 }
@@ -343,6 +349,35 @@ fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
     write_on(3, &scratch.path(), &small_model(), &atomic, 1);
     common::read_on(2, &scratch.path(), &small_model(), &atomic, Want::All, 1);
     assert_eq!(scratch.names(), ["file.scda"]);
+}
+
+#[test]
+fn an_old_file_is_not_touched_before_the_ranks_agree() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path(), "old").unwrap();
+    error_of_all(2, |comm| {
+        let user = if comm.rank() == 1 { vec![0; 59] } else { vec![] };
+        Writer::create(comm, &scratch.path(), &user, &params(false)).map(drop)
+    });
+    assert_eq!(std::fs::read(scratch.path()).unwrap(), b"old");
+}
+
+#[test]
+fn an_atomic_write_follows_a_link_and_keeps_the_permissions() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let scratch = Scratch::new();
+    let mut atomic = params(false);
+    atomic.atomic = true;
+    let folder = scratch.0.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("real"), "old").unwrap();
+    std::fs::set_permissions(folder.join("real"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("folder/real", scratch.path()).unwrap();
+    write_on(2, &scratch.path(), &small_model(), &atomic, 1);
+    assert!(std::fs::symlink_metadata(scratch.path()).unwrap().is_symlink());
+    common::read_on(2, &folder.join("real"), &small_model(), &atomic, Want::All, 1);
+    assert_eq!(std::fs::metadata(folder.join("real")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
 }
 
 #[test]

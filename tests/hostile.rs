@@ -54,6 +54,7 @@ fn counts_beyond_what_the_file_has_or_numbers_hold() {
         (header('B', "") + &count('E', half - 300), vec![ErrorKind::ShortFile]),
         (header('A', "") + &count('N', max) + &count('E', 1), vec![ErrorKind::Range]),
         (header('A', "") + &count('N', big) + &count('E', big), vec![ErrorKind::Range]),
+        (header('A', "") + &count('N', half) + &count('E', 0), vec![ErrorKind::Range]),
         (header('V', "") + &count('N', max), vec![ErrorKind::Range]),
         (header('V', "") + &count('N', half / 32), vec![ErrorKind::Range]),
         (header('V', "") + &count('N', half / 64), vec![ErrorKind::ShortFile]),

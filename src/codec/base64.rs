@@ -5,7 +5,7 @@ use base64_simd::{Out, STANDARD};
 /// Characters in a full line.
 const LINE_CHARS: usize = 76;
 /// Bytes that a full line encodes.
-const LINE_BYTES: usize = 57;
+pub const LINE_BYTES: usize = 57;
 /// Bytes of any line break.
 const BREAK_BYTES: usize = 2;
 /// A full line with its break.
@@ -28,11 +28,12 @@ pub fn encode(data: &[u8], line_break: [u8; BREAK_BYTES], out: &mut [u8]) {
 }
 
 /// Decodes lines of `text`, replacing the contents of `out`. The line breaks may be any two bytes.
-/// `None` if the text is not of the form.
+/// `None` if the text is not of the form. Needs room for at most as many bytes as the text has, plus
+/// those of a line.
 pub fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let lines = text.len().div_ceil(FULL_LINE);
+    let room = text.len().div_ceil(FULL_LINE) * LINE_BYTES;
     out.clear();
-    out.resize(lines * LINE_BYTES, 0);
+    out.resize(room, 0);
     let mut filled = 0;
     for line in text.chunks(FULL_LINE) {
         let chars = &line[..line.len().checked_sub(BREAK_BYTES)?];

@@ -6,7 +6,7 @@ mod deflate;
 mod element;
 
 pub use deflate::Encoder;
-pub use element::{ElementDecoder, ElementEncoder, can_expand, max_encoded_bytes};
+pub use element::{ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes};
 
 /// The user string of the first section of a compressed block (paper, equation 8).
 pub const BLOCK_CONVENTION: &[u8] = b"B compressed scda 00";

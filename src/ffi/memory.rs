@@ -1,7 +1,7 @@
 //! The user's memory: from pointers to slices, with every check that can be made.
 
 use crate::error::{Error, Result};
-use crate::file::{Elements, ElementsMut, Sink, Source};
+use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
 use crate::format::USER_STRING_BYTES;
 use std::ffi::c_char;
 use std::ffi::c_void;
@@ -115,39 +115,10 @@ pub unsafe fn path<'a>(filename: *const c_char) -> Result<&'a Path> {
     Ok(Path::new(std::ffi::OsStr::from_bytes(name)))
 }
 
-/// The sizes of elements that are addressed indirectly.
-#[derive(Clone, Copy)]
-pub enum ElementSizes<'a> {
-    Fixed(u64),
-    Each(&'a [u64]),
-}
-
-impl ElementSizes<'_> {
-    /// The size of an element, of which there is one at every pointer.
-    fn get(self, index: usize) -> usize {
-        let size = match self {
-            Self::Fixed(size) => size,
-            Self::Each(sizes) => sizes[index],
-        };
-        usize::try_from(size).unwrap_or(usize::MAX)
-    }
-
-    /// The bytes of `count` elements.
-    fn total(self, count: u64) -> Result<u64> {
-        let total = match self {
-            Self::Fixed(size) => count.checked_mul(size),
-            Self::Each(sizes) => sizes.iter().try_fold(0_u64, |sum, &size| sum.checked_add(size)),
-        };
-        total
-            .filter(|&total| i64::try_from(total).is_ok())
-            .ok_or_else(|| Error::range("data: found counts and sizes whose product or sum leaves 63 bits"))
-    }
-}
-
 /// Elements at the user's pointers.
 struct Pointers<'a, P> {
     pointers: &'a [P],
-    sizes: ElementSizes<'a>,
+    sizes: Sizes<'a>,
 }
 
 // SAFETY: the elements are only read, and by contract nobody writes them during the call.
@@ -158,7 +129,7 @@ impl Elements for Pointers<'_, *const u8> {
         self.pointers.len()
     }
     fn element(&self, index: usize) -> &[u8] {
-        let size = self.sizes.get(index);
+        let size = self.sizes.bytes(index);
         if size == 0 {
             return &[];
         }
@@ -172,7 +143,7 @@ impl ElementsMut for Pointers<'_, *mut u8> {
         self.pointers.len()
     }
     fn element_mut(&mut self, index: usize) -> Option<&mut [u8]> {
-        let size = self.sizes.get(index);
+        let size = self.sizes.bytes(index);
         if self.pointers[index].is_null() {
             return None;
         }
@@ -192,7 +163,7 @@ impl ElementsMut for Pointers<'_, *mut u8> {
 pub unsafe fn with_source<T>(
     dbytes: *const c_void,
     count: u64,
-    sizes: Result<ElementSizes<'_>>,
+    sizes: Result<Sizes<'_>>,
     indirect: bool,
     with: impl FnOnce(Result<Source<'_>>) -> T,
 ) -> T {
@@ -200,7 +171,7 @@ pub unsafe fn with_source<T>(
         Ok(sizes) => sizes,
         Err(error) => return with(Err(error)),
     };
-    let total = match sizes.total(count) {
+    let total = match sizes.total() {
         // Pointers to nothing need not be there.
         Ok(0) if !indirect || dbytes.is_null() => return with(Ok(Source::EMPTY)),
         Ok(total) => total,
@@ -216,7 +187,7 @@ pub unsafe fn with_source<T>(
         Err(error) => return with(Err(error)),
     };
     let elements = Pointers { pointers, sizes };
-    match pointers.iter().enumerate().position(|(i, pointer)| pointer.is_null() && sizes.get(i) > 0) {
+    match pointers.iter().enumerate().position(|(i, pointer)| pointer.is_null() && sizes.size(i) > 0) {
         Some(index) => {
             with(Err(Error::argument(format!("data: found NULL for element {index} of this rank"))))
         }
@@ -232,7 +203,7 @@ pub unsafe fn with_source<T>(
 pub unsafe fn with_sink<T>(
     dbytes: *mut c_void,
     count: u64,
-    sizes: ElementSizes<'_>,
+    sizes: Sizes<'_>,
     indirect: bool,
     with: impl FnOnce(Result<Sink<'_>>) -> T,
 ) -> T {
@@ -240,7 +211,7 @@ pub unsafe fn with_sink<T>(
         return with(Ok(Sink::Skip));
     }
     if !indirect {
-        let memory = sizes.total(count).and_then(|total| {
+        let memory = sizes.total().and_then(|total| {
             // SAFETY: by contract.
             unsafe { slice_mut(dbytes.cast::<u8>(), total, "data") }
         });

@@ -1,9 +1,10 @@
 //! The C interface: pointers in, codes out, over the public Rust API.
 //!
-//! Every function is one call of [`guard`], which no panic leaves. Files are known to C by a number
+//! Every function is one call of `guard`, which no panic leaves. Files are known to C by a number
 //! in the guise of a pointer, so that a context that was freed already is told, not followed.
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
+#![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links
 
 mod context;
 mod errors;
@@ -54,7 +55,8 @@ unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(
         Ok((value, Outcome::EndOfFile)) => (value, ErrorKind::EndOfFile.code()),
         Err(error) => {
             let text = error.to_string().replace('\0', "\\0");
-            LAST_ERROR.with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+            // A thread that is about to end has no message any more.
+            let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
             (on_error, error.code())
         }
     };
@@ -67,5 +69,5 @@ unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(
 
 /// The text of the last error of this thread.
 fn last_error() -> *const c_char {
-    LAST_ERROR.with(|last| last.borrow().as_ptr())
+    LAST_ERROR.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }

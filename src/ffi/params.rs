@@ -52,8 +52,9 @@ pub struct scda_params {
     /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
     pub driver: c_int,
     /// Writing: 1: the file appears under its name only when it is complete, at close. Until then
-    /// it is a neighbour whose name ends in ".scda-part", and an old file stays as it is. Implies
-    /// `sync`. 0 (default): the file is written in its place.
+    /// it is a neighbour whose name ends in ".scda-part", and an old file stays as it is; what a
+    /// killed job leaves of it, the next one replaces. Implies `sync`. Links are followed, and the
+    /// permissions of the old file are kept. 0 (default): the file is written in its place.
     pub atomic: c_int,
     /// Writing: 1: closing brings the file to stable storage. 0 (default): the system does it later.
     pub sync: c_int,

@@ -2,10 +2,10 @@
 
 use super::Outcome;
 use super::context::{Context, scda_fcontext_t, with};
-use super::memory::{ElementSizes, put, put_user_string, slice, slice_mut, with_sink};
+use super::memory::{put, put_user_string, slice, slice_mut, with_sink};
 use super::write::rank;
 use crate::error::{Error, Result};
-use crate::file::Sink;
+use crate::file::{Sink, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -171,7 +171,15 @@ pub unsafe extern "C" fn scda_fread_array_data(
         let reader = context.reader()?;
         let read = |data: Result<Sink<'_>>| reader.read_array_or(counts, E, data).map(|()| Outcome::Success);
         // SAFETY: by contract.
-        unsafe { with_sink(dbytes, counts[rank], ElementSizes::Fixed(E), indirect != 0, read) }
+        unsafe {
+            with_sink(
+                dbytes,
+                counts[rank],
+                Sizes::Fixed { count: counts[rank], size: E },
+                indirect != 0,
+                read,
+            )
+        }
     };
     // SAFETY: by contract.
     unsafe { with(f, err, body) }
@@ -265,7 +273,7 @@ pub unsafe extern "C" fn scda_fread_varray_data(
         match sizes {
             // SAFETY: by contract.
             Ok(each) => unsafe {
-                with_sink(dbytes, count, ElementSizes::Each(each), indirect != 0, |data| {
+                with_sink(dbytes, count, Sizes::Each(each), indirect != 0, |data| {
                     read(data.map(|data| (Some(each), data)))
                 })
             },

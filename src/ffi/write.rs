@@ -2,9 +2,9 @@
 
 use super::Outcome;
 use super::context::{Context, scda_fcontext_t, with};
-use super::memory::{ElementSizes, slice, user_string, with_source};
+use super::memory::{slice, user_string, with_source};
 use crate::error::{Error, Result};
-use crate::file::Encode;
+use crate::file::{Encode, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -158,9 +158,13 @@ pub unsafe extern "C" fn scda_fwrite_array(
         let writer = context.writer()?;
         // SAFETY: by contract.
         unsafe {
-            with_source(dbytes, counts[rank], Ok(ElementSizes::Fixed(E)), indirect != 0, |data| {
-                writer.array_or(user, counts, E, data, encode).map(|()| Outcome::Success)
-            })
+            with_source(
+                dbytes,
+                counts[rank],
+                Ok(Sizes::Fixed { count: counts[rank], size: E }),
+                indirect != 0,
+                |data| writer.array_or(user, counts, E, data, encode).map(|()| Outcome::Success),
+            )
         }
     };
     // SAFETY: by contract.
@@ -219,7 +223,7 @@ pub unsafe extern "C" fn scda_fwrite_varray(
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
         // SAFETY: by contract.
         unsafe {
-            with_source(dbytes, counts[rank], sizes.map(ElementSizes::Each), indirect != 0, |data| {
+            with_source(dbytes, counts[rank], sizes.map(Sizes::Each), indirect != 0, |data| {
                 let data = data.map(|data| (each, data));
                 writer.varray_or(user, counts, sums, data, encode).map(|()| Outcome::Success)
             })

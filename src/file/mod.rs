@@ -8,11 +8,13 @@ mod pending;
 mod reader;
 mod session;
 mod source;
+mod target;
 mod team;
 mod window;
 mod writer;
 
 pub use params::{Encode, Params};
 pub use reader::{Reader, Section};
+pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
 pub use writer::Writer;

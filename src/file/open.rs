@@ -1,9 +1,9 @@
-//! Opening and closing the file behind a Writer or Reader.
+//! Opening the file behind a Writer or Reader: step by step, and agreed after each.
 
 use super::params::Params;
+use super::target::Target;
 use super::team::{Failure, Team, split};
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::Communicator;
 use crate::storage::faults::Faulty;
 #[cfg(feature = "mpi")]
 use crate::storage::mpi_io::{Access, MpiFile};
@@ -11,96 +11,12 @@ use crate::storage::place::{self, Status};
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use rustix::fs::OFlags;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(not(feature = "mpi"))]
+use without_mpi::{Access, create_mpi_io, open_mpi_io};
 
 /// The environment variable that chooses the driver where the program does not.
 const DRIVER_VARIABLE: &str = "SCDA_IO";
-
-/// The names of a file that is written.
-pub struct Target {
-    path: PathBuf,
-    /// Where an atomic write goes before it is renamed.
-    part: Option<PathBuf>,
-    /// Rank 0: which file it is, to notice that it was removed or replaced.
-    status: Option<Status>,
-}
-
-/// The driver that is used, decided by rank 0.
-fn choose(comm: &dyn Communicator, params: &Params, path: &Path) -> Result<Driver> {
-    #[cfg(feature = "mpi")]
-    let (has_mpi, has_hints) = (comm.as_mpi().is_some(), !params.hints.is_none());
-    #[cfg(not(feature = "mpi"))]
-    let (has_mpi, has_hints) = (false, false);
-    match params.driver {
-        Driver::MpiIo if !has_mpi => Err(Error::argument("driver: found MPI-IO, but there is no MPI here")),
-        Driver::Auto if !has_mpi => Ok(Driver::Posix),
-        Driver::Auto if has_hints => Ok(Driver::MpiIo),
-        Driver::Auto => match std::env::var(DRIVER_VARIABLE).as_deref() {
-            Ok("mpi") => Ok(Driver::MpiIo),
-            Ok("posix") => Ok(Driver::Posix),
-            Ok(other) => Err(Error::argument(format!(
-                "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
-            ))),
-            Err(_) if comm.size() == 1 || place::is_coherent(path) => Ok(Driver::Posix),
-            Err(_) => Ok(Driver::MpiIo),
-        },
-        driver => Ok(driver),
-    }
-}
-
-/// What rank 0 finds out before the others open.
-struct Prepared {
-    driver: Driver,
-    /// With POSIX: the file, open on rank 0.
-    file: Option<PosixFile>,
-}
-
-/// Lets all ranks open with the driver that rank 0 chose, which is returned, too.
-fn open_all(
-    team: &mut Team,
-    params: &Params,
-    prepared: Result<Option<Prepared>>,
-    posix: impl FnOnce() -> Result<PosixFile>,
-    #[cfg(feature = "mpi")] mpi_io: (&Path, Access),
-) -> Result<(Box<dyn ParallelFile>, Driver), Failure> {
-    let (prepared, mine) = split(prepared);
-    let choice = u64::from(prepared.as_ref().is_some_and(|p| p.driver == Driver::MpiIo));
-    let choice = team.share(mine.map(|()| choice))?;
-    let opened: Result<Box<dyn ParallelFile>> = match (choice, prepared.and_then(|p| p.file)) {
-        (0, Some(file)) => Ok(Box::new(file)),
-        (0, None) => posix().map(|file| Box::new(file) as _),
-        #[cfg(feature = "mpi")]
-        _ => open_mpi_io(team, params, mpi_io),
-        #[cfg(not(feature = "mpi"))]
-        _ => Err(Error::new(ErrorKind::Internal, "MPI-IO was chosen without MPI")),
-    };
-    let (file, mine) = split(opened.map(Some));
-    team.agree(mine)?;
-    let file = file.ok_or_else(|| Error::new(ErrorKind::Internal, "an error of opening was lost"))?;
-    let driver = if choice == 0 { Driver::Posix } else { Driver::MpiIo };
-    Ok(match params.faults {
-        Some(faults) => (Box::new(Faulty::new(file, faults, team.rank())), driver),
-        None => (file, driver),
-    })
-}
-
-#[cfg(feature = "mpi")]
-fn open_mpi_io(
-    team: &Team,
-    params: &Params,
-    (path, access): (&Path, Access),
-) -> Result<Box<dyn ParallelFile>> {
-    let mpi = team.comm().as_mpi();
-    let mpi = mpi.ok_or_else(|| Error::new(ErrorKind::Internal, "MPI-IO was chosen without MPI"))?;
-    Ok(Box::new(MpiFile::open(mpi, &c_name(path)?, access, params.hints)?))
-}
-
-#[cfg(feature = "mpi")]
-fn c_name(path: &Path) -> Result<std::ffi::CString> {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::argument("file name: found a NUL byte inside"))
-}
 
 /// Creates the file for writing, or empties it. Collective.
 pub fn create(
@@ -108,116 +24,54 @@ pub fn create(
     path: &Path,
     params: &Params,
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
-    let real = place::without_romio_prefix(path).to_owned();
-    let part = params.atomic.then(|| place::part(&real));
-    let goal = part.as_deref().unwrap_or(&real);
-    let prepared = if team.rank() == 0 {
-        prepare_writing(team.comm(), params, &real, part.as_deref()).map(Some)
-    } else {
-        Ok(None)
-    };
-    let status = match &prepared {
-        Ok(Some(Prepared { file: Some(file), .. })) => file.status().ok(),
-        _ => None,
-    };
-    #[cfg(feature = "mpi")]
-    let mpi_io = match &part {
-        Some(part) => (part.as_path(), Access::WriteNew),
-        None => (path, Access::Write),
-    };
-    let opened = open_all(
-        team,
-        params,
-        prepared,
-        || PosixFile::open(goal, OFlags::WRONLY),
-        #[cfg(feature = "mpi")]
-        mpi_io,
-    );
-    let mut target = Target { path: real.clone(), part: part.clone(), status };
-    let mut file = match opened {
-        Ok((file, Driver::Posix)) => return Ok((file, target)),
-        Ok((file, _)) => file,
+    // Nothing is touched before the ranks agree on what.
+    team.agree(Ok(()))?;
+    let mut target = Target::new(real_path(team, path, params), params.atomic);
+    match create_target(team, path, params, &mut target) {
+        Ok(file) => Ok((with_faults(team, params, file), target)),
         Err(failure) => {
-            target.discard();
-            return Err(failure);
-        }
-    };
-    if team.rank() == 0 {
-        target.status = place::status(goal).ok().flatten();
-    }
-    match empty(team, &mut *file) {
-        Ok(()) => Ok((file, target)),
-        Err(failure) => {
-            let _ = file.close();
             target.discard();
             Err(failure)
         }
     }
 }
 
-/// Truncates a file that MPI-IO opened for writing, which leaves what it had. Rank 0 asks for the
-/// size, for it may differ between ranks while others change it.
-fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
-    let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    if team.share(size)? == 0 {
-        return Ok(());
-    }
-    let truncated = file.truncate();
-    team.agree(truncated)
-}
-
-/// Rank 0: chooses the driver, notices what forbids writing, and creates the file with POSIX. With
-/// MPI-IO the file is created by `MPI_File_open`, for hints work only then.
-fn prepare_writing(
-    comm: &dyn Communicator,
-    params: &Params,
+fn create_target(
+    team: &mut Team,
     path: &Path,
-    part: Option<&Path>,
-) -> Result<Prepared> {
-    let driver = choose(comm, params, path)?;
-    let old = place::status(path)?;
-    if old.is_some_and(|old| old.is_folder) {
-        return Err(Error::new(ErrorKind::BadFile, "found a folder, expected a file"));
-    }
-    if let Some(part) = part {
-        if old.is_some_and(|old| !old.is_regular) {
-            return Err(Error::new(ErrorKind::BadFile, "atomic: found a device or pipe, expected a file"));
-        }
-        place::remove_stale(part)?;
-    }
-    if driver == Driver::MpiIo {
-        place::check_writable(path, part.is_none() && old.is_some())?;
-        return Ok(Prepared { driver, file: None });
-    }
-    let Some(part) = part else {
-        let mut file = PosixFile::open(path, OFlags::WRONLY | OFlags::CREATE)?;
-        // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
-        if file.status()?.is_regular && file.status()?.size > 0 {
-            file.truncate()?;
-        }
-        return Ok(Prepared { driver, file: Some(file) });
+    params: &Params,
+    target: &mut Target,
+) -> Result<Box<dyn ParallelFile>, Failure> {
+    let driver = choose(team, path, params)?;
+    let prepared = if team.rank() == 0 { target.prepare(driver) } else { Ok(None) };
+    let (first, mine) = split(prepared);
+    let file: Box<dyn ParallelFile> = if driver == Driver::Posix {
+        let other = |target: &Target| PosixFile::open(target.goal(), OFlags::WRONLY);
+        open_posix(team, first, mine, || other(target))?
+    } else {
+        team.agree(mine)?;
+        create_mpi_io(team, path, params, target)?
     };
-    let new_only = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    let file = PosixFile::open(part, new_only)?;
-    if let Some(old) = old {
-        file.set_mode(old.mode)?;
+    if team.rank() == 0 {
+        target.opened();
     }
-    Ok(Prepared { driver, file: Some(file) })
+    Ok(file)
 }
 
 /// Opens the file for reading and tells its size. Collective.
 pub fn open(team: &mut Team, path: &Path, params: &Params) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
-    let real = place::without_romio_prefix(path);
-    let prepared =
-        if team.rank() == 0 { prepare_reading(team.comm(), params, real).map(Some) } else { Ok(None) };
-    let (mut file, _) = open_all(
-        team,
-        params,
-        prepared,
-        || PosixFile::open(real, OFlags::RDONLY),
-        #[cfg(feature = "mpi")]
-        (path, Access::Read),
-    )?;
+    team.agree(Ok(()))?;
+    let driver = choose(team, path, params)?;
+    let real = real_path(team, path, params);
+    // Not waiting for somebody to write into a pipe.
+    let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
+    let first = if team.rank() == 0 { open().and_then(regular).map(Some) } else { Ok(None) };
+    let (first, mine) = split(first);
+    // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
+    // MPI_File_open.
+    let seen = open_posix(team, first, mine, open)?;
+    let file = if driver == Driver::Posix { seen } else { open_mpi_io(team, path, params, Access::Read)? };
+    let mut file = with_faults(team, params, file);
     let size = if team.rank() == 0 { file.size() } else { Ok(0) };
     match team.share(size) {
         Ok(size) => Ok((file, size)),
@@ -228,50 +82,169 @@ pub fn open(team: &mut Team, path: &Path, params: &Params) -> Result<(Box<dyn Pa
     }
 }
 
-/// Rank 0: chooses the driver, and opens the file with POSIX or notices what forbids to.
-fn prepare_reading(comm: &dyn Communicator, params: &Params, path: &Path) -> Result<Prepared> {
-    let driver = choose(comm, params, path)?;
-    let file = PosixFile::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
-    if !file.is_regular() {
-        return Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"));
+/// Lets accesses fail, if that is wanted.
+fn with_faults(team: &Team, params: &Params, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
+    match params.faults {
+        Some(faults) => Box::new(Faulty::new(file, faults, team.rank())),
+        None => file,
     }
-    Ok(Prepared { driver, file: (driver != Driver::MpiIo).then_some(file) })
 }
 
-impl Target {
-    /// Rank 0, when all ranks have closed the file: compares its size with what was written, and
-    /// gives an atomic write its name.
-    pub fn complete(&self, expected: u64) -> Result<()> {
-        let goal = self.part.as_deref().unwrap_or(&self.path);
-        if self.status.is_some_and(|status| !status.is_regular) {
-            return Ok(());
-        }
-        let lost = |found: &str| {
-            Error::new(ErrorKind::Io, format!("close: found {found}, expected {expected} bytes"))
-        };
-        let Some(found) = place::status(goal)? else {
-            return Err(lost("the file removed"));
-        };
-        if self.status.is_some_and(|status| status.identity != found.identity) {
-            return Err(lost("another file under its name"));
-        }
-        if found.size != expected {
-            return Err(lost(&format!("{} bytes in the file", found.size)).at(found.size.min(expected)));
-        }
-        match &self.part {
-            Some(part) => place::commit(part, &self.path, found.identity),
-            None => Ok(()),
+/// Whether there is MPI-IO, and whether it is asked for by hints or by a name with a prefix.
+fn mpi_io(team: &Team, path: &Path, params: &Params) -> (bool, bool) {
+    #[cfg(feature = "mpi")]
+    let (has_mpi, has_hints) = (team.comm().as_mpi().is_some(), !params.hints.is_none());
+    #[cfg(not(feature = "mpi"))]
+    let (has_mpi, has_hints) = (team.comm().size() == 0, false);
+    let may = has_mpi && params.driver != Driver::Posix;
+    (has_mpi, may && (has_hints || place::without_romio_prefix(path) != path))
+}
+
+/// The name as the file system knows it.
+fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
+    if mpi_io(team, path, params).1 { place::without_romio_prefix(path) } else { path }
+}
+
+/// The driver that is used: rank 0 decides, and every rank must find the file system coherent.
+fn choose(team: &mut Team, path: &Path, params: &Params) -> Result<Driver, Failure> {
+    let (has_mpi, asked_for) = mpi_io(team, path, params);
+    let mut coherent = [u64::from(place::is_coherent(real_path(team, path, params)))];
+    team.comm().allreduce_min(&mut coherent)?;
+    let choice = match params.driver {
+        Driver::MpiIo if !has_mpi => Err(Error::argument("driver: found MPI-IO, but there is no MPI here")),
+        Driver::Auto if !has_mpi => Ok(Driver::Posix),
+        Driver::Auto if asked_for => Ok(Driver::MpiIo),
+        Driver::Auto => match std::env::var(DRIVER_VARIABLE).as_deref() {
+            Ok("mpi") => Ok(Driver::MpiIo),
+            Ok("posix") => Ok(Driver::Posix),
+            // The environment of rank 0 counts.
+            Ok(other) if team.rank() == 0 => Err(Error::argument(format!(
+                "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
+            ))),
+            _ if team.is_alone() || coherent == [1] => Ok(Driver::Posix),
+            _ => Ok(Driver::MpiIo),
+        },
+        driver => Ok(driver),
+    };
+    let is_posix = team.share(choice.map(|driver| u64::from(driver == Driver::Posix)))?;
+    Ok(if is_posix == 1 { Driver::Posix } else { Driver::MpiIo })
+}
+
+/// Opens with POSIX on the ranks other than 0, which has opened already, and makes sure that all
+/// have the same file: on nodes of different file systems the same name is not enough.
+fn open_posix(
+    team: &mut Team,
+    first: Option<PosixFile>,
+    mine: Result<()>,
+    open: impl FnOnce() -> Result<PosixFile>,
+) -> Result<Box<dyn ParallelFile>, Failure> {
+    let identity = |status: Status| if status.is_regular { status.identity.1 } else { 0 };
+    let inode = mine.and_then(|()| first.as_ref().map_or(Ok(0), |file| file.status().map(identity)));
+    let inode = team.share(inode)?;
+    let opened = match first {
+        Some(file) => Ok(file),
+        None => open().and_then(|file| match identity(file.status()?) {
+            own if own == inode => Ok(file),
+            own => Err(Error::new(
+                ErrorKind::BadFile,
+                format!(
+                    "open: found another file of this name (inode {own}), expected that of rank 0 ({inode})"
+                ),
+            )),
+        }),
+    };
+    let (file, mine) = split(opened.map(Some));
+    team.agree(mine)?;
+    let file = file.ok_or_else(|| Error::new(ErrorKind::Internal, "an error of opening was lost"))?;
+    Ok(Box::new(file))
+}
+
+/// The file, if it is one whose size can be relied on.
+fn regular(file: PosixFile) -> Result<PosixFile> {
+    if file.status()?.is_regular {
+        return Ok(file);
+    }
+    Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
+}
+
+/// Opens with MPI-IO, where every rank is known to find what it needs.
+#[cfg(feature = "mpi")]
+fn open_mpi_io(
+    team: &mut Team,
+    path: &Path,
+    params: &Params,
+    access: Access,
+) -> Result<Box<dyn ParallelFile>, Failure> {
+    let opened = MpiFile::open(team.comm().as_mpi(), path, access, params.hints);
+    let (file, mine) = split(opened.map(Some));
+    team.agree(mine)?;
+    let file = file.ok_or_else(|| Error::new(ErrorKind::Internal, "an error of opening was lost"))?;
+    Ok(Box::new(file))
+}
+
+/// Creates a file with MPI-IO: hints, and the prefix that names a driver of ROMIO, work only in its
+/// hands.
+#[cfg(feature = "mpi")]
+fn create_mpi_io(
+    team: &mut Team,
+    path: &Path,
+    params: &Params,
+    target: &Target,
+) -> Result<Box<dyn ParallelFile>, Failure> {
+    // A rank that cannot open would leave the others waiting in MPI_File_open.
+    team.agree(place::check_writable(target.goal()))?;
+    let (name, access) =
+        if params.atomic { (target.goal(), Access::WriteNew) } else { (path, Access::Write) };
+    let mut file = open_mpi_io(team, name, params, access)?;
+    match empty(team, &mut *file) {
+        Ok(()) => Ok(file),
+        Err(failure) => {
+            let _ = file.close();
+            Err(failure)
         }
     }
+}
 
-    /// When writing failed: rank 0 removes an incomplete atomic write. The old file stays.
-    pub fn discard(&self) {
-        if let (Some(part), Some(status)) = (&self.part, self.status) {
-            let ours = place::status(part).ok().flatten().is_some_and(|s| s.identity == status.identity);
-            if ours {
-                // What cannot be removed has a name that tells what it is.
-                let _ = place::remove_stale(part);
-            }
-        }
+/// Truncates a file that MPI-IO opened for writing, which leaves what it had. Rank 0 asks for the
+/// size, for it may differ between ranks while others change it.
+#[cfg(feature = "mpi")]
+fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
+    let size = if team.rank() == 0 { file.size() } else { Ok(0) };
+    if team.share(size)? == 0 {
+        return Ok(());
+    }
+    let truncated = file.truncate();
+    team.agree(truncated)
+}
+
+/// Without MPI there is no MPI-IO to choose.
+#[cfg(not(feature = "mpi"))]
+mod without_mpi {
+    use super::{Error, ErrorKind, Failure, ParallelFile, Params, Path, Result, Target, Team};
+
+    pub enum Access {
+        Read,
+    }
+
+    fn chosen() -> Failure {
+        Failure::Mine(Error::new(ErrorKind::Internal, "MPI-IO was chosen without MPI"))
+    }
+
+    pub fn open_mpi_io(
+        _: &mut Team,
+        _: &Path,
+        _: &Params,
+        _: Access,
+    ) -> Result<Box<dyn ParallelFile>, Failure> {
+        Err(chosen())
+    }
+
+    pub fn create_mpi_io(
+        _: &mut Team,
+        _: &Path,
+        _: &Params,
+        _: &Target,
+    ) -> Result<Box<dyn ParallelFile>, Failure> {
+        Err(chosen())
     }
 }

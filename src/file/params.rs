@@ -2,6 +2,7 @@
 
 use crate::codec::{Encoder, MAX_LEVEL};
 use crate::error::{Error, Result};
+use crate::format::layout::Layout;
 use crate::format::padding::LineBreak;
 use crate::storage::Driver;
 use crate::storage::faults::Faults;
@@ -80,6 +81,12 @@ impl Params {
     pub const DEFAULT_LEVEL: u32 = 2;
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
+
+    /// Whether a section is so small that it waits to be written with others, and that its data are
+    /// read with the headers. All ranks know.
+    pub(super) fn is_small(&self, section: Layout) -> bool {
+        section.bytes() <= self.aggregation_bytes as u64 / 8
+    }
 
     /// An error if a number has no meaning.
     pub(super) fn validate(&self) -> Result<()> {

@@ -57,7 +57,7 @@ pub enum Sink<'a> {
 
 /// The sizes of this rank's elements in bytes.
 #[derive(Clone, Copy)]
-pub(super) enum Sizes<'a> {
+pub(crate) enum Sizes<'a> {
     /// This many elements of the same size each.
     Fixed { count: u64, size: u64 },
     /// A size for each element.
@@ -78,6 +78,11 @@ impl Sizes<'_> {
             Self::Fixed { size, .. } => *size,
             Self::Each(sizes) => sizes[index],
         }
+    }
+
+    /// The size of an element for which there is memory.
+    pub fn bytes(&self, index: usize) -> usize {
+        usize::try_from(self.size(index)).unwrap_or(usize::MAX)
     }
 
     /// All bytes.

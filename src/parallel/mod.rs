@@ -20,7 +20,8 @@ pub trait Communicator: Send {
     fn rank(&self) -> usize;
     /// The number of ranks.
     fn size(&self) -> usize;
-    /// Replaces each value by its least over all ranks.
+    /// Replaces each value by its least over all ranks. Values from 2^63 on may be taken for negative,
+    /// by all ranks alike: MPICH 4.0 does.
     ///
     /// # Errors
     /// `Mpi`, as for all functions of this trait.

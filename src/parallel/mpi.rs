@@ -147,6 +147,10 @@ impl Mpi {
     }
 
     fn allreduce(&self, call: &str, values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
+        // Every exchange begins with a reduction: the one place to notice that MPI is gone.
+        if !is_running() {
+            return Err(Error::usage("MPI is finalised already"));
+        }
         let sent = values.to_vec();
         // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
         let status = unsafe {

@@ -8,8 +8,10 @@ use super::ParallelFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::mpi::{Mpi, is_running, mpi_message, succeeded};
 use mpi_sys as sys;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The most bytes of one call, whose counts are 32 bits.
 const MAX_CALL_BYTES: usize = 1 << 30;
@@ -110,7 +112,10 @@ impl MpiFile {
     ///
     /// # Errors
     /// Those of `MPI_File_open`.
-    pub fn open(comm: &Mpi, path: &CStr, access: Access, hints: Hints) -> Result<Self> {
+    pub fn open(comm: Option<&Mpi>, path: &Path, access: Access, hints: Hints) -> Result<Self> {
+        let comm = comm.ok_or_else(|| Error::argument("driver: found MPI-IO, but there is no MPI here"))?;
+        let path = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| Error::argument("file name: found a NUL byte inside"))?;
         let mode = match access {
             Access::Read => sys::MPI_MODE_RDONLY,
             Access::Write => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE,
@@ -123,11 +128,10 @@ impl MpiFile {
         let status =
             unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
         check("MPI_File_open", status)?;
-        let this = Self { file };
+        // The default for files, unless the program has changed that: if this fails, nothing is lost.
         // SAFETY: the file is open, and the handler is a constant of the C shim.
-        let status = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
-        check("MPI_File_set_errhandler", status)?;
-        Ok(this)
+        let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
+        Ok(Self { file })
     }
 
     fn write_piece(&self, mut offset: u64, piece: &[u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The place of a file in the file system: its kind, its neighbour, its identity.
 
 use crate::error::{Error, ErrorKind, Result};
-use rustix::fs::FileType;
+use rustix::fs::{Access, FileType, Mode, OFlags};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ pub struct Status {
     pub is_regular: bool,
     /// A folder.
     pub is_folder: bool,
+    /// A pipe or socket, which cannot be written at offsets.
+    pub is_stream: bool,
     /// Device and inode: two names of the same file have the same.
     pub identity: (u64, u64),
     /// Permission bits.
@@ -31,6 +33,7 @@ impl Status {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             is_regular: kind == FileType::RegularFile,
             is_folder: kind == FileType::Directory,
+            is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
             identity: (stat.st_dev as u64, stat.st_ino as u64),
             mode: (stat.st_mode as u32) & 0o777,
         }
@@ -104,14 +107,33 @@ pub fn is_coherent(path: &Path) -> bool {
     kind(path).or_else(|_| kind(folder(path))).is_ok_and(|kind| COHERENT.contains(&kind))
 }
 
-/// Notices early, and with the system's own words, what will forbid MPI-IO to write a file: to
-/// write it if it `exists`, else to create it in its folder.
+/// What `fstat` says of a path when it is opened anew: network file systems ask their server only
+/// then.
 ///
 /// # Errors
 /// Those of the file system.
-pub fn check_writable(path: &Path, exists: bool) -> Result<()> {
-    use rustix::fs::Access;
-    if exists {
+pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).and_then(rustix::fs::fstat);
+    // A file may be written by those who may not read it.
+    opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
+}
+
+/// Gives a file these permissions.
+///
+/// # Errors
+/// Those of the file system.
+pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    rustix::fs::chmod(path, Mode::from_raw_mode(mode)).map_err(|e| Error::io("chmod", e))
+}
+
+/// Notices, with the system's own words, what forbids to write a file: to write it if it exists,
+/// else to create it in its folder.
+///
+/// # Errors
+/// Those of the file system.
+pub fn check_writable(path: &Path) -> Result<()> {
+    if status(path)?.is_some() {
         return rustix::fs::access(path, Access::WRITE_OK).map_err(|e| Error::io("opening to write", e));
     }
     let needed = Access::WRITE_OK | Access::EXEC_OK;
@@ -141,10 +163,11 @@ pub fn commit(part: &Path, path: &Path, identity: (u64, u64)) -> Result<()> {
             format!("{}: found it removed or replaced by another job", part.display()),
         ));
     }
-    rustix::fs::rename(part, path).map_err(|e| Error::io("rename", e))?;
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
-    let folder = rustix::fs::open(folder(path), flags, rustix::fs::Mode::empty())
+    // What can fail is tried while the old file still stands.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder(path), flags, Mode::empty())
         .map_err(|e| Error::io("opening the folder to sync it", e))?;
+    rustix::fs::rename(part, path).map_err(|e| Error::io("rename", e))?;
     match rustix::fs::fsync(&folder) {
         // Some file systems cannot sync a folder, and have then nothing to sync.
         Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),

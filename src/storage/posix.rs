@@ -40,16 +40,6 @@ impl PosixFile {
             .map(|stat| super::place::Status::new(&stat))
             .map_err(|e| Error::io("fstat", e))
     }
-
-    /// Gives the file these permissions.
-    pub fn set_mode(&self, mode: u32) -> Result<()> {
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode)).map_err(|e| Error::io("fchmod", e))
-    }
-
-    /// Whether this is a regular file, of which a size can be expected.
-    pub fn is_regular(&self) -> bool {
-        self.status().is_ok_and(|status| status.is_regular)
-    }
 }
 
 /// Calls again what a signal interrupted.
@@ -117,7 +107,11 @@ impl ParallelFile for PosixFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        retry(|| rustix::fs::fsync(&self.file)).map_err(|e| Error::io("fsync", e))
+        match retry(|| rustix::fs::fsync(&self.file)) {
+            // A device that cannot be synced has nothing to sync.
+            Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+            Err(e) => Err(Error::io("fsync", e)),
+        }
     }
 
     /// Network file systems report at close what they could not write, and dropping a descriptor

@@ -10,9 +10,6 @@ use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, INLINE_BYTES};
 use crate::parallel::Partition;
 
-/// Sections of at most this part of the aggregation buffer are read with the headers.
-const SMALL_FRACTION: u64 = 8;
-
 impl Open {
     /// The current section, if it is of this type and its data come next.
     fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
@@ -69,11 +66,6 @@ impl Open {
         self.expect = Expect::Header;
     }
 
-    /// Whether a section is so small that its data are read with the headers.
-    fn is_small(&self, layout: Layout) -> bool {
-        layout.bytes() <= self.params.aggregation_bytes as u64 / SMALL_FRACTION
-    }
-
     pub(super) fn read_inline(
         &mut self,
         root: usize,
@@ -99,7 +91,7 @@ impl Open {
         let is_root = self.team.check_root(root)?;
         self.check_size(size, &current.section)?;
         let layout = current.layout;
-        let small = self.is_small(layout);
+        let small = self.params.is_small(layout);
         if small {
             self.look(layout.data, layout.data_bytes)?;
         }
@@ -131,13 +123,13 @@ impl Open {
         if current.section.decoded {
             return self.read_compressed(&current, part, sizes, data);
         }
-        // The products are bounded by that of the header.
-        let bytes = Partition { offset: part.offset * size, count: part.count * size, total: 0 };
-        let small = self.is_small(current.layout);
+        // The product is bounded by that of the header.
+        let offset = current.layout.data + part.offset * size;
+        let small = self.params.is_small(current.layout);
         if small {
             self.look(current.layout.data, current.layout.data_bytes)?;
         }
-        let mine = data.and_then(|data| self.read_plain(current.layout.data + bytes.offset, sizes, data));
+        let mine = data.and_then(|data| self.read_plain(offset, sizes, data));
         if small {
             // Everything is in memory: only a wrong length of the user's memory can be an error.
             self.team.defer(mine);

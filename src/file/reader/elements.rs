@@ -1,6 +1,6 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::header::leaves_63_bits;
+use super::header::{as_decode_error, leaves_63_bits};
 use super::{Current, Open};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
@@ -157,7 +157,7 @@ impl Open {
                 Ok(())
             })
         });
-        self.team.agree(read)?;
+        self.team.agree(read.map_err(as_decode_error))?;
         let bytes = self.team.spread(encoded)?;
         let layout = self.varray_layout(current, bytes.total)?;
         let decoded = self.decode_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);

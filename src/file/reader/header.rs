@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::entry::parse_count;
 use crate::format::header::{SectionType, UserString, parse_section_header};
-use crate::format::layout::{Layout, product};
+use crate::format::layout::{Layout, MAX_OFFSET, product};
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 
 /// The bytes of a section header with all its counts.
@@ -106,6 +106,7 @@ impl Open {
             SectionType::Array => (a, b, Layout::array(start, a, b)),
             SectionType::Varray => (a, 0, Layout::varray(start, a, 0)),
         };
+        let layout = layout.filter(|_| count <= MAX_OFFSET);
         let layout = layout.ok_or_else(|| leaves_63_bits(&values[..letters.len()]).at(start))?;
         self.check_end("section", start, layout.end)?;
         Ok(Raw { section_type, user, count, size, layout })

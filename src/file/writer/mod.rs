@@ -4,11 +4,12 @@ mod output;
 mod sections;
 
 use super::encoding::Encoders;
-use super::open::{self, Target};
+use super::open;
 use super::params::{Encode, Params};
 use super::pending::Pending;
 use super::session::{Session, State};
 use super::source::Source;
+use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use crate::error::{Error, Result};
 use crate::format::INLINE_BYTES;

@@ -14,8 +14,6 @@ use crate::format::padding::DataPadding;
 use crate::format::{COUNT_BYTES, INLINE_BYTES};
 use crate::parallel::Partition;
 
-/// Sections of at most this part of the aggregation buffer wait in it.
-const SMALL_FRACTION: u64 = 8;
 /// Size entries are formatted this many at a time.
 const ENTRIES_PER_CHUNK: usize = 1024;
 
@@ -177,7 +175,7 @@ impl Open {
         put: impl FnOnce(&mut dyn Outlet, Layout) -> Result<()>,
     ) -> Result<(), Failure> {
         let room = self.params.aggregation_bytes as u64;
-        if layout.bytes() <= room / SMALL_FRACTION {
+        if self.params.is_small(layout) {
             if layout.end - self.written > room {
                 self.write_pending()?;
             }

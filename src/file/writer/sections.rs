@@ -2,7 +2,7 @@
 
 use super::Open;
 use super::output::{Part, too_large};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES};
 use crate::error::{Error, Result};
 use crate::file::encoding::Encoded;
 use crate::file::params::Encode;
@@ -10,7 +10,7 @@ use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::Layout;
+use crate::format::layout::{Layout, product};
 use crate::format::{COUNT_BYTES, INLINE_BYTES};
 use crate::parallel::Partition;
 
@@ -109,7 +109,11 @@ impl Open {
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = data.and_then(|data| data.check(sizes).map(|()| data));
         let data = self.tolerate(checked, Source::EMPTY)?;
-        if encode != Encode::None {
+        // Elements that are too small can only grow: that needs no trying.
+        let least = product(elements.total, MIN_ENCODED_BYTES)
+            .and_then(|bytes| Layout::varray(Layout::inline(self.end)?.end, elements.total, bytes));
+        let hopeless = encode == Encode::Auto && least.is_none_or(|least| least.end >= plain.end);
+        if encode != Encode::None && !hopeless {
             let (encoded, bytes) = self.encode(data, sizes)?;
             let first = Layout::inline(self.end).ok_or_else(too_large)?;
             let second = Layout::varray(first.end, elements.total, bytes.total).ok_or_else(too_large)?;
