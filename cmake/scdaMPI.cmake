@@ -25,6 +25,12 @@ function(scda_inspect_mpi)
   if(NOT mpicc)
     set(mpicc "${CMAKE_C_COMPILER}")  # FindMPI needed no wrapper: the compiler is one
   endif()
+  if(NOT IS_ABSOLUTE "${mpicc}")
+    find_program(mpicc_path "${mpicc}" NO_CACHE)
+    if(mpicc_path)
+      set(mpicc "${mpicc_path}")
+    endif()
+  endif()
   # Debian: in one folder mpicc.openmpi and mpicc.mpich, and mpicc, a link to either; mpiexec likewise.
   string(TOLOWER "${family}" suffix)
   string(REPLACE " " "" suffix "${suffix}")

@@ -67,7 +67,7 @@ if [ ${#packages[@]} -gt 0 ]; then
   fi
 fi
 if ! command -v cargo >/dev/null; then
-  echo "cargo is missing: the library is written in Rust. Install it with rustup, see https://rustup.rs." >&2
+  echo "cargo is missing: the library is written in Rust. Install it with rustup." >&2
   status=1
 fi
 exit $status
