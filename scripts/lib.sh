@@ -76,8 +76,8 @@ show_checkpoint() {
 
   heading "The first 128 bytes of the file"
   head -c 128 "$file"
-  heading "The lines further on that name its sections, with their numbers of elements and bytes (20 at most)"
-  LC_ALL=C grep -aEm 20 '^([IBAV] [ -~]{60}-|[NEU] [0-9]{1,26} -+)$' "$file"
+  heading "The lines further on that name its sections, with their numbers of elements and bytes (18 at most)"
+  LC_ALL=C grep -aEm 18 '^([IBAV] [ -~]{60}-|[NE] [0-9]{1,26} -+)$' "$file"
   heading "The same read by a program: list $file"
   timeout --kill-after=10 60 "$folder/c-examples/list" "$file" </dev/null
 }
