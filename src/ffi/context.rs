@@ -24,7 +24,7 @@ pub enum Context {
 /// The handles given out, and their files; a file is taken out while a function works on it.
 struct Registry {
     last: usize,
-    files: Vec<(usize, Option<Context>)>,
+    files: Vec<(usize, Option<Box<Context>>)>,
 }
 
 static OPEN_FILES: Mutex<Registry> = Mutex::new(Registry { last: 0, files: Vec::new() });
@@ -38,12 +38,12 @@ pub fn register(context: Context) -> *mut scda_fcontext_t {
     let mut registry = registry();
     registry.last += 1;
     let handle = registry.last;
-    registry.files.push((handle, Some(context)));
+    registry.files.push((handle, Some(Box::new(context))));
     without_provenance_mut(handle)
 }
 
 /// Takes the file of a handle out.
-fn take(f: *const scda_fcontext_t) -> Result<Context> {
+fn take(f: *const scda_fcontext_t) -> Result<Box<Context>> {
     if f.is_null() {
         return Err(Error::argument("file context: found NULL"));
     }
@@ -57,7 +57,7 @@ fn take(f: *const scda_fcontext_t) -> Result<Context> {
 }
 
 /// Puts a file back in its place, or gives up the handle.
-fn put_back(f: *const scda_fcontext_t, context: Option<Context>) {
+fn put_back(f: *const scda_fcontext_t, context: Option<Box<Context>>) {
     let mut registry = registry();
     let Some(index) = registry.files.iter().position(|(handle, _)| *handle == f.addr()) else {
         return;
@@ -72,7 +72,10 @@ fn put_back(f: *const scda_fcontext_t, context: Option<Context>) {
 pub fn at_end(f: *const scda_fcontext_t) -> bool {
     let registry = registry();
     match registry.files.iter().find(|(handle, _)| *handle == f.addr()) {
-        Some((_, Some(Context::Reading(reader)))) => reader.at_end(),
+        Some((_, Some(context))) => match &**context {
+            Context::Reading(reader) => reader.at_end(),
+            Context::Writing(_) => true,
+        },
         _ => true,
     }
 }
@@ -115,7 +118,7 @@ pub unsafe fn close(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
     let run = || {
         let context = take(f)?;
         drop(Lease(f));
-        match context {
+        match *context {
             Context::Writing(writer) => writer.close()?,
             Context::Reading(reader) => reader.close()?,
         }

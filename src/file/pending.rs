@@ -9,18 +9,16 @@ pub trait Outlet {
     fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()>;
 }
 
-/// The offset and length of bytes that lie together in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Extent {
-    offset: u64,
-    length: usize,
-}
+/// The bytes of an extent's offset and length in a message.
+const MARK_BYTES: usize = 16;
 
-/// Bytes of this rank that wait to be written with those of the other ranks.
+/// Bytes of this rank that wait to be written with those of the other ranks: a message of extents,
+/// each with its offset in the file, its length, and its bytes.
 #[derive(Default)]
 pub struct Pending {
-    extents: Vec<Extent>,
-    bytes: Vec<u8>,
+    message: Vec<u8>,
+    /// Where the last extent begins in the message, and ends in the file.
+    last: Option<(usize, u64)>,
 }
 
 impl Outlet for Pending {
@@ -33,66 +31,82 @@ impl Outlet for Pending {
 impl Pending {
     /// Takes the pieces, which lie one after the other from `offset`.
     pub fn append(&mut self, offset: u64, pieces: &[&[u8]]) {
-        let length = pieces.iter().map(|piece| piece.len()).sum();
-        match self.extents.last_mut() {
-            Some(last) if last.offset + last.length as u64 == offset => last.length += length,
-            _ if length > 0 => self.extents.push(Extent { offset, length }),
-            _ => {}
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if length == 0 {
+            return;
         }
+        let mark = match self.last {
+            Some((mark, end)) if end == offset => mark,
+            _ => {
+                let mark = self.message.len();
+                self.message.extend_from_slice(&offset.to_le_bytes());
+                self.message.extend_from_slice(&[0; 8]);
+                mark
+            }
+        };
         for piece in pieces {
-            self.bytes.extend_from_slice(piece);
+            self.message.extend_from_slice(piece);
         }
+        let bytes = (self.message.len() - mark - MARK_BYTES) as u64;
+        self.message[mark + 8..mark + MARK_BYTES].copy_from_slice(&bytes.to_le_bytes());
+        self.last = Some((mark, offset + length as u64));
     }
 
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
-        self.extents.clear();
-        self.bytes.clear();
+        self.message.clear();
+        self.last = None;
     }
 
-    /// The extents with their bytes.
-    fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.extents.iter().scan(0, |start, extent| {
-            let bytes = &self.bytes[*start..*start + extent.length];
-            *start += extent.length;
-            Some((extent.offset, bytes))
-        })
+    /// Everything as one message.
+    pub fn message(&self) -> &[u8] {
+        &self.message
     }
 
     /// Writes everything, for a rank that is alone.
     pub fn write(&self, file: &mut dyn ParallelFile) -> Result<()> {
-        self.iter().try_for_each(|(offset, bytes)| file.write_at(offset, &[bytes]))
-    }
-
-    /// Everything as one message: offset, length and bytes of each extent.
-    pub fn message(&self) -> Vec<u8> {
-        let mut message = Vec::with_capacity(self.bytes.len() + 16 * self.extents.len());
-        for (offset, bytes) in self.iter() {
-            message.extend_from_slice(&offset.to_le_bytes());
-            message.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-            message.extend_from_slice(bytes);
-        }
-        message
+        Extents(&self.message).try_for_each(|extent| {
+            let (offset, bytes) = extent?;
+            file.write_at(offset, &[bytes])
+        })
     }
 }
 
-/// The bytes of the file from `start` to `end`, from the messages of all ranks.
-pub fn assemble(mut messages: &[u8], start: u64, end: u64) -> Result<Vec<u8>> {
-    let broken = || Error::new(ErrorKind::Internal, "the ranks' pieces do not make up the file");
-    let mut region = vec![0; usize::try_from(end - start).map_err(|_| broken())?];
-    let mut filled = 0;
-    while let Some((offset, rest)) = messages.split_first_chunk::<8>() {
-        let (length, rest) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| broken())?;
-        let (bytes, rest) = rest.split_at_checked(length).ok_or_else(broken)?;
-        let at = u64::from_le_bytes(*offset).checked_sub(start).and_then(|at| usize::try_from(at).ok());
-        let at = at.ok_or_else(broken)?;
-        let room = at.checked_add(length).and_then(|end| region.get_mut(at..end)).ok_or_else(broken)?;
-        room.copy_from_slice(bytes);
-        filled += length;
-        messages = rest;
+/// The extents of a message: offsets in the file, and bytes.
+struct Extents<'a>(&'a [u8]);
+
+impl<'a> Iterator for Extents<'a> {
+    type Item = Result<(u64, &'a [u8])>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (offset, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = &[];
+        let extent = rest.split_first_chunk::<8>().and_then(|(length, rest)| {
+            let (bytes, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+            self.0 = rest;
+            Some((u64::from_le_bytes(*offset), bytes))
+        });
+        Some(extent.ok_or_else(broken))
     }
-    if filled == region.len() { Ok(region) } else { Err(broken()) }
+}
+
+/// What one rank cannot have received from the others.
+fn broken() -> Error {
+    Error::new(ErrorKind::Internal, "the ranks' pieces do not make up the file")
+}
+
+/// Fills `region` with the bytes of the file from `start` to `end`, from the messages of all ranks.
+pub fn assemble(messages: &[u8], start: u64, end: u64, region: &mut Vec<u8>) -> Result<()> {
+    region.resize(usize::try_from(end - start).map_err(|_| broken())?, 0);
+    let mut filled = 0;
+    for extent in Extents(messages) {
+        let (offset, bytes) = extent?;
+        let at = offset.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(broken)?;
+        let room = at.checked_add(bytes.len()).and_then(|end| region.get_mut(at..end));
+        room.ok_or_else(broken)?.copy_from_slice(bytes);
+        filled += bytes.len();
+    }
+    if filled == region.len() { Ok(()) } else { Err(broken()) }
 }
 
 /// The bytes of the staging buffer.
@@ -186,13 +200,28 @@ mod tests {
         a.put(14, &[]).unwrap();
         b.put(14, &[b"ef"]).unwrap();
         a.put(16, &[b"g"]).unwrap();
-        assert_eq!(a.extents.len(), 2);
+        assert_eq!(Extents(a.message()).count(), 2);
         let all = [a.message(), b.message()].concat();
+        let assemble = |messages: &[u8], start, end| {
+            let mut region = vec![7; 3];
+            super::assemble(messages, start, end, &mut region).map(|()| region)
+        };
         assert_eq!(assemble(&all, 10, 17).unwrap(), b"abcdefg");
         assert!(assemble(&all, 10, 18).is_err());
         assert!(assemble(&all, 11, 17).is_err());
         assert!(assemble(&all, 10, 16).is_err());
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
+    }
+
+    #[test]
+    fn a_rank_that_is_alone_writes_its_extents() {
+        let mut log = Log::default();
+        let writes = Arc::clone(&log.0);
+        let mut pending = Pending::default();
+        pending.append(5, &[b"ab"]);
+        pending.append(7, &[b"c"]);
+        pending.write(&mut log).unwrap();
+        assert_eq!(*writes.lock().unwrap(), [(5, b"abc".to_vec())]);
     }
 
     #[test]

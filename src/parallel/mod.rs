@@ -46,12 +46,12 @@ pub trait Communicator: Send {
     /// # Errors
     /// `Mpi`.
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()>;
-    /// Concatenates, on rank 0, the bytes of all ranks in their order; their lengths may differ.
-    /// Other ranks get nothing.
+    /// Fills `all`, on rank 0, with the bytes of all ranks in their order; their lengths may differ.
+    /// On other ranks it becomes empty.
     ///
     /// # Errors
     /// `Mpi`.
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>>;
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()>;
     /// The MPI communicator behind this one, for MPI-IO.
     #[cfg(feature = "mpi")]
     #[doc(hidden)]
@@ -87,7 +87,9 @@ impl Communicator for Solo {
     fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
         Ok(())
     }
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        Ok(bytes.to_vec())
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        all.clear();
+        all.extend_from_slice(bytes);
+        Ok(())
     }
 }

@@ -246,7 +246,7 @@ impl Communicator for Mpi {
         check("MPI_Bcast", status)
     }
 
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
         let own = count(bytes.len())?;
         let mut lengths: Vec<c_int> = vec![0; if self.rank == 0 { self.size } else { 0 }];
         // SAFETY: one int is sent; on rank 0 there is room for one of each rank.
@@ -269,7 +269,7 @@ impl Communicator for Mpi {
             starts.push(end);
             end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
         }
-        let mut all = vec![0_u8; usize::try_from(end).unwrap_or(0)];
+        all.resize(usize::try_from(end).unwrap_or(0), 0);
         // Nothing is sent from NULL: the pointer of an empty slice may equal MPI_IN_PLACE.
         // SAFETY: the lengths are those that each rank sends, and the starts lie side by side in `all`.
         let status = unsafe {
@@ -285,7 +285,7 @@ impl Communicator for Mpi {
                 self.comm,
             )
         };
-        check("MPI_Gatherv", status).map(|()| all)
+        check("MPI_Gatherv", status)
     }
 
     fn as_mpi(&self) -> Option<&Mpi> {

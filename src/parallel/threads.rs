@@ -127,12 +127,13 @@ impl Communicator for ThreadComm {
         bytes.copy_from_slice(&all[root].1);
         Ok(())
     }
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let all = self.exchange("gather", bytes.to_vec())?;
-        if self.rank != 0 {
-            return Ok(Vec::new());
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        let messages = self.exchange("gather", bytes.to_vec())?;
+        all.clear();
+        if self.rank == 0 {
+            messages.iter().for_each(|(_, message)| all.extend_from_slice(message));
         }
-        Ok(all.iter().flat_map(|(_, message)| message).copied().collect())
+        Ok(())
     }
 }
 
@@ -186,7 +187,8 @@ mod tests {
                 let mut text = [comm.rank() as u8; 2];
                 comm.broadcast(&mut text, size - 1).unwrap();
                 assert_eq!(text, [size as u8 - 1; 2]);
-                let all = comm.gather(&vec![comm.rank() as u8; comm.rank()]).unwrap();
+                let mut all = vec![9];
+                comm.gather(&vec![comm.rank() as u8; comm.rank()], &mut all).unwrap();
                 let expected: Vec<u8> = (0..size).flat_map(|rank| vec![rank as u8; rank]).collect();
                 assert_eq!(all, if comm.rank() == 0 { expected } else { vec![] });
             });
@@ -197,7 +199,7 @@ mod tests {
     fn ranks_in_different_collectives_get_errors() {
         let results = run_on_threads(2, |comm| match comm.rank() {
             0 => comm.allreduce_min(&mut [0]).is_err(),
-            _ => comm.gather(&[]).is_err(),
+            _ => comm.gather(&[], &mut Vec::new()).is_err(),
         });
         assert_eq!(results, [true, true]);
     }

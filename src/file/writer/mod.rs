@@ -57,6 +57,10 @@ struct Open {
     /// Offset up to which the file is written; the rest is pending.
     written: u64,
     pending: Pending,
+    /// Rank 0: what waits on all ranks, as it is received and as it is written. Kept from one flush to
+    /// the next.
+    gathered: Vec<u8>,
+    region: Vec<u8>,
     encoders: Encoders,
 }
 
@@ -102,7 +106,18 @@ impl Writer {
             pending.append(0, &[&header]);
         }
         let encoders = Encoders::default();
-        let open = Open { team, file, target, params, end, written: 0, pending, encoders };
+        let open = Open {
+            team,
+            file,
+            target,
+            params,
+            end,
+            written: 0,
+            pending,
+            gathered: Vec::new(),
+            region: Vec::new(),
+            encoders,
+        };
         let mut session = Session::new(open);
         // A header that cannot be written is an error of opening, as a user expects.
         session.operate(Open::flush)?;

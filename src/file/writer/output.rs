@@ -206,10 +206,10 @@ impl Open {
             self.pending.write(&mut *self.file)
         } else {
             self.team.agree(Ok(()))?;
-            let messages = self.team.comm().gather(&self.pending.message())?;
+            self.team.comm().gather(self.pending.message(), &mut self.gathered)?;
             if self.team.rank() == 0 {
-                assemble(&messages, self.written, self.end)
-                    .and_then(|region| self.file.write_at(self.written, &[&region]))
+                assemble(&self.gathered, self.written, self.end, &mut self.region)
+                    .and_then(|()| self.file.write_at(self.written, &[&self.region]))
             } else {
                 Ok(())
             }
