@@ -2,7 +2,6 @@
 
 use crate::codec::{Encoder, MAX_LEVEL};
 use crate::error::{Error, Result};
-use crate::format::layout::Layout;
 use crate::format::padding::LineBreak;
 use crate::storage::Driver;
 use crate::storage::faults::Faults;
@@ -82,10 +81,10 @@ impl Params {
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
 
-    /// Whether a section is so small that it waits to be written with others, and that its data are
-    /// read with the headers. All ranks know.
-    pub(super) fn is_small(&self, section: Layout) -> bool {
-        section.bytes() <= self.aggregation_bytes as u64 / 8
+    /// Whether a section, or a part of one, of so many bytes is so small that it waits to be written
+    /// with others, and is read with the headers. All ranks know.
+    pub(super) fn is_small(&self, bytes: u64) -> bool {
+        bytes <= self.aggregation_bytes as u64 / 8
     }
 
     /// An error if a number has no meaning.

@@ -46,7 +46,9 @@ impl Window {
         if self.get(offset, length).is_some() {
             return Ok(());
         }
-        let follows = !self.bytes.is_empty() && (self.start..=self.end()).contains(&offset);
+        // A step over a padding, or over what is no longer than the window, is no jump.
+        let near = self.end() + self.bytes.len() as u64;
+        let follows = !self.bytes.is_empty() && (self.start..=near).contains(&offset);
         let ahead = if follows { 2 * self.bytes.len() as u64 } else { FIRST_BYTES };
         let bytes = ahead.min(self.limit).max(length).min(file_size - offset);
         team.agree(Ok(()))?;

@@ -1,13 +1,13 @@
 //! The data of a section: what may be called, and with which arguments.
 
-use super::header::{as_decode_error, leaves_63_bits};
+use super::header::leaves_63_bits;
 use super::{Current, Expect, KnownSizes, Open, Section};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic, mix};
+use crate::format::INLINE_BYTES;
 use crate::format::header::SectionType;
-use crate::format::layout::{Layout, sum};
-use crate::format::{COUNT_BYTES, INLINE_BYTES};
+use crate::format::layout::Layout;
 use crate::parallel::Partition;
 
 impl Open {
@@ -91,10 +91,7 @@ impl Open {
         let is_root = self.team.check_root(root)?;
         self.check_size(size, &current.section)?;
         let layout = current.layout;
-        let small = self.params.is_small(layout);
-        if small {
-            self.look(layout.data, layout.data_bytes)?;
-        }
+        let small = self.look_if_small(layout)?;
         let mine = data.and_then(|data| match data {
             Some(data) if is_root => self.fill_block(&current, data),
             _ => Ok(()),
@@ -125,10 +122,7 @@ impl Open {
         }
         // The product is bounded by that of the header.
         let offset = current.layout.data + part.offset * size;
-        let small = self.params.is_small(current.layout);
-        if small {
-            self.look(current.layout.data, current.layout.data_bytes)?;
-        }
+        let small = self.look_if_small(current.layout)?;
         let mine = data.and_then(|data| self.read_plain(offset, sizes, data));
         if small {
             // Everything is in memory: only a wrong length of the user's memory can be an error.
@@ -176,25 +170,17 @@ impl Open {
             Some(entries) => (entries, b'U'),
             None => (current.layout.entries, b'E'),
         };
-        let (mut sizes_hash, mut bytes) = (0, 0_u64);
-        let read = out.and_then(|mut out| {
-            self.read_entries(
-                entries + part.offset * COUNT_BYTES as u64,
-                part.count,
-                letter,
-                |index, size| {
-                    sizes_hash = mix(sizes_hash, size);
-                    bytes = sum(bytes, size).ok_or_else(|| leaves_63_bits(&[size]))?;
-                    if let Some(out) = &mut out {
-                        out[index] = size;
-                    }
-                    Ok(())
-                },
-            )
-        });
-        let read = if current.section.decoded { read.map_err(as_decode_error) } else { read };
-        self.team.agree(read)?;
-        let bytes = self.team.spread(bytes)?;
+        let mut sizes_hash = 0;
+        let (mut out, mine) = match out {
+            Ok(out) => (out, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        let bytes = self.read_sizes(current, entries, letter, part, mine, |index, size| {
+            sizes_hash = mix(sizes_hash, size);
+            if let Some(out) = &mut out {
+                out[index] = size;
+            }
+        })?;
         if current.section.decoded {
             self.check_expansion(bytes.total, current.layout.start)?;
         } else {
@@ -242,6 +228,7 @@ impl Open {
             return self.read_compressed(&current, part, Sizes::Each(sizes), data);
         }
         let layout = self.varray_layout(&current, known.bytes.total)?;
+        self.look_if_small(layout)?;
         let offset = layout.data + known.bytes.offset;
         let mine = data.and_then(|data| self.read_plain(offset, Sizes::Each(sizes), data));
         self.team.agree(mine)?;

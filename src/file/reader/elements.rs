@@ -8,7 +8,7 @@ use crate::file::source::{Sink, Sizes};
 use crate::file::team::Failure;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
-use crate::format::layout::sum;
+use crate::format::layout::{Layout, sum};
 use crate::parallel::Partition;
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
@@ -128,6 +128,65 @@ impl Open {
         Ok(())
     }
 
+    /// Reads the entries from offset `entries` that are the sizes of a section's elements, hands out
+    /// those of this rank by index, and finds where its bytes lie among those of all. This rank may
+    /// have an error already.
+    ///
+    /// A few entries are read by all ranks, which then need not meet.
+    pub(super) fn read_sizes(
+        &mut self,
+        current: &Current,
+        entries: u64,
+        letter: u8,
+        part: Partition,
+        mine: Result<()>,
+        mut own: impl FnMut(usize, u64),
+    ) -> Result<Partition, Failure> {
+        let conform = |error| if current.section.decoded { as_decode_error(error) } else { error };
+        let add = |a, b| sum(a, b).ok_or_else(|| leaves_63_bits(&[a, b]));
+        // The header was checked: all entries are in the file.
+        let all_bytes = part.total * COUNT_BYTES as u64;
+        if !self.params.is_small(all_bytes) {
+            let mut count = 0;
+            let first = entries + part.offset * COUNT_BYTES as u64;
+            let read = mine.and_then(|()| {
+                self.read_entries(first, part.count, letter, |index, size| {
+                    own(index, size);
+                    count = add(count, size)?;
+                    Ok(())
+                })
+            });
+            self.team.agree(read.map_err(conform))?;
+            return self.team.spread(count);
+        }
+        self.team.defer(mine);
+        self.look(entries, all_bytes)?;
+        let mut bytes = Partition { offset: 0, count: 0, total: 0 };
+        let read = self.read_entries(entries, part.total, letter, |index, size| {
+            bytes.total = add(bytes.total, size)?;
+            match (index as u64).checked_sub(part.offset) {
+                None => bytes.offset += size,
+                Some(index) if index < part.count => {
+                    bytes.count += size;
+                    own(usize::try_from(index).unwrap_or(usize::MAX), size);
+                }
+                Some(_) => {}
+            }
+            Ok(())
+        });
+        read.map_err(conform)?;
+        Ok(bytes)
+    }
+
+    /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
+    pub(super) fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
+        let small = self.params.is_small(layout.bytes());
+        if small {
+            self.look(layout.data, layout.data_bytes)?;
+        }
+        Ok(small)
+    }
+
     /// Reads the encoded elements of a compressed array or varray and decodes them.
     ///
     /// `sizes` are those of the decoded elements. This rank may have an error already.
@@ -143,23 +202,16 @@ impl Open {
             Err(error) => (Sink::Skip, Err(error)),
         };
         let mut encoded_sizes = Vec::new();
-        let mut encoded = 0_u64;
-        let entries = current.layout.entries + part.offset * COUNT_BYTES as u64;
-        let wanted = !data.is_skip();
-        let read = checked.and_then(|()| {
-            let reserved = if wanted { part.count } else { 0 };
-            reserve(&mut encoded_sizes, reserved)?;
-            self.read_entries(entries, part.count, b'E', |_, size| {
-                encoded = sum(encoded, size).ok_or_else(|| leaves_63_bits(&[size]))?;
-                if wanted {
-                    encoded_sizes.push(size);
-                }
-                Ok(())
-            })
-        });
-        self.team.agree(read.map_err(as_decode_error))?;
-        let bytes = self.team.spread(encoded)?;
+        let wanted = if data.is_skip() { 0 } else { part.count };
+        let mine = checked.and_then(|()| reserve(&mut encoded_sizes, wanted));
+        let bytes = self.read_sizes(current, current.layout.entries, b'E', part, mine, |_, size| {
+            // Within what was reserved.
+            if wanted > 0 {
+                encoded_sizes.push(size);
+            }
+        })?;
         let layout = self.varray_layout(current, bytes.total)?;
+        self.look_if_small(layout)?;
         let decoded = self.decode_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
         self.team.agree(decoded)?;
         self.advance(layout.end);

@@ -132,6 +132,11 @@ impl Open {
             _ => return Ok(None),
         };
         let start = first.layout.start;
+        if self.params.is_small(first.layout.bytes()) {
+            // The sizes of a varray are wanted again after the second header.
+            let both = first.layout.bytes() + LONGEST_HEADER;
+            self.look(start, both.min(self.size - start))?;
+        }
         let nonconforming = |message: String| Error::new(ErrorKind::Decode, message).at(start);
         let size = if section_type == SectionType::Varray {
             if first.size != COUNT_BYTES as u64 {

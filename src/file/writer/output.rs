@@ -175,7 +175,7 @@ impl Open {
         put: impl FnOnce(&mut dyn Outlet, Layout) -> Result<()>,
     ) -> Result<(), Failure> {
         let room = self.params.aggregation_bytes as u64;
-        if self.params.is_small(layout) {
+        if self.params.is_small(layout.bytes()) {
             if layout.end - self.written > room {
                 self.write_pending()?;
             }
