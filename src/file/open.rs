@@ -108,8 +108,11 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
 /// The driver that is used: rank 0 decides, and every rank must find the file system coherent.
 fn choose(team: &mut Team, path: &Path, params: &Params) -> Result<Driver, Failure> {
     let (has_mpi, asked_for) = mpi_io(team, path, params);
-    let mut coherent = [u64::from(place::is_coherent(real_path(team, path, params)))];
-    team.comm().allreduce_min(&mut coherent)?;
+    let mut coherent = [1];
+    if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
+        coherent = [u64::from(place::is_coherent(real_path(team, path, params)))];
+        team.comm().allreduce_min(&mut coherent)?;
+    }
     let choice = match params.driver {
         Driver::MpiIo if !has_mpi => Err(Error::argument("driver: found MPI-IO, but there is no MPI here")),
         Driver::Auto if !has_mpi => Ok(Driver::Posix),
@@ -121,7 +124,7 @@ fn choose(team: &mut Team, path: &Path, params: &Params) -> Result<Driver, Failu
             Ok(other) if team.rank() == 0 => Err(Error::argument(format!(
                 "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
             ))),
-            _ if team.is_alone() || coherent == [1] => Ok(Driver::Posix),
+            _ if coherent == [1] => Ok(Driver::Posix),
             _ => Ok(Driver::MpiIo),
         },
         driver => Ok(driver),

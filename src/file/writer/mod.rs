@@ -101,26 +101,25 @@ impl Writer {
         };
         let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
         let end = header.len() as u64;
-        let mut pending = Pending::default();
-        if team.rank() == 0 {
-            pending.append(0, &[&header]);
-        }
-        let encoders = Encoders::default();
         let open = Open {
             team,
             file,
             target,
             params,
             end,
-            written: 0,
-            pending,
+            written: end,
+            pending: Pending::default(),
             gathered: Vec::new(),
             region: Vec::new(),
-            encoders,
+            encoders: Encoders::default(),
         };
         let mut session = Session::new(open);
-        // A header that cannot be written is an error of opening, as a user expects.
-        session.operate(Open::flush)?;
+        // At once: a header that cannot be written is an error of opening, as a user expects.
+        session.operate(|open| {
+            let first = open.team.rank() == 0;
+            let written = if first { open.file.write_at(0, &[&header]) } else { Ok(()) };
+            open.team.agree(written)
+        })?;
         Ok(Self { session })
     }
 
@@ -261,7 +260,7 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.flush()?;
+            open.write_pending()?;
             let synced = if open.params.sync || open.params.atomic { open.file.sync() } else { Ok(()) };
             open.team.agree(synced)
         })?;

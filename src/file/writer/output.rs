@@ -198,7 +198,7 @@ impl Open {
     }
 
     /// Writes what waits. An error of writing waits in its turn for the next agreement.
-    fn write_pending(&mut self) -> Result<(), Failure> {
+    pub(super) fn write_pending(&mut self) -> Result<(), Failure> {
         if self.written == self.end {
             return Ok(());
         }
