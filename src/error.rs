@@ -97,6 +97,17 @@ impl ErrorKind {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., text)| *text)
     }
 
+    /// The class of the system error whose words are in a text.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn of_text(text: &str) -> Self {
+        let named = [libc::ENOSPC, libc::EFBIG, libc::EDQUOT, libc::EROFS, libc::EACCES, libc::ENOENT];
+        let is_in_text = |errno: &i32| {
+            let words = io::Error::from_raw_os_error(*errno).to_string();
+            words.split(" (os error").next().is_some_and(|words| text.contains(words))
+        };
+        Self::of_errno(named.into_iter().find(is_in_text))
+    }
+
     /// The class of a system error, the same for every driver.
     fn of_errno(errno: Option<i32>) -> Self {
         match errno {
@@ -279,6 +290,14 @@ mod tests {
     fn a_message_says_file_offset_and_rank_once() {
         let e = Error::argument("E is wrong").at(7).at(9).in_file("a.scda").on_rank(3);
         assert_eq!(e.to_string(), "a.scda: byte 7: rank 3: E is wrong");
+    }
+
+    #[cfg(feature = "mpi")]
+    #[test]
+    fn the_words_of_the_system_have_classes() {
+        let romio = "Other I/O error No space left on device";
+        assert_eq!(ErrorKind::of_text(romio), ErrorKind::NoSpace);
+        assert_eq!(ErrorKind::of_text("something else"), ErrorKind::Io);
     }
 
     #[test]

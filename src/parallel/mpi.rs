@@ -28,7 +28,8 @@ pub(crate) fn mpi_message(code: c_int) -> String {
     let status = unsafe { sys::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     match usize::try_from(length) {
         Ok(length) if succeeded(status) && length <= text.len() => {
-            String::from_utf8_lossy(&text[..length]).into_owned()
+            // In one line.
+            String::from_utf8_lossy(&text[..length]).replace('\n', " ")
         }
         _ => format!("MPI error {code}"),
     }

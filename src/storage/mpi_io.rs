@@ -99,7 +99,13 @@ fn check(call: &str, code: c_int) -> Result<()> {
     if succeeded(code) {
         return Ok(());
     }
-    Err(Error::new(kind(code), format!("{call}: {}", mpi_message(code))))
+    let message = mpi_message(code);
+    // ROMIO has one class for most failures, but puts the system's words into the text.
+    let kind = match kind(code) {
+        ErrorKind::Io => ErrorKind::of_text(&message),
+        kind => kind,
+    };
+    Err(Error::new(kind, format!("{call}: {message}")))
 }
 
 /// An offset of the file, at most 63 bits, as MPI has it.
