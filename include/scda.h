@@ -17,13 +17,19 @@
  * Errors. `*err` is set by every call: 0, or a code below, the same on all ranks. On error the file
  * is closed as it is, the context is freed, and NULL is returned: there is nothing left to close.
  * Reading the header at the end of the file is no error: `*err` is `SCDA_ERR_EOF`, and the file
- * stays open. `scda_last_error_message` says more. Small plain sections wait in a buffer to be
- * written together; an error there that only one rank can notice, such as a full disk or NULL data,
- * is reported on all ranks by a later call, at the latest by `scda_fflush` or `scda_fclose`, as
- * with stdio; at once on one rank, with `params.check`, or with `params.aggregation_bytes` 0.
- * Should ranks disagree on arguments, all get `SCDA_ERR_ARG` where they next meet: in the same call
- * with `params.check`. Without it, a rank whose argument has no meaning at all, although it should
- * be the same everywhere, waits in its call until the others call a function in which they meet.
+ * stays open. `scda_last_error_message` says more. Ranks that disagree on arguments all get
+ * `SCDA_ERR_ARG`.
+ *
+ * All this holds in every call as long as `params.check` is 1, the default. With 0 the ranks meet only
+ * where they must. Small plain sections then wait in a buffer without a word between the ranks: an
+ * error that only one rank can notice, such as NULL data, is reported on all ranks by a later call,
+ * at the latest by `scda_fflush` or `scda_fclose`, as with stdio. And a rank whose argument has no
+ * meaning at all, although it should be the same everywhere, waits in its call until the others call
+ * a function in which they meet.
+ *
+ * A full disk is noticed when the buffer is written, whatever `check` says. A limit on the size of
+ * files (RLIMIT_FSIZE) is an error only if the program ignores the signal SIGXFSZ, which otherwise
+ * ends it.
  *
  * After an error, sections that waited may be missing from the file.
  *
@@ -303,8 +309,9 @@ struct scda_params {
    */
   int sync;
   /**
-   * 1: the ranks agree on errors and compare their arguments in every call. 0 (default): where
-   * they meet anyway.
+   * 1 (default): the ranks agree on errors and compare their arguments in every call, by one small
+   * reduction. 0: where they meet anyway, which makes many small sections faster; for programs
+   * that are known to call alike on all ranks.
    */
   int check;
   /**

@@ -377,7 +377,12 @@ fn an_atomic_write_follows_a_link_and_keeps_the_permissions() {
     assert!(std::fs::symlink_metadata(scratch.path()).unwrap().is_symlink());
     common::read_on(2, &folder.join("real"), &small_model(), &atomic, Want::All, 1);
     assert_eq!(std::fs::metadata(folder.join("real")).unwrap().permissions().mode() & 0o777, 0o640);
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    // What the link points to need not exist.
+    std::fs::remove_file(folder.join("real")).unwrap();
+    write_on(2, &scratch.path(), &small_model(), &atomic, 1);
+    assert!(std::fs::symlink_metadata(scratch.path()).unwrap().is_symlink());
+    common::read_on(2, &folder.join("real"), &small_model(), &atomic, Want::All, 1);
 }
 
 #[test]

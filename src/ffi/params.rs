@@ -58,8 +58,9 @@ pub struct scda_params {
     pub atomic: c_int,
     /// Writing: 1: closing brings the file to stable storage. 0 (default): the system does it later.
     pub sync: c_int,
-    /// 1: the ranks agree on errors and compare their arguments in every call. 0 (default): where
-    /// they meet anyway.
+    /// 1 (default): the ranks agree on errors and compare their arguments in every call, by one small
+    /// reduction. 0: where they meet anyway, which makes many small sections faster; for programs
+    /// that are known to call alike on all ranks.
     pub check: c_int,
     /// Fails one access of the file out of so many, on average, to test a program. 0 (default): none.
     pub fuzzy_everyn: u64,

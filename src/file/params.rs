@@ -46,7 +46,8 @@ pub struct Params {
     pub atomic: bool,
     /// Writing: close brings the file to stable storage. Always so with `atomic`.
     pub sync: bool,
-    /// The ranks agree on arguments and errors in every call, not only where they meet anyway.
+    /// The ranks agree on arguments and errors in every call (the default), at the cost of one small
+    /// reduction, and not only where they meet anyway.
     pub check: bool,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
@@ -66,7 +67,7 @@ impl Default for Params {
             driver: Driver::default(),
             atomic: false,
             sync: false,
-            check: cfg!(debug_assertions),
+            check: true,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),

@@ -19,12 +19,23 @@ pub struct Target {
     status: Option<Status>,
 }
 
+/// What a link points to, whether that exists or not: it is replaced, not the link.
+fn followed(mut path: PathBuf) -> PathBuf {
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        match std::fs::read_link(&path) {
+            Ok(to) => path = place::folder(&path).join(to),
+            Err(_) => break,
+        }
+    }
+    path
+}
+
 impl Target {
     pub fn new(path: &Path, atomic: bool) -> Self {
         let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if atomic {
-            // What a link points to is replaced, not the link.
-            path = std::fs::canonicalize(&path).unwrap_or(path);
+            path = followed(path);
         }
         let part = atomic.then(|| place::part(&path));
         Self { path, part, old: None, status: None }
