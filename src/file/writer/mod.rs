@@ -26,9 +26,9 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 /// except for the data and the sizes of its own elements. After an error the file is closed on all
 /// ranks, as it is; further calls are errors.
 ///
-/// Small plain sections wait in a buffer to be written together. An error that only one rank can
-/// notice there, such as a full disk or data of the wrong length, is reported by a later call, at
-/// the latest by [`Writer::flush`] or [`Writer::close`]; see [`Params::check`].
+/// Small plain sections wait in a buffer to be written together. A full disk is thus reported by a
+/// later call, at the latest by [`Writer::flush`] or [`Writer::close`]; without [`Params::check`], so is
+/// any error that only one rank can notice, such as data of the wrong length.
 ///
 /// ```
 /// use scda::{Encode, Params, Solo, Source, Writer};
