@@ -21,7 +21,7 @@ pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};
 #[cfg(feature = "mpi")]
 pub use parallel::mpi::Mpi;
-pub use parallel::{Communicator, Solo, ThreadComm, run_on_threads, uniform_partition};
+pub use parallel::{Communicator, SharedMemory, Solo, ThreadComm, run_on_threads, uniform_partition};
 pub use storage::Driver;
 pub use storage::faults::Faults;
 #[cfg(feature = "mpi")]

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::file::{Reader, Writer};
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// A file that is open for writing or reading. Opaque.
 pub struct scda_fcontext {
@@ -21,71 +21,115 @@ pub enum Context {
     Reading(Reader),
 }
 
-/// The handles given out, and their files; a file is taken out while a function works on it.
-struct Registry {
-    last: usize,
-    files: Vec<(usize, Option<Box<Context>>)>,
+/// A place for an open file, used by one file after the other; locked while a function works on it.
+#[derive(Default)]
+struct Slot {
+    /// The handle of the file that is here, or was last.
+    handle: usize,
+    context: Option<Box<Context>>,
 }
 
-static OPEN_FILES: Mutex<Registry> = Mutex::new(Registry { last: 0, files: Vec::new() });
+/// The slots, in blocks of which each has twice as many as the one before. They stay where they are, so
+/// that a file is found without a lock that all files share.
+static SLOTS: [OnceLock<Box<[Mutex<Slot>]>>; 32] = [const { OnceLock::new() }; 32];
+/// The slots of the first block.
+const FIRST_BLOCK: usize = 16;
+/// A handle is the number of its slot in these low bits, and how often the slot was used above them.
+const SLOT_BITS: u32 = 24;
 
-fn registry() -> MutexGuard<'static, Registry> {
-    OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+/// The slots that no file uses.
+struct Free {
+    numbers: Vec<usize>,
+    /// The number of the next slot that was never used.
+    next: usize,
+}
+
+static FREE: Mutex<Free> = Mutex::new(Free { numbers: Vec::new(), next: 0 });
+
+/// The block of a slot by its number, and its place there.
+fn place(number: usize) -> (usize, usize) {
+    let block = (number / FIRST_BLOCK + 1).ilog2() as usize;
+    (block, number - FIRST_BLOCK * ((1 << block) - 1))
+}
+
+/// The slot that a handle names, if there is one.
+fn slot(handle: usize) -> Option<&'static Mutex<Slot>> {
+    let (block, index) = place(handle & ((1 << SLOT_BITS) - 1));
+    SLOTS.get(block)?.get()?.get(index)
 }
 
 /// Gives a file a handle, which is never given again.
-pub fn register(context: Context) -> *mut scda_fcontext_t {
-    let mut registry = registry();
-    registry.last += 1;
-    let handle = registry.last;
-    registry.files.push((handle, Some(Box::new(context))));
-    without_provenance_mut(handle)
-}
-
-/// Takes the file of a handle out.
-fn take(f: *const scda_fcontext_t) -> Result<Box<Context>> {
-    if f.is_null() {
-        return Err(Error::argument("file context: found NULL"));
-    }
-    let mut registry = registry();
-    match registry.files.iter_mut().find(|(handle, _)| *handle == f.addr()) {
-        Some((_, context)) => {
-            context.take().ok_or_else(|| Error::usage("file context: another thread is using it"))
-        }
-        None => Err(Error::usage("file context: it was closed already, or was never open")),
-    }
-}
-
-/// Puts a file back in its place, or gives up the handle.
-fn put_back(f: *const scda_fcontext_t, context: Option<Box<Context>>) {
-    let mut registry = registry();
-    let Some(index) = registry.files.iter().position(|(handle, _)| *handle == f.addr()) else {
-        return;
+pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = free.numbers.pop().unwrap_or_else(|| {
+        free.next += 1;
+        free.next - 1
+    });
+    drop(free);
+    let (block, index) = place(number);
+    let blocks = SLOTS.get(block).filter(|_| number < 1 << SLOT_BITS);
+    let Some(blocks) = blocks else {
+        return Err(Error::memory(number));
     };
-    match context {
-        Some(_) => registry.files[index].1 = context,
-        None => drop(registry.files.swap_remove(index)),
+    let slots = blocks.get_or_init(|| (0..FIRST_BLOCK << block).map(|_| Mutex::default()).collect());
+    let mut slot = slots[index].lock().unwrap_or_else(PoisonError::into_inner);
+    let uses = (slot.handle >> SLOT_BITS) + 1;
+    slot.handle = uses << SLOT_BITS | number;
+    slot.context = Some(Box::new(context));
+    Ok(without_provenance_mut(slot.handle))
+}
+
+/// A file that a function works on. Left without success, it is closed and its handle given up.
+struct Lease {
+    slot: MutexGuard<'static, Slot>,
+    keep: bool,
+}
+
+impl Lease {
+    /// The file of a handle.
+    fn new(f: *const scda_fcontext_t) -> Result<Self> {
+        if f.is_null() {
+            return Err(Error::argument("file context: found NULL"));
+        }
+        let closed = || Error::usage("file context: it was closed already, or was never open");
+        let slot = match slot(f.addr()).ok_or_else(closed)?.try_lock() {
+            Ok(slot) => slot,
+            Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::usage("file context: another thread is using it"));
+            }
+        };
+        if slot.handle != f.addr() || slot.context.is_none() {
+            return Err(closed());
+        }
+        Ok(Self { slot, keep: false })
+    }
+
+    /// The file.
+    fn context(&mut self) -> Result<&mut Context> {
+        self.slot.context.as_deref_mut().ok_or_else(|| Error::usage("file context: it is closed"))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.keep {
+            self.slot.context = None;
+            let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(number);
+        }
     }
 }
 
 /// Whether reading has come to the end, or the handle has no file to read from.
 pub fn at_end(f: *const scda_fcontext_t) -> bool {
-    let registry = registry();
-    match registry.files.iter().find(|(handle, _)| *handle == f.addr()) {
-        Some((_, Some(context))) => match &**context {
-            Context::Reading(reader) => reader.at_end(),
-            Context::Writing(_) => true,
-        },
+    let Ok(mut lease) = Lease::new(f) else {
+        return true;
+    };
+    lease.keep = true;
+    match lease.context() {
+        Ok(Context::Reading(reader)) => reader.at_end(),
         _ => true,
-    }
-}
-
-/// Gives up its handle when a function leaves without having put its file back.
-struct Lease(*mut scda_fcontext_t);
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        put_back(self.0, None);
     }
 }
 
@@ -99,11 +143,9 @@ pub unsafe fn with(
     body: impl FnOnce(&mut Context) -> Result<Outcome>,
 ) -> *mut scda_fcontext_t {
     let run = || {
-        let mut context = take(f)?;
-        let lease = Lease(f);
-        let outcome = body(&mut context)?;
-        std::mem::forget(lease);
-        put_back(f, Some(context));
+        let mut lease = Lease::new(f)?;
+        let outcome = body(lease.context()?)?;
+        lease.keep = true;
         Ok((f, outcome))
     };
     // SAFETY: by contract.
@@ -116,11 +158,11 @@ pub unsafe fn with(
 /// `err` is NULL or may be written.
 pub unsafe fn close(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
     let run = || {
-        let context = take(f)?;
-        drop(Lease(f));
-        match *context {
-            Context::Writing(writer) => writer.close()?,
-            Context::Reading(reader) => reader.close()?,
+        let context = Lease::new(f)?.slot.context.take();
+        match context.map(|context| *context) {
+            Some(Context::Writing(writer)) => writer.close()?,
+            Some(Context::Reading(reader)) => reader.close()?,
+            None => {}
         }
         Ok((0, Outcome::Success))
     };
@@ -167,6 +209,42 @@ impl Context {
             Self::Reading(reader) => Ok(reader),
             Self::Writing(writer) => {
                 Err(writer.fail(Error::usage("found a function for reading on a file open for writing")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_has_a_place_of_its_own() {
+        let places: Vec<_> = (0..10 * FIRST_BLOCK).map(place).collect();
+        let expected = (0..10).flat_map(|block| (0..FIRST_BLOCK << block).map(move |index| (block, index)));
+        assert_eq!(places, expected.take(10 * FIRST_BLOCK).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_handle_that_was_given_up_is_never_given_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let open = || {
+            let writer = Writer::create(crate::Solo, &path, b"", &crate::Params::default()).unwrap();
+            register(Context::Writing(writer)).unwrap()
+        };
+        let mut seen = Vec::new();
+        for _ in 0..40 {
+            let pair = [open(), open()];
+            for f in pair {
+                assert!(!f.is_null() && !seen.contains(&f));
+                let mut err = 0;
+                // SAFETY: `err` may be written.
+                assert_eq!((unsafe { close(f, &raw mut err) }, err), (0, 0));
+                // SAFETY: as above.
+                assert_eq!(unsafe { close(f, &raw mut err) }, -1);
+                assert_ne!(err, 0);
+                seen.push(f);
             }
         }
     }

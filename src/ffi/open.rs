@@ -34,7 +34,7 @@ unsafe fn create(
     // SAFETY: by contract.
     let params = unsafe { read_params(params) };
     let writer = Writer::create_or(comm, path, user.and_then(UserString::new), params)?;
-    Ok((register(Context::Writing(writer)), Outcome::Success))
+    Ok((register(Context::Writing(writer))?, Outcome::Success))
 }
 
 /// # Safety
@@ -55,7 +55,7 @@ unsafe fn open(
     let reader = Reader::open_or(comm, path, params)?;
     // SAFETY: by contract.
     unsafe { put_user_string(reader.user(), userstr, len) };
-    Ok((register(Context::Reading(reader)), Outcome::Success))
+    Ok((register(Context::Reading(reader))?, Outcome::Success))
 }
 
 /// Opens a file with the default parameters, for writing or for reading.

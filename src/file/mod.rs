@@ -10,6 +10,7 @@ mod session;
 mod source;
 mod target;
 mod team;
+mod turns;
 mod window;
 mod writer;
 

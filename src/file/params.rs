@@ -8,6 +8,11 @@ use crate::storage::faults::Faults;
 
 /// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
 const MAX_AGGREGATION_BYTES: usize = 64 << 20;
+/// A section of so many bytes is small for any number of ranks, and one of so many for each rank. Measured
+/// with `benches`.
+const SMALL_BYTES: usize = 64 << 10;
+/// See above.
+const SMALL_BYTES_PER_RANK: usize = 4 << 10;
 /// The most threads that make sense.
 const MAX_THREADS: usize = 1024;
 
@@ -82,10 +87,23 @@ impl Params {
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
 
-    /// Whether a section, or a part of one, of so many bytes is so small that it waits to be written
-    /// with others, and is read with the headers. All ranks know.
-    pub(super) fn is_small(&self, bytes: u64) -> bool {
-        bytes <= self.aggregation_bytes as u64 / 8
+    /// The most bytes of a section, or of a part of one, that is so small that it waits to be written
+    /// with others, and is read with the headers. All ranks know. Beyond it, or beyond some KiB for
+    /// each rank, an access of every rank costs less than copying.
+    pub(super) fn small_bytes(&self, ranks: usize) -> usize {
+        (self.aggregation_bytes / 8).min(SMALL_BYTES.max(ranks.saturating_mul(SMALL_BYTES_PER_RANK)))
+    }
+
+    /// Whether a section, or a part of one, of so many bytes is small.
+    pub(super) fn is_small(&self, bytes: u64, ranks: usize) -> bool {
+        bytes <= self.small_bytes(ranks) as u64
+    }
+
+    /// The bytes of each of the two halves of the memory that the ranks of a node share for small
+    /// sections. More than stays in a cache makes nothing faster: the pages of new memory cost as much
+    /// as writing them to the file.
+    pub(super) fn half_bytes(&self, ranks: usize) -> usize {
+        4 * self.small_bytes(ranks)
     }
 
     /// An error if a number has no meaning.

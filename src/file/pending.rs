@@ -1,5 +1,9 @@
-//! Bytes on their way to the file: gathered in a buffer, or staged and written through.
+//! Bytes on their way to the file: waiting to be written with those of the other ranks, or staged and
+//! written through.
 
+use super::params::Params;
+use super::team::{Failure, Team};
+use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::ParallelFile;
 
@@ -9,28 +13,132 @@ pub trait Outlet {
     fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()>;
 }
 
+/// Where small sections wait.
+pub struct Waiting {
+    place: Place,
+    /// Whether the ranks have tried to share memory.
+    tried: bool,
+    /// How many bytes of the file may wait.
+    room: u64,
+}
+
+enum Place {
+    /// On every rank, as a message to rank 0: the first sections, for it costs little, and all if the ranks
+    /// share no memory.
+    Messages(Messages),
+    /// In memory that all ranks see: as a piece of the file.
+    Shared(Turns),
+}
+
+/// What waits on the ranks until it is gathered.
+#[derive(Default)]
+struct Messages {
+    pending: Pending,
+    /// Rank 0: what waits on all ranks, as it is received and as it is written. Kept from one flush to
+    /// the next.
+    gathered: Vec<u8>,
+    region: Vec<u8>,
+}
+
+impl Waiting {
+    pub fn new(team: &Team, params: &Params) -> Self {
+        let room = params.small_bytes(team.size()) as u64;
+        Self { place: Place::Messages(Messages::default()), tried: false, room }
+    }
+
+    /// How many bytes of the file may wait.
+    pub fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// There are many small sections: looks for more room. Collective, after an agreement, while nothing
+    /// waits.
+    pub fn grow(&mut self, team: &Team, params: &Params) -> Result<()> {
+        if !self.tried {
+            self.tried = true;
+            self.room = params.aggregation_bytes as u64;
+            if let Some(turns) = Turns::share(team, params)? {
+                self.room = turns.half() as u64;
+                self.place = Place::Shared(turns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes this rank's bytes at `offset` of the file, of which what waits begins at `start`.
+    fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        match &mut self.place {
+            Place::Shared(turns) => {
+                let mut at = usize::try_from(offset - start).map_err(|_| broken())?;
+                for piece in pieces {
+                    turns.own(at..at + piece.len()).copy_from_slice(piece);
+                    at += piece.len();
+                }
+            }
+            Place::Messages(messages) => messages.pending.append(offset, pieces),
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, the bytes of the file from `start` to `end`, and forgets it. Collective. An
+    /// error of writing waits in its turn for the next agreement.
+    pub fn write(
+        &mut self,
+        team: &mut Team,
+        file: &mut dyn ParallelFile,
+        start: u64,
+        end: u64,
+    ) -> Result<(), Failure> {
+        let is_first = team.rank() == 0;
+        let written = match &mut self.place {
+            Place::Shared(turns) => {
+                turns.meet(team, Ok(()))?;
+                let length = usize::try_from(end - start).map_err(|_| broken())?;
+                let written = if is_first { file.write_at(start, &[turns.current(length)]) } else { Ok(()) };
+                turns.turn();
+                written
+            }
+            Place::Messages(Messages { pending, gathered, region }) => {
+                team.agree(Ok(()))?;
+                team.comm().gather(pending.message(), gathered)?;
+                pending.clear();
+                let assembled = if is_first { assemble(gathered, start, end, region) } else { Ok(()) };
+                assembled.and_then(|()| if is_first { file.write_at(start, &[region]) } else { Ok(()) })
+            }
+        };
+        team.defer(written);
+        Ok(())
+    }
+}
+
+/// What a rank owns of a section that waits.
+pub struct Wait<'a> {
+    pub waiting: &'a mut Waiting,
+    /// Offset in the file of the first byte that waits.
+    pub start: u64,
+}
+
+impl Outlet for Wait<'_> {
+    fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        self.waiting.put(self.start, offset, pieces)
+    }
+}
+
 /// The bytes of an extent's offset and length in a message.
 const MARK_BYTES: usize = 16;
 
 /// Bytes of this rank that wait to be written with those of the other ranks: a message of extents,
 /// each with its offset in the file, its length, and its bytes.
 #[derive(Default)]
-pub struct Pending {
+struct Pending {
     message: Vec<u8>,
     /// Where the last extent begins in the message, and ends in the file.
     last: Option<(usize, u64)>,
 }
 
-impl Outlet for Pending {
-    fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        self.append(offset, pieces);
-        Ok(())
-    }
-}
-
 impl Pending {
     /// Takes the pieces, which lie one after the other from `offset`.
-    pub fn append(&mut self, offset: u64, pieces: &[&[u8]]) {
+    fn append(&mut self, offset: u64, pieces: &[&[u8]]) {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         if length == 0 {
             return;
@@ -53,22 +161,14 @@ impl Pending {
     }
 
     /// Forgets everything, keeping the memory.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         self.message.clear();
         self.last = None;
     }
 
     /// Everything as one message.
-    pub fn message(&self) -> &[u8] {
+    fn message(&self) -> &[u8] {
         &self.message
-    }
-
-    /// Writes everything, for a rank that is alone.
-    pub fn write(&self, file: &mut dyn ParallelFile) -> Result<()> {
-        Extents(&self.message).try_for_each(|extent| {
-            let (offset, bytes) = extent?;
-            file.write_at(offset, &[bytes])
-        })
     }
 }
 
@@ -96,7 +196,7 @@ fn broken() -> Error {
 }
 
 /// Fills `region` with the bytes of the file from `start` to `end`, from the messages of all ranks.
-pub fn assemble(messages: &[u8], start: u64, end: u64, region: &mut Vec<u8>) -> Result<()> {
+fn assemble(messages: &[u8], start: u64, end: u64, region: &mut Vec<u8>) -> Result<()> {
     region.resize(usize::try_from(end - start).map_err(|_| broken())?, 0);
     let mut filled = 0;
     for extent in Extents(messages) {
@@ -195,11 +295,11 @@ mod tests {
     #[test]
     fn pieces_of_several_ranks_make_up_the_file() {
         let (mut a, mut b) = (Pending::default(), Pending::default());
-        a.put(10, &[b"ab", b"c"]).unwrap();
-        a.put(13, &[b"d"]).unwrap();
-        a.put(14, &[]).unwrap();
-        b.put(14, &[b"ef"]).unwrap();
-        a.put(16, &[b"g"]).unwrap();
+        a.append(10, &[b"ab", b"c"]);
+        a.append(13, &[b"d"]);
+        a.append(14, &[]);
+        b.append(14, &[b"ef"]);
+        a.append(16, &[b"g"]);
         assert_eq!(Extents(a.message()).count(), 2);
         let all = [a.message(), b.message()].concat();
         let assemble = |messages: &[u8], start, end| {
@@ -211,17 +311,6 @@ mod tests {
         assert!(assemble(&all, 11, 17).is_err());
         assert!(assemble(&all, 10, 16).is_err());
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
-    }
-
-    #[test]
-    fn a_rank_that_is_alone_writes_its_extents() {
-        let mut log = Log::default();
-        let writes = Arc::clone(&log.0);
-        let mut pending = Pending::default();
-        pending.append(5, &[b"ab"]);
-        pending.append(7, &[b"c"]);
-        pending.write(&mut log).unwrap();
-        assert_eq!(*writes.lock().unwrap(), [(5, b"abc".to_vec())]);
     }
 
     #[test]

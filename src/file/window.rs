@@ -1,33 +1,56 @@
-//! Reading ahead: a part of the file that rank 0 reads once and all ranks have.
+//! Reading ahead: a part of the file that is read once and that all ranks have.
 
+use super::params::Params;
 use super::team::{Failure, Team};
+use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::ParallelFile;
 
 /// The bytes read ahead where nothing is known of what follows.
 const FIRST_BYTES: u64 = 4096;
+/// From so many bytes on the ranks read in parallel into memory that they share, each a part of no fewer.
+const PART_BYTES: u64 = 32 << 10;
 
 /// A part of the file that all ranks have in memory, the same on all.
 pub struct Window {
+    /// Offset in the file.
     start: u64,
-    bytes: Vec<u8>,
+    length: u64,
+    place: Place,
     /// The most bytes to read ahead.
     limit: u64,
 }
 
+/// Where the bytes are.
+enum Place {
+    /// On every rank, broadcast by rank 0. `lasting`: sharing memory was tried in vain.
+    Own { bytes: Vec<u8>, lasting: bool },
+    /// In memory that all ranks see.
+    Shared(Turns),
+}
+
 impl Window {
-    pub fn new(limit: usize) -> Self {
-        Self { start: 0, bytes: Vec::new(), limit: limit as u64 }
+    pub fn new(params: &Params) -> Self {
+        let place = Place::Own { bytes: Vec::new(), lasting: false };
+        Self { start: 0, length: 0, place, limit: params.aggregation_bytes as u64 }
     }
 
     fn end(&self) -> u64 {
-        self.start + self.bytes.len() as u64
+        self.start + self.length
     }
 
     /// These bytes of the file, if the window holds all of them.
     pub fn get(&self, offset: u64, length: u64) -> Option<&[u8]> {
-        let start = usize::try_from(offset.checked_sub(self.start)?).ok()?;
-        self.bytes.get(start..start.checked_add(usize::try_from(length).ok()?)?)
+        let start = offset.checked_sub(self.start).filter(|&start| start <= self.length)?;
+        if length > self.length - start {
+            return None;
+        }
+        let bytes = match &self.place {
+            Place::Own { bytes, .. } => bytes,
+            Place::Shared(turns) => turns.current(usize::try_from(self.length).ok()?),
+        };
+        let start = usize::try_from(start).ok()?;
+        bytes.get(start..start + usize::try_from(length).ok()?)
     }
 
     /// Moves the window so that it begins at `offset` and holds at least `length` bytes, which the
@@ -39,6 +62,7 @@ impl Window {
         &mut self,
         team: &mut Team,
         file: &mut dyn ParallelFile,
+        params: &Params,
         file_size: u64,
         offset: u64,
         length: u64,
@@ -47,27 +71,77 @@ impl Window {
             return Ok(());
         }
         // A step over a padding, or over what is no longer than the window, is no jump.
-        let near = self.end() + self.bytes.len() as u64;
-        let follows = !self.bytes.is_empty() && (self.start..=near).contains(&offset);
-        let ahead = if follows { 2 * self.bytes.len() as u64 } else { FIRST_BYTES };
-        let bytes = ahead.min(self.limit).max(length).min(file_size - offset);
-        team.agree(Ok(()))?;
-        // One byte more tells the others whether rank 0 could read.
-        let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
-        self.bytes.clear();
-        self.bytes.resize(room, 0);
-        let (text, failed) = self.bytes.split_at_mut(room - 1);
-        let read = if team.rank() == 0 { file.read_at(offset, text) } else { Ok(()) };
-        failed[0] = u8::from(read.is_err());
-        team.comm().broadcast(&mut self.bytes, 0)?;
-        let failed = self.bytes.pop() != Some(0);
-        self.start = offset;
-        if failed {
-            self.bytes.clear();
-            team.agree(read)?;
-            // Rank 0 had an error to agree on.
-            return Err(Error::new(ErrorKind::Internal, "an error of reading was lost").into());
+        let near = self.end() + self.length;
+        let follows = self.length > 0 && (self.start..=near).contains(&offset);
+        let ahead = if follows { 2 * self.length } else { FIRST_BYTES };
+        let bytes = ahead.min(self.limit).max(length);
+        if matches!(self.place, Place::Own { lasting: false, .. }) && (bytes > PART_BYTES || team.is_alone())
+        {
+            team.agree(Ok(()))?;
+            self.place = match Turns::share(team, params)? {
+                Some(turns) => Place::Shared(turns),
+                None => Place::Own { bytes: Vec::new(), lasting: true },
+            };
         }
+        self.length = 0;
+        self.start = offset;
+        let bytes = match &mut self.place {
+            Place::Shared(turns) => {
+                let bytes = bytes.min(turns.half() as u64).min(file_size - offset);
+                read_in_parts(turns, team, file, offset, bytes)?;
+                bytes
+            }
+            Place::Own { bytes: own, .. } => {
+                let bytes = bytes.min(file_size - offset);
+                broadcast(own, team, file, offset, bytes)?;
+                bytes
+            }
+        };
+        self.length = bytes;
         Ok(())
     }
+}
+
+/// Reads bytes of the file into the next half of the shared memory, each rank a part of them.
+fn read_in_parts(
+    turns: &mut Turns,
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    offset: u64,
+    bytes: u64,
+) -> Result<(), Failure> {
+    let part = bytes.div_ceil(team.size() as u64).max(PART_BYTES);
+    let from = (team.rank() as u64).saturating_mul(part).min(bytes);
+    let to = from.saturating_add(part).min(bytes);
+    // No more than a half has.
+    let range = usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0);
+    let read = if from < to { file.read_at(offset + from, turns.own_next(range)) } else { Ok(()) };
+    turns.meet(team, read)?;
+    turns.turn();
+    Ok(())
+}
+
+/// Reads bytes of the file on rank 0 and sends them to all.
+fn broadcast(
+    own: &mut Vec<u8>,
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    offset: u64,
+    bytes: u64,
+) -> Result<(), Failure> {
+    team.agree(Ok(()))?;
+    // One byte more tells the others whether rank 0 could read.
+    let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
+    own.clear();
+    own.resize(room, 0);
+    let (text, failed) = own.split_at_mut(room - 1);
+    let read = if team.rank() == 0 { file.read_at(offset, text) } else { Ok(()) };
+    failed[0] = u8::from(read.is_err());
+    team.comm().broadcast(own, 0)?;
+    if own.pop() == Some(0) {
+        return Ok(());
+    }
+    team.agree(read)?;
+    // Rank 0 had an error to agree on.
+    Err(Error::new(ErrorKind::Internal, "an error of reading was lost").into())
 }

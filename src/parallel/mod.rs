@@ -4,9 +4,12 @@
 #[allow(unsafe_code)]
 pub mod mpi;
 mod partition;
+#[allow(unsafe_code)]
+mod shared;
 mod threads;
 
 pub use partition::{Partition, uniform_partition};
+pub use shared::SharedMemory;
 pub use threads::{ThreadComm, run_on_threads};
 
 use crate::error::Result;
@@ -52,6 +55,15 @@ pub trait Communicator: Send {
     /// # Errors
     /// `Mpi`.
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()>;
+    /// Memory of so many bytes that all ranks see; on all ranks `None` where there is none, as between
+    /// nodes. What small sections wait in and are read into; without it they travel in messages.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        let _ = bytes;
+        Ok(None)
+    }
     /// The MPI communicator behind this one, for MPI-IO.
     #[cfg(feature = "mpi")]
     #[doc(hidden)]
@@ -91,5 +103,8 @@ impl Communicator for Solo {
         all.clear();
         all.extend_from_slice(bytes);
         Ok(())
+    }
+    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        Ok(Some(SharedMemory::from_allocation(&shared::Allocation::new(bytes))))
     }
 }

@@ -1,10 +1,13 @@
 //! Ranks of MPI. Every return code becomes a `Result`.
 
 use super::Communicator;
+use super::shared::{Keeper, SharedMemory};
 use crate::error::{Error, ErrorKind, Result};
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::mem::MaybeUninit;
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::atomic::{Ordering, fence};
 
 /// A private duplicate of the user's communicator, whose errors are returned.
 ///
@@ -289,7 +292,133 @@ impl Communicator for Mpi {
         check("MPI_Gatherv", status)
     }
 
+    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        let mine = self.is_one_node()? && std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
+        let mut possible = [u64::from(mine)];
+        self.allreduce_min(&mut possible)?;
+        if possible == [0] {
+            return Ok(None);
+        }
+        let memory = self.allocate_shared(bytes);
+        let mut possible = [u64::from(memory.is_some())];
+        self.allreduce_min(&mut possible)?;
+        match memory {
+            Some(memory) if possible == [1] => Ok(Some(memory)),
+            memory => {
+                // Not freed: that takes all ranks.
+                std::mem::forget(memory);
+                Ok(None)
+            }
+        }
+    }
+
     fn as_mpi(&self) -> Option<&Mpi> {
         Some(self)
+    }
+}
+
+/// The environment variable that, set to 0 on any rank, keeps the ranks of a node from sharing memory.
+const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
+
+impl Mpi {
+    /// Whether all ranks can share memory.
+    fn is_one_node(&self) -> Result<bool> {
+        let mut node = self.comm;
+        // SAFETY: the communicator is valid; writes one handle.
+        let status = unsafe {
+            sys::MPI_Comm_split_type(
+                self.comm,
+                sys::RSMPI_COMM_TYPE_SHARED,
+                0,
+                sys::RSMPI_INFO_NULL,
+                &raw mut node,
+            )
+        };
+        check("MPI_Comm_split_type", status)?;
+        let mut size = 0;
+        // SAFETY: the new communicator is valid; writes one int.
+        let status = unsafe { sys::MPI_Comm_size(node, &raw mut size) };
+        // SAFETY: the new communicator is ours and is not used after this.
+        let _ = unsafe { sys::MPI_Comm_free(&raw mut node) };
+        check("MPI_Comm_size", status)?;
+        Ok(usize::try_from(size) == Ok(self.size))
+    }
+
+    /// Memory of rank 0 that all ranks see; `None` if MPI has none to give.
+    fn allocate_shared(&self, bytes: usize) -> Option<SharedMemory> {
+        let own = if self.rank == 0 { sys::MPI_Aint::try_from(bytes).ok()? } else { 0 };
+        let mut window = MaybeUninit::<sys::MPI_Win>::uninit();
+        let mut base: *mut c_void = null_mut();
+        // SAFETY: the communicator is valid; writes one pointer and one handle.
+        let status = unsafe {
+            sys::MPI_Win_allocate_shared(
+                own,
+                1,
+                sys::RSMPI_INFO_NULL,
+                self.comm,
+                (&raw mut base).cast::<c_void>(),
+                window.as_mut_ptr(),
+            )
+        };
+        if !succeeded(status) {
+            return None;
+        }
+        // SAFETY: MPI has written the handle.
+        let window = Window(unsafe { window.assume_init() });
+        // SAFETY: the window is valid, and the handler is a constant of the C shim.
+        let _ = unsafe { sys::MPI_Win_set_errhandler(window.0, sys::RSMPI_ERRORS_RETURN) };
+        let (mut length, mut unit): (sys::MPI_Aint, c_int) = (0, 0);
+        // SAFETY: the window is valid; writes a length, an int and a pointer.
+        let status = unsafe {
+            sys::MPI_Win_shared_query(
+                window.0,
+                0,
+                &raw mut length,
+                &raw mut unit,
+                (&raw mut base).cast::<c_void>(),
+            )
+        };
+        // SAFETY: the window is valid. The epoch lasts as long as the window.
+        let locked =
+            unsafe { sys::MPI_Win_lock_all(c_int::try_from(sys::MPI_MODE_NOCHECK).unwrap_or(0), window.0) };
+        let enough = usize::try_from(length).is_ok_and(|length| length >= bytes);
+        match NonNull::new(base.cast::<u8>()) {
+            Some(base) if succeeded(status) && succeeded(locked) && enough => {
+                // SAFETY: memory of the window, zeroed by the system, for as long as the window is.
+                Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) })
+            }
+            _ => {
+                // Not freed: that takes all ranks.
+                std::mem::forget(window);
+                None
+            }
+        }
+    }
+}
+
+/// A window of shared memory.
+struct Window(sys::MPI_Win);
+
+// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+unsafe impl Send for Window {}
+
+impl Keeper for Window {
+    fn sync(&self) {
+        fence(Ordering::SeqCst);
+        // SAFETY: the window is valid and locked. It can only fail for one that is not.
+        let _ = unsafe { sys::MPI_Win_sync(self.0) };
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // Freeing waits for all ranks, which one that panics cannot promise.
+        if std::thread::panicking() || !is_running() {
+            return;
+        }
+        // SAFETY: the window is valid and locked.
+        let _ = unsafe { sys::MPI_Win_unlock_all(self.0) };
+        // SAFETY: the window is ours and is not used after this.
+        let _ = unsafe { sys::MPI_Win_free(&raw mut self.0) };
     }
 }

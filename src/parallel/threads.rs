@@ -1,6 +1,7 @@
 //! Ranks that are threads of one process: for tests, and for programs without MPI.
 
-use super::Communicator;
+use super::shared::Allocation;
+use super::{Communicator, SharedMemory};
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,18 +10,25 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A communicator whose ranks are threads of one process.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ThreadComm {
     rank: usize,
     meeting: Arc<Meeting>,
 }
 
+impl std::fmt::Debug for ThreadComm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ThreadComm").field("rank", &self.rank).field("size", &self.meeting.size).finish()
+    }
+}
+
 /// Where the ranks exchange: each leaves a message, the last one to arrive hands all of them out.
-#[derive(Debug)]
 struct Meeting {
     size: usize,
     state: Mutex<State>,
     all_arrived: Condvar,
+    /// Memory on its way from rank 0 to the others.
+    handed_over: Mutex<Option<Arc<Allocation>>>,
 }
 
 /// What all ranks left, by rank: the name of the collective and the message.
@@ -42,6 +50,7 @@ impl ThreadComm {
             size,
             state: Mutex::new(State { messages: vec![("", Vec::new()); size], ..State::default() }),
             all_arrived: Condvar::new(),
+            handed_over: Mutex::default(),
         });
         (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting) }).collect()
     }
@@ -134,6 +143,17 @@ impl Communicator for ThreadComm {
             messages.iter().for_each(|(_, message)| all.extend_from_slice(message));
         }
         Ok(())
+    }
+    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        let slot = || self.meeting.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.rank == 0 {
+            *slot() = Some(Allocation::new(bytes));
+        }
+        self.exchange("share_memory", Vec::new())?;
+        let memory = slot().as_ref().map(SharedMemory::from_allocation);
+        // Nobody looks into the slot any more when it is next filled.
+        self.exchange("share_memory", Vec::new())?;
+        Ok(memory)
     }
 }
 

@@ -146,7 +146,7 @@ impl Open {
         let add = |a, b| sum(a, b).ok_or_else(|| leaves_63_bits(&[a, b]));
         // The header was checked: all entries are in the file.
         let all_bytes = part.total * COUNT_BYTES as u64;
-        if !self.params.is_small(all_bytes) {
+        if !self.params.is_small(all_bytes, self.team.size()) {
             let mut count = 0;
             let first = entries + part.offset * COUNT_BYTES as u64;
             let read = mine.and_then(|()| {
@@ -180,7 +180,7 @@ impl Open {
 
     /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
     pub(super) fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
-        let small = self.params.is_small(layout.bytes());
+        let small = self.params.is_small(layout.bytes(), self.team.size());
         if small {
             self.look(layout.data, layout.data_bytes)?;
         }

@@ -29,7 +29,7 @@ impl Open {
 
     /// Bytes of the file that all ranks see. Collective; the file must have them.
     pub(super) fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
-        self.window.cover(&mut self.team, &mut *self.file, self.size, offset, length)?;
+        self.window.cover(&mut self.team, &mut *self.file, &self.params, self.size, offset, length)?;
         let bytes = self.window.get(offset, length);
         Ok(bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "the window misses what it covers"))?)
     }
@@ -132,7 +132,7 @@ impl Open {
             _ => return Ok(None),
         };
         let start = first.layout.start;
-        if self.params.is_small(first.layout.bytes()) {
+        if self.params.is_small(first.layout.bytes(), self.team.size()) {
             // The sizes of a varray are wanted again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
             self.look(start, both.min(self.size - start))?;

@@ -141,7 +141,7 @@ impl Reader {
             team,
             file,
             size,
-            window: Window::new(params.aggregation_bytes),
+            window: Window::new(&params),
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,

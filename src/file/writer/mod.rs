@@ -6,7 +6,7 @@ mod sections;
 use super::encoding::Encoders;
 use super::open;
 use super::params::{Encode, Params};
-use super::pending::Pending;
+use super::pending::Waiting;
 use super::session::{Session, State};
 use super::source::Source;
 use super::target::Target;
@@ -54,13 +54,9 @@ struct Open {
     params: Params,
     /// Offset of the next section.
     end: u64,
-    /// Offset up to which the file is written; the rest is pending.
+    /// Offset up to which the file is written; the rest waits.
     written: u64,
-    pending: Pending,
-    /// Rank 0: what waits on all ranks, as it is received and as it is written. Kept from one flush to
-    /// the next.
-    gathered: Vec<u8>,
-    region: Vec<u8>,
+    waiting: Waiting,
     encoders: Encoders,
 }
 
@@ -102,15 +98,13 @@ impl Writer {
         let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
         let end = header.len() as u64;
         let open = Open {
+            waiting: Waiting::new(&team, &params),
             team,
             file,
             target,
             params,
             end,
             written: end,
-            pending: Pending::default(),
-            gathered: Vec::new(),
-            region: Vec::new(),
             encoders: Encoders::default(),
         };
         let mut session = Session::new(open);
@@ -260,7 +254,7 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.write_pending()?;
+            open.write_waiting()?;
             let synced = if open.params.sync || open.params.atomic { open.file.sync() } else { Ok(()) };
             open.team.agree(synced)
         })?;
@@ -301,7 +295,7 @@ impl State for Open {
     fn abandon(mut self) {
         if self.team.is_alone() {
             // The sections before the error were reported as written.
-            let _ = self.pending.write(&mut *self.file);
+            let _ = self.write_waiting();
         }
         let _ = self.file.close();
         if self.team.rank() == 0 {

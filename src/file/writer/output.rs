@@ -4,18 +4,41 @@ use super::Open;
 use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
 use crate::file::encoding::Encoded;
-use crate::file::pending::{Outlet, Stage, assemble};
+use crate::file::pending::{Outlet, Stage, Wait};
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString, section_header};
 use crate::format::layout::Layout;
-use crate::format::padding::DataPadding;
-use crate::format::{COUNT_BYTES, INLINE_BYTES};
+use crate::format::padding::{DataPadding, LineBreak};
+use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use crate::parallel::Partition;
 
 /// Size entries are formatted this many at a time.
 const ENTRIES_PER_CHUNK: usize = 1024;
+
+/// The text before the entries or data of a section: header and counts.
+struct Head {
+    text: [u8; SECTION_HEADER_BYTES + 2 * COUNT_BYTES],
+    length: usize,
+}
+
+impl Head {
+    fn new(section: SectionType, user: &UserString, counts: &[&[u8; COUNT_BYTES]], style: LineBreak) -> Self {
+        let mut head =
+            Self { text: [0; SECTION_HEADER_BYTES + 2 * COUNT_BYTES], length: SECTION_HEADER_BYTES };
+        head.text[..SECTION_HEADER_BYTES].copy_from_slice(&section_header(section, user, style));
+        for count in counts {
+            head.text[head.length..head.length + COUNT_BYTES].copy_from_slice(*count);
+            head.length += COUNT_BYTES;
+        }
+        head
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+}
 
 /// A part of this rank in a section: elements by number, and by bytes.
 pub(super) struct Part<'a> {
@@ -60,15 +83,18 @@ impl Open {
         data: &[&[u8]],
     ) -> Result<(), Failure> {
         let style = self.params.line_break;
-        let header = section_header(SectionType::Block, user, style);
-        let count = CountFormat::new(b'E', style).entry(layout.data_bytes);
         self.write(layout, |out, layout| {
             if !is_owner {
                 return Ok(());
             }
+            let count = CountFormat::new(b'E', style).entry(layout.data_bytes);
+            let head = Head::new(SectionType::Block, user, &[&count], style);
             let last = data.iter().rev().find_map(|piece| piece.last().copied());
             let padding = DataPadding::new(layout.data_bytes, last, style);
-            let mut pieces: Vec<&[u8]> = vec![&header, &count];
+            if let [data] = data {
+                return out.put(layout.start, &[head.as_slice(), data, padding.as_slice()]);
+            }
+            let mut pieces = vec![head.as_slice()];
             pieces.extend(data);
             pieces.push(padding.as_slice());
             out.put(layout.start, &pieces)
@@ -131,8 +157,7 @@ impl Open {
         data: Source<'_>,
     ) -> Result<(), Failure> {
         let style = self.params.line_break;
-        let mut header = section_header(section, user, style).to_vec();
-        counts.iter().for_each(|count| header.extend_from_slice(*count));
+        let head = Head::new(section, user, counts, style);
         let is_zero = self.team.rank() == 0;
         let leading = if part.entries.is_some() { part.elements } else { part.bytes };
         let trailing = if part.bytes.total > 0 { part.bytes } else { leading };
@@ -142,7 +167,7 @@ impl Open {
         self.write(layout, |out, layout| {
             let padding = DataPadding::new(layout.data_bytes, data.last_byte(), style);
             let padding = if is_last { padding.as_slice() } else { &[] };
-            let mut header = if is_first { header.as_slice() } else { &[] };
+            let mut header = if is_first { head.as_slice() } else { &[] };
             if let Some(sizes) = part.entries {
                 out.put(layout.start, &[header])?;
                 header = &[];
@@ -174,18 +199,18 @@ impl Open {
         layout: Layout,
         put: impl FnOnce(&mut dyn Outlet, Layout) -> Result<()>,
     ) -> Result<(), Failure> {
-        let room = self.params.aggregation_bytes as u64;
-        if self.params.is_small(layout.bytes()) {
-            if layout.end - self.written > room {
-                self.write_pending()?;
+        if self.params.is_small(layout.bytes(), self.team.size()) {
+            if layout.end - self.written > self.waiting.room() {
+                self.write_waiting()?;
+                self.waiting.grow(&self.team, &self.params)?;
             }
             if !self.team.has_deferred() {
-                put(&mut self.pending, layout)?;
+                put(&mut Wait { waiting: &mut self.waiting, start: self.written }, layout)?;
             }
             self.end = layout.end;
             return Ok(());
         }
-        self.write_pending()?;
+        self.write_waiting()?;
         self.end = layout.end;
         self.written = layout.end;
         let mine = if self.team.has_deferred() {
@@ -198,30 +223,16 @@ impl Open {
     }
 
     /// Writes what waits. An error of writing waits in its turn for the next agreement.
-    pub(super) fn write_pending(&mut self) -> Result<(), Failure> {
-        if self.written == self.end {
-            return Ok(());
+    pub(super) fn write_waiting(&mut self) -> Result<(), Failure> {
+        if self.written < self.end {
+            self.waiting.write(&mut self.team, &mut *self.file, self.written, self.end)?;
+            self.written = self.end;
         }
-        let result = if self.team.is_alone() {
-            self.pending.write(&mut *self.file)
-        } else {
-            self.team.agree(Ok(()))?;
-            self.team.comm().gather(self.pending.message(), &mut self.gathered)?;
-            if self.team.rank() == 0 {
-                assemble(&self.gathered, self.written, self.end, &mut self.region)
-                    .and_then(|()| self.file.write_at(self.written, &[&self.region]))
-            } else {
-                Ok(())
-            }
-        };
-        self.pending.clear();
-        self.written = self.end;
-        self.team.defer(result);
         Ok(())
     }
 
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        self.write_pending()?;
+        self.write_waiting()?;
         self.team.agree(Ok(()))
     }
 }

@@ -1,0 +1,70 @@
+//! Memory that all ranks see, in two halves that take turns: while the ranks fill one, another rank
+//! may still be at work on the other. So one meeting is enough for a change of turns.
+
+use super::params::Params;
+use super::team::{Failure, Team};
+use crate::error::Result;
+use crate::parallel::SharedMemory;
+use std::ops::Range;
+
+/// Less memory than this is not worth sharing.
+const LEAST_BYTES: usize = 4096;
+
+/// Two halves of memory that all ranks see. A rank that is alone has only one.
+pub struct Turns {
+    memory: SharedMemory,
+    half: usize,
+    /// Where the half begins whose turn it is.
+    start: usize,
+}
+
+impl Turns {
+    /// Memory of the ranks, if they can share it. To be called after an agreement.
+    pub fn share(team: &Team, params: &Params) -> Result<Option<Self>> {
+        let half = params.half_bytes(team.size());
+        if half < LEAST_BYTES {
+            return Ok(None);
+        }
+        let memory = team.comm().share_memory(if team.is_alone() { half } else { 2 * half })?;
+        Ok(memory.map(|memory| Self { memory, half, start: 0 }))
+    }
+
+    /// The bytes of a half.
+    pub fn half(&self) -> usize {
+        self.half
+    }
+
+    /// The first bytes of the half whose turn it is.
+    pub fn current(&self, length: usize) -> &[u8] {
+        self.memory.get(self.start..self.start + length.min(self.half))
+    }
+
+    /// Bytes of this rank in the half whose turn it is.
+    pub fn own(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.memory.get_mut(self.start + range.start..self.start + range.end.min(self.half))
+    }
+
+    /// Bytes of this rank in the other half, of which all ranks are done with what was in it.
+    pub fn own_next(&mut self, range: Range<usize>) -> &mut [u8] {
+        let start = self.next();
+        self.memory.get_mut(start + range.start..start + range.end.min(self.half))
+    }
+
+    /// Where the other half begins.
+    fn next(&self) -> usize {
+        self.memory.bytes() - self.half - self.start
+    }
+
+    /// Meets the other ranks: after it, all see what each wrote. `mine` is agreed on.
+    pub fn meet(&self, team: &mut Team, mine: Result<()>) -> Result<(), Failure> {
+        self.memory.sync();
+        let agreed = team.agree(mine);
+        self.memory.sync();
+        agreed
+    }
+
+    /// Now it is the turn of the other half.
+    pub fn turn(&mut self) {
+        self.start = self.next();
+    }
+}
