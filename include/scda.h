@@ -20,14 +20,15 @@
  * stays open. `scda_last_error_message` says more. Ranks that disagree on arguments all get
  * `SCDA_ERR_ARG`.
  *
- * All this holds in every call as long as `params.check` is 1, the default. With 0 the ranks meet only
- * where they must. Small plain sections then wait in a buffer without a word between the ranks: an
- * error that only one rank can notice, such as NULL data, is reported on all ranks by a later call,
- * at the latest by `scda_fflush` or `scda_fclose`, as with stdio. And a rank whose argument has no
- * meaning at all, although it should be the same everywhere, waits in its call until the others call
- * a function in which they meet.
+ * Small plain sections wait in a buffer, as with stdio, without a word between the ranks. So an error
+ * that only one rank can notice in them, such as NULL data, and a disagreement of the ranks are
+ * reported on all ranks by a later call, at the latest by `scda_fflush` or `scda_fclose`; until then
+ * `*err` is 0. And a rank whose argument has no meaning at all, although it should be the same
+ * everywhere, waits in its call until the others call a function in which they meet. With
+ * `params.check`, or with the environment variable `SCDA_CHECK=1`, the ranks meet in every call and all
+ * errors are reported at once: use it when a program is new, or when it hangs.
  *
- * A full disk is noticed when the buffer is written, whatever `check` says. A limit on the size of
+ * A full disk is noticed when the buffer is written, even with `params.check`. A limit on the size of
  * files (RLIMIT_FSIZE) is an error only if the program ignores the signal SIGXFSZ, which otherwise
  * ends it.
  *
@@ -309,9 +310,9 @@ struct scda_params {
    */
   int sync;
   /**
-   * 1 (default): the ranks agree on errors and compare their arguments in every call, by one small
-   * reduction. 0: where they meet anyway, which makes many small sections faster; for programs
-   * that are known to call alike on all ranks.
+   * 1: the ranks agree on errors and compare their arguments in every call, by one small reduction: for
+   * finding the mistakes of a program. The environment variable `SCDA_CHECK=1` of rank 0 turns it on
+   * in any program. 0 (default; 1 if the library is built for debugging): where they meet anyway.
    */
   int check;
   /**

@@ -2,27 +2,31 @@
 //! not at all for small plain ones.
 
 use scda::{
-    Communicator, Encode, Params, Reader, Result, Sink, Source, ThreadComm, Writer, run_on_threads,
+    Communicator, Encode, Params, Reader, Result, SharedMemory, Sink, Source, Writer, run_on_threads,
     uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts the collectives of a rank.
-struct Counting {
-    comm: ThreadComm,
+/// Counts the collectives of a rank, and the bytes that it passes to them.
+struct Counting<C> {
+    comm: C,
+    /// Whether the ranks share memory, as on one node.
+    shares: bool,
     calls: Arc<AtomicU64>,
+    bytes: Arc<AtomicU64>,
 }
 
-impl Counting {
-    fn count(&self) -> &ThreadComm {
+impl<C> Counting<C> {
+    fn count(&self, bytes: usize) -> &C {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         &self.comm
     }
 }
 
-impl Communicator for Counting {
+impl<C: Communicator> Communicator for Counting<C> {
     fn rank(&self) -> usize {
         self.comm.rank()
     }
@@ -30,32 +34,87 @@ impl Communicator for Counting {
         self.comm.size()
     }
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
-        self.count().allreduce_min(values)
+        self.count(8 * values.len()).allreduce_min(values)
     }
     fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.count().allreduce_sum(values)
+        self.count(8 * values.len()).allreduce_sum(values)
     }
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.count().exscan_sum(values)
+        self.count(8 * values.len()).exscan_sum(values)
     }
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        self.count().allgather(value)
+        self.count(8).allgather(value)
     }
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        self.count().broadcast(bytes, root)
+        self.count(bytes.len()).broadcast(bytes, root)
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        self.count().gather(bytes, all)
+        self.count(bytes.len()).gather(bytes, all)
+    }
+    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        if self.shares { self.count(0).share_memory(bytes) } else { Ok(None) }
+    }
+}
+
+/// Rank 0 of any number of ranks, the others of which have no elements: so it can go on without them.
+struct First {
+    size: usize,
+}
+
+impl Communicator for First {
+    fn rank(&self) -> usize {
+        0
+    }
+    fn size(&self) -> usize {
+        self.size
+    }
+    fn allreduce_min(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn allreduce_sum(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        values.fill(0);
+        Ok(())
+    }
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        let mut all = vec![0; self.size];
+        all[0] = value;
+        Ok(all)
+    }
+    fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        all.clear();
+        all.extend_from_slice(bytes);
+        Ok(())
     }
 }
 
 /// Elements of a section.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Case {
     varray: bool,
     elements: u64,
     size: u64,
     encode: Encode,
+    /// Whether the ranks share memory, as on one node.
+    shares: bool,
+    /// Whether all elements are rank 0's.
+    first_has_all: bool,
+}
+
+impl Case {
+    fn counts(&self, ranks: usize) -> Vec<u64> {
+        if !self.first_has_all {
+            return uniform_partition(self.elements, ranks);
+        }
+        let mut counts = vec![0; ranks];
+        counts[0] = self.elements;
+        counts
+    }
 }
 
 fn params() -> Params {
@@ -64,9 +123,9 @@ fn params() -> Params {
     params
 }
 
-fn write(comm: Counting, path: &Path, sections: usize, case: Case) -> Result<()> {
+fn write(comm: impl Communicator + 'static, path: &Path, sections: usize, case: Case) -> Result<()> {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let counts = uniform_partition(case.elements, ranks);
+    let counts = case.counts(ranks);
     let sizes = vec![case.size; usize::try_from(counts[rank]).unwrap()];
     let data = vec![7; usize::try_from(counts[rank] * case.size).unwrap()];
     let sums: Vec<u64> = counts.iter().map(|n| n * case.size).collect();
@@ -82,9 +141,9 @@ fn write(comm: Counting, path: &Path, sections: usize, case: Case) -> Result<()>
     file.close()
 }
 
-fn read(comm: Counting, path: &Path, case: Case) -> Result<()> {
+fn read(comm: impl Communicator + 'static, path: &Path, case: Case) -> Result<()> {
     let (rank, ranks) = (comm.rank(), comm.size());
-    let counts = uniform_partition(case.elements, ranks);
+    let counts = case.counts(ranks);
     let mut sizes = vec![0; usize::try_from(counts[rank]).unwrap()];
     let mut data = vec![0; usize::try_from(counts[rank] * case.size).unwrap()];
     let mut file = Reader::open(comm, path, &params())?;
@@ -100,32 +159,52 @@ fn read(comm: Counting, path: &Path, case: Case) -> Result<()> {
     file.close()
 }
 
+/// Calls of collectives and bytes passed to them by one rank, of writing and of reading.
+type Exchanged = [[u64; 2]; 2];
+
+/// Writes and reads a file of so many sections as one rank, and counts.
+fn run<C: Communicator + 'static>(
+    comm: impl Fn() -> C,
+    path: &Path,
+    sections: usize,
+    case: Case,
+) -> Exchanged {
+    let counting = || {
+        let (calls, bytes) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let counters = [Arc::clone(&calls), Arc::clone(&bytes)];
+        (Counting { comm: comm(), shares: case.shares, calls, bytes }, counters)
+    };
+    let (writing, written) = counting();
+    write(writing, path, sections, case).unwrap();
+    let (reading, read) = counting();
+    self::read(reading, path, case).unwrap();
+    [written, read].map(|counters| counters.map(|counter| counter.load(Ordering::Relaxed)))
+}
+
 /// The collectives of writing and of reading a file of so many sections.
 fn collectives(ranks: usize, sections: usize, case: Case) -> [u64; 2] {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let counts = run_on_threads(ranks, |comm| {
-        let calls = [0, 1].map(|_| Arc::new(AtomicU64::new(0)));
-        let counting = |i: usize| Counting { comm: comm.clone(), calls: Arc::clone(&calls[i]) };
-        write(counting(0), &path, sections, case).unwrap();
-        read(counting(1), &path, case).unwrap();
-        calls.map(|calls| calls.load(Ordering::Relaxed))
-    });
-    assert!(counts.iter().all(|c| *c == counts[0]));
-    counts[0]
+    let counts = run_on_threads(ranks, |comm| run(|| comm.clone(), &path, sections, case));
+    let calls = counts[0].map(|[calls, _]| calls);
+    assert!(counts.iter().all(|count| count.map(|[calls, _]| calls) == calls));
+    calls
 }
 
 /// The collectives that each further section costs.
 fn per_section(ranks: usize, case: Case) -> [u64; 2] {
-    let (few, many) = (collectives(ranks, 10, case), collectives(ranks, 110, case));
+    let (few, many) = (collectives(ranks, 10, case), collectives(ranks, 210, case));
     // The windows of reading ahead and the flushes of the buffer are few.
-    [0, 1].map(|i| (many[i] - few[i] + 20) / 100)
+    [0, 1].map(|i| (many[i] - few[i] + 60) / 200)
 }
+
+const CASE: Case =
+    Case { varray: false, elements: 20, size: 30, encode: Encode::None, shares: false, first_has_all: false };
 
 #[test]
 fn small_sections_cost_few_collectives_or_none() {
-    for ranks in [2, 5] {
-        let small = |varray, encode| Case { varray, elements: 20, size: 30, encode };
+    for (ranks, shares) in [(2, false), (2, true), (5, false), (5, true)] {
+        let small = |varray, encode| Case { varray, encode, shares, ..CASE };
         assert_eq!(per_section(ranks, small(false, Encode::None)), [0, 0]);
         // The sizes that a rank passes for reading may be wrong on it alone.
         assert_eq!(per_section(ranks, small(true, Encode::None)), [0, 1]);
@@ -143,12 +222,27 @@ fn large_sections_cost_as_many_collectives_for_any_number_of_ranks() {
         (false, Encode::Always, [3, 6]),
         (true, Encode::Always, [3, 9]),
     ] {
-        let large = Case { varray, elements: 500, size: 2000, encode };
+        let large = Case { varray, elements: 500, size: 2000, encode, ..CASE };
         let few = collectives(2, 6, large);
         for ranks in [3, 8] {
             assert_eq!(collectives(ranks, 6, large), few, "{ranks} ranks");
         }
         let one = collectives(2, 5, large);
         assert!((0..2).all(|i| few[i] - one[i] <= most[i]), "{:?}", [few[0] - one[0], few[1] - one[1]]);
+    }
+}
+
+#[test]
+fn neither_collectives_nor_their_bytes_grow_with_the_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for varray in [false, true] {
+        for encode in [Encode::None, Encode::Always, Encode::Auto] {
+            for (elements, size) in [(20, 30), (500, 2000)] {
+                let case = Case { varray, elements, size, encode, shares: false, first_has_all: true };
+                let exchanged = |ranks| run(|| First { size: ranks }, &path, 6, case);
+                assert_eq!(exchanged(10_000), exchanged(100), "{case:?}");
+            }
+        }
     }
 }

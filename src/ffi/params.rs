@@ -58,9 +58,9 @@ pub struct scda_params {
     pub atomic: c_int,
     /// Writing: 1: closing brings the file to stable storage. 0 (default): the system does it later.
     pub sync: c_int,
-    /// 1 (default): the ranks agree on errors and compare their arguments in every call, by one small
-    /// reduction. 0: where they meet anyway, which makes many small sections faster; for programs
-    /// that are known to call alike on all ranks.
+    /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction: for
+    /// finding the mistakes of a program. The environment variable `SCDA_CHECK=1` of rank 0 turns it on
+    /// in any program. 0 (default; 1 if the library is built for debugging): where they meet anyway.
     pub check: c_int,
     /// Fails one access of the file out of so many, on average, to test a program. 0 (default): none.
     pub fuzzy_everyn: u64,

@@ -17,12 +17,14 @@ use without_mpi::{Access, create_mpi_io, open_mpi_io};
 
 /// The environment variable that chooses the driver where the program does not.
 const DRIVER_VARIABLE: &str = "SCDA_IO";
+/// The environment variable that, set to 1, has the ranks agree in every call.
+const CHECK_VARIABLE: &str = "SCDA_CHECK";
 
 /// Creates the file for writing, or empties it. Collective.
 pub fn create(
     team: &mut Team,
     path: &Path,
-    params: &Params,
+    params: &mut Params,
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
     // Nothing is touched before the ranks agree on what.
     team.agree(Ok(()))?;
@@ -39,7 +41,7 @@ pub fn create(
 fn create_target(
     team: &mut Team,
     path: &Path,
-    params: &Params,
+    params: &mut Params,
     target: &mut Target,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     let driver = choose(team, path, params)?;
@@ -59,7 +61,11 @@ fn create_target(
 }
 
 /// Opens the file for reading and tells its size. Collective.
-pub fn open(team: &mut Team, path: &Path, params: &Params) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
+pub fn open(
+    team: &mut Team,
+    path: &Path,
+    params: &mut Params,
+) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     team.agree(Ok(()))?;
     let driver = choose(team, path, params)?;
     let real = real_path(team, path, params);
@@ -105,8 +111,9 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
     if mpi_io(team, path, params).1 { place::without_romio_prefix(path) } else { path }
 }
 
-/// The driver that is used: rank 0 decides, and every rank must find the file system coherent.
-fn choose(team: &mut Team, path: &Path, params: &Params) -> Result<Driver, Failure> {
+/// The driver that is used: rank 0 decides, and every rank must find the file system coherent. Rank 0 also
+/// decides whether the ranks agree in every call.
+fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
     let (has_mpi, asked_for) = mpi_io(team, path, params);
     let mut coherent = [1];
     if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
@@ -129,8 +136,17 @@ fn choose(team: &mut Team, path: &Path, params: &Params) -> Result<Driver, Failu
         },
         driver => Ok(driver),
     };
-    let is_posix = team.share(choice.map(|driver| u64::from(driver == Driver::Posix)))?;
-    Ok(if is_posix == 1 { Driver::Posix } else { Driver::MpiIo })
+    let check = match std::env::var(CHECK_VARIABLE).as_deref() {
+        Ok("1") => Ok(true),
+        Ok(other) if other != "0" && team.rank() == 0 => {
+            Err(Error::argument(format!("{CHECK_VARIABLE}: found \"{other}\", expected \"0\" or \"1\"")))
+        }
+        _ => Ok(params.check),
+    };
+    let choice = choice.and_then(|driver| Ok((driver == Driver::Posix, check?)));
+    let bits = team.share(choice.map(|(posix, check)| u64::from(posix) | u64::from(check) << 1))?;
+    params.check = bits & 2 != 0;
+    Ok(if bits & 1 != 0 { Driver::Posix } else { Driver::MpiIo })
 }
 
 /// Opens with POSIX on the ranks other than 0, which has opened already, and makes sure that all

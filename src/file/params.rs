@@ -51,8 +51,9 @@ pub struct Params {
     pub atomic: bool,
     /// Writing: close brings the file to stable storage. Always so with `atomic`.
     pub sync: bool,
-    /// The ranks agree on arguments and errors in every call (the default), at the cost of one small
-    /// reduction, and not only where they meet anyway.
+    /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
+    /// only where they meet anyway. The default in a debug build; else off. The environment variable
+    /// `SCDA_CHECK=1` of rank 0 turns it on.
     pub check: bool,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
@@ -72,7 +73,7 @@ impl Default for Params {
             driver: Driver::default(),
             atomic: false,
             sync: false,
-            check: true,
+            check: cfg!(debug_assertions),
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),

@@ -127,10 +127,10 @@ impl Reader {
     ) -> Result<Self> {
         let mut team = Team::for_file(comm, &path);
         let open = |team: &mut Team| -> Result<_, Failure> {
-            let (path, params) = (path?, params?);
+            let (path, mut params) = (path?, params?);
             params.validate()?;
             team.note_open(Function::Open, path, &params);
-            let (file, size) = open::open(team, path, &params)?;
+            let (file, size) = open::open(team, path, &mut params)?;
             Ok((file, size, params))
         };
         let (file, size, params) = match open(&mut team) {

@@ -84,11 +84,11 @@ impl Writer {
     ) -> Result<Self> {
         let mut team = Team::for_file(comm, &path);
         let create = |team: &mut Team| -> Result<_, Failure> {
-            let (path, user, params) = (path?, user?, params?);
+            let (path, user, mut params) = (path?, user?, params?);
             params.validate()?;
             team.note_open(Function::Create, path, &params);
             team.note_bytes(Topic::UserString, &user);
-            let (file, target) = open::create(team, path, &params)?;
+            let (file, target) = open::create(team, path, &mut params)?;
             Ok((file, target, params, user))
         };
         let (file, target, params, user) = match create(&mut team) {
