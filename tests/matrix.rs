@@ -88,6 +88,26 @@ fn the_bytes_do_not_depend_on_the_ranks_nor_on_how_they_are_written() {
     }
 }
 
+/// Small sections that fill the buffer many times over, with some larger ones in between.
+#[test]
+fn many_small_sections_give_the_same_bytes_and_are_read() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("many.scda");
+    let mut model = model(1, 3000);
+    for seed in 2..40 {
+        let largest = if seed % 10 == 0 { 300_000 } else { 3000 };
+        model.sections.extend(self::model(seed, largest).sections);
+    }
+    let params = params(|p| p.check = false);
+    let first = write_on(1, &path, &model, &params, 0);
+    assert!(first.len() > 3 << 20);
+    for size in [2, 3, 5] {
+        assert!(write_on(size, &path, &model, &params, size as u64) == first, "{size} ranks");
+        read_on(size, &path, &model, &params, Want::All, 3);
+        read_on(size, &path, &model, &params, Want::Some, 4);
+    }
+}
+
 #[test]
 fn auto_compresses_what_gets_smaller_whatever_the_partition() {
     let scratch = tempfile::tempdir().unwrap();
