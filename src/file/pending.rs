@@ -6,6 +6,7 @@ use super::team::{Failure, Team};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::ParallelFile;
+use std::ops::Range;
 
 /// Takes the bytes of a section that this rank owns, in the order of their offsets.
 pub trait Outlet {
@@ -27,7 +28,14 @@ enum Place {
     /// share no memory.
     Messages(Messages),
     /// In memory that all ranks see: as a piece of the file.
-    Shared(Turns),
+    Shared(Turns, Option<Owed>),
+}
+
+/// The second part of a piece of the file in the half whose turn is over, which the last rank has yet to
+/// write.
+struct Owed {
+    offset: u64,
+    range: Range<usize>,
 }
 
 /// What waits on the ranks until it is gathered.
@@ -59,7 +67,7 @@ impl Waiting {
             self.room = params.aggregation_bytes as u64;
             if let Some(turns) = Turns::share(team, params)? {
                 self.room = turns.half() as u64;
-                self.place = Place::Shared(turns);
+                self.place = Place::Shared(turns, None);
             }
         }
         Ok(())
@@ -68,7 +76,7 @@ impl Waiting {
     /// Takes this rank's bytes at `offset` of the file, of which what waits begins at `start`.
     fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         match &mut self.place {
-            Place::Shared(turns) => {
+            Place::Shared(turns, _) => {
                 let mut at = usize::try_from(offset - start).map_err(|_| broken())?;
                 for piece in pieces {
                     turns.own(at..at + piece.len()).copy_from_slice(piece);
@@ -80,8 +88,21 @@ impl Waiting {
         Ok(())
     }
 
+    /// Writes what this rank has left for later. To be called before the ranks agree that all is written.
+    pub fn settle(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
+        if let Place::Shared(turns, owed) = &mut self.place
+            && let Some(Owed { offset, range }) = owed.take()
+        {
+            team.defer(file.write_at(offset, &[turns.previous(range)]));
+        }
+    }
+
     /// Writes what waits, the bytes of the file from `start` to `end`, and forgets it. Collective. An
     /// error of writing waits in its turn for the next agreement.
+    ///
+    /// The first rank writes a part at once, and then fills the next half; the last rank fills the next
+    /// half, and then settles its part. So they work at the same time, although a file system lets only
+    /// one write to a file.
     pub fn write(
         &mut self,
         team: &mut Team,
@@ -89,14 +110,20 @@ impl Waiting {
         start: u64,
         end: u64,
     ) -> Result<(), Failure> {
+        self.settle(team, file);
         let is_first = team.rank() == 0;
         let written = match &mut self.place {
-            Place::Shared(turns) => {
+            Place::Shared(turns, owed) => {
                 turns.meet(team, Ok(()))?;
-                let length = usize::try_from(end - start).map_err(|_| broken())?;
-                let written = if is_first { file.write_at(start, &[turns.current(length)]) } else { Ok(()) };
+                let cut = if team.is_alone() { end } else { part_end(start, end) };
+                // No more than a half has.
+                let length = |end| usize::try_from(end - start).map_err(|_| broken());
+                let (first, all) = (length(cut)?, length(end)?);
+                let mine = if is_first { file.write_at(start, &[turns.current(first)]) } else { Ok(()) };
                 turns.turn();
-                written
+                let is_last = team.rank() + 1 == team.size();
+                *owed = (is_last && cut < end).then_some(Owed { offset: cut, range: first..all });
+                mine
             }
             Place::Messages(Messages { pending, gathered, region }) => {
                 team.agree(Ok(()))?;
@@ -109,6 +136,11 @@ impl Waiting {
         team.defer(written);
         Ok(())
     }
+}
+
+/// Where the first rank's part of a piece of the file ends: about in the middle, between two pages.
+fn part_end(start: u64, end: u64) -> u64 {
+    (start + (end - start) / 2).next_multiple_of(PAGE_BYTES).min(end)
 }
 
 /// What a rank owns of a section that waits.
@@ -124,6 +156,8 @@ impl Outlet for Wait<'_> {
     }
 }
 
+/// The pages of a file system's cache.
+const PAGE_BYTES: u64 = 4096;
 /// The bytes of an extent's offset and length in a message.
 const MARK_BYTES: usize = 16;
 

@@ -39,6 +39,12 @@ impl Turns {
         self.memory.get(self.start..self.start + length.min(self.half))
     }
 
+    /// Bytes in the other half, before the ranks meet again.
+    pub fn previous(&self, range: Range<usize>) -> &[u8] {
+        let start = self.next();
+        self.memory.get(start + range.start..start + range.end.min(self.half))
+    }
+
     /// Bytes of this rank in the half whose turn it is.
     pub fn own(&mut self, range: Range<usize>) -> &mut [u8] {
         self.memory.get_mut(self.start + range.start..self.start + range.end.min(self.half))

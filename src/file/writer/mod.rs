@@ -254,7 +254,7 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.write_waiting()?;
+            open.write_all()?;
             let synced = if open.params.sync || open.params.atomic { open.file.sync() } else { Ok(()) };
             open.team.agree(synced)
         })?;
@@ -295,7 +295,7 @@ impl State for Open {
     fn abandon(mut self) {
         if self.team.is_alone() {
             // The sections before the error were reported as written.
-            let _ = self.write_waiting();
+            let _ = self.write_all();
         }
         let _ = self.file.close();
         if self.team.rank() == 0 {

@@ -210,7 +210,7 @@ impl Open {
             self.end = layout.end;
             return Ok(());
         }
-        self.write_waiting()?;
+        self.write_all()?;
         self.end = layout.end;
         self.written = layout.end;
         let mine = if self.team.has_deferred() {
@@ -222,8 +222,8 @@ impl Open {
         self.team.agree(mine)
     }
 
-    /// Writes what waits. An error of writing waits in its turn for the next agreement.
-    pub(super) fn write_waiting(&mut self) -> Result<(), Failure> {
+    /// Hands what waits over to be written. An error of writing waits in its turn for the next agreement.
+    fn write_waiting(&mut self) -> Result<(), Failure> {
         if self.written < self.end {
             self.waiting.write(&mut self.team, &mut *self.file, self.written, self.end)?;
             self.written = self.end;
@@ -231,8 +231,15 @@ impl Open {
         Ok(())
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+    /// Writes everything that waits on this rank, before an agreement that says so.
+    pub(super) fn write_all(&mut self) -> Result<(), Failure> {
         self.write_waiting()?;
+        self.waiting.settle(&mut self.team, &mut *self.file);
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        self.write_all()?;
         self.team.agree(Ok(()))
     }
 }
