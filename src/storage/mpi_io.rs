@@ -8,7 +8,7 @@ use super::ParallelFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::mpi::{Mpi, is_running, mpi_message, succeeded};
 use mpi_sys as sys;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -49,6 +49,77 @@ impl Hints {
     pub fn is_none(&self) -> bool {
         self.0 == Self::default().0
     }
+}
+
+/// Hints that hold unless the user sets them. Every access is contiguous, so ROMIO's data sieving can only
+/// lock the file, which some file systems refuse.
+const DEFAULT_HINTS: [(&CStr, &CStr); 2] = [(c"romio_ds_write", c"disable"), (c"romio_ds_read", c"disable")];
+/// Hints of the same meaning: ROMIO's and the standard's name, and that of Open MPI up to 4.
+const ALIASES: [[&CStr; 2]; 2] = [[c"striping_unit", c"stripe_size"], [c"striping_factor", c"stripe_width"]];
+/// More than the longest value of a hint.
+const VALUE_BYTES: usize = 4096;
+
+/// The user's hints, completed. To be freed by [`free_info`].
+fn complete(hints: Hints) -> Result<sys::MPI_Info> {
+    let mut info = hints.0;
+    if hints.is_none() {
+        // SAFETY: writes one handle.
+        check("MPI_Info_create", unsafe { sys::MPI_Info_create(&raw mut info) })?;
+    } else {
+        // SAFETY: the user's hints are valid by contract; writes one handle.
+        check("MPI_Info_dup", unsafe { sys::MPI_Info_dup(hints.0, &raw mut info) })?;
+    }
+    let add = || -> Result<()> {
+        for (key, value) in DEFAULT_HINTS {
+            if get(info, key)?.is_none() {
+                set(info, key, value)?;
+            }
+        }
+        for names in ALIASES {
+            match [get(info, names[0])?, get(info, names[1])?] {
+                [Some(value), None] => set(info, names[1], &value)?,
+                [None, Some(value)] => set(info, names[0], &value)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    match add() {
+        Ok(()) => Ok(info),
+        Err(error) => {
+            free_info(info);
+            Err(error)
+        }
+    }
+}
+
+/// The value of a hint, if it is set.
+fn get(info: sys::MPI_Info, key: &CStr) -> Result<Option<CString>> {
+    let mut value = [0_u8; VALUE_BYTES];
+    let mut is_set = 0;
+    // SAFETY: the handle is valid, the key a C string, and the value has room for the length said and a NUL.
+    let status = unsafe {
+        sys::MPI_Info_get(
+            info,
+            key.as_ptr(),
+            c_int::try_from(VALUE_BYTES - 1).unwrap_or(0),
+            value.as_mut_ptr().cast::<c_char>(),
+            &raw mut is_set,
+        )
+    };
+    check("MPI_Info_get", status)?;
+    let value = CStr::from_bytes_until_nul(&value).ok().filter(|_| is_set != 0);
+    Ok(value.map(CStr::to_owned))
+}
+
+fn set(info: sys::MPI_Info, key: &CStr, value: &CStr) -> Result<()> {
+    // SAFETY: the handle is valid and ours, and both are C strings.
+    check("MPI_Info_set", unsafe { sys::MPI_Info_set(info, key.as_ptr(), value.as_ptr()) })
+}
+
+fn free_info(mut info: sys::MPI_Info) {
+    // SAFETY: the handle is ours and is not used after this.
+    let _ = unsafe { sys::MPI_Info_free(&raw mut info) };
 }
 
 /// What to open a file for.
@@ -130,9 +201,14 @@ impl MpiFile {
         let mode = c_int::try_from(mode).unwrap_or(0);
         // SAFETY: reads a constant of the C shim.
         let mut file = unsafe { sys::RSMPI_FILE_NULL };
+        // A rank without its hints opens with the user's: the others must not wait for it.
+        let info = complete(hints);
+        let given = *info.as_ref().unwrap_or(&hints.0);
         // SAFETY: the communicator and the hints are valid, the path is a C string; writes one handle.
-        let status =
-            unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
+        let status = unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, given, &raw mut file) };
+        if let Ok(info) = info {
+            free_info(info);
+        }
         check("MPI_File_open", status)?;
         // The default for files, unless the program has changed that: if this fails, nothing is lost.
         // SAFETY: the file is open, and the handler is a constant of the C shim.

@@ -1,0 +1,57 @@
+/* The hints that MPI-IO gets: those of the user, completed. The library's calls of MPI_File_open come here first. */
+#include "common.h"
+
+static char seen[6][80];
+static const char *const keys[6] = {"romio_ds_write", "romio_ds_read", "striping_unit", "stripe_size", "striping_factor", "stripe_width"};
+
+int MPI_File_open (MPI_Comm comm, const char *filename, int mode, MPI_Info info, MPI_File *file) {
+  for (int i = 0; i < 6; ++i) {
+    int set = 0;
+    seen[i][0] = 0;
+    MPI_Info_get (info, keys[i], sizeof seen[i] - 1, seen[i], &set);
+  }
+  return PMPI_File_open (comm, filename, mode, info, file);
+}
+
+static void expect (MPI_Comm comm, const char *filename, MPI_Info info, const char *const *values) {
+  scda_params_t params = default_params ();
+  int err = -1;
+  params.driver = SCDA_DRIVER_MPIIO;
+  params.info = info;
+  scda_fcontext_t *f = scda_fopen_write (comm, filename, "hints", NULL, &params, &err);
+  REQUIRE (f != NULL && err == 0);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  for (int i = 0; i < 6; ++i) {
+    if (strcmp (seen[i], values[i]) != 0) {
+      fprintf (stderr, "hint %s: found \"%s\", expected \"%s\"\n", keys[i], seen[i], values[i]);
+      ++failures;
+    }
+  }
+}
+
+int main (int argc, char **argv) {
+  static const char *const none[6] = {"disable", "disable", "", "", "", ""};
+  static const char *const standard[6] = {"disable", "disable", "1048576", "1048576", "4", "4"};
+  static const char *const mixed[6] = {"enable", "disable", "2097152", "2097152", "3", "5"};
+  char filename[1100];
+  start (&argc, &argv);
+  REQUIRE (argc == 2);
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  snprintf (filename, sizeof filename, "%s/hints.scda", argv[1]);
+
+  expect (comm, filename, MPI_INFO_NULL, none);
+  MPI_Info info;
+  MPI_Info_create (&info);
+  MPI_Info_set (info, "striping_unit", "1048576");
+  MPI_Info_set (info, "striping_factor", "4");
+  expect (comm, filename, info, standard);
+  MPI_Info_free (&info);
+  MPI_Info_create (&info);
+  MPI_Info_set (info, "romio_ds_write", "enable");
+  MPI_Info_set (info, "stripe_size", "2097152");
+  MPI_Info_set (info, "striping_factor", "3"); /* whoever sets both knows why */
+  MPI_Info_set (info, "stripe_width", "5");
+  expect (comm, filename, info, mixed);
+  MPI_Info_free (&info);
+  return finish ();
+}
