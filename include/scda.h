@@ -58,7 +58,11 @@ typedef struct scda_serial_comm *MPI_Comm;
 typedef struct scda_serial_info *MPI_Info;
 #endif
 /** The communicator of this process alone. */
+#ifdef __cplusplus
+#define SCDA_COMM_SELF (reinterpret_cast<MPI_Comm> (static_cast<size_t> (0x5cda5e1fu)))
+#else
 #define SCDA_COMM_SELF ((MPI_Comm) (size_t) 0x5cda5e1fu)
+#endif
 #else
 #ifdef __cplusplus
 /* The C++ bindings left MPI long ago. */

@@ -95,18 +95,29 @@ try() {
 count=0
 strict=(-Wall -Wextra -Wpedantic -Wconversion -Werror)
 
+# build_by_cmake NAME OPTION...: the programs cmake-NAME-shared and cmake-NAME-static.
+build_by_cmake() {
+  local folder=cmake-$1
+  shift
+  run 120 cmake -S . -B $folder -G Ninja -DPACKAGE="$name" -DVERSION="$version" -DCMAKE_PREFIX_PATH="$prefix" "$@"
+  run 120 cmake --build $folder
+  ln -s $folder/shared $folder-shared
+  ln -s $folder/static $folder-static
+}
+
+# Many set the wrapper as the compiler itself.
+build_by_cmake wrapper -DLANGUAGE=C -DCMAKE_C_COMPILER="$(wrapper_of C)"
+try cmake-wrapper-shared
+
 for language in C CXX; do
-  source=consumer.c
-  [ $language = C ] || cp consumer.c consumer.cpp
-  [ $language = C ] || source=consumer.cpp
+  case $language in
+  C) source=consumer.c ;;
+  CXX) cp consumer.c consumer.cpp && source=consumer.cpp ;;
+  esac
   compiler=$(compiler_of $language)
   wrapper=$(wrapper_of $language)
 
-  run 120 cmake -S . -B cmake-$language -G Ninja -DLANGUAGE=$language -DPACKAGE="$name" -DVERSION="$version" \
-    -DCMAKE_PREFIX_PATH="$prefix"
-  run 120 cmake --build cmake-$language
-  ln -s cmake-$language/shared cmake-$language-shared
-  ln -s cmake-$language/static cmake-$language-static
+  build_by_cmake $language -DLANGUAGE=$language
 
   run 60 "$compiler" "${strict[@]}" $source -o pkg-config-$language-shared $(pc --cflags --libs)
   # --static means a program that is static as a whole. There are no such libraries of MPI as a rule: then this one alone.
