@@ -78,9 +78,19 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_COMM_SELF MPI_COMM_SELF
 #endif
 
-/** The version of the library that this header belongs to. */
+/**
+ * The version of the library that this header belongs to: the first of three numbers.
+ */
 #define SCDA_VERSION_MAJOR 0
+
+/**
+ * The second number of the version.
+ */
 #define SCDA_VERSION_MINOR 1
+
+/**
+ * The third number of the version.
+ */
 #define SCDA_VERSION_PATCH 0
 
 

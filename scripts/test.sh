@@ -57,6 +57,11 @@ for variant in openmpi mpich serial; do
   mv "$there/destdir$root/$there/prefix" $there/moved
   step consumers-$variant 600 ffi-tests/consumers/run.sh $there/moved
 
+  if [ $variant = openmpi ]; then # it is the same for all
+    heading "Reference of the C interface"
+    step reference 120 cmake --build $there/build --target doc
+  fi
+
   log=$root/$folder/logs/together-$variant.log
   run 120 cmake -S . -B $there/build "-DSCDA_SUFFIX=-$variant" "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
   run 600 cmake --build $there/build

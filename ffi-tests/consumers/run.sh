@@ -68,6 +68,11 @@ same "what the shared library exports" "$(sed "s/\$/@@SCDA_$number/" "$symbols")
 same "what the static library exports" "$(cat "$symbols")" \
   "$(nm -g --defined-only "$library.a" | awk 'NF == 3 { print $3 }' | sort)"
 
+# A page of the manual for every function.
+while read -r function; do
+  [ -s "$prefix/share/man/man3/$function.3" ] || fail "no manual page of $function"
+done <"$symbols"
+
 # What the loader is told: the system's libraries and MPI, none of them in a folder of the build.
 needed=$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz|lib(mpi|mpich|open-rte|open-pal))\.so' || true)
