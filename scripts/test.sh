@@ -35,6 +35,11 @@ for features in "" --no-default-features; do # with MPI and the bundled zlib; se
 done
 heading "Rust documentation"
 step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
+heading "Rust package"
+step package 600 cargo package --locked --offline --allow-dirty --target-dir $folder/cargo
+if grep '^warning' "$log"; then
+  exit 1
+fi
 
 for variant in openmpi mpich serial; do
   there=$folder/$variant
