@@ -167,6 +167,11 @@ if [ -n "$mpicc" ]; then
     fi
     tr -s ' \n' ' ' <other.log | grep -q "this libscda was built with $(variable mpi), but this project uses" ||
       fail "find_package refuses another family of MPI, but not for that: $(cat other.log)"
+    # Who links by hand all the same is told when the first file is opened.
+    run 60 "$other_mpicc" consumer.c -o mixed -I"$includedir" -L"$prefix/lib" -l"$name"
+    ! LD_LIBRARY_PATH=$prefix/lib timeout 60 ./mixed 1 "$work/mixed.scda" >mixed.log 2>&1 || fail "two families of MPI in one program work"
+    grep -q "libscda was built for $(variable mpi), but the program runs with" mixed.log ||
+      fail "two families of MPI in one program, and no word of it: $(cat mixed.log)"
   fi
 fi
 echo "$count programs built and run"
