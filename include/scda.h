@@ -58,7 +58,11 @@ typedef struct scda_serial_comm *MPI_Comm;
 typedef struct scda_serial_info *MPI_Info;
 #endif
 /** The communicator of this process alone. */
+#ifdef __cplusplus
+#define SCDA_COMM_SELF (reinterpret_cast<MPI_Comm> (static_cast<size_t> (0x5cda5e1fu)))
+#else
 #define SCDA_COMM_SELF ((MPI_Comm) (size_t) 0x5cda5e1fu)
+#endif
 #else
 #ifdef __cplusplus
 /* The C++ bindings left MPI long ago. */
@@ -74,9 +78,19 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_COMM_SELF MPI_COMM_SELF
 #endif
 
-/** The version of the library that this header belongs to. */
+/**
+ * The version of the library that this header belongs to: the first of three numbers.
+ */
 #define SCDA_VERSION_MAJOR 0
+
+/**
+ * The second number of the version.
+ */
 #define SCDA_VERSION_MINOR 1
+
+/**
+ * The third number of the version.
+ */
 #define SCDA_VERSION_PATCH 0
 
 

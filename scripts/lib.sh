@@ -44,6 +44,7 @@ build_library() {
   [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
   rm -rf "$folder/prefix" # nothing of an earlier installation may help
   run 120 cmake -S . -B "$folder/build" -G Ninja "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DSCDA_SUFFIX= \
     "${options[@]}"
   run 1200 cmake --build "$folder/build"
   run 60 cmake --install "$folder/build"

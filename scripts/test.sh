@@ -7,6 +7,7 @@ here=$(dirname -- "$0")
 
 folder=target/test
 mkdir -p $folder/logs
+rm -rf $folder/together # nothing of an earlier installation may help
 MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
 export MPICC
 
@@ -15,7 +16,7 @@ step() {
   log=$root/$folder/logs/$1.log
   shift
   run "$@"
-  grep -E '^test result: .* [1-9][0-9]* passed|tests passed' "$log" || true
+  grep -E '^test result: .* [1-9][0-9]* passed|tests passed|built and run$' "$log" || true
 }
 
 if cargo fmt --version >/dev/null 2>&1; then
@@ -34,6 +35,11 @@ for features in "" --no-default-features; do # with MPI and the bundled zlib; se
 done
 heading "Rust documentation"
 step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
+heading "Rust package"
+step package 600 cargo package --locked --offline --allow-dirty --target-dir $folder/cargo
+if grep '^warning' "$log"; then
+  exit 1
+fi
 
 for variant in openmpi mpich serial; do
   there=$folder/$variant
@@ -49,14 +55,26 @@ for variant in openmpi mpich serial; do
   # One at a time: an MPI job takes all cores.
   step ctest-$variant 1800 ctest --test-dir $there/ffi-tests -j 1 --timeout 300 --output-on-failure --no-tests=error
 
-  heading "C library, $variant: moved to another folder, found by pkg-config"
-  rm -rf $there/moved
-  cp -R $there/prefix $there/moved
-  flags=$(PKG_CONFIG_PATH=$root/$there/moved/lib/pkgconfig pkg-config --cflags --libs scda)
-  step pkg-config-$variant 60 sh -c "gcc c-examples/hello.c $flags -o $there/hello"
-  launch=()
-  [ $variant = serial ] || launch=("$(in_pc mpiexec $there)" -n 2)
-  step hello-$variant 60 env "LD_LIBRARY_PATH=$root/$there/moved/lib" "${launch[@]}" $there/hello $there/hello.scda
+  heading "C library, $variant: used by strangers, installed with DESTDIR and moved"
+  rm -rf $there/destdir $there/moved
+  log=$root/$folder/logs/destdir-$variant.log
+  run 60 env "DESTDIR=$root/$there/destdir" cmake --install $there/build
+  mv "$there/destdir$root/$there/prefix" $there/moved
+  step consumers-$variant 600 ffi-tests/consumers/run.sh $there/moved
+
+  if [ $variant = openmpi ]; then # it is the same for all
+    heading "Reference of the C interface"
+    step reference 120 cmake --build $there/build --target doc
+  fi
+
+  log=$root/$folder/logs/together-$variant.log
+  run 120 cmake -S . -B $there/build "-DSCDA_SUFFIX=-$variant" "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
+  run 600 cmake --build $there/build
+  run 60 cmake --install $there/build
+done
+for variant in openmpi mpich serial; do
+  heading "C library, $variant: used by strangers, all variants in one folder"
+  step consumers-together-$variant 600 ffi-tests/consumers/run.sh $folder/together scda-$variant
 done
 
 log=$root/$folder/logs/examples.log

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, fence};
 /// Memory that all ranks of a communicator see, zero at first.
 ///
 /// Between two meetings of the ranks (any collective), a byte is either written by one rank and read
-/// by no other, or read by any: who makes use of the memory keeps to that, and calls [`Self::sync`]
+/// by no other, or read by any: who makes use of the memory keeps to that, and calls `sync`
 /// before and after the meeting. It is dropped by all ranks together.
 pub struct SharedMemory {
     base: NonNull<u8>,

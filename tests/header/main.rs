@@ -1,4 +1,6 @@
-//! The committed header, symbol list and version are those of the sources.
+//! The committed header, manual pages, symbol list and version are those of the sources.
+
+mod manual;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,6 +43,28 @@ fn the_header_is_that_of_the_sources() {
         generated == read("include/scda.h"),
         "include/scda.h is not what cbindgen makes of src/ffi: run SCDA_UPDATE=1 cargo test --test header"
     );
+}
+
+#[test]
+fn the_manual_pages_are_those_of_the_header() {
+    let folder = Path::new(ROOT).join("docs/man");
+    let pages = manual::pages(&generate());
+    assert_eq!(pages.len(), declared().len() + 3);
+    if std::env::var_os("SCDA_UPDATE").is_some() {
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        for (name, text) in &pages {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+    }
+    let committed = std::fs::read_dir(&folder).unwrap();
+    let committed: BTreeSet<_> =
+        committed.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(committed, pages.keys().cloned().collect());
+    for (name, text) in &pages {
+        let found = read(&format!("docs/man/{name}"));
+        assert!(found == *text, "docs/man/{name} is old: run SCDA_UPDATE=1 cargo test --test header");
+    }
 }
 
 /// The names of all functions that the header declares.

@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# run.sh PREFIX [NAME]: uses the library installed in PREFIX as a stranger would, in a folder far from the sources: in each
+# language, by find_package, by pkg-config and by the compiler alone, shared and static, and runs what was built. NAME is
+# that of the package if not scda. MPI, compilers and mpiexec are those of the installed .pc file.
+set -euo pipefail
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+. "$here/../../scripts/lib.sh"
+prefix=$(cd -- "$1" && pwd)
+name=${2:-scda}
+symbols=$root/abi/scda.symbols
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cp "$here"/*.* "$work"
+cd -- "$work"
+log=$work/log
+export PATH=$PATH:/sbin:/usr/sbin LC_ALL=C
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# same WHAT EXPECTED FOUND
+same() { [ "$2" = "$3" ] || fail "$1 is"$'\n'"$3"$'\n'"and not"$'\n'"$2"; }
+
+pc() { pkg-config "$@" "$name"; }
+variable() { pkg-config --variable="$1" "$name"; }
+
+mpicc=$(variable mpicc)
+mpiexec=$(variable mpiexec)
+includedir=$(variable includedir)
+version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+library=$prefix/lib/lib$name
+
+# compiler_of LANGUAGE: that which knows nothing of MPI. wrapper_of LANGUAGE: that of MPI; without MPI the same.
+compiler_of() {
+  case $1 in
+  C) echo gcc ;;
+  CXX) echo g++ ;;
+  esac
+}
+wrapper_of() {
+  local wrapper
+  case $1 in
+  C) wrapper=$mpicc ;;
+  CXX) wrapper=${mpicc/mpicc/mpicxx} ;;
+  esac
+  echo "${wrapper:-$(compiler_of "$1")}"
+}
+
+# ---- What is installed -------------------------------------------------------------------------------------------------
+
+# The version, wherever it is said; scda_version() and the header are compared by the programs.
+same "version of the .pc file" "$version" "$(pc --modversion)"
+same "version of the CMake package" "$version" \
+  "$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$prefix/lib/cmake/$name/${name}ConfigVersion.cmake")"
+same "file of libscda.so" "$(readlink -f "$library.so")" "$(readlink -f "$library.so.$version")"
+
+# The interface, and nothing else, and the version of its symbols.
+soname=$(readelf -d "$library.so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
+number=${soname#"lib$name.so."}
+[[ $number =~ ^[0-9]+$ ]] || fail "soname $soname"
+same "the link that programs load" "$(readlink -f "$library.so")" "$(readlink -f "$prefix/lib/$soname")"
+same "what the shared library exports" "$(sed "s/\$/@@SCDA_$number/" "$symbols")" \
+  "$(nm -D --defined-only "$library.so" | awk '$2 != "A" { print $3 }' | sort)"
+same "what the static library exports" "$(cat "$symbols")" \
+  "$(nm -g --defined-only "$library.a" | awk 'NF == 3 { print $3 }' | sort)"
+
+# A page of the manual for every function.
+while read -r function; do
+  [ -s "$prefix/share/man/man3/$function.3" ] || fail "no manual page of $function"
+done <"$symbols"
+
+# What the loader is told: the system's libraries and MPI, none of them in a folder of the build.
+needed=$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+  grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz|lib(mpi|mpich|open-rte|open-pal))\.so' || true)
+same "libraries needed beyond those expected" "" "$needed"
+runpath=$(readelf -d "$library.so" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\]/\2/p')
+case $runpath in *"$root"* | *"$prefix"*) fail "the library has the run path $runpath" ;; esac
+for file in "$library.so" "$library.a" "$prefix"/lib/cmake/"$name"/* "$prefix/lib/pkgconfig/$name.pc"; do
+  ! grep -qF -- "$root/" "$file" || fail "$file names the folder of the sources"
+done
+
+# ---- Its users ---------------------------------------------------------------------------------------------------------
+
+# try PROGRAM: runs it on 3 ranks. The shared library is found as a module would have it.
+try() {
+  local launch=() ranks=1
+  if [ -n "$mpiexec" ]; then
+    ranks=3
+    launch=("$mpiexec" -n 3)
+  fi
+  case $1 in *shared*) set -- "$1" LD_LIBRARY_PATH="$prefix/lib" ;; *) set -- "$1" ;; esac
+  run 60 env ${2-} "${launch[@]}" "./$1" $ranks "$work/$1.scda"
+  same "the output of $1" "$version on $ranks" "$(sed 1d "$log")"
+  count=$((count + 1))
+}
+count=0
+strict=(-Wall -Wextra -Wpedantic -Wconversion -Werror)
+
+# build_by_cmake NAME OPTION...: the programs cmake-NAME-shared and cmake-NAME-static.
+build_by_cmake() {
+  local folder=cmake-$1
+  shift
+  run 120 cmake -S . -B $folder -G Ninja -DPACKAGE="$name" -DVERSION="$version" -DCMAKE_PREFIX_PATH="$prefix" "$@"
+  run 120 cmake --build $folder
+  ln -s $folder/shared $folder-shared
+  ln -s $folder/static $folder-static
+}
+
+# Many set the wrapper as the compiler itself.
+build_by_cmake wrapper -DLANGUAGE=C -DCMAKE_C_COMPILER="$(wrapper_of C)"
+try cmake-wrapper-shared
+
+for language in C CXX; do
+  case $language in
+  C) source=consumer.c ;;
+  CXX) cp consumer.c consumer.cpp && source=consumer.cpp ;;
+  esac
+  compiler=$(compiler_of $language)
+  wrapper=$(wrapper_of $language)
+
+  build_by_cmake $language -DLANGUAGE=$language
+
+  run 60 "$compiler" "${strict[@]}" $source -o pkg-config-$language-shared $(pc --cflags --libs)
+  # --static means a program that is static as a whole. There are no such libraries of MPI as a rule: then this one alone.
+  flags=$(pc --static --cflags --libs)
+  if [ -n "$mpicc" ]; then
+    flags=${flags/-l$name/-Wl,-Bstatic -l$name -Wl,-Bdynamic}
+  else
+    flags="-static $flags"
+  fi
+  run 60 "$compiler" "${strict[@]}" $source -o pkg-config-$language-static $flags
+
+  run 60 "$wrapper" $source -o plain-$language-shared -I"$includedir" -L"$prefix/lib" -l"$name"
+  run 60 "$wrapper" $source -o plain-$language-static -I"$includedir" "$library.a" -lm -ldl -lpthread
+
+  for route in cmake pkg-config plain; do
+    for kind in shared static; do
+      try $route-$language-$kind
+    done
+    ! readelf -d $route-$language-static | grep -q "NEEDED.*lib$name" || fail "$route-$language-static is not static"
+  done
+done
+
+# Beside another library in Rust and a zlib, shared or static, in any order.
+run 60 rustc -C opt-level=1 --edition 2024 --crate-type staticlib other.rs
+for zlib in -lz -l:libz.a; do
+  for libraries in "-l:lib$name.a -L. -lother $zlib" "-L. -lother $zlib -l:lib$name.a"; do
+    run 60 "$(wrapper_of C)" neighbours.c -o neighbours -I"$includedir" -L"$prefix/lib" $libraries -lm -ldl -lpthread
+    run 60 ./neighbours "$work/neighbours.scda"
+    count=$((count + 1))
+  done
+done
+
+# ---- Who would link two families of MPI is told so ---------------------------------------------------------------------
+
+if [ -n "$mpicc" ]; then
+  other=openmpi
+  [ "$(variable mpi)" != "Open MPI" ] || other=mpich
+  if other_mpicc=$(mpicc_of $other); then
+    if cmake -S . -B other -G Ninja -DLANGUAGE=C -DPACKAGE="$name" -DVERSION="$version" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DMPI_C_COMPILER="$other_mpicc" >other.log 2>&1; then
+      fail "find_package accepts another family of MPI"
+    fi
+    tr -s ' \n' ' ' <other.log | grep -q "this libscda was built with $(variable mpi), but this project uses" ||
+      fail "find_package refuses another family of MPI, but not for that: $(cat other.log)"
+    # Who links by hand all the same is told when the first file is opened.
+    run 60 "$other_mpicc" consumer.c -o mixed -I"$includedir" -L"$prefix/lib" -l"$name"
+    ! LD_LIBRARY_PATH=$prefix/lib timeout 60 ./mixed 1 "$work/mixed.scda" >mixed.log 2>&1 || fail "two families of MPI in one program work"
+    grep -q "libscda was built for $(variable mpi), but the program runs with" mixed.log ||
+      fail "two families of MPI in one program, and no word of it: $(cat mixed.log)"
+  fi
+fi
+echo "$count programs built and run"

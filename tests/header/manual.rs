@@ -1,0 +1,267 @@
+//! The manual pages, made of the header: one for each function, and scda(3) for all that they share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// A comment of the header, and what it is about.
+struct Item<'a> {
+    paragraphs: Vec<String>,
+    /// Direction, name, text.
+    params: Vec<(String, String, String)>,
+    returns: String,
+    errors: String,
+    spec: String,
+    /// The declaration that follows, up to the next comment.
+    code: &'a str,
+}
+
+/// The comments of a piece of C, with what follows each.
+fn items(code: &str) -> impl Iterator<Item = Item<'_>> {
+    code.split("/**\n").skip(1).map(|part| {
+        let (comment, code) = part.split_once("*/").unwrap();
+        let mut item = Item {
+            paragraphs: vec![String::new()],
+            params: Vec::new(),
+            returns: String::new(),
+            errors: String::new(),
+            spec: String::new(),
+            code: code.trim(),
+        };
+        let mut mark = "";
+        for line in comment.lines() {
+            let line = line.trim_start().trim_start_matches('*').trim();
+            let mut text = line;
+            for candidate in ["@file", "@param", "@return", "Errors:", "Spec:"] {
+                if let Some(rest) = line.strip_prefix(candidate) {
+                    (mark, text) = (candidate, rest.trim_start());
+                    if mark == "@param" {
+                        let (direction, rest) = text[1..].split_once("] ").unwrap();
+                        let (name, rest) = rest.split_once(' ').unwrap();
+                        item.params.push((direction.to_owned(), name.to_owned(), String::new()));
+                        text = rest.trim_start();
+                    }
+                }
+            }
+            let to = match mark {
+                "@file" => {
+                    mark = "";
+                    continue;
+                }
+                "@param" => &mut item.params.last_mut().unwrap().2,
+                "@return" => &mut item.returns,
+                "Errors:" => &mut item.errors,
+                "Spec:" => &mut item.spec,
+                _ => {
+                    if text.is_empty() {
+                        item.paragraphs.push(String::new());
+                    }
+                    item.paragraphs.last_mut().unwrap()
+                }
+            };
+            if !to.is_empty() && !text.is_empty() {
+                to.push(' ');
+            }
+            to.push_str(text);
+        }
+        item.paragraphs.retain(|text| !text.is_empty());
+        item
+    })
+}
+
+impl Item<'_> {
+    /// The function that is declared, if any, and its prototype.
+    fn function(&self) -> Option<(&str, &str)> {
+        let (prototype, _) = self.code.split_once(");")?;
+        let (before, _) = prototype.split_once('(')?;
+        let name = before.rsplit([' ', '*']).next()?;
+        (name.starts_with("scda_") && !before.contains('#')).then_some((name, prototype))
+    }
+
+    /// The constant that is defined, if any, and its value.
+    fn constant(&self) -> Option<(&str, &str)> {
+        self.code.strip_prefix("#define ")?.lines().next()?.split_once(' ')
+    }
+
+    /// The first sentence, for lists.
+    fn brief(&self) -> &str {
+        let text = &self.paragraphs[0];
+        text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first)
+    }
+}
+
+/// Prose as roff: what stands in backticks is bold, or italic if it is one of `variables`.
+fn prose(text: &str, variables: &[&str]) -> String {
+    let mut out = String::new();
+    for (index, piece) in text.split('`').enumerate() {
+        let mut escaped = piece.replace('\\', "\\e");
+        if index % 2 == 1 {
+            escaped = escaped.replace('-', "\\-");
+            let font = if variables.contains(&piece.trim_start_matches('*')) { 'I' } else { 'B' };
+            write!(out, "\\f{font}{escaped}\\fP").unwrap();
+        } else {
+            out.push_str(&escaped);
+        }
+    }
+    // One line for each sentence, as roff likes it; none that could be taken for a request.
+    let lines = out.replace(". ", ".\n").replace(['\u{2018}', '\u{2019}'], "'");
+    lines
+        .lines()
+        .map(|line| if line.starts_with(['.', '\'']) { format!("\\&{line}\n") } else { format!("{line}\n") })
+        .collect()
+}
+
+fn page(name: &str, brief: &str, body: &str) -> String {
+    let brief = brief[..1].to_lowercase() + &brief[1..].replace('`', "");
+    let title = name.to_uppercase();
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        ".\\\" Generated from include/scda.h by tests/header: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0\n\
+         .TH {title} 3 \"\" \"libscda {version}\" \"libscda\"\n.SH NAME\n{name} \\- {brief}\n{body}"
+    )
+}
+
+/// The prototype, its arguments in italics.
+fn synopsis(prototype: &str) -> String {
+    let mut out = String::from(".SH SYNOPSIS\n.nf\n.B #include <scda.h>\n.PP\n");
+    let (before, arguments) = prototype.split_once('(').unwrap();
+    let name = before.rsplit([' ', '*']).next().unwrap();
+    let mut start = format!("{before}(");
+    let indent = " ".repeat(start.len());
+    let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
+    for (index, argument) in arguments.iter().enumerate() {
+        let end = if index + 1 == arguments.len() { ");" } else { "," };
+        let variable = argument.rsplit([' ', '*']).next().unwrap();
+        let kind = argument.strip_suffix(variable).unwrap();
+        if kind.is_empty() {
+            writeln!(out, ".B {start}{argument}{end}").unwrap();
+        } else {
+            writeln!(out, ".BI \"{start}{kind}\" {variable} {end}").unwrap();
+        }
+        start.clone_from(&indent);
+    }
+    assert!(out.contains(name));
+    out + ".fi\n"
+}
+
+/// `.TP` with a head in bold or italics.
+fn entry(font: char, head: &str, more: &str, text: &str, variables: &[&str]) -> String {
+    let text = prose(text, variables);
+    format!(".TP\n\\f{font}{head}\\fP{more}\n{text}")
+}
+
+/// The functions that a text speaks of.
+fn mentioned<'a>(text: &str, names: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    names.iter().copied().filter(|name| text.contains(&format!("`{name}`"))).collect()
+}
+
+fn see_also(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!(".BR {} (3)", name.as_ref())).collect();
+    format!(".SH SEE ALSO\n{}\n", names.join(",\n"))
+}
+
+/// The page of a function.
+fn function_page(item: &Item, all: &BTreeSet<&str>, struct_fields: &str) -> String {
+    let (name, prototype) = item.function().unwrap();
+    let variables: Vec<&str> = item.params.iter().map(|(_, name, _)| name.as_str()).collect();
+    let prose = |text: &str| prose(text, &variables);
+    let mut body = synopsis(prototype);
+    body += ".SH DESCRIPTION\n";
+    body += &item.paragraphs.iter().map(|text| prose(text)).collect::<Vec<_>>().join(".PP\n");
+    if !item.params.is_empty() {
+        body += ".SS Arguments\n";
+        for (direction, name, text) in &item.params {
+            body += &entry('I', name, &format!(" [{direction}]"), text, &variables);
+        }
+    }
+    if name == "scda_params_init" {
+        body += struct_fields;
+    }
+    write!(body, ".SH RETURN VALUE\n{}", prose(&item.returns)).unwrap();
+    if !item.errors.is_empty() {
+        write!(body, ".SH ERRORS\n{}", prose(&item.errors)).unwrap();
+        body += "The codes are explained in\n.BR scda (3).\n";
+    }
+    if !item.spec.is_empty() {
+        writeln!(body, ".SH STANDARDS\nThe paper of the scda format: {}", item.spec).unwrap();
+    }
+    let text = [&item.paragraphs[..], &item.params.iter().map(|param| param.2.clone()).collect::<Vec<_>>()]
+        .concat()
+        .join(" ");
+    let mut others = mentioned(&text, all);
+    others.remove(name);
+    page(name, item.brief(), &(body + &see_also(["scda"].into_iter().chain(others))))
+}
+
+/// The page of all that the functions share.
+fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]) -> String {
+    let mut body = String::from(
+        ".SH SYNOPSIS\n.nf\n.B #include <scda.h>\n.PP\n\
+         .B mpicc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs scda)\n.fi\n.SH DESCRIPTION\n",
+    );
+    // "Memory. All memory passed ...": the first words are a heading.
+    let headings = ["Order of calls", "Collective", "Errors", "Memory", "Threads"];
+    let mut found = 0;
+    for (index, text) in file.paragraphs.iter().enumerate().skip(1) {
+        let heading = text.split_once(". ").filter(|(first, _)| headings.contains(first));
+        if let Some((heading, rest)) = heading {
+            found += 1;
+            write!(body, ".SS {heading}\n{}", prose(rest, &[])).unwrap();
+        } else {
+            body += if index > 1 { ".PP\n" } else { "" };
+            body += &prose(text, &[]);
+        }
+    }
+    assert_eq!(found, headings.len());
+    body += ".SS Functions\n";
+    for item in functions {
+        body += &entry('B', item.function().unwrap().0, "(3)", &format!("{}.", item.brief()), &[]);
+    }
+    for (title, errors) in [(".SS Constants\n", false), (".SH ERRORS\n", true)] {
+        body += title;
+        for (name, value, text) in constants {
+            if (name.starts_with("SCDA_ERR") || *name == "SCDA_SUCCESS") == errors {
+                body += &entry('B', name, &format!(" ({value})"), text, &[]);
+            }
+        }
+    }
+    let brief = file.paragraphs[0].trim_end_matches('.');
+    page("scda", brief, &(body + &see_also(functions.iter().map(|item| item.function().unwrap().0))))
+}
+
+/// The fields of `struct scda_params`, for the page of the function that fills it.
+fn params_section(item: &Item) -> String {
+    let mut out = String::from(".SS The parameters\n");
+    out += &prose(&item.paragraphs.join(" "), &[]);
+    for field in items(item.code) {
+        let declaration = field.code.split_once(';').unwrap().0;
+        out += &entry('B', declaration, "", &field.paragraphs.join(" "), &[]);
+    }
+    out
+}
+
+/// The pages by the names of their files.
+pub fn pages(header: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    // The fields have comments of their own, inside the struct.
+    let (before, rest) = header.split_once("struct scda_params {").unwrap();
+    let (fields, after) = rest.split_once("\n};").unwrap();
+    let mut params = items(before).last().unwrap();
+    params.code = fields;
+    let outer: Vec<Item> = items(before).chain(items(after)).collect();
+
+    let functions: Vec<&Item> = outer.iter().filter(|item| item.function().is_some()).collect();
+    let names: BTreeSet<&str> = functions.iter().map(|item| item.function().unwrap().0).collect();
+    for item in &functions {
+        let text = function_page(item, &names, &params_section(&params));
+        all.insert(format!("{}.3", item.function().unwrap().0), text);
+    }
+    let constants: Vec<(&str, &str, String)> = outer
+        .iter()
+        .filter_map(|item| item.constant().map(|(name, value)| (name, value, item.paragraphs.join(" "))))
+        .collect();
+    all.insert("scda.3".to_owned(), overview(&outer[0], &functions, &constants));
+    for (name, target) in [("scda.h", "scda"), ("scda_params_t", "scda_params_init")] {
+        all.insert(format!("{name}.3"), format!(".so man3/{target}.3\n"));
+    }
+    all
+}
