@@ -1,6 +1,10 @@
 //! How often the ranks meet: a constant number of times for a section, whatever their number, and
 //! not at all for small plain ones.
 
+#[path = "common/first.rs"]
+mod first;
+
+use first::First;
 use scda::{
     Communicator, Encode, Params, Reader, Result, SharedMemory, Sink, Source, Writer, run_on_threads,
     uniform_partition,
@@ -53,43 +57,6 @@ impl<C: Communicator> Communicator for Counting<C> {
     }
     fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         if self.shares { self.count(0).share_memory(bytes) } else { Ok(None) }
-    }
-}
-
-/// Rank 0 of any number of ranks, the others of which have no elements: so it can go on without them.
-struct First {
-    size: usize,
-}
-
-impl Communicator for First {
-    fn rank(&self) -> usize {
-        0
-    }
-    fn size(&self) -> usize {
-        self.size
-    }
-    fn allreduce_min(&self, _: &mut [u64]) -> Result<()> {
-        Ok(())
-    }
-    fn allreduce_sum(&self, _: &mut [u64]) -> Result<()> {
-        Ok(())
-    }
-    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        values.fill(0);
-        Ok(())
-    }
-    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        let mut all = vec![0; self.size];
-        all[0] = value;
-        Ok(all)
-    }
-    fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        all.clear();
-        all.extend_from_slice(bytes);
-        Ok(())
     }
 }
 

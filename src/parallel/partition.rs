@@ -26,12 +26,13 @@ impl Partition {
                 counts.len()
             )));
         }
-        let add = |counts: &[u64]| {
-            counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count)).ok_or_else(|| {
-                Error::range("partition: found counts whose sum leaves 63 bits, expected it to fit")
-            })
-        };
-        Ok(Self { offset: add(&counts[..rank])?, count: counts[rank], total: add(counts)? })
+        let add = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
+        let (below, others) = (add(&counts[..rank]), add(&counts[rank..]));
+        let narrow = |sum| u64::try_from(sum).ok().filter(|&sum| sum <= layout::MAX_OFFSET);
+        match (narrow(below), narrow(below + others)) {
+            (Some(offset), Some(total)) => Ok(Self { offset, count: counts[rank], total }),
+            _ => Err(Error::range("partition: found counts whose sum leaves 63 bits, expected it to fit")),
+        }
     }
 
     /// Whether this rank owns the first of all.
