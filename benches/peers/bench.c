@@ -1,0 +1,224 @@
+/* One workload on the ranks of one job: each contender writes it and reads it back, in turn and again and again. */
+#include "bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MOST_CONTENDERS 32
+
+/* ---- Help for all ---- */
+
+_Noreturn void die (const char *format, ...) {
+  va_list args;
+  va_start (args, format);
+  vfprintf (stderr, format, args);
+  va_end (args);
+  fprintf (stderr, "\n");
+  MPI_Abort (MPI_COMM_WORLD, 1);
+  abort ();
+}
+
+void check_mpi (int err, const char *what) {
+  if (err != MPI_SUCCESS) {
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+    MPI_Error_string (err, text, &len);
+    die ("%s: %s", what, text);
+  }
+}
+
+void *allocate (size_t bytes) {
+  void *memory = malloc (bytes > 0 ? bytes : 1);
+  if (!memory) { die ("no memory for %zu bytes", bytes); }
+  return memory;
+}
+
+static double opened, moved;
+
+void mark_opened (void) { opened = MPI_Wtime (); }
+void mark_moved (void) { moved = MPI_Wtime (); }
+
+/* ---- The race ---- */
+
+typedef struct {
+  const char *work, *folder;
+  int scale, reps, writers, existing, keep;
+} options_t;
+
+typedef struct {
+  job_t job;
+  const options_t *options;
+  int contenders;
+  const contender_t *contender[MOST_CONTENDERS];
+  char file[MOST_CONTENDERS][4096];
+  lap_t *laps;
+} race_t;
+
+/* What was written before shall not burden who comes next. */
+static void sync_folder (const race_t *race) {
+  if (race->job.rank == 0) {
+    const int fd = open (race->options->folder, O_RDONLY);
+    if (fd < 0 || syncfs (fd) != 0) { die ("%s: %s", race->options->folder, strerror (errno)); }
+    close (fd);
+  }
+}
+
+static lap_t run (race_t *race, int c, int reading) {
+  const contender_t *contender = race->contender[c];
+  job_t *job = &race->job;
+  if (reading) {
+    job_poison (job);
+  } else {
+    if (job->rank == 0 && !race->options->existing) { unlink (race->file[c]); }
+    sync_folder (race);
+  }
+  MPI_Barrier (job->comm);
+  const double start = MPI_Wtime ();
+  (reading ? contender->read : contender->write) (job, contender->mode, race->file[c]);
+  const double end = MPI_Wtime ();
+  if (reading) { job_check (job, contender->name); }
+
+  double mine[2] = {end - start, moved - opened}, slowest[2];
+  MPI_Allreduce (mine, slowest, 2, MPI_DOUBLE, MPI_MAX, job->comm);
+  return (lap_t) {slowest[0], slowest[1]};
+}
+
+/* Everyone in turn, in an order that rotates, first once without counting. */
+static void run_all (race_t *race, int reading) {
+  const int reps = race->options->reps;
+  if (reading) { sync_folder (race); }
+  for (int r = -1; r < reps; ++r) {
+    for (int i = 0; i < race->contenders; ++i) {
+      const int c = (r + 1 + i) % race->contenders;
+      const lap_t lap = run (race, c, reading);
+      if (r >= 0) { race->laps[c * reps + r] = lap; }
+    }
+  }
+  const job_t *job = &race->job;
+  uint64_t bytes = job->bytes * (uint64_t) job->sections;
+  MPI_Allreduce (MPI_IN_PLACE, &bytes, 1, MPI_UINT64_T, MPI_SUM, job->comm);
+  if (job->rank == 0) {
+    uint64_t file_bytes[MOST_CONTENDERS];
+    for (int c = 0; c < race->contenders; ++c) {
+      struct stat stat_of_file;
+      if (stat (race->file[c], &stat_of_file) != 0) { die ("%s: %s", race->file[c], strerror (errno)); }
+      file_bytes[c] = (uint64_t) stat_of_file.st_size;
+    }
+    report (job, race->options->writers, reading, race->contenders, race->contender, reps, race->laps, file_bytes, bytes);
+  }
+}
+
+/* ---- The command line ---- */
+
+static const char usage[] =
+    "usage: mpiexec -n RANKS bench --work NAME --folder FOLDER [OPTION...]    or    bench --list\n"
+    "  --scale quick|default|full   how much data (default: default)\n"
+    "  --reps N                     repetitions that count (default: 7)\n"
+    "  --keep                       leave the files, for --written-by\n"
+    "  --written-by RANKS           only read the files that a job of so many ranks has left, and remove them\n"
+    "  --existing                   write over the file of the last repetition instead of making a new one\n";
+
+static _Noreturn void give_up (void) {
+  fputs (usage, stderr);
+  exit (2);
+}
+
+static int number (const char *text) {
+  char *end;
+  const long value = strtol (text, &end, 10);
+  if (*end != 0 || value < 1 || value > 1 << 20) { give_up (); }
+  return (int) value;
+}
+
+static options_t parse (int argc, char **argv) {
+  options_t options = {.scale = 1, .reps = 7};
+  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, LIST };
+  static const struct option known[] = {
+      {"work", required_argument, NULL, WORK},   {"folder", required_argument, NULL, FOLDER},
+      {"scale", required_argument, NULL, SCALE}, {"reps", required_argument, NULL, REPS},
+      {"keep", no_argument, NULL, KEEP},         {"written-by", required_argument, NULL, WRITTEN_BY},
+      {"existing", no_argument, NULL, EXISTING}, {"list", no_argument, NULL, LIST},
+      {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long (argc, argv, "", known, NULL)) != -1;) {
+    switch (option) {
+    case WORK: options.work = optarg; break;
+    case FOLDER: options.folder = optarg; break;
+    case REPS: options.reps = number (optarg); break;
+    case KEEP: options.keep = 1; break;
+    case WRITTEN_BY: options.writers = number (optarg); break;
+    case EXISTING: options.existing = 1; break;
+    case SCALE:
+      if (strcmp (optarg, "quick") == 0) {
+        options.scale = 0;
+      } else if (strcmp (optarg, "full") == 0) {
+        options.scale = 2;
+      } else if (strcmp (optarg, "default") != 0) {
+        give_up ();
+      }
+      break;
+    case LIST:
+      for (const workload_t *work = workloads; work->name; ++work) { puts (work->name); }
+      exit (0);
+    default: give_up ();
+    }
+  }
+  if (optind < argc || !options.work || !options.folder) { give_up (); }
+  return options;
+}
+
+static void gather_contenders (race_t *race, const contender_t *more) {
+  const workload_t *work = race->job.work;
+  for (; more->name; ++more) {
+    if (more->takes_part (work, more->mode)) {
+      const int c = race->contenders++;
+      race->contender[c] = more;
+      snprintf (race->file[c], sizeof race->file[c], "%s/scda-bench-%s-%d", race->options->folder, work->name, c);
+    }
+  }
+}
+
+int main (int argc, char **argv) {
+  options_t options = parse (argc, argv);
+  const workload_t *work = workloads;
+  while (work->name && strcmp (work->name, options.work) != 0) { ++work; }
+  if (!work->name) { give_up (); }
+
+  MPI_Init (&argc, &argv);
+  static race_t race;
+  race.options = &options;
+  int only_read = options.writers > 0;
+  if (!only_read) { MPI_Comm_size (MPI_COMM_WORLD, &options.writers); }
+  job_open (&race.job, work, options.scale, options.writers);
+  gather_contenders (&race, scda_contenders);
+  gather_contenders (&race, mpiio_contenders);
+  gather_contenders (&race, posix_contenders);
+#ifdef BENCH_HDF5
+  gather_contenders (&race, hdf5_contenders);
+#endif
+#ifdef BENCH_PNETCDF
+  gather_contenders (&race, pnetcdf_contenders);
+#endif
+  race.laps = allocate ((size_t) (race.contenders * options.reps) * sizeof *race.laps);
+
+  if (!only_read) {
+    job_fill (&race.job);
+    run_all (&race, 0);
+  }
+  run_all (&race, 1);
+
+  MPI_Barrier (race.job.comm);
+  if (race.job.rank == 0 && !options.keep) {
+    for (int c = 0; c < race.contenders; ++c) { unlink (race.file[c]); }
+  }
+  free (race.laps);
+  job_close (&race.job);
+  MPI_Finalize ();
+  return 0;
+}

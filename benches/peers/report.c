@@ -1,0 +1,102 @@
+/* Statistics and the lines of the tables. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many times as fast as a peer libscda shall at least be, on 1, 2, and more ranks; 0: no bar. */
+typedef struct {
+  const char *bars, *peer;
+  double write[3], read[3];
+} bar_t;
+
+static const bar_t all_bars[] = {
+    {"big", "MPI-IO, collective", {0.98, 0.98, 1.3}, {0.98, 0.98, 3}},
+    {"big", "HDF5", {1, 1, 1}, {1, 1, 1}},
+    {"big", "PnetCDF", {1, 1, 1}, {1, 1, 1}},
+    {"small", "MPI-IO, collective", {7, 10, 10}, {5, 5, 40}},
+    {"small", "HDF5", {3, 3, 3}, {3, 3, 3}},
+    {"small", "PnetCDF", {3, 3, 3}, {3, 3, 3}},
+    {"blocks", "MPI-IO, independent", {6, 6, 6}, {0, 0, 0}},
+    {"blocks", "HDF5", {3, 3, 3}, {3, 3, 3}},
+    {"blocks", "PnetCDF", {3, 3, 3}, {3, 3, 3}},
+    {"deflate", "HDF5", {3, 3, 3}, {1.5, 1.5, 1.5}},
+};
+
+static int ascending (const void *a, const void *b) {
+  const double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+/* The value below which the part `q` of them lies; sorts them. */
+static double quantile (double *values, int n, double q) {
+  qsort (values, (size_t) n, sizeof *values, ascending);
+  const double at = q * (n - 1);
+  const int i = (int) at;
+  return i + 1 < n ? values[i] + (at - i) * (values[i + 1] - values[i]) : values[n - 1];
+}
+
+/* The seconds of a contender, for `quantile` to sort. */
+static double *seconds_of (const lap_t *laps, int reps, int contender, int only_data) {
+  double *seconds = allocate ((size_t) reps * sizeof *seconds);
+  for (int r = 0; r < reps; ++r) {
+    const lap_t lap = laps[contender * reps + r];
+    seconds[r] = only_data ? lap.data : lap.all;
+  }
+  return seconds;
+}
+
+static double median_of (const lap_t *laps, int reps, int contender, int only_data) {
+  double *seconds = seconds_of (laps, reps, contender, only_data);
+  const double median = quantile (seconds, reps, 0.5);
+  free (seconds);
+  return median;
+}
+
+/* The median, over the repetitions, of how many times as long `contender` took as `subject`. */
+static double ratio (const lap_t *laps, int reps, int contender, int subject) {
+  double *ratios = allocate ((size_t) reps * sizeof *ratios);
+  for (int r = 0; r < reps; ++r) { ratios[r] = laps[contender * reps + r].all / laps[subject * reps + r].all; }
+  const double median = quantile (ratios, reps, 0.5);
+  free (ratios);
+  return median;
+}
+
+void report (const job_t *job, int writers, int reading, int contenders, const contender_t *const *contender, int reps,
+             const lap_t *laps, const uint64_t *file_bytes, uint64_t data_bytes) {
+  char what[200];
+  snprintf (what, sizeof what, "%s | %d | %s", job->work->title, job->size, reading ? "read" : "write");
+  if (reading && writers != job->size) { snprintf (what + strlen (what), 40, ", written by %d", writers); }
+
+  for (int c = 0; c < contenders; ++c) {
+    double *seconds = seconds_of (laps, reps, c, 0);
+    const double median = quantile (seconds, reps, 0.5);
+    printf ("all | %s | %s | %.2f | %.2f, %.2f to %.2f | %.2f | %.0f | %.1f |", what, contender[c]->name, 1e3 * median,
+            1e3 * seconds[0], 1e3 * quantile (seconds, reps, 0.25), 1e3 * quantile (seconds, reps, 0.75),
+            1e3 * median_of (laps, reps, c, 1), (double) data_bytes / median / 1e6, (double) file_bytes[c] / 1e6);
+    for (int subject = 0; subject < 2; ++subject) { printf (" %.2f |", ratio (laps, reps, c, subject)); }
+    printf ("\n");
+    free (seconds);
+  }
+
+  const int ranks = job->size > 2 ? 2 : job->size - 1;
+  for (size_t b = 0; b < sizeof all_bars / sizeof *all_bars; ++b) {
+    const bar_t *bar = all_bars + b;
+    const double least = reading ? bar->read[ranks] : bar->write[ranks];
+    if (!job->work->bars || strcmp (bar->bars, job->work->bars) != 0 || least == 0) { continue; }
+    int best = -1; /* of the peer's modes */
+    for (int c = 0; c < contenders; ++c) {
+      if (contender[c]->peer && strcmp (contender[c]->peer, bar->peer) == 0
+          && (best < 0 || median_of (laps, reps, c, 0) < median_of (laps, reps, best, 0))) {
+        best = c;
+      }
+    }
+    if (best < 0) { continue; }
+    const double by_default = ratio (laps, reps, best, 0), unchecked = ratio (laps, reps, best, 1);
+    printf ("bar | %s | %s | %.2f | %.2f | %.2f | %s |\n", what, contender[best]->name, by_default, unchecked, least,
+            by_default >= least ? "met" : unchecked >= least ? "with check = 0" : "**missed**");
+  }
+  fflush (stdout);
+}
