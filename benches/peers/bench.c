@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <scda.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +119,9 @@ static void run_all (race_t *race, int reading) {
 /* ---- The command line ---- */
 
 static const char usage[] =
-    "usage: mpiexec -n RANKS bench --work NAME --folder FOLDER [OPTION...]    or    bench --list\n"
+    "usage: mpiexec -n RANKS bench --work NAME|all --folder FOLDER [OPTION...]\n"
+    "       bench --list     the names of the workloads\n"
+    "       bench --about    the versions of the contenders, and who does not take part\n"
     "  --scale quick|default|full   how much data (default: default)\n"
     "  --reps N                     repetitions that count (default: 7)\n"
     "  --keep                       leave the files, for --written-by\n"
@@ -130,6 +133,25 @@ static _Noreturn void give_up (void) {
   exit (2);
 }
 
+static void about (void) {
+  char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+  int len;
+  MPI_Get_library_version (mpi, &len);
+  mpi[strcspn (mpi, ",\n")] = 0;
+  for (char *tab = mpi; (tab = strchr (tab, '\t'));) { *tab = ' '; }
+  printf ("- libscda %s\n- %s\n", scda_version (), mpi);
+#ifdef BENCH_HDF5
+  printf ("- %s\n", hdf5_version ());
+#else
+  puts ("- HDF5 does not take part: " BENCH_NO_HDF5);
+#endif
+#ifdef BENCH_PNETCDF
+  printf ("- PnetCDF %s\n", pnetcdf_version ());
+#else
+  puts ("- PnetCDF does not take part: " BENCH_NO_PNETCDF);
+#endif
+}
+
 static int number (const char *text) {
   char *end;
   const long value = strtol (text, &end, 10);
@@ -139,13 +161,13 @@ static int number (const char *text) {
 
 static options_t parse (int argc, char **argv) {
   options_t options = {.scale = 1, .reps = 7};
-  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, LIST };
+  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, LIST, ABOUT };
   static const struct option known[] = {
       {"work", required_argument, NULL, WORK},   {"folder", required_argument, NULL, FOLDER},
       {"scale", required_argument, NULL, SCALE}, {"reps", required_argument, NULL, REPS},
       {"keep", no_argument, NULL, KEEP},         {"written-by", required_argument, NULL, WRITTEN_BY},
       {"existing", no_argument, NULL, EXISTING}, {"list", no_argument, NULL, LIST},
-      {NULL, 0, NULL, 0}};
+      {"about", no_argument, NULL, ABOUT},             {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long (argc, argv, "", known, NULL)) != -1;) {
     switch (option) {
     case WORK: options.work = optarg; break;
@@ -166,6 +188,7 @@ static options_t parse (int argc, char **argv) {
     case LIST:
       for (const workload_t *work = workloads; work->name; ++work) { puts (work->name); }
       exit (0);
+    case ABOUT: about (); exit (0);
     default: give_up ();
     }
   }
@@ -184,18 +207,11 @@ static void gather_contenders (race_t *race, const contender_t *more) {
   }
 }
 
-int main (int argc, char **argv) {
-  options_t options = parse (argc, argv);
-  const workload_t *work = workloads;
-  while (work->name && strcmp (work->name, options.work) != 0) { ++work; }
-  if (!work->name) { give_up (); }
-
-  MPI_Init (&argc, &argv);
+static void race_through (const workload_t *work, const options_t *options, int only_read) {
   static race_t race;
-  race.options = &options;
-  int only_read = options.writers > 0;
-  if (!only_read) { MPI_Comm_size (MPI_COMM_WORLD, &options.writers); }
-  job_open (&race.job, work, options.scale, options.writers);
+  memset (&race, 0, sizeof race);
+  race.options = options;
+  job_open (&race.job, work, options->scale, options->writers);
   gather_contenders (&race, scda_contenders);
   gather_contenders (&race, mpiio_contenders);
   gather_contenders (&race, posix_contenders);
@@ -205,7 +221,7 @@ int main (int argc, char **argv) {
 #ifdef BENCH_PNETCDF
   gather_contenders (&race, pnetcdf_contenders);
 #endif
-  race.laps = allocate ((size_t) (race.contenders * options.reps) * sizeof *race.laps);
+  race.laps = allocate ((size_t) (race.contenders * options->reps) * sizeof *race.laps);
 
   if (!only_read) {
     job_fill (&race.job);
@@ -214,11 +230,26 @@ int main (int argc, char **argv) {
   run_all (&race, 1);
 
   MPI_Barrier (race.job.comm);
-  if (race.job.rank == 0 && !options.keep) {
+  if (race.job.rank == 0 && !options->keep) {
     for (int c = 0; c < race.contenders; ++c) { unlink (race.file[c]); }
   }
   free (race.laps);
   job_close (&race.job);
+}
+
+int main (int argc, char **argv) {
+  options_t options = parse (argc, argv);
+  MPI_Init (&argc, &argv);
+  const int only_read = options.writers > 0;
+  if (!only_read) { MPI_Comm_size (MPI_COMM_WORLD, &options.writers); }
+  int found = 0;
+  for (const workload_t *work = workloads; work->name; ++work) {
+    if (strcmp (options.work, "all") == 0 || strcmp (options.work, work->name) == 0) {
+      race_through (work, &options, only_read);
+      found = 1;
+    }
+  }
+  if (!found) { die ("there is no workload %s", options.work); }
   MPI_Finalize ();
   return 0;
 }

@@ -14,7 +14,7 @@ typedef enum { HASHES, FIELDS } content_t; /* FIELDS: elements of 16^3 doubles, 
 /* A file of sections of one shape. */
 typedef struct {
   const char *name;  /* on the command line */
-  const char *title; /* in the table */
+  const char *title; /* in the table: a format of the number of sections */
   const char *bars;  /* whose bars apply, see report.c; NULL: none */
   kind_t kind;
   content_t content;
@@ -82,6 +82,9 @@ typedef struct contender {
  * without checks. */
 extern const contender_t scda_contenders[], mpiio_contenders[], posix_contenders[], hdf5_contenders[],
     pnetcdf_contenders[];
+
+const char *hdf5_version (void);
+const char *pnetcdf_version (void);
 
 /* To be called once by `write` and `read`: when the file is open, and before it is closed. */
 void mark_opened (void);
