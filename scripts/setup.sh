@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# setup.sh demo|test: installs what the demonstration or the tests need and this machine lacks (Debian, Ubuntu); elsewhere
+# setup.sh demo|test|bench: installs what the demonstration, the tests or the benchmark need and this machine lacks (Debian, Ubuntu); elsewhere
 # says what is missing. Says nothing if all is there.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
 case ${1-} in
-demo | test) wanted=$1 ;;
+demo | test | bench) wanted=$1 ;;
 *)
-  echo "usage: $0 demo|test" >&2
+  echo "usage: $0 demo|test|bench" >&2
   exit 2
   ;;
 esac
@@ -36,10 +36,17 @@ need ninja-build "runs the build for cmake" command -v ninja
 need libopenmpi-dev "Open MPI, to build with" mpicc_of openmpi
 need openmpi-bin "Open MPI, to run with" has_mpiexec openmpi
 need libclang-dev "reads mpi.h for the Rust core" has_libclang
-need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
-if [ "$wanted" = test ]; then
+[ "$wanted" = bench ] || need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
+if [ "$wanted" != demo ]; then
   need libmpich-dev "MPICH, to build with" mpicc_of mpich
   need mpich "MPICH, to run with" has_mpiexec mpich
+  if command -v apt-get >/dev/null; then # elsewhere the benchmark does without, and says so
+    need libhdf5-openmpi-dev "HDF5, to compare with" has_header hdf5/openmpi/H5pubconf.h
+    need libhdf5-mpich-dev "HDF5, to compare with" has_header hdf5/mpich/H5pubconf.h
+    need libpnetcdf-dev "PnetCDF, to compare with" has_header pnetcdf.h "$(mpicc_of openmpi)"
+  fi
+fi
+if [ "$wanted" = test ]; then
   need g++ "compiles the C++ tests" command -v g++
   need clang "compiles the header as others do" command -v clang
   need doxygen "makes the reference of the C interface" command -v doxygen

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Builds and runs the benchmark of benches/README.md; prints the tables as Markdown. Builds below target/bench only.
+set -euo pipefail
+usage() {
+  cat >&2 <<'END'
+usage: scripts/bench.sh [OPTION...] [FOLDER...]
+FOLDER...           where to write, for example /mnt/disk (default: target/bench/files, and /dev/shm if it is there)
+--quick             little data, one job: only whether the programme works (some seconds)
+--full              as much data as the bars are about: 1 GiB and more in 15 files at once (hours)
+--mpi openmpi|mpich with this MPI alone (default: both)
+--ranks "1 2 4"     how many ranks write; what each number has written, the next number reads, too
+--work NAME         this workload alone (again for more); names: see benches/README.md
+--reps N            repetitions that count (default: 7)
+--existing          write over existing files
+--installed FOLDER  use the libraries in FOLDER/openmpi/prefix and FOLDER/mpich/prefix; FOLDER is below the project's
+--record            write the tables to benches/records/, too
+END
+  exit 2
+}
+
+scale=default mpis=() ranks="1 2 4" works=() reps=7 installed="" record="" options=() folders=()
+while [ $# -gt 0 ]; do
+  case $1 in
+  --quick) scale=quick ranks="3 2" reps=2 works=(all) ;;
+  --full) scale=full ;;
+  --existing) options+=(--existing) ;;
+  --record) record=yes ;;
+  --mpi | --ranks | --work | --reps | --installed)
+    [ $# -ge 2 ] || usage
+    case $1 in
+    --mpi) mpis+=("$2") ;;
+    --ranks) ranks=$2 ;;
+    --work) works+=("$2") ;;
+    --reps) reps=$2 ;;
+    --installed) installed=$2 ;;
+    esac
+    shift
+    ;;
+  -*) usage ;;
+  *) folders+=("$(realpath -- "$1")") ;;
+  esac
+  shift
+done
+here=$(dirname -- "$0")
+[ -n "$installed" ] || "$here/setup.sh" bench >&2
+. "$here/lib.sh"
+
+[ ${#mpis[@]} -gt 0 ] || mpis=(openmpi mpich)
+if [ ${#folders[@]} -eq 0 ]; then
+  folders=("$root/target/bench/files")
+  [ ! -d /dev/shm ] || [ $scale = quick ] || folders+=(/dev/shm)
+fi
+mkdir -p target/bench/files
+there="" results=$root/target/bench/results
+
+# job RANKS OPTION...: runs the programme of $there; appends its lines to $results.
+job() {
+  local n=$1 launch=() yield=$root/$there/benches/peers/libmpich_yield.so
+  shift
+  [ "$n" -le "$(nproc)" ] || [ ! -e "$yield" ] || launch=(env "LD_PRELOAD=$yield")
+  log=$root/target/bench/job.log
+  run 3600 "${launch[@]}" "$(in_pc mpiexec "$there")" -n "$n" "$there/benches/peers/bench" \
+    --scale $scale --reps "$reps" "${options[@]}" "$@"
+  cat "$log" >>"$results"
+}
+
+# table PREFIX HEADING COLUMN...: what has that prefix in $results.
+table() {
+  local prefix=$1
+  printf '\n### %s\n\n' "$2"
+  shift 2
+  printf '| %s ' "$@"
+  printf '|\n'
+  printf '| --- %.0s' "$@"
+  printf '|\n'
+  sed -n "s/^$prefix |/|/p" "$results"
+}
+
+# next_after RANKS: the number that follows in $ranks, round and round.
+next_after() {
+  local all=($ranks) i
+  for i in "${!all[@]}"; do
+    [ "${all[i]}" != "$1" ] || echo "${all[(i + 1) % ${#all[@]}]}"
+  done
+}
+
+# measure FOLDER: all workloads in that folder, and their tables.
+measure() {
+  local work writers
+  files=$(mktemp -d "$1/scda-bench.XXXXXX")
+  : >"$results"
+  for work in "${works[@]}"; do
+    for writers in $ranks; do
+      echo "$there, $1: $work on $writers" >&2
+      job "$writers" --work "$work" --folder "$files" --keep
+      job "$(next_after "$writers")" --work "$work" --folder "$files" --written-by "$writers"
+    done
+  done
+  rm -rf "$files"
+  printf '\n## %s, %s (%s)\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
+  table bar "Bars" workload ranks operation contender "peer, its best mode" "times as fast" "check = 0" bar ""
+  table all "All" workload ranks operation contender "ms, median" "least, quartiles" "of these open" "MB/s" "file, MB" \
+    "time / libscda's" "/ check = 0"
+}
+files=""
+trap 'rm -rf "$files"' EXIT
+
+about() {
+  echo "# libscda beside its peers"
+  echo
+  echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
+  echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
+    "load at the start $(cut -d ' ' -f 1 /proc/loadavg)"
+  echo "- scale: $scale; repetitions: $reps${options:+; ${options[*]}}"
+  [ $scale != quick ] || echo "- **quick: this shows that the programme works, no more. The times mean nothing.**"
+}
+
+report=$root/target/bench/report.md
+about | tee "$report"
+for mpi in "${mpis[@]}"; do
+  if ! mpicc_of "$mpi" >/dev/null; then
+    printf '\n%s does not take part: it was not found.\n' "$mpi" | tee -a "$report"
+    continue
+  fi
+  there=${installed:-target/bench}/$mpi
+  mkdir -p "$there"
+  log=$root/target/bench/build.log
+  if [ -z "$installed" ]; then
+    echo "Building libscda with $mpi (a few minutes the first time)" >&2
+    build_library "$mpi" "$there"
+  fi
+  build_with_library benches/peers "$there"
+  if [ ${#works[@]} -eq 0 ]; then
+    mapfile -t works < <("$there/benches/peers/bench" --list)
+  fi
+  printf '\nWith %s:\n\n%s\n' "$mpi" "$("$there/benches/peers/bench" --about)" | tee -a "$report"
+  for folder in "${folders[@]}"; do
+    measure "$folder" | tee -a "$report"
+  done
+done
+if [ -n "$record" ]; then
+  cp "$report" "benches/records/peers-$(date -u +%Y-%m-%d).md"
+fi
