@@ -77,6 +77,9 @@ for variant in openmpi mpich serial; do
   step consumers-together-$variant 600 ffi-tests/consumers/run.sh $folder/together scda-$variant
 done
 
+heading "The benchmark programme"
+step bench 600 scripts/bench.sh --quick --installed $folder
+
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
 heading "All tests passed"

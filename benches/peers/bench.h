@@ -78,8 +78,7 @@ typedef struct contender {
   void (*read) (const job_t *job, int mode, const char *file);
 } contender_t;
 
-/* Each ends with a name of NULL. The first of libscda is the one that all others are compared with, the second the same
- * without checks. */
+/* Each ends with a name of NULL. The first of libscda is the one that all others are compared with. */
 extern const contender_t scda_contenders[], mpiio_contenders[], posix_contenders[], hdf5_contenders[],
     pnetcdf_contenders[];
 

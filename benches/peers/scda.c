@@ -4,7 +4,7 @@
 #include <scda.h>
 #include <stdlib.h>
 
-enum { DEFAULT, UNCHECKED, MPIIO, ZLIB, DEFAULT_LEVEL, AUTO };
+enum { DEFAULT, CHECKED, MPIIO, ZLIB, DEFAULT_LEVEL, AUTO };
 
 static void succeed (int err) {
   if (err != SCDA_SUCCESS) { die ("libscda: %s", scda_last_error_message ()); }
@@ -19,7 +19,7 @@ static int takes_part (const workload_t *work, int mode) {
 static scda_params_t params_of (const job_t *job, int mode) {
   scda_params_t params;
   scda_params_init (&params);
-  if (mode == UNCHECKED) { params.check = 0; }
+  if (mode == CHECKED) { params.check = 1; }
   if (mode == MPIIO) { params.driver = SCDA_DRIVER_MPIIO; }
   if (mode == ZLIB) { params.encoder = SCDA_ENCODER_ZLIB; }
   if (mode != DEFAULT_LEVEL && job->work->level >= 0) { params.level = job->work->level; }
@@ -89,7 +89,7 @@ static void read_file (const job_t *job, int mode, const char *name) {
 
 const contender_t scda_contenders[] = {
     {"libscda", "libscda", DEFAULT, takes_part, write_file, read_file},
-    {"libscda, check = 0", NULL, UNCHECKED, takes_part, write_file, read_file},
+    {"libscda, check = 1", NULL, CHECKED, takes_part, write_file, read_file},
     {"libscda, MPI-IO driver", NULL, MPIIO, takes_part, write_file, read_file},
     {"libscda, zlib encoder", NULL, ZLIB, takes_part, write_file, read_file},
     {"libscda, default level", NULL, DEFAULT_LEVEL, takes_part, write_file, read_file},

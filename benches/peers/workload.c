@@ -10,17 +10,17 @@
 #define MOST_ELEMENT_BYTES BLOCK_BYTES
 
 const workload_t workloads[] = {
-    {"array-8", "array, 8-byte elements", "big", ARRAY, HASHES, 0, -1, 0, {1, 1, 1}, {1 << 14, 1 << 25, 1 << 27}, 8},
-    {"array-4096", "array, 4096-byte elements", "big", ARRAY, HASHES, 0, -1, 0, {1, 1, 1}, {64, 1 << 16, 1 << 18}, 4096},
+    {"array-8", "array, 8-byte elements", "big", ARRAY, HASHES, 0, -1, 0, {1, 1, 1}, {1 << 14, 1 << 23, 1 << 27}, 8},
+    {"array-4096", "array, 4096-byte elements", "big", ARRAY, HASHES, 0, -1, 0, {1, 1, 1}, {64, 1 << 14, 1 << 18}, 4096},
     {"small", "%d arrays of 1000 bytes a rank", "small", ARRAY, HASHES, 0, -1, 1, {100, 2000, 2000}, {125, 125, 125}, 8},
     {"blocks", "%d blocks of 100 bytes", "blocks", BLOCK, HASHES, 0, -1, 0, {100, 2000, 2000}, {1, 1, 1}, 100},
-    {"flash", "%d fields of 16^3 doubles", "big", ARRAY, FIELDS, 0, -1, 0, {9, 9, 9}, {8, 1024, 4096}, BLOCK_BYTES},
-    {"flash-1", "%d fields, level 1", "deflate", ARRAY, FIELDS, 0, 1, 0, {9, 9, 9}, {2, 64, 512}, BLOCK_BYTES},
-    {"flash-6", "%d fields, level 6", "deflate", ARRAY, FIELDS, 0, 6, 0, {9, 9, 9}, {2, 64, 512}, BLOCK_BYTES},
-    {"flash-9", "%d fields, level 9", "deflate", ARRAY, FIELDS, 0, 9, 0, {9, 9, 9}, {2, 64, 512}, BLOCK_BYTES},
+    {"flash", "%d fields of 16^3 doubles", "big", ARRAY, FIELDS, 0, -1, 0, {9, 9, 9}, {8, 256, 4096}, BLOCK_BYTES},
+    {"flash-1", "%d fields, level 1", "deflate", ARRAY, FIELDS, 0, 1, 0, {9, 9, 9}, {2, 16, 512}, BLOCK_BYTES},
+    {"flash-6", "%d fields, level 6", "deflate", ARRAY, FIELDS, 0, 6, 0, {9, 9, 9}, {2, 16, 512}, BLOCK_BYTES},
+    {"flash-9", "%d fields, level 9", "deflate", ARRAY, FIELDS, 0, 9, 0, {9, 9, 9}, {2, 16, 512}, BLOCK_BYTES},
     {"varray", "varray, 0 to 64 bytes", NULL, VARRAY, HASHES, 0, -1, 0, {1, 1, 1}, {10000, 1000000, 10000000}, 64},
     {"indirect", "%d indirect arrays, 64-byte elements", NULL, ARRAY, HASHES, 1, -1, 0, {4, 4, 4},
-     {10000, 1000000, 1000000}, 64},
+     {10000, 250000, 1000000}, 64},
     {NULL, NULL, NULL, ARRAY, HASHES, 0, 0, 0, {0}, {0}, 0}};
 
 /* ---- Elements ---- */
