@@ -91,13 +91,14 @@ static lap_t run (race_t *race, int c, int reading) {
   return (lap_t) {slowest[0], slowest[1]};
 }
 
-/* Everyone in turn, in an order that rotates, first once without counting. */
+/* Everyone in turn, first once without counting. The order rotates, and every other time goes backwards, so that nobody
+ * always follows the same one. */
 static void run_all (race_t *race, int reading) {
   const int reps = race->options->reps;
   if (reading) { sync_folder (race); }
   for (int r = -1; r < reps; ++r) {
     for (int i = 0; i < race->contenders; ++i) {
-      const int c = (r + 1 + i) % race->contenders;
+      const int c = (r + 1 + (r % 2 == 0 ? i : race->contenders - i)) % race->contenders;
       const lap_t lap = run (race, c, reading);
       if (r >= 0) { race->laps[c * reps + r] = lap; }
     }
