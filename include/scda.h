@@ -493,6 +493,39 @@ scda_fcontext_t *scda_fopen_read(MPI_Comm comm,
                                  int *err);
 
 /**
+ * Opens a file with the handles that MPI has in Fortran: what the Fortran module calls, and other
+ * languages that know a communicator by its number.
+ *
+ * Collective, as `scda_fopen_write` and `scda_fopen_read` say.
+ *
+ * @param [in] comm          The communicator, as `MPI_Comm_c2f` gives it. 0x5cda5e1f (1557814815)
+ *                           is `SCDA_COMM_SELF`, in the build without MPI, too.
+ * @param [in] info          Hints, as `MPI_Info_c2f` gives them, in place of `params->info`. NULL:
+ *                           that of `params`.
+ * @param [in] filename      The path of the file.
+ * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`.
+ * @param [in,out] userstr   The user string of the file. "w": read; "r": written.
+ * @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
+ *                           NULL if not wanted.
+ * @param [in] params        What may be chosen; the caller's. NULL: the defaults.
+ * @param [out] rank         This rank in `comm`; NULL if not wanted.
+ * @param [out] size         The number of ranks of `comm`; NULL if not wanted.
+ * @param [out] err          The error code; NULL if not wanted.
+ * @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+ * Errors: those of `scda_fopen`.
+ */
+scda_fcontext_t *scda_fopen_f(int comm,
+                              const int *info,
+                              const char *filename,
+                              const char *mode,
+                              char *userstr,
+                              size_t *len,
+                              const scda_params_t *params,
+                              int *rank,
+                              int *size,
+                              int *err);
+
+/**
  * Closes a file. After writing, success means that every byte is in the file: the errors of all
  * ranks and the size of the file were checked.
  *

@@ -1,7 +1,9 @@
 //! The types of MPI in the interface, or their stand-ins in a build without MPI.
 
 use crate::error::Result;
+use crate::file::Params;
 use crate::parallel::Communicator;
+use std::ffi::c_int;
 
 #[cfg(feature = "mpi")]
 pub use mpi_sys::{MPI_Comm, MPI_Info};
@@ -13,9 +15,9 @@ pub type MPI_Comm = *mut std::ffi::c_void;
 #[cfg(not(feature = "mpi"))]
 pub type MPI_Info = *mut std::ffi::c_void;
 
-/// The stand-in's only value, `SCDA_COMM_SELF`; no address and no handle of a real MPI equals it.
-#[cfg(not(feature = "mpi"))]
-const SERIAL_COMM_SELF: u32 = 0x5cda_5e1f;
+/// The value of `SCDA_COMM_SELF` in Fortran, and of the stand-in; no address and no handle of a real
+/// MPI equals it.
+const SELF: c_int = 0x5cda_5e1f;
 
 /// The communicator of a file, duplicated from the user's.
 ///
@@ -35,10 +37,60 @@ pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
 #[allow(clippy::cast_possible_truncation)]
 pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
     // The stand-in is a pointer, but a real mpi.h may have made it an int: only 32 bits are defined.
-    if comm as usize as u32 == SERIAL_COMM_SELF {
+    if comm as usize as c_int == SELF {
         return Ok(Box::new(crate::parallel::Solo));
     }
     Err(crate::error::Error::argument(
         "communicator: this libscda was built without MPI and takes only SCDA_COMM_SELF",
     ))
 }
+
+/// A communicator that Fortran knows by a number.
+///
+/// # Safety
+/// `comm` is `SCDA_COMM_SELF` of Fortran, or a valid communicator of MPI in Fortran.
+#[cfg(feature = "mpi")]
+pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
+    if comm == SELF {
+        // SAFETY: reads a constant of the C shim.
+        return unsafe { mpi_sys::RSMPI_COMM_SELF };
+    }
+    // Open MPI ends a program that asks before MPI is initialised. `communicator` makes that an error.
+    if !crate::parallel::mpi::is_running() {
+        // SAFETY: reads a constant of the C shim.
+        return unsafe { mpi_sys::RSMPI_COMM_NULL };
+    }
+    // SAFETY: by contract; MPI is running.
+    unsafe { mpi_sys::RSMPI_Comm_f2c(comm) }
+}
+
+/// The stand-in of the same value.
+///
+/// # Safety
+/// None.
+#[cfg(not(feature = "mpi"))]
+#[allow(clippy::cast_sign_loss)]
+pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
+    std::ptr::without_provenance_mut(comm as u32 as usize)
+}
+
+/// Puts the hints that Fortran knows by a number into the parameters.
+///
+/// # Safety
+/// `info` is `MPI_INFO_NULL` or valid hints of MPI in Fortran, until the file is open.
+#[cfg(feature = "mpi")]
+pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
+    if crate::parallel::mpi::is_running() {
+        // SAFETY: by contract; MPI is running.
+        let info = unsafe { mpi_sys::RSMPI_Info_f2c(info) };
+        // SAFETY: by contract.
+        params.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(info) };
+    }
+}
+
+/// Hints have no meaning without MPI.
+///
+/// # Safety
+/// None.
+#[cfg(not(feature = "mpi"))]
+pub unsafe fn hints_of_fortran(_info: c_int, _params: &mut Params) {}

@@ -1,15 +1,15 @@
 //! Opening, closing, and what concerns the file as a whole.
 
 use super::context::{Context, at_end, close, register, scda_fcontext_t, with};
-use super::memory::{path, put_user_string, slice, slice_mut, user_string};
-use super::mpi_types::{MPI_Comm, communicator};
+use super::memory::{path, put, put_user_string, slice, slice_mut, user_string};
+use super::mpi_types::{MPI_Comm, comm_of_fortran, communicator, hints_of_fortran};
 use super::params::{read_params, scda_params_t};
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
-use crate::file::{Reader, Writer};
+use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
 use std::ffi::{CStr, c_char, c_int};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// The most bytes that a user string can have.
 pub const SCDA_USER_STRING_BYTES: usize = 58;
@@ -23,18 +23,15 @@ unsafe fn create(
     filename: *const c_char,
     userstr: *const c_char,
     len: *const usize,
-    params: *const scda_params_t,
-) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    params: Result<Params>,
+) -> Result<Context> {
     // SAFETY: by contract.
     let comm = unsafe { communicator(comm) }?;
     // SAFETY: by contract.
     let path = unsafe { path(filename) };
     // SAFETY: by contract.
     let user = unsafe { user_string(userstr, len) };
-    // SAFETY: by contract.
-    let params = unsafe { read_params(params) };
-    let writer = Writer::create_or(comm, path, user.and_then(UserString::new), params)?;
-    Ok((register(Context::Writing(writer))?, Outcome::Success))
+    Writer::create_or(comm, path, user.and_then(UserString::new), params).map(Context::Writing)
 }
 
 /// # Safety
@@ -44,18 +41,47 @@ unsafe fn open(
     filename: *const c_char,
     userstr: *mut c_char,
     len: *mut usize,
-    params: *const scda_params_t,
-) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    params: Result<Params>,
+) -> Result<Context> {
     // SAFETY: by contract.
     let comm = unsafe { communicator(comm) }?;
     // SAFETY: by contract.
     let path = unsafe { path(filename) };
-    // SAFETY: by contract.
-    let params = unsafe { read_params(params) };
     let reader = Reader::open_or(comm, path, params)?;
     // SAFETY: by contract.
     unsafe { put_user_string(reader.user(), userstr, len) };
-    Ok((register(Context::Reading(reader))?, Outcome::Success))
+    Ok(Context::Reading(reader))
+}
+
+/// # Safety
+/// The arguments are as `scda_fopen` says.
+unsafe fn open_in_mode(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    mode: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: Result<Params>,
+) -> Result<Context> {
+    // SAFETY: by contract NULL or a C string.
+    let mode = (!mode.is_null()).then(|| unsafe { CStr::from_ptr(mode) }.to_bytes());
+    match mode {
+        // SAFETY: by contract.
+        Some(b"w") => unsafe { create(comm, filename, userstr, len, params) },
+        // SAFETY: by contract.
+        Some(b"r") => unsafe { open(comm, filename, userstr, len, params) },
+        _ => {
+            // Fails on all ranks, should this one alone have a wrong mode.
+            let error = Error::argument("mode: found neither \"w\" nor \"r\"");
+            // SAFETY: by contract.
+            unsafe { open(comm, filename, null_mut(), null_mut(), Err(error)) }
+        }
+    }
+}
+
+/// Gives an open file to C.
+fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    Ok((register(context)?, Outcome::Success))
 }
 
 /// Opens a file with the default parameters, for writing or for reading.
@@ -82,34 +108,10 @@ pub unsafe extern "C" fn scda_fopen(
     len: *mut usize,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = || {
-        // SAFETY: by contract NULL or a C string.
-        let mode = (!mode.is_null()).then(|| unsafe { CStr::from_ptr(mode) }.to_bytes());
-        match mode {
-            // SAFETY: by contract.
-            Some(b"w") => unsafe { create(comm, filename, userstr, len, null()) },
-            // SAFETY: by contract.
-            Some(b"r") => unsafe { open(comm, filename, userstr, len, null()) },
-            // SAFETY: by contract.
-            _ => unsafe { refuse_mode(comm, filename) },
-        }
-    };
     // SAFETY: by contract.
-    unsafe { guard(err, null_mut(), body) }
-}
-
-/// Fails on all ranks, should this one alone have a wrong mode.
-///
-/// # Safety
-/// The arguments are as `scda_fopen` says.
-unsafe fn refuse_mode(comm: MPI_Comm, filename: *const c_char) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    let open = || unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) };
     // SAFETY: by contract.
-    let comm = unsafe { communicator(comm) }?;
-    // SAFETY: by contract.
-    let path = unsafe { path(filename) };
-    let error = Error::argument("mode: found neither \"w\" nor \"r\"");
-    Reader::open_or(comm, path, Err(error))?;
-    Ok((null_mut(), Outcome::Success))
+    unsafe { guard(err, null_mut(), || open().and_then(hand_out)) }
 }
 
 /// Creates a file for writing, or empties one that exists, and writes its header.
@@ -136,8 +138,12 @@ pub unsafe extern "C" fn scda_fopen_write(
     params: *const scda_params_t,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: by contract.
-    let body = || unsafe { create(comm, filename, userstr, len, params) };
+    let body = || {
+        // SAFETY: by contract.
+        let params = unsafe { read_params(params) };
+        // SAFETY: by contract.
+        unsafe { create(comm, filename, userstr, len, params) }.and_then(hand_out)
+    };
     // SAFETY: by contract.
     unsafe { guard(err, null_mut(), body) }
 }
@@ -167,8 +173,68 @@ pub unsafe extern "C" fn scda_fopen_read(
     params: *const scda_params_t,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
+    let body = || {
+        // SAFETY: by contract.
+        let params = unsafe { read_params(params) };
+        // SAFETY: by contract.
+        unsafe { open(comm, filename, userstr, len, params) }.and_then(hand_out)
+    };
     // SAFETY: by contract.
-    let body = || unsafe { open(comm, filename, userstr, len, params) };
+    unsafe { guard(err, null_mut(), body) }
+}
+
+/// Opens a file with the handles that MPI has in Fortran: what the Fortran module calls, and other
+/// languages that know a communicator by its number.
+///
+/// Collective, as `scda_fopen_write` and `scda_fopen_read` say.
+///
+/// @param [in] comm          The communicator, as `MPI_Comm_c2f` gives it. 0x5cda5e1f (1557814815)
+///                           is `SCDA_COMM_SELF`, in the build without MPI, too.
+/// @param [in] info          Hints, as `MPI_Info_c2f` gives them, in place of `params->info`. NULL:
+///                           that of `params`.
+/// @param [in] filename      The path of the file.
+/// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`.
+/// @param [in,out] userstr   The user string of the file. "w": read; "r": written.
+/// @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
+///                           NULL if not wanted.
+/// @param [in] params        What may be chosen; the caller's. NULL: the defaults.
+/// @param [out] rank         This rank in `comm`; NULL if not wanted.
+/// @param [out] size         The number of ranks of `comm`; NULL if not wanted.
+/// @param [out] err          The error code; NULL if not wanted.
+/// @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+/// Errors: those of `scda_fopen`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_f(
+    comm: c_int,
+    info: *const c_int,
+    filename: *const c_char,
+    mode: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: *const scda_params_t,
+    rank: *mut c_int,
+    size: *mut c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        // SAFETY: by contract.
+        let mut chosen = unsafe { read_params(params) };
+        // SAFETY: by contract NULL or readable.
+        if let (Ok(chosen), Some(info)) = (&mut chosen, unsafe { info.as_ref() }) {
+            // SAFETY: by contract.
+            unsafe { hints_of_fortran(*info, chosen) };
+        }
+        // SAFETY: by contract.
+        let comm = unsafe { comm_of_fortran(comm) };
+        // SAFETY: by contract.
+        let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
+        let (ranks, this) = context.ranks();
+        // SAFETY: by contract. MPI gives both as int.
+        unsafe { put(rank, c_int::try_from(this).unwrap_or(c_int::MAX)) };
+        // SAFETY: as above.
+        unsafe { put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX)) };
+        hand_out(context)
+    };
     // SAFETY: by contract.
     unsafe { guard(err, null_mut(), body) }
 }
