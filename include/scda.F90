@@ -8,11 +8,14 @@
 ! - ierr is optional and the last argument by position; those behind it are passed by keyword. It is 0 or a code below, the same
 !   on all ranks. On error the file is closed. An error without ierr stops the program with scda_last_error_message().
 ! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. One that is not
-!   contiguous is copied by the compiler. Absent, unallocated or disassociated data are NULL in C: they skip reading on this rank.
+!   contiguous is copied by the compiler. Absent or unallocated data are NULL in C: they skip reading on this rank.
+!   (userstr stands before data because gfortran passes a hidden length for character data, which would be taken for that of
+!   a string behind them.)
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
 ! - User strings lose their trailing blanks, unless exact=.true.
 !
-! .mod files depend on the compiler: this source is compiled with the program that uses it, once. It is Fortran 2018.
+! .mod files depend on the compiler: this source is compiled with the program that uses it, once. It is Fortran 2018. (Not with
+! -fno-automatic: gfortran then loses the lengths of the strings that functions return.)
 !   SCDA_SERIAL      the library was built without MPI (the installation defines it below)
 !   SCDA_NO_MPI_F08  define it if this compiler has no module mpi_f08: communicators are then integers only
 ! define SCDA_SERIAL
@@ -141,17 +144,17 @@ module scda
 #endif
   end interface scda_fopen_read
 
-  !> Writes a block: call scda_fwrite_block(f, data, E, userstr, root, encode, ierr, exact)
+  !> Writes a block: call scda_fwrite_block(f, userstr, data, E, root, encode, ierr, exact)
   interface scda_fwrite_block
     module procedure fwrite_block_4, fwrite_block_8
   end interface scda_fwrite_block
 
-  !> Writes an array: call scda_fwrite_array(f, data, Nq, E, userstr, encode, ierr, indirect, exact)
+  !> Writes an array: call scda_fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
   interface scda_fwrite_array
     module procedure fwrite_array_44, fwrite_array_48, fwrite_array_84, fwrite_array_88
   end interface scda_fwrite_array
 
-  !> Writes a varray: call scda_fwrite_varray(f, data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
+  !> Writes a varray: call scda_fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
   interface scda_fwrite_varray
     module procedure fwrite_varray_44, fwrite_varray_48, fwrite_varray_84, fwrite_varray_88
   end interface scda_fwrite_varray
@@ -470,7 +473,7 @@ contains
     end if
     handle = c_fopen(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
       & params_pointer, f%rank, f%nranks, err)
-    if (mode == "r" .and. c_associated(handle)) userstr = text(buffer, length)
+    if (mode == "r" .and. c_associated(handle)) call copy_text(buffer, length, userstr)
     if (present(len)) len = int(merge(length, 0_c_size_t, c_associated(handle)))
     call finish(f, handle, err, ierr)
   end subroutine open_file
@@ -512,10 +515,10 @@ contains
   ! ---- Writing -----------------------------------------------------------------------------------------------------------
 
   !> Writes an inline section: 32 bytes of root.
-  subroutine scda_fwrite_inline(f, data, userstr, root, ierr, exact)
+  subroutine scda_fwrite_inline(f, userstr, data, root, ierr, exact)
     type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     character(*), intent(in) :: userstr
+    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer, intent(in) :: root
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: exact
@@ -525,33 +528,33 @@ contains
     call finish(f, handle, err, ierr)
   end subroutine scda_fwrite_inline
 
-  subroutine fwrite_block_4(f, data, E, userstr, root, encode, ierr, exact)
+  subroutine fwrite_block_4(f, userstr, data, E, root, encode, ierr, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int32), intent(in) :: E
-    character(*), intent(in) :: userstr
     integer, intent(in) :: root, encode
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: exact
     call put_block(f, address(data), int(E, int64), userstr, root, encode, ierr, exact)
   end subroutine fwrite_block_4
 
-  subroutine fwrite_block_8(f, data, E, userstr, root, encode, ierr, exact)
+  subroutine fwrite_block_8(f, userstr, data, E, root, encode, ierr, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int64), intent(in) :: E
-    character(*), intent(in) :: userstr
     integer, intent(in) :: root, encode
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: exact
     call put_block(f, address(data), E, userstr, root, encode, ierr, exact)
   end subroutine fwrite_block_8
 
-  subroutine fwrite_array_44(f, data, Nq, E, userstr, encode, ierr, indirect, exact)
+  subroutine fwrite_array_44(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int32), intent(in) :: Nq(:), E
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: indirect, exact
@@ -559,12 +562,12 @@ contains
       & ierr, indirect, exact)
   end subroutine fwrite_array_44
 
-  subroutine fwrite_array_48(f, data, Nq, E, userstr, encode, ierr, indirect, exact)
+  subroutine fwrite_array_48(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int32), intent(in) :: Nq(:)
     integer(int64), intent(in) :: E
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: indirect, exact
@@ -572,12 +575,12 @@ contains
       & ierr, indirect, exact)
   end subroutine fwrite_array_48
 
-  subroutine fwrite_array_84(f, data, Nq, E, userstr, encode, ierr, indirect, exact)
+  subroutine fwrite_array_84(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int64), intent(in) :: Nq(:)
     integer(int32), intent(in) :: E
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: indirect, exact
@@ -585,11 +588,11 @@ contains
       & ierr, indirect, exact)
   end subroutine fwrite_array_84
 
-  subroutine fwrite_array_88(f, data, Nq, E, userstr, encode, ierr, indirect, exact)
+  subroutine fwrite_array_88(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int64), intent(in) :: Nq(:), E
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: indirect, exact
@@ -597,55 +600,55 @@ contains
       & ierr, indirect, exact)
   end subroutine fwrite_array_88
 
-  subroutine fwrite_varray_44(f, data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
+  subroutine fwrite_varray_44(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int32), intent(in) :: Nq(:), Ei(:)
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect, exact
     call put_varray(f, address(data), extent(data), int(Nq, int64), int(Ei, int64), userstr, encode, &
       & ierr, Sq, indirect, exact)
   end subroutine fwrite_varray_44
 
-  subroutine fwrite_varray_48(f, data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
+  subroutine fwrite_varray_48(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int32), intent(in) :: Nq(:)
     integer(int64), intent(in) :: Ei(:)
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect, exact
     call put_varray(f, address(data), extent(data), int(Nq, int64), Ei, userstr, encode, &
       & ierr, Sq, indirect, exact)
   end subroutine fwrite_varray_48
 
-  subroutine fwrite_varray_84(f, data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
+  subroutine fwrite_varray_84(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int64), intent(in) :: Nq(:)
     integer(int32), intent(in) :: Ei(:)
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect, exact
     call put_varray(f, address(data), extent(data), Nq, int(Ei, int64), userstr, encode, &
       & ierr, Sq, indirect, exact)
   end subroutine fwrite_varray_84
 
-  subroutine fwrite_varray_88(f, data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
+  subroutine fwrite_varray_88(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: userstr
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     integer(int64), intent(in) :: Nq(:), Ei(:)
-    character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect, exact
     call put_varray(f, address(data), extent(data), Nq, Ei, userstr, encode, &
       & ierr, Sq, indirect, exact)
@@ -668,7 +671,8 @@ contains
   subroutine put_array(f, data, n_data, Nq, E, userstr, encode, ierr, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
     type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data, Nq(:), E
+    integer(int64), intent(in) :: n_data, E
+    integer(int64), contiguous, target, intent(in) :: Nq(:)
     character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
@@ -683,11 +687,12 @@ contains
   subroutine put_varray(f, data, n_data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
     type(scda_fcontext_t), intent(inout) :: f
     type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data, Nq(:), Ei(:)
+    integer(int64), intent(in) :: n_data
+    integer(int64), contiguous, target, intent(in) :: Nq(:), Ei(:)
     character(*), intent(in) :: userstr
     integer, intent(in) :: encode
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect, exact
     logical :: fits
     integer(c_int) :: err
@@ -719,7 +724,7 @@ contains
     c_decode = merge(1_c_int, 0_c_int, decode)
     handle = c_fread_section_header(f%handle, c_type, N, E, buffer, bytes, c_decode, err)
     type = c_type
-    userstr = text(buffer, bytes)
+    call copy_text(buffer, bytes, userstr)
     decode = err == SCDA_SUCCESS .and. c_decode /= 0
     if (present(len)) len = int(bytes)
     call finish(f, handle, err, ierr)
@@ -795,7 +800,7 @@ contains
 
   subroutine fread_varray_sizes_4(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(inout), optional :: Ei(:)
+    integer(int64), contiguous, optional, intent(inout) :: Ei(:)
     integer(int32), intent(in) :: Nq(:)
     integer, intent(out), optional :: ierr
     call get_sizes(f, Ei, int(Nq, int64), ierr)
@@ -803,7 +808,7 @@ contains
 
   subroutine fread_varray_sizes_8(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(inout), optional :: Ei(:)
+    integer(int64), contiguous, optional, intent(inout) :: Ei(:)
     integer(int64), intent(in) :: Nq(:)
     integer, intent(out), optional :: ierr
     call get_sizes(f, Ei, Nq, ierr)
@@ -815,7 +820,7 @@ contains
     integer(int32), intent(in) :: Nq(:)
     integer(int64), intent(in) :: Ei(:)
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect
     call get_varray(f, address(data), extent(data), int(Nq, int64), Ei, ierr, Sq, indirect)
   end subroutine fread_varray_data_4
@@ -826,7 +831,7 @@ contains
     integer(int64), intent(in) :: Nq(:)
     integer(int64), intent(in) :: Ei(:)
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect
     call get_varray(f, address(data), extent(data), Nq, Ei, ierr, Sq, indirect)
   end subroutine fread_varray_data_8
@@ -834,7 +839,7 @@ contains
   subroutine proc_sizes_44(f, Ei, Nq, Sq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int32), intent(in) :: Ei(:), Nq(:)
-    integer(int64), intent(out) :: Sq(:)
+    integer(int64), intent(inout) :: Sq(:)
     integer, intent(out), optional :: ierr
     call sum_sizes(f, int(Ei, int64), int(Nq, int64), Sq, ierr)
   end subroutine proc_sizes_44
@@ -843,7 +848,7 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     integer(int32), intent(in) :: Ei(:)
     integer(int64), intent(in) :: Nq(:)
-    integer(int64), intent(out) :: Sq(:)
+    integer(int64), intent(inout) :: Sq(:)
     integer, intent(out), optional :: ierr
     call sum_sizes(f, int(Ei, int64), Nq, Sq, ierr)
   end subroutine proc_sizes_48
@@ -852,7 +857,7 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: Ei(:)
     integer(int32), intent(in) :: Nq(:)
-    integer(int64), intent(out) :: Sq(:)
+    integer(int64), intent(inout) :: Sq(:)
     integer, intent(out), optional :: ierr
     call sum_sizes(f, Ei, int(Nq, int64), Sq, ierr)
   end subroutine proc_sizes_84
@@ -860,7 +865,7 @@ contains
   subroutine proc_sizes_88(f, Ei, Nq, Sq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(in) :: Ei(:), Nq(:)
-    integer(int64), intent(out) :: Sq(:)
+    integer(int64), intent(inout) :: Sq(:)
     integer, intent(out), optional :: ierr
     call sum_sizes(f, Ei, Nq, Sq, ierr)
   end subroutine proc_sizes_88
@@ -880,7 +885,8 @@ contains
   subroutine get_array(f, data, n_data, Nq, E, ierr, indirect)
     type(scda_fcontext_t), intent(inout) :: f
     type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data, Nq(:), E
+    integer(int64), intent(in) :: n_data, E
+    integer(int64), contiguous, target, intent(in) :: Nq(:)
     integer, intent(out), optional :: ierr
     logical, intent(in), optional :: indirect
     integer(c_int) :: err
@@ -891,8 +897,8 @@ contains
 
   subroutine get_sizes(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(inout), contiguous, target, optional :: Ei(:)
-    integer(int64), intent(in) :: Nq(:)
+    integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
+    integer(int64), contiguous, target, intent(in) :: Nq(:)
     integer, intent(out), optional :: ierr
     logical :: fits
     integer(c_int) :: err
@@ -910,9 +916,10 @@ contains
   subroutine get_varray(f, data, n_data, Nq, Ei, ierr, Sq, indirect)
     type(scda_fcontext_t), intent(inout) :: f
     type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data, Nq(:), Ei(:)
+    integer(int64), intent(in) :: n_data
+    integer(int64), contiguous, target, intent(in) :: Nq(:), Ei(:)
     integer, intent(out), optional :: ierr
-    integer(int64), intent(in), optional :: Sq(:)
+    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
     logical, intent(in), optional :: indirect
     logical :: fits
     integer(c_int) :: err
@@ -924,8 +931,8 @@ contains
 
   subroutine sum_sizes(f, Ei, Nq, Sq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(in) :: Ei(:), Nq(:)
-    integer(int64), intent(out), contiguous, target :: Sq(:)
+    integer(int64), contiguous, target, intent(in) :: Ei(:), Nq(:)
+    integer(int64), contiguous, target, intent(inout) :: Sq(:)
     integer, intent(out), optional :: ierr
     integer(c_int) :: err
     type(c_ptr) :: handle
@@ -943,7 +950,8 @@ contains
     integer(c_int) :: bytes
     bytes = size(buffer)
     if (c_ferror_string(int(ierr, c_int), buffer, bytes) /= 0) bytes = 0
-    str = text(buffer, int(bytes, c_size_t))
+    allocate(character(bytes) :: str)
+    call copy_text(buffer, int(bytes, c_size_t), str)
   end function scda_ferror_string
 
   !> The class of an error code: one of the codes of this module; -1 for what is none. Not collective.
@@ -990,14 +998,12 @@ contains
     error stop "scda: " // message
   end subroutine fail
 
-  ! NULL for data that are absent or empty.
+  ! NULL for data that are absent.
   function address(data) result(pointer)
     type(*), dimension(..), contiguous, target, optional, intent(in) :: data
     type(c_ptr) :: pointer
     pointer = c_null_ptr
-    if (present(data)) then
-      if (size(data) /= 0) pointer = c_loc(data)
-    end if
+    if (present(data)) pointer = c_loc(data)
   end function address
 
   ! The number of elements that data have in Fortran; that of absent data is of no interest.
@@ -1047,7 +1053,7 @@ contains
 
   function long_enough(f, Sq) result(yes)
     type(scda_fcontext_t), intent(in) :: f
-    integer(int64), optional, intent(in) :: Sq(:)
+    integer(int64), contiguous, optional, intent(in) :: Sq(:)
     logical :: yes
     yes = .true.
     if (present(Sq)) yes = size(Sq) >= f%nranks
@@ -1085,17 +1091,17 @@ contains
     if (is_true(exact)) n = len(userstr, kind=c_size_t)
   end function bytes_of
 
-  ! The first n characters.
-  function text(buffer, n) result(str)
+  ! The first n characters, as many as fit, padded with blanks.
+  subroutine copy_text(buffer, n, str)
     character(kind=c_char), intent(in) :: buffer(:)
     integer(c_size_t), intent(in) :: n
-    character(:), allocatable :: str
+    character(*), intent(out) :: str
     integer(c_size_t) :: i
-    allocate(character(n) :: str)
-    do i = 1, n
+    str = ""
+    do i = 1, min(n, len(str, kind=c_size_t))
       str(i:i) = buffer(i)
     end do
-  end function text
+  end subroutine copy_text
 
   subroutine copy_c_string(pointer, str)
     type(c_ptr), value :: pointer
@@ -1104,7 +1110,8 @@ contains
     integer(c_size_t) :: n
     n = c_strlen(pointer)
     call c_f_pointer(pointer, buffer, [n])
-    str = text(buffer, n)
+    allocate(character(n) :: str)
+    call copy_text(buffer, n, str)
   end subroutine copy_c_string
 
 end module scda

@@ -1,0 +1,72 @@
+# The component Fortran of find_package(scda): the target scda::scda_fortran, which compiles the module of scda.F90 in the
+# project that uses it, by its compiler and with its flags. It is there whenever the project has enabled Fortran.
+
+# scda_add_fortran(RESULT): sets RESULT in the caller's scope to why there is no scda::scda_fortran, or to "".
+function(scda_add_fortran result)
+  set(${result} "" PARENT_SCOPE)
+  if(TARGET scda::scda_fortran)
+    return()
+  endif()
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT "Fortran" IN_LIST languages)
+    set(${result} "the project must enable the language Fortran before it calls find_package(scda)" PARENT_SCOPE)
+    return()
+  endif()
+
+  set(libraries scda::scda)
+  set(definitions "")
+  if(scda_WITH_MPI)
+    # Debian: mpif90 is a link to that of any MPI. Take the one beside the compiler wrapper for C.
+    if(NOT TARGET MPI::MPI_Fortran AND NOT MPI_Fortran_COMPILER AND NOT CMAKE_Fortran_COMPILER MATCHES "(mpi[^/]*|/ftn)$")
+      get_filename_component(folder "${scda_MPICC}" DIRECTORY)
+      get_filename_component(wrapper "${scda_MPICC}" NAME)
+      foreach(name mpifort mpif90)
+        string(REGEX REPLACE "^mpicc" "${name}" candidate "${wrapper}")
+        if(NOT candidate STREQUAL wrapper AND EXISTS "${folder}/${candidate}")
+          set(MPI_Fortran_COMPILER "${folder}/${candidate}" CACHE FILEPATH "MPI compiler for Fortran")
+          break()
+        endif()
+      endforeach()
+    endif()
+    find_package(MPI QUIET COMPONENTS C Fortran)
+    if(NOT TARGET MPI::MPI_Fortran)
+      set(${result} "no MPI for Fortran was found; choose one by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
+      return()
+    endif()
+
+    # Only Open MPI's module has this constant.
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/scda_mpi")
+    file(WRITE "${folder}/mpi.f90" "subroutine s()\n  use mpi\n  integer :: n, e\n  call MPI_Comm_size(MPI_COMM_WORLD, n, e)\nend\n")
+    file(WRITE "${folder}/openmpi.f90" "subroutine s()\n  use mpi\n  integer :: n = OMPI_MAJOR_VERSION\n  print *, n\nend\n")
+    try_compile(has_module "${folder}" "${folder}/mpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
+    try_compile(is_openmpi "${folder}" "${folder}/openmpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
+    if(has_module AND (is_openmpi AND scda_MPI_FAMILY STREQUAL "MPICH"
+                       OR NOT is_openmpi AND scda_MPI_FAMILY STREQUAL "Open MPI"))
+      set(${result} "${MPI_Fortran_COMPILER} is not of ${scda_MPI_FAMILY}, with which this libscda was built; choose its own \
+by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
+      return()
+    endif()
+
+    list(APPEND libraries MPI::MPI_Fortran)
+    if(NOT MPI_Fortran_HAVE_F08_MODULE)
+      list(APPEND definitions SCDA_NO_MPI_F08) # the module mpi_f08 is missing, or was compiled by another compiler
+    endif()
+  endif()
+
+  get_target_property(folders scda::scda INTERFACE_INCLUDE_DIRECTORIES)
+  find_file(source scda.F90 PATHS ${folders} NO_DEFAULT_PATH NO_CACHE)
+  set(modules "${CMAKE_CURRENT_BINARY_DIR}/scda_fortran")
+  add_library(scda_fortran STATIC EXCLUDE_FROM_ALL "${source}")
+  add_library(scda::scda_fortran ALIAS scda_fortran)
+  set_target_properties(scda_fortran PROPERTIES
+    Fortran_FORMAT FREE
+    Fortran_PREPROCESS ON
+    Fortran_MODULE_DIRECTORY "${modules}"
+    POSITION_INDEPENDENT_CODE ON)
+  target_compile_definitions(scda_fortran PRIVATE ${definitions})
+  # Whatever the options of the project's own code are: with -fno-automatic, gfortran loses the lengths of returned strings.
+  target_compile_options(scda_fortran PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-std=f2018;-fautomatic>")
+  target_include_directories(scda_fortran PUBLIC "${modules}")
+  target_link_libraries(scda_fortran PUBLIC ${libraries})
+endfunction()

@@ -1,0 +1,613 @@
+! The Fortran module: every procedure, every form of data, every way to go wrong. With MPI unless SCDA_TEST_SERIAL is defined.
+!
+!   fortran hello FILE     the sections of c-examples/hello.c: the files must be equal
+!   fortran api FOLDER     everything else
+!   fortran stop FOLDER    an error without ierr: ends the program with a message
+!   fortran eof FILE       so does the end of a file
+program test_fortran
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: error_unit, int32, int64, real64
+#ifndef SCDA_TEST_SERIAL
+  use mpi_f08
+#endif
+  use scda
+  implicit none
+
+  type :: sequenced ! by sequence
+    sequence
+    integer :: a, b
+  end type sequenced
+  type, bind(C) :: interoperable
+    real(c_double) :: x
+    integer(c_int) :: i, j
+  end type interoperable
+
+  integer :: rank = 0, ranks = 1, failures = 0
+  character(1024) :: mode, path
+#ifdef SCDA_TEST_SERIAL
+  integer :: comm = SCDA_COMM_SELF
+#else
+  type(MPI_Comm) :: comm
+  call MPI_Init()
+  comm = MPI_COMM_WORLD
+  call MPI_Comm_rank(comm, rank)
+  call MPI_Comm_size(comm, ranks)
+#endif
+  call get_command_argument(1, mode)
+  call get_command_argument(2, path)
+  select case (mode)
+  case ("hello")
+    call hello(trim(path))
+  case ("api")
+    call data_of_every_form(trim(path) // "/forms.scda")
+    call kinds_of_counts(trim(path) // "/kinds.scda")
+    call user_strings(trim(path) // "/strings.scda")
+    call parameters(trim(path) // "/params.scda")
+    call communicators(trim(path) // "/comm.scda")
+    call what_goes_wrong(trim(path) // "/wrong.scda")
+  case ("stop")
+    call stop_without_ierr(trim(path))
+  case ("eof")
+    call stop_at_the_end(trim(path))
+  case default
+    error stop "fortran hello|api|stop|eof PATH"
+  end select
+  if (failures > 0) error stop "failed"
+#ifndef SCDA_TEST_SERIAL
+  call MPI_Finalize()
+#endif
+
+contains
+
+  subroutine require(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    if (holds) return
+    write (error_unit, '("rank ", i0, ": ", a, " (", a, ")")') rank, what, scda_last_error_message()
+    failures = failures + 1
+  end subroutine require
+
+  ! Every rank has n elements.
+  function each(n) result(Nq)
+    integer, intent(in) :: n
+    integer :: Nq(ranks)
+    Nq = n
+  end function each
+
+  subroutine next(f, type, N, E, userstr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character, intent(in) :: type
+    integer, intent(in) :: N, E
+    character(*), intent(in) :: userstr
+    character :: found_type
+    character(SCDA_USER_STRING_BYTES) :: found_userstr
+    integer(int64) :: found_N, found_E
+    integer :: ierr
+    logical :: decode
+    decode = .true.
+    call scda_fread_section_header(f, found_type, found_N, found_E, found_userstr, decode, ierr)
+    call require(ierr == 0 .and. found_type == type .and. found_N == N .and. found_E == E .and. found_userstr == userstr, &
+      & "header of " // userstr)
+  end subroutine next
+
+  ! ---- The file of hello.c -----------------------------------------------------------------------------------------------
+
+  subroutine hello(filename)
+    character(*), intent(in) :: filename
+    character(32), parameter :: planets(3) = [character(32) :: &
+      & "Venus       0.723 au   0.615 yr" // new_line("a"), &
+      & "Earth       1.000 au   1.000 yr" // new_line("a"), &
+      & "Mars        1.524 au   1.881 yr" // new_line("a")]
+    character(*), parameter :: moons = "Moon" // new_line("a") // "Phobos, Deimos" // new_line("a")
+    character(*), parameter :: echo = repeat("hello ", 9) // "hello" // new_line("a")
+    integer, parameter :: bytes(3) = [0, 5, 15]
+    integer :: Nq(ranks), first, last, from, q
+    type(scda_fcontext_t) :: f
+    Nq = [((3 * q) / ranks - (3 * (q - 1)) / ranks, q = 1, ranks)]
+    first = sum(Nq(:rank)) + 1
+    last = first + Nq(rank + 1) - 1
+    from = sum(bytes(:first - 1)) + 1
+    call scda_fopen_write(f, comm, filename, "hello.c: planets")
+    call scda_fwrite_inline(f, "greeting", "libscda says hello to the world" // new_line("a"), 0)
+    call scda_fwrite_block(f, "echo", echo, len(echo), 0, SCDA_ENCODE_ALWAYS)
+    call scda_fwrite_array(f, "semi-major axis, period", planets(first:last), Nq, 32, SCDA_ENCODE_NONE)
+    call scda_fwrite_varray(f, "moons", moons(from:), Nq, bytes(first:last), SCDA_ENCODE_NONE)
+    call scda_fclose(f)
+  end subroutine hello
+
+  ! ---- Data ----------------------------------------------------------------------------------------------------------------
+
+  subroutine data_of_every_form(filename)
+    character(*), intent(in) :: filename
+    integer, parameter :: n = 4
+    real(real64) :: matrix(n, n), found(n, n), scalar
+    real(real64), allocatable :: unallocated(:), allocated(:)
+    real(real64), pointer :: pointed(:, :)
+    real(real64), allocatable, target :: parts(:)
+    complex(real64) :: z(2), found_z(2)
+    logical :: flags(3), found_flags(3)
+    character(5) :: words(2), found_words(2)
+    character(7) :: word
+    type(sequenced) :: pair(2), found_pair(2)
+    type(interoperable) :: whole, found_whole
+    type(c_ptr) :: pointers(n)
+    integer(int64) :: sizes(n), Sq(ranks)
+    integer :: i, ierr
+    type(scda_fcontext_t) :: f
+
+    matrix = reshape([(real(100 * rank + i, real64), i = 1, n * n)], [n, n])
+    z = [(1d0, 2d0), (3d0, 4d0)]
+    flags = [.true., .false., .true.]
+    words = ["alpha", "omega"]
+    pair = [sequenced(1, 2), sequenced(3, 4)]
+    whole = interoperable(2.5d0, 7, 8)
+    allocate(parts(n), source=[(real(i, real64), i = 1, n)])
+    do i = 1, n
+      pointers(i) = c_loc(parts(n + 1 - i)) ! backwards
+    end do
+    allocate(pointed(n, n), source=matrix)
+    allocate(unallocated(1)) ! or gfortran warns
+    deallocate(unallocated)
+
+    call scda_fopen_write(f, comm, filename, "forms", ierr)
+    call require(ierr == 0, "open")
+    call scda_fwrite_array(f, "matrix", matrix, each(n), 8 * n, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "row", matrix(2, :), each(n), 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "backwards", pointed(n:1:-1, 3), each(n), 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "expression", 2 * matrix(:, 1), each(n), 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "complex", z, each(2), 16, SCDA_ENCODE_ALWAYS, ierr)
+    call scda_fwrite_array(f, "logical", flags, each(3), storage_size(flags) / 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "words", words, each(2), len(words), SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "sequence", pair, each(2), storage_size(pair) / 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "bind(C)", whole, each(1), c_sizeof(whole), SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "none", unallocated, each(0), 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "none", matrix(:, 1:0), each(0), 8, SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_array(f, "indirect", pointers, each(n), 8, SCDA_ENCODE_NONE, ierr, indirect=.true.)
+    call assumed_size(f, matrix, n)
+    sizes = [(8 * i, i = 0, n - 1)]
+    call scda_proc_sizes(f, sizes, each(n), Sq, ierr)
+    call require(ierr == 0 .and. all(Sq == sum(sizes)), "proc_sizes")
+    call scda_fwrite_varray(f, "varray", matrix, each(n), sizes, SCDA_ENCODE_NONE, ierr, Sq=Sq)
+    call scda_fwrite_varray(f, "every second", matrix, each(n / 2), sizes(1:n:2), SCDA_ENCODE_NONE, ierr)
+    call scda_fwrite_varray(f, "indirect", pointers, each(n), [(8, i = 1, n)], SCDA_ENCODE_ALWAYS, ierr, indirect=.true.)
+    if (rank == 0) then
+      call scda_fwrite_block(f, "scalar", 42d0, 8, 0, SCDA_ENCODE_NONE, ierr)
+    else ! of no interest there
+      call scda_fwrite_block(f, "scalar", E=8, root=0, encode=SCDA_ENCODE_NONE, ierr=ierr)
+    end if
+    call scda_fwrite_block(f, "word", "a  word", 7, ranks - 1, SCDA_ENCODE_AUTO, ierr)
+    call scda_fwrite_inline(f, "inline", [1d0, 2d0, 3d0, 4d0], ranks - 1, ierr)
+    call require(ierr == 0, "write")
+    call scda_fflush(f, ierr)
+    call require(ierr == 0, "flush")
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close")
+
+    call scda_fopen_read(f, comm, filename, ierr=ierr)
+    call next(f, 'A', n * ranks, 8 * n, "matrix")
+    found = 0
+    call scda_fread_array_data(f, found(n:1:-1, :), each(n), 8 * n, ierr) ! not contiguous: copied in and out
+    call require(ierr == 0 .and. equal(found(n:1:-1, :), matrix), "matrix")
+    call next(f, 'A', n * ranks, 8, "row")
+    found = -1
+    call scda_fread_array_data(f, found(3, :), each(n), 8, ierr)
+    call require(ierr == 0 .and. equal(found(3:3, :), matrix(2:2, :)), "row")
+    call require(count(found < 0) == n * n - n, "nothing but the row")
+    call next(f, 'A', n * ranks, 8, "backwards")
+    allocate(allocated(n))
+    call scda_fread_array_data(f, allocated, each(n), 8, ierr)
+    call require(ierr == 0 .and. equal(reshape(allocated, [n, 1]), matrix(n:1:-1, 3:3)), "backwards")
+    call next(f, 'A', n * ranks, 8, "expression")
+    pointed = 0
+    call scda_fread_array_data(f, pointed(1, :), each(n), 8, ierr)
+    call require(ierr == 0 .and. equal(pointed(1:1, :), transpose(2 * matrix(:, 1:1))), "expression")
+    call next(f, 'A', 2 * ranks, 16, "complex")
+    call scda_fread_array_data(f, found_z, each(2), 16, ierr)
+    call require(ierr == 0 .and. .not. any(abs(found_z - z) > 0), "complex")
+    call next(f, 'A', 3 * ranks, storage_size(flags) / 8, "logical")
+    call scda_fread_array_data(f, found_flags, each(3), storage_size(flags) / 8, ierr)
+    call require(ierr == 0 .and. all(found_flags .eqv. flags), "logical")
+    call next(f, 'A', 2 * ranks, len(words), "words")
+    call scda_fread_array_data(f, found_words, each(2), len(words), ierr)
+    call require(ierr == 0 .and. all(found_words == words), "words")
+    call next(f, 'A', 2 * ranks, storage_size(pair) / 8, "sequence")
+    call scda_fread_array_data(f, found_pair, each(2), storage_size(pair) / 8, ierr)
+    call require(ierr == 0 .and. all(found_pair%a == pair%a) .and. all(found_pair%b == pair%b), "sequence")
+    call next(f, 'A', ranks, int(c_sizeof(whole)), "bind(C)")
+    call scda_fread_array_data(f, found_whole, each(1), c_sizeof(whole), ierr)
+    call require(ierr == 0 .and. found_whole%i == 7 .and. found_whole%j == 8 .and. .not. abs(found_whole%x - 2.5d0) > 0, &
+      & "bind(C)")
+    do i = 1, 2
+      call next(f, 'A', 0, 8, "none")
+      call scda_fread_array_data(f, unallocated, each(0), 8, ierr)
+      call require(ierr == 0, "none")
+    end do
+    call next(f, 'A', n * ranks, 8, "indirect")
+    parts = 0
+    pointers(2) = c_null_ptr ! skips this element
+    call scda_fread_array_data(f, pointers, each(n), 8, ierr, indirect=.true.)
+    call require(ierr == 0 .and. all(nint(parts) == [(merge(0, i, i == n - 1), i = 1, n)]), "indirect")
+    pointers(2) = c_loc(parts(n - 1))
+    call next(f, 'A', n * n * ranks, 8, "assumed size")
+    call scda_fread_array_data(f, Nq=each(n * n), E=8, ierr=ierr) ! absent: skipped
+    call require(ierr == 0, "skipped")
+    call next(f, 'V', n * ranks, 0, "varray")
+    sizes = -1
+    call scda_fread_varray_sizes(f, sizes, each(n), ierr)
+    call require(ierr == 0 .and. all(sizes == [(8 * i, i = 0, n - 1)]), "sizes")
+    found = -1
+    call scda_fread_varray_data(f, found, each(n), sizes, ierr, Sq=Sq)
+    call require(ierr == 0 .and. count(found < 0) == n * n - 6, "varray: nothing more")
+    call require(equal(reshape(found, [6, 1], [0d0]), reshape(matrix, [6, 1], [0d0])), "varray")
+    call next(f, 'V', n / 2 * ranks, 0, "every second")
+    sizes = -1
+    call scda_fread_varray_sizes(f, sizes(1:n:2), each(n / 2), ierr)
+    call require(ierr == 0 .and. all(sizes == [0, -1, 16, -1]), "sizes, not contiguous")
+    call scda_fread_varray_data(f, unallocated, each(n / 2), sizes(1:n:2), ierr)
+    call require(ierr == 0, "every second")
+    call next(f, 'V', n * ranks, 0, "indirect")
+    call scda_fread_varray_sizes(f, Nq=each(n), ierr=ierr) ! skipped: they are known
+    sizes = 8
+    parts = 0
+    call scda_fread_varray_data(f, pointers, each(n), sizes, ierr, indirect=.true.)
+    call require(ierr == 0 .and. all(nint(parts) == [(i, i = 1, n)]), "varray, indirect")
+    call next(f, 'B', 0, 8, "scalar")
+    scalar = 0
+    call scda_fread_block_data(f, scalar, 8, 0, ierr)
+    call require(ierr == 0 .and. (rank > 0 .or. .not. abs(scalar - 42) > 0), "scalar")
+    call next(f, 'B', 0, 7, "word")
+    word = ""
+    call scda_fread_block_data(f, word, 7, ranks - 1, ierr)
+    call require(ierr == 0 .and. (rank < ranks - 1 .or. word == "a  word"), "word")
+    call next(f, 'I', 0, 0, "inline")
+    call require(.not. scda_feof(f), "feof")
+    call scda_fread_inline_data(f, allocated, ranks - 1, ierr)
+    call require(ierr == 0 .and. (rank < ranks - 1 .or. all(nint(allocated) == [1, 2, 3, 4])), "inline")
+    call require(scda_feof(f), "feof at the end")
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close")
+    deallocate(pointed)
+  end subroutine data_of_every_form
+
+  ! Data whose extent the compiler does not know.
+  subroutine assumed_size(f, x, n)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(in) :: n
+    real(real64), intent(in) :: x(n, *)
+    integer :: ierr
+    call scda_fwrite_array(f, "assumed size", x, each(n * n), 8, SCDA_ENCODE_NONE, ierr)
+    call require(ierr == 0, "assumed size")
+  end subroutine assumed_size
+
+  function equal(a, b)
+    real(real64), intent(in) :: a(:, :), b(:, :)
+    logical :: equal
+    equal = all(shape(a) == shape(b))
+    if (equal) equal = .not. any(abs(a - b) > 0)
+  end function equal
+
+  ! ---- Counts and sizes of either kind -----------------------------------------------------------------------------------
+
+  subroutine kinds_of_counts(filename)
+    character(*), intent(in) :: filename
+    integer(int64) :: x(3), found(3), Nq8(ranks), Ei8(3), sizes(3), Sq(ranks)
+    integer(int32) :: Nq4(ranks), Ei4(3)
+    integer :: i, ierr
+    type(scda_fcontext_t) :: f
+    x = [1, 2, 3]
+    Nq4 = 3
+    Nq8 = 3
+    Ei4 = 8
+    Ei8 = 8
+    call scda_fopen_write(f, comm, filename, "kinds")
+    call scda_fwrite_array(f, "44", x, Nq4, 8_int32, SCDA_ENCODE_NONE)
+    call scda_fwrite_array(f, "48", x, Nq4, 8_int64, SCDA_ENCODE_NONE)
+    call scda_fwrite_array(f, "84", x, Nq8, 8_int32, SCDA_ENCODE_NONE)
+    call scda_fwrite_array(f, "88", x, Nq8, 8_int64, SCDA_ENCODE_NONE)
+    call scda_fwrite_varray(f, "44", x, Nq4, Ei4, SCDA_ENCODE_NONE)
+    call scda_fwrite_varray(f, "48", x, Nq4, Ei8, SCDA_ENCODE_NONE)
+    call scda_fwrite_varray(f, "84", x, Nq8, Ei4, SCDA_ENCODE_NONE)
+    call scda_fwrite_varray(f, "88", x, Nq8, Ei8, SCDA_ENCODE_NONE)
+    call scda_fwrite_block(f, "4", x, 24_int32, 0, SCDA_ENCODE_NONE)
+    call scda_fwrite_block(f, "8", x, 24_int64, 0, SCDA_ENCODE_NONE)
+    call scda_proc_sizes(f, Ei4, Nq4, Sq)
+    call scda_proc_sizes(f, Ei4, Nq8, Sq)
+    call scda_proc_sizes(f, Ei8, Nq4, Sq)
+    call scda_proc_sizes(f, Ei8, Nq8, Sq)
+    call require(all(Sq == 24), "proc_sizes")
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    do i = 1, 4
+      call next(f, 'A', 3 * ranks, 8, merge("4", "8", i < 3) // merge("4", "8", mod(i, 2) == 1))
+      found = 0
+      if (i == 1) call scda_fread_array_data(f, found, Nq4, 8_int32, ierr)
+      if (i == 2) call scda_fread_array_data(f, found, Nq4, 8_int64, ierr)
+      if (i == 3) call scda_fread_array_data(f, found, Nq8, 8_int32, ierr)
+      if (i == 4) call scda_fread_array_data(f, found, Nq8, 8_int64, ierr)
+      call require(ierr == 0 .and. all(found == x), "array")
+    end do
+    do i = 1, 4
+      call next(f, 'V', 3 * ranks, 0, merge("4", "8", i < 3) // merge("4", "8", mod(i, 2) == 1))
+      found = 0
+      if (i < 3) call scda_fread_varray_sizes(f, sizes, Nq4)
+      if (i >= 3) call scda_fread_varray_sizes(f, sizes, Nq8)
+      if (i < 3) call scda_fread_varray_data(f, found, Nq4, sizes)
+      if (i >= 3) call scda_fread_varray_data(f, found, Nq8, sizes)
+      call require(all(sizes == 8) .and. all(found == x), "varray")
+    end do
+    call next(f, 'B', 0, 24, "4")
+    call scda_fread_block_data(f, found, 24_int32, 0)
+    call next(f, 'B', 0, 24, "8")
+    call scda_fread_block_data(f, found, 24_int64, 0)
+    call scda_fclose(f)
+  end subroutine kinds_of_counts
+
+  ! ---- User strings ------------------------------------------------------------------------------------------------------
+
+  subroutine user_strings(filename)
+    character(*), intent(in) :: filename
+    character(80) :: padded
+    character(4) :: short
+    character(60) :: long
+    character(58) :: userstr
+    character :: type
+    integer :: n, ierr
+    integer(int64) :: elements, bytes
+    logical :: decode
+    type(scda_fcontext_t) :: f
+    padded = "padded"
+    call scda_fopen_write(f, comm, filename // "   ", padded, ierr)
+    call scda_fwrite_inline(f, "exact  ", repeat("x", 32), 0, ierr, exact=.true.)
+    call scda_fwrite_inline(f, "", repeat("x", 32), 0, ierr)
+    call scda_fwrite_inline(f, " " // c_null_char // " ", repeat("x", 32), 0, ierr, exact=.true.)
+    call scda_fwrite_inline(f, repeat("s", 58), repeat("x", 32), 0, ierr)
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "write")
+
+    call scda_fopen_read(f, comm, filename, long, ierr, len=n)
+    call require(ierr == 0 .and. long == "padded" .and. n == 6, "of the file")
+    decode = .false.
+    call scda_fread_section_header(f, type, elements, bytes, short, decode, ierr, len=n)
+    call require(short == "exac" .and. n == 7, "cut, but the length is told")
+    call scda_fread_inline_data(f, root=0)
+    call scda_fread_section_header(f, type, elements, bytes, short, decode, ierr, len=n)
+    call require(short == "" .and. n == 0, "empty")
+    call scda_fread_inline_data(f, root=0)
+    call scda_fread_section_header(f, type, elements, bytes, short, decode, ierr, len=n)
+    call require(short == " " // c_null_char .and. n == 3, "any character")
+    call scda_fread_inline_data(f, root=0)
+    call scda_fread_section_header(f, type, elements, bytes, userstr, decode, ierr, len=n)
+    call require(userstr == repeat("s", 58) .and. n == 58, "the longest")
+    call scda_fclose(f)
+
+    call scda_fopen(f, comm, filename, "w", padded, ierr)
+    call require(ierr == 0, "fopen w")
+    call scda_fclose(f)
+    long = ""
+    call scda_fopen(f, comm, filename, "r", long, ierr, len=n)
+    call require(scda_feof(f) .and. ierr == 0 .and. long == "padded" .and. n == 6, "fopen r")
+    call scda_fclose(f)
+    call scda_fopen(f, comm, filename, "a", long, ierr)
+    call require(ierr == SCDA_ERR_ARG, "fopen a")
+    call scda_fopen_write(f, comm, filename, repeat("s", 59), ierr)
+    call require(ierr == SCDA_ERR_ARG, "too long")
+  end subroutine user_strings
+
+  ! ---- Parameters, communicators -----------------------------------------------------------------------------------------
+
+  subroutine parameters(filename)
+    character(*), intent(in) :: filename
+    type(scda_params_t) :: params
+    type(scda_fcontext_t) :: f
+    integer :: i, ierr
+    character(9), parameter :: names(8) = [character(9) :: "linebreak", "encoder", "level", "threads", "driver", "atomic", &
+      & "sync", "check"]
+    call scda_fopen_write(f, comm, filename, "params", ierr, params)
+    call require(index(scda_last_error_message(), "scda_params_init") > 0 .and. ierr == SCDA_ERR_ARG, "not initialised")
+    do i = 1, size(names)
+      call scda_params_init(params)
+      select case (i)
+      case (1)
+        params%linebreak = 77
+      case (2)
+        params%encoder = 77
+      case (3)
+        params%level = 77
+      case (4)
+        params%threads = -1
+      case (5)
+        params%driver = 77
+      case (6)
+        params%atomic = 77
+      case (7)
+        params%sync = 77
+      case (8)
+        params%check = 77
+      end select
+      call scda_fopen_write(f, comm, filename, "params", ierr, params)
+      call require(index(scda_last_error_message(), trim(names(i))) > 0 .and. ierr == SCDA_ERR_ARG, trim(names(i)))
+    end do
+    call scda_params_init(params)
+    params%fuzzy_everyn = 1
+    call scda_fopen_write(f, comm, filename, "params", ierr, params)
+    if (ierr == 0) call scda_fclose(f, ierr)
+    call require(ierr /= 0, "fuzzy_everyn")
+    call scda_params_init(params)
+    params%aggregation_bytes = 65 * 1024 * 1024
+    call scda_fopen_write(f, comm, filename, "params", ierr, params)
+    call require(index(scda_last_error_message(), "aggregation") > 0 .and. ierr == SCDA_ERR_ARG, "aggregation_bytes")
+    call scda_params_init(params)
+    params%linebreak = SCDA_LINEBREAK_MIME
+    params%atomic = 1
+    call scda_fopen_write(f, comm, filename, "params", ierr, params)
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "atomic")
+    call require(first_line_ends_mime(filename), "MIME")
+  end subroutine parameters
+
+  function first_line_ends_mime(filename) result(yes)
+    character(*), intent(in) :: filename
+    logical :: yes
+    character(32) :: line
+    integer :: unit
+    open (newunit=unit, file=filename, access="stream", form="unformatted", action="read", status="old")
+    read (unit) line
+    close (unit)
+    yes = line(31:32) == achar(13) // achar(10)
+  end function first_line_ends_mime
+
+  subroutine communicators(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    character(8) :: own
+    integer :: ierr
+    write (own, '(".", i0)') rank
+    call scda_fopen_write(f, SCDA_COMM_SELF, filename // own, "self", ierr)
+    call require(ierr == 0, "self")
+    call scda_fwrite_array(f, "one", [rank], [1], 4, SCDA_ENCODE_NONE, ierr)
+    call require(ierr == 0, "alone")
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "self, close")
+#ifdef SCDA_TEST_SERIAL
+    call scda_fopen_write(f, 0, filename, "no communicator", ierr)
+    call require(ierr == SCDA_ERR_ARG, "takes SCDA_COMM_SELF only")
+#else
+    block
+      type(MPI_Info) :: info
+      type(scda_params_t) :: params
+      call scda_fopen_write(f, comm%mpi_val, filename, "integer", ierr)
+      call scda_fwrite_array(f, "all", [rank], each(1), 4, SCDA_ENCODE_NONE, ierr)
+      call scda_fclose(f, ierr)
+      call require(ierr == 0, "integer communicator")
+      call scda_fopen_read(f, comm%mpi_val, filename, ierr=ierr)
+      call next(f, 'A', ranks, 4, "all")
+      call scda_fclose(f, ierr)
+      call scda_fopen_write(f, MPI_COMM_NULL, filename, "null", ierr)
+      call require(ierr == SCDA_ERR_ARG, "null communicator")
+      call scda_fopen_write(f, MPI_COMM_NULL%mpi_val, filename, "null", ierr)
+      call require(ierr == SCDA_ERR_ARG, "null communicator")
+      ! Hints reach the library: together with the POSIX driver they are refused.
+      call MPI_Info_create(info)
+      call scda_params_init(params)
+      params%driver = SCDA_DRIVER_POSIX
+      call scda_fopen_write(f, comm, filename, "hints", ierr, params, info)
+      call require(index(scda_last_error_message(), "info") > 0 .and. ierr == SCDA_ERR_ARG, "info of mpi_f08")
+      call scda_fopen_read(f, comm%mpi_val, filename, ierr=ierr, params=params, info=info%mpi_val)
+      call require(index(scda_last_error_message(), "info") > 0 .and. ierr == SCDA_ERR_ARG, "info of mpi")
+      call scda_fopen_read(f, comm, filename, ierr=ierr, params=params, info=MPI_INFO_NULL)
+      call require(ierr == 0, "no hints")
+      call scda_fclose(f)
+      call scda_fopen_write(f, comm, filename, "hints", ierr, info=info)
+      call require(ierr == 0, "hints")
+      call scda_fclose(f)
+      call MPI_Info_free(info)
+    end block
+#endif
+  end subroutine communicators
+
+  ! ---- Errors ------------------------------------------------------------------------------------------------------------
+
+  subroutine what_goes_wrong(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    character(8) :: version
+    character :: type
+    character(58) :: userstr
+    integer(int64) :: elements, bytes, few(1)
+    integer :: ierr, i, short
+    integer :: Nq(ranks)
+    logical :: decode
+    type(c_ptr) :: pointers(2)
+
+    call require(scda_ferror_string(SCDA_SUCCESS) == "success", "text of success")
+    call require(len(scda_ferror_string(SCDA_ERR_EOF)) > 5, "text of an error")
+    call require(len(scda_ferror_string(77)) == 0, "text of none")
+    call require(scda_ferror_class(SCDA_ERR_EOF) == SCDA_ERR_EOF, "class of an error")
+    call require(scda_ferror_class(77) == -1, "class of none")
+    write (version, '(i0, ".", i0, ".", i0)') SCDA_VERSION_MAJOR, SCDA_VERSION_MINOR, SCDA_VERSION_PATCH
+    call require(version == scda_version(), "version")
+
+    call scda_fopen_read(f, comm, filename // ".none", ierr=ierr)
+    call require(ierr == SCDA_ERR_NO_SUCH_FILE, "no such file")
+    call require(index(scda_last_error_message(), filename // ".none") > 0, "message")
+    call scda_fclose(f, ierr)
+    call require(ierr == SCDA_ERR_ARG, "a file that is not open")
+    call require(scda_feof(f), "feof of what is not open")
+
+    ! What is too short on one rank alone is an error on all.
+    Nq = 2
+    short = merge(1, 2, rank == ranks - 1)
+    pointers = c_null_ptr
+    do i = 1, 5
+      call scda_fopen_write(f, comm, filename, "too short", ierr)
+      select case (i)
+      case (1)
+        call scda_fwrite_array(f, "Nq", [1, 2], Nq(:ranks + short - 2), 4, SCDA_ENCODE_NONE, ierr)
+      case (2)
+        call scda_fwrite_varray(f, "Ei", [1, 2], Nq, [(4, i = 1, short)], SCDA_ENCODE_NONE, ierr)
+      case (3)
+        call scda_fwrite_varray(f, "Sq", [1, 2], Nq, [4, 4], SCDA_ENCODE_NONE, ierr, Sq=[(8_int64, i = 1, ranks + short - 2)])
+      case (4)
+        call scda_fwrite_array(f, "pointers", pointers(:short), Nq, 4, SCDA_ENCODE_NONE, ierr, indirect=.true.)
+      case (5)
+        call scda_proc_sizes(f, [(4, i = 1, short)], Nq, few, ierr)
+      end select
+      call require(ierr == SCDA_ERR_ARG, "too short")
+      call scda_fclose(f, ierr)
+      call require(ierr == SCDA_ERR_ARG, "closed by the error")
+    end do
+    call scda_fopen_write(f, comm, filename, "file", ierr)
+    call scda_fwrite_varray(f, "varray", [1, 2], Nq, [4, 4], SCDA_ENCODE_NONE, ierr)
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "a file")
+    do i = 1, 3
+      call scda_fopen_read(f, comm, filename, ierr=ierr)
+      call next(f, 'V', 2 * ranks, 0, "varray")
+      if (i == 1) call scda_fread_varray_sizes(f, few(:short - 1), Nq, ierr)
+      if (i > 1) call scda_fread_varray_sizes(f, Nq=Nq)
+      if (i == 2) call scda_fread_varray_data(f, pointers(:short), Nq, [4_int64, 4_int64], ierr, indirect=.true.)
+      if (i == 3) call scda_fread_varray_data(f, pointers, Nq, [(4_int64, i = 1, short)], ierr)
+      call require(ierr == SCDA_ERR_ARG, "too short for reading")
+    end do
+
+    call scda_fopen_read(f, comm, filename, ierr=ierr)
+    call scda_fwrite_inline(f, "wrong way", repeat("x", 32), 0, ierr)
+    call require(ierr == SCDA_ERR_USAGE, "writing while reading")
+    call scda_fopen_write(f, comm, filename, "negative", ierr)
+    call scda_fwrite_block(f, "negative", "x", -1, 0, SCDA_ENCODE_NONE, ierr)
+    call require(ierr == SCDA_ERR_RANGE, "negative bytes")
+    call scda_fopen_write(f, comm, filename, "negative", ierr)
+    call scda_fwrite_array(f, "negative", "x", each(-1), 1, SCDA_ENCODE_NONE, ierr)
+    call require(ierr == SCDA_ERR_RANGE, "negative elements")
+
+    call scda_fopen_write(f, comm, filename, "empty", ierr)
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename, ierr=ierr)
+    decode = .true.
+    call scda_fread_section_header(f, type, elements, bytes, userstr, decode, ierr)
+    call require(ierr == SCDA_ERR_EOF .and. .not. decode, "the end")
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "the file stays open at its end")
+  end subroutine what_goes_wrong
+
+  subroutine stop_without_ierr(folder)
+    character(*), intent(in) :: folder
+    type(scda_fcontext_t) :: f
+    call scda_fopen_write(f, comm, folder // "/no/such/folder", "stops")
+  end subroutine stop_without_ierr
+
+  subroutine stop_at_the_end(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    character :: type
+    character(58) :: userstr
+    integer(int64) :: elements, bytes
+    logical :: decode
+    call scda_fopen_write(f, comm, filename, "empty")
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    decode = .true.
+    call scda_fread_section_header(f, type, elements, bytes, userstr, decode)
+  end subroutine stop_at_the_end
+
+end program test_fortran
