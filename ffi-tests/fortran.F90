@@ -510,6 +510,7 @@ contains
   subroutine what_goes_wrong(filename)
     character(*), intent(in) :: filename
     type(scda_fcontext_t) :: f
+    type(scda_params_t) :: params
     character(8) :: version
     character :: type
     character(58) :: userstr
@@ -534,12 +535,14 @@ contains
     call require(ierr == SCDA_ERR_ARG, "a file that is not open")
     call require(scda_feof(f), "feof of what is not open")
 
-    ! What is too short on one rank alone is an error on all.
+    ! What is too short on one rank alone is an error on all, and with check at once.
+    call scda_params_init(params)
+    params%check = 1
     Nq = 2
     short = merge(1, 2, rank == ranks - 1)
     pointers = c_null_ptr
     do i = 1, 5
-      call scda_fopen_write(f, comm, filename, "too short", ierr)
+      call scda_fopen_write(f, comm, filename, "too short", ierr, params)
       select case (i)
       case (1)
         call scda_fwrite_array(f, "Nq", [1, 2], Nq(:ranks + short - 2), 4, SCDA_ENCODE_NONE, ierr)
@@ -561,7 +564,7 @@ contains
     call scda_fclose(f, ierr)
     call require(ierr == 0, "a file")
     do i = 1, 3
-      call scda_fopen_read(f, comm, filename, ierr=ierr)
+      call scda_fopen_read(f, comm, filename, ierr=ierr, params=params)
       call next(f, 'V', 2 * ranks, 0, "varray")
       if (i == 1) call scda_fread_varray_sizes(f, few(:short - 1), Nq, ierr)
       if (i > 1) call scda_fread_varray_sizes(f, Nq=Nq)
@@ -570,19 +573,19 @@ contains
       call require(ierr == SCDA_ERR_ARG, "too short for reading")
     end do
 
-    call scda_fopen_read(f, comm, filename, ierr=ierr)
+    call scda_fopen_read(f, comm, filename, ierr=ierr, params=params)
     call scda_fwrite_inline(f, "wrong way", repeat("x", 32), 0, ierr)
     call require(ierr == SCDA_ERR_USAGE, "writing while reading")
-    call scda_fopen_write(f, comm, filename, "negative", ierr)
+    call scda_fopen_write(f, comm, filename, "negative", ierr, params)
     call scda_fwrite_block(f, "negative", "x", -1, 0, SCDA_ENCODE_NONE, ierr)
     call require(ierr == SCDA_ERR_RANGE, "negative bytes")
-    call scda_fopen_write(f, comm, filename, "negative", ierr)
+    call scda_fopen_write(f, comm, filename, "negative", ierr, params)
     call scda_fwrite_array(f, "negative", "x", each(-1), 1, SCDA_ENCODE_NONE, ierr)
     call require(ierr == SCDA_ERR_RANGE, "negative elements")
 
     call scda_fopen_write(f, comm, filename, "empty", ierr)
     call scda_fclose(f)
-    call scda_fopen_read(f, comm, filename, ierr=ierr)
+    call scda_fopen_read(f, comm, filename, ierr=ierr, params=params)
     decode = .true.
     call scda_fread_section_header(f, type, elements, bytes, userstr, decode, ierr)
     call require(ierr == SCDA_ERR_EOF .and. .not. decode, "the end")
