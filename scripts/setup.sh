@@ -50,6 +50,7 @@ if [ "$wanted" = test ]; then
   need g++ "compiles the C++ tests" command -v g++
   need clang "compiles the header as others do" command -v clang
   need doxygen "makes the reference of the C interface" command -v doxygen
+  need gfortran "compiles the Fortran tests" command -v gfortran
   need zlib1g-dev "the system's zlib, for the build without the bundled one" has_header zlib.h
   need pkg-config "finds the library in the tests of scda.pc" command -v pkg-config
   need python3 "checks the files that the tests write" command -v python3

@@ -1,0 +1,116 @@
+//! The Fortran module and the C++ header have all that the C header has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// Whether a name stands in a text, not as a part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, _)| {
+        !is_letter(text[..at].chars().next_back()) && !is_letter(text[at + word.len()..].chars().next())
+    })
+}
+
+/// Names and values; a value may be another name.
+fn resolve(values: BTreeMap<&str, &str>) -> BTreeMap<String, i64> {
+    let number = |value: &str| values.get(value).unwrap_or(&value).parse().unwrap_or_else(|_| panic!("{value}"));
+    values.iter().map(|(name, value)| ((*name).to_owned(), number(value))).collect()
+}
+
+fn functions() -> BTreeSet<String> {
+    read("abi/scda.symbols").lines().map(str::to_owned).collect()
+}
+
+/// The members of `scda_params`, in their order.
+fn members(text: &str, from: &str, to: &str) -> Vec<String> {
+    let text = &text[text.find(from).unwrap()..];
+    let text = &text[..text.find(to).unwrap()];
+    let code = text.lines().skip(1).map(|line| line.split('!').next().unwrap().trim());
+    let declarations = code.filter(|line| line.ends_with(';') || line.contains("::"));
+    let name = |line: &str| {
+        let declared = line.split_once("::").map_or(line, |(_, names)| names.split('=').next().unwrap());
+        let declared = declared.split(['[', '(']).next().unwrap().trim().trim_end_matches(';');
+        declared.rsplit(' ').next().unwrap().to_owned()
+    };
+    declarations.map(name).collect()
+}
+
+#[test]
+fn the_module_has_every_constant_of_the_header() {
+    let header = read("include/scda.h");
+    let module = read("include/scda.F90");
+    let define = |line: &'static str| {
+        let (name, value) = line.strip_prefix("#define ")?.split_once(' ')?;
+        (name.starts_with("SCDA_") && name != "SCDA_COMM_SELF").then_some((name, value.trim()))
+    };
+    let parameter = |line: &'static str| {
+        line.trim().strip_prefix("integer, parameter, public :: ")?.split_once(" = ")
+    };
+    let in_c = resolve(header.clone().leak().lines().filter_map(define).collect());
+    let mut in_fortran = resolve(module.leak().lines().filter_map(parameter).collect());
+    let comm_self = in_fortran.remove("SCDA_COMM_SELF").unwrap();
+    assert!(header.contains(&format!("(size_t) {comm_self:#x}u")), "SCDA_COMM_SELF");
+    assert!(in_c.len() > 35);
+    assert_eq!(in_c, in_fortran);
+}
+
+#[test]
+fn the_module_has_every_function() {
+    let module = read("include/scda.F90");
+    let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
+    for function in functions() {
+        let bound = module.contains(&format!("bind(C, name=\"{function}\")"));
+        let opens = ["scda_fopen", "scda_fopen_write", "scda_fopen_read"].contains(&function.as_str());
+        assert!(bound != opens, "{function}: those that open are calls of scda_fopen_f, all others of themselves");
+        assert!(has_word(&public, &function) != (function == "scda_fopen_f"), "{function}");
+    }
+}
+
+#[test]
+fn the_parameters_have_the_same_members() {
+    let header = read("include/scda.h");
+    let in_c = members(&header, "struct scda_params {", "\n};");
+    let module = read("include/scda.F90");
+    let mut in_fortran = members(&module, "type, bind(C), public :: scda_params_t", "end type");
+    assert!(in_c.len() > 10);
+    assert_eq!(in_fortran[0], "bytes"); // of all that is called size in C
+    in_fortran[0] = "size".to_owned();
+    assert_eq!(in_c, in_fortran);
+
+    let hpp = read("include/scda.hpp");
+    for member in in_c.iter().filter(|name| !["size", "reserved"].contains(&name.as_str())) {
+        assert!(has_word(&hpp, &format!("p_.{member}")), "{member}");
+    }
+}
+
+#[test]
+fn the_cpp_header_has_every_function() {
+    let hpp = read("include/scda.hpp");
+    for function in functions() {
+        // Its writer and reader take no mode, and its communicators are those of C.
+        let expected = !["scda_fopen", "scda_fopen_f"].contains(&function.as_str());
+        assert_eq!(hpp.contains(&format!("{function} (")), expected, "{function}");
+    }
+}
+
+#[test]
+fn the_documentation_names_every_function_and_constant() {
+    let fortran = read("docs/fortran.md");
+    let cpp = read("docs/cxx.md");
+    for function in functions().iter().filter(|name| *name != "scda_fopen_f") {
+        assert!(has_word(&fortran, function), "docs/fortran.md: {function}");
+        if function != "scda_fopen" {
+            assert!(has_word(&cpp, function), "docs/cxx.md: {function}");
+        }
+    }
+    let module = read("include/scda.F90");
+    let components = members(&module, "type, bind(C), public :: scda_params_t", "end type");
+    for component in components.iter().filter(|name| !["bytes", "reserved"].contains(&name.as_str())) {
+        assert!(has_word(&fortran, component), "docs/fortran.md: {component}");
+        assert!(has_word(&cpp, component), "docs/cxx.md: {component}");
+    }
+}
