@@ -39,10 +39,10 @@ function(scda_add_fortran result)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/scda_mpi")
     file(WRITE "${folder}/mpi.f90" "subroutine s()\n  use mpi\n  integer :: n, e\n  call MPI_Comm_size(MPI_COMM_WORLD, n, e)\nend\n")
     file(WRITE "${folder}/openmpi.f90" "subroutine s()\n  use mpi\n  integer :: n = OMPI_MAJOR_VERSION\n  print *, n\nend\n")
-    try_compile(has_module "${folder}" "${folder}/mpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
-    try_compile(is_openmpi "${folder}" "${folder}/openmpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
-    if(has_module AND (is_openmpi AND scda_MPI_FAMILY STREQUAL "MPICH"
-                       OR NOT is_openmpi AND scda_MPI_FAMILY STREQUAL "Open MPI"))
+    try_compile(scda_has_mpi_module "${folder}" "${folder}/mpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
+    try_compile(scda_is_openmpi_module "${folder}" "${folder}/openmpi.f90" LINK_LIBRARIES MPI::MPI_Fortran)
+    if(scda_has_mpi_module AND (scda_is_openmpi_module AND scda_MPI_FAMILY STREQUAL "MPICH"
+                       OR NOT scda_is_openmpi_module AND scda_MPI_FAMILY STREQUAL "Open MPI"))
       set(${result} "${MPI_Fortran_COMPILER} is not of ${scda_MPI_FAMILY}, with which this libscda was built; choose its own \
 by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
       return()
@@ -67,6 +67,6 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
   target_compile_definitions(scda_fortran PRIVATE ${definitions})
   # Whatever the options of the project's own code are: with -fno-automatic, gfortran loses the lengths of returned strings.
   target_compile_options(scda_fortran PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-std=f2018;-fautomatic>")
-  target_include_directories(scda_fortran PUBLIC "${modules}")
+  target_include_directories(scda_fortran PUBLIC "$<BUILD_INTERFACE:${modules}>")
   target_link_libraries(scda_fortran PUBLIC ${libraries})
 endfunction()

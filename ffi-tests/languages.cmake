@@ -114,6 +114,9 @@ if(scda_WITH_MPI)
     set_property(TEST ${name}-compile APPEND PROPERTY ENVIRONMENT "PKG_CONFIG_PATH=${pkgconfig}")
     after(${name}-compile fortran-module)
   endforeach()
+  scda_test(fortran-examples 0 ${CMAKE_CTEST_COMMAND} --build-and-test "${examples}/fortran-examples"
+    "${CMAKE_BINARY_DIR}/fortran-examples" --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
+    --build-options "-Dscda_DIR=${scda_DIR}")
   scda_test(write_field 4 "${plain}/write_field" "${languages}/field.scda")
   after(write_field languages write_field-compile)
   scda_test(read_field 3 "${plain}/read_field" "${languages}/field.scda")
