@@ -1,5 +1,6 @@
 # The Fortran module and the C++ header: installed as source. A .mod file would fit one compiler only, so the package
 # (scdaFortran.cmake) compiles the module with the project that uses it.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/scda.F90)
 file(READ include/scda.F90 module)
 if(NOT SCDA_MPI)
   string(REPLACE "! define SCDA_SERIAL\n" "#define SCDA_SERIAL\n" serial_module "${module}")

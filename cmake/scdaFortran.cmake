@@ -1,7 +1,8 @@
-# The component Fortran of find_package(scda): the target scda::scda_fortran, which compiles the module of scda.F90 in the
-# project that uses it, by its compiler and with its flags. It is there whenever the project has enabled Fortran.
+# The component Fortran of find_package(scda): the targets scda::scda_fortran (shared) and scda::scda_fortran_static, with
+# which the module of scda.F90 is compiled in the project that uses it, by its compiler and with its flags. They are there
+# whenever the project has enabled Fortran.
 
-# scda_add_fortran(RESULT): sets RESULT in the caller's scope to why there is no scda::scda_fortran, or to "".
+# scda_add_fortran(RESULT): sets RESULT in the caller's scope to why there is no such target, or to "".
 function(scda_add_fortran result)
   set(${result} "" PARENT_SCOPE)
   if(TARGET scda::scda_fortran)
@@ -13,7 +14,7 @@ function(scda_add_fortran result)
     return()
   endif()
 
-  set(libraries scda::scda)
+  set(mpi "")
   set(definitions "")
   if(scda_WITH_MPI)
     # Debian: mpif90 is a link to that of any MPI. Take the one beside the compiler wrapper for C.
@@ -48,7 +49,7 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
       return()
     endif()
 
-    list(APPEND libraries MPI::MPI_Fortran)
+    set(mpi MPI::MPI_Fortran)
     if(NOT MPI_Fortran_HAVE_F08_MODULE)
       list(APPEND definitions SCDA_NO_MPI_F08) # the module mpi_f08 is missing, or was compiled by another compiler
     endif()
@@ -57,16 +58,22 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
   get_target_property(folders scda::scda INTERFACE_INCLUDE_DIRECTORIES)
   find_file(source scda.F90 PATHS ${folders} NO_DEFAULT_PATH NO_CACHE)
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/scda_fortran")
-  add_library(scda_fortran STATIC EXCLUDE_FROM_ALL "${source}")
-  add_library(scda::scda_fortran ALIAS scda_fortran)
-  set_target_properties(scda_fortran PROPERTIES
+  add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL "${source}")
+  set_target_properties(scda_fortran_module PROPERTIES
     Fortran_FORMAT FREE
     Fortran_PREPROCESS ON
     Fortran_MODULE_DIRECTORY "${modules}"
     POSITION_INDEPENDENT_CODE ON)
-  target_compile_definitions(scda_fortran PRIVATE ${definitions})
+  target_compile_definitions(scda_fortran_module PRIVATE ${definitions})
   # Whatever the options of the project's own code are: with -fno-automatic, gfortran loses the lengths of returned strings.
-  target_compile_options(scda_fortran PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-std=f2018;-fautomatic>")
-  target_include_directories(scda_fortran PUBLIC "$<BUILD_INTERFACE:${modules}>")
-  target_link_libraries(scda_fortran PUBLIC ${libraries})
+  target_compile_options(scda_fortran_module PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-std=f2018;-fautomatic>")
+  target_include_directories(scda_fortran_module PUBLIC "$<BUILD_INTERFACE:${modules}>")
+  target_link_libraries(scda_fortran_module PUBLIC ${mpi})
+  foreach(kind "" _static)
+    if(TARGET scda::scda${kind})
+      add_library(scda_fortran${kind} INTERFACE)
+      add_library(scda::scda_fortran${kind} ALIAS scda_fortran${kind})
+      target_link_libraries(scda_fortran${kind} INTERFACE scda_fortran_module scda::scda${kind}) # in the linker's order
+    endif()
+  endforeach()
 endfunction()

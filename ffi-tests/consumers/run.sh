@@ -39,6 +39,7 @@ compiler_of() {
   case $1 in
   C) echo gcc ;;
   CXX) echo g++ ;;
+  Fortran) echo gfortran ;;
   esac
 }
 wrapper_of() {
@@ -46,6 +47,7 @@ wrapper_of() {
   case $1 in
   C) wrapper=$mpicc ;;
   CXX) wrapper=${mpicc/mpicc/mpicxx} ;;
+  Fortran) wrapper=${mpicc/mpicc/mpif90} ;;
   esac
   echo "${wrapper:-$(compiler_of "$1")}"
 }
@@ -98,7 +100,6 @@ try() {
   count=$((count + 1))
 }
 count=0
-strict=(-Wall -Wextra -Wpedantic -Wconversion -Werror)
 
 # build_by_cmake NAME OPTION...: the programs cmake-NAME-shared and cmake-NAME-static.
 build_by_cmake() {
@@ -114,17 +115,27 @@ build_by_cmake() {
 build_by_cmake wrapper -DLANGUAGE=C -DCMAKE_C_COMPILER="$(wrapper_of C)"
 try cmake-wrapper-shared
 
-for language in C CXX; do
-  case $language in
-  C) source=consumer.c ;;
-  CXX) cp consumer.c consumer.cpp && source=consumer.cpp ;;
-  esac
+for language in C CXX Fortran; do
   compiler=$(compiler_of $language)
   wrapper=$(wrapper_of $language)
+  strict=(-Wall -Wextra -Wpedantic -Wconversion -Werror)
+  case $language in
+  C) sources=consumer.c ;;
+  CXX) cp consumer.c consumer.cpp && sources=consumer.cpp ;;
+  Fortran)
+    # The module is compiled with the program. What Fortran needs of MPI, its wrapper alone knows.
+    sources="$(variable fortran) consumer.F90"
+    compiler=$wrapper
+    strict=(-std=f2018 -Wall -Wextra -Wpedantic -Werror)
+    if [ -z "$mpicc" ]; then
+      sources+=" -DSERIAL"
+    fi
+    ;;
+  esac
 
   build_by_cmake $language -DLANGUAGE=$language
 
-  run 60 "$compiler" "${strict[@]}" $source -o pkg-config-$language-shared $(pc --cflags --libs)
+  run 60 "$compiler" "${strict[@]}" $sources -o pkg-config-$language-shared $(pc --cflags --libs)
   # --static means a program that is static as a whole. There are no such libraries of MPI as a rule: then this one alone.
   flags=$(pc --static --cflags --libs)
   if [ -n "$mpicc" ]; then
@@ -132,10 +143,10 @@ for language in C CXX; do
   else
     flags="-static $flags"
   fi
-  run 60 "$compiler" "${strict[@]}" $source -o pkg-config-$language-static $flags
+  run 60 "$compiler" "${strict[@]}" $sources -o pkg-config-$language-static $flags
 
-  run 60 "$wrapper" $source -o plain-$language-shared -I"$includedir" -L"$prefix/lib" -l"$name"
-  run 60 "$wrapper" $source -o plain-$language-static -I"$includedir" "$library.a" -lm -ldl -lpthread
+  run 60 "$wrapper" $sources -o plain-$language-shared -I"$includedir" -L"$prefix/lib" -l"$name"
+  run 60 "$wrapper" $sources -o plain-$language-static -I"$includedir" "$library.a" -lm -ldl -lpthread
 
   for route in cmake pkg-config plain; do
     for kind in shared static; do
