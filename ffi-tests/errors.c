@@ -176,8 +176,26 @@ static void strings_and_classes (void) {
 static void opening (const char *dir) {
   char user[SCDA_USER_STRING_BYTES + 1] = "x", keep[1200];
   static const char *const modes[] = {"", "a", "rw", "w+", "x", NULL};
+  scda_params_t params;
   const size_t too_long = SCDA_USER_STRING_BYTES + 1, far_too_long = (size_t) -1;
   for (int i = 0; i < 6; ++i) { WRONG (SCDA_ERR_ARG, scda_fopen (g.comm, path, modes[i], user, NULL, &err)); }
+  const int self = 0x5cda5e1f; /* SCDA_COMM_SELF to Fortran */
+#ifdef SCDA_SERIAL
+  const int comm = self;
+  WRONG (SCDA_ERR_ARG, scda_fopen_f (0, NULL, path, "w", user, NULL, NULL, NULL, NULL, &err));
+#else
+  const int comm = (int) MPI_Comm_c2f (g.comm);
+  WRONG (SCDA_ERR_ARG, scda_fopen_f ((int) MPI_Comm_c2f (MPI_COMM_NULL), NULL, path, "w", user, NULL, NULL, NULL, NULL, &err));
+#endif
+  WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "rw", user, NULL, NULL, NULL, NULL, &err));
+  params = default_params ();
+  params.level = 10;
+  WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "w", user, NULL, &params, NULL, NULL, &err));
+  int rank = -1, size = -1;
+  RIGHT (scda_fopen_f (comm, NULL, path, "w", user, NULL, NULL, &rank, &size, &err));
+  CHECK (rank == g.rank && size == g.size && scda_fclose (f, &err) == 0);
+  RIGHT (scda_fopen_f (self, NULL, path, "r", user, NULL, NULL, &rank, &size, &err));
+  CHECK (rank == 0 && size == 1 && strcmp (user, "x") == 0 && scda_fclose (f, &err) == 0);
   err = -99, f = scda_fopen (g.comm, NULL, "w", user, NULL, &err);
   verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);
   err = -99, f = scda_fopen_read (g.comm, NULL, user, NULL, NULL, &err);

@@ -136,9 +136,10 @@ for language in C CXX Fortran; do
   build_by_cmake $language -DLANGUAGE=$language
 
   run 60 "$compiler" "${strict[@]}" $sources -o pkg-config-$language-shared $(pc --cflags --libs)
-  # --static means a program that is static as a whole. There are no such libraries of MPI as a rule: then this one alone.
+  # --static means a program that is static as a whole. There are no such libraries of MPI as a rule, and libgfortran has
+  # weak references to functions of threads that are then missing: there, this library alone.
   flags=$(pc --static --cflags --libs)
-  if [ -n "$mpicc" ]; then
+  if [ -n "$mpicc" ] || [ $language = Fortran ]; then
     flags=${flags/-l$name/-Wl,-Bstatic -l$name -Wl,-Bdynamic}
   else
     flags="-static $flags"
