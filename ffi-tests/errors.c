@@ -181,12 +181,12 @@ static void opening (const char *dir) {
   for (int i = 0; i < 6; ++i) { WRONG (SCDA_ERR_ARG, scda_fopen (g.comm, path, modes[i], user, NULL, &err)); }
   const int self = 0x5cda5e1f; /* SCDA_COMM_SELF to Fortran */
 #ifdef SCDA_SERIAL
-  const int comm = self;
-  WRONG (SCDA_ERR_ARG, scda_fopen_f (0, NULL, path, "w", user, NULL, NULL, NULL, NULL, &err));
+  const int comm = self, no_comm = 0;
 #else
-  const int comm = (int) MPI_Comm_c2f (g.comm);
-  WRONG (SCDA_ERR_ARG, scda_fopen_f ((int) MPI_Comm_c2f (MPI_COMM_NULL), NULL, path, "w", user, NULL, NULL, NULL, NULL, &err));
+  const int comm = (int) MPI_Comm_c2f (g.comm), no_comm = (int) MPI_Comm_c2f (MPI_COMM_NULL);
 #endif
+  err = -99, f = scda_fopen_f (no_comm, NULL, path, "w", user, NULL, NULL, NULL, NULL, &err);
+  verdict (__LINE__, "no communicator of Fortran", SCDA_ERR_ARG, NULL);
   WRONG (SCDA_ERR_ARG, scda_fopen_f (comm, NULL, path, "rw", user, NULL, NULL, NULL, NULL, &err));
   params = default_params ();
   params.level = 10;
@@ -233,7 +233,6 @@ static void opening (const char *dir) {
   }
   strcpy (path, keep);
 
-  scda_params_t params;
   WRONG_PARAMS (size, 0);
   WRONG_PARAMS (size, 3);
   WRONG_PARAMS (linebreak, 7);
