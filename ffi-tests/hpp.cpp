@@ -164,7 +164,10 @@ static void errors () {
                                + std::to_string (SCDA_VERSION_PATCH));
 
   // What is too short on one rank throws the same on all, and that rank can say why.
-  for (int i = 0; i < 7; ++i) {
+  const char *const problems[] = { "Nq: fewer", "data: fewer", "Ei: fewer", "data: fewer", "Sq: fewer", "data: fewer",
+                                   "pointers: fewer", "Sq: fewer" };
+  list sums (here ? ranks - 1 : ranks);
+  for (int i = 0; i < 8; ++i) {
     w = scda::writer (g.comm, name, "too short", check);
     const int code = thrown (
       [&] {
@@ -175,10 +178,11 @@ static void errors () {
         case 3: w.write_varray ("data", here ? one : two, Nq, Ei); break;
         case 4: w.write_varray ("Sq", two, Nq, Ei, 0, scda::counts (Nq.data (), here ? ranks - 1 : ranks)); break;
         case 5: w.write_block ("data", here ? one : two, 16, g.size - 1); break;
-        default: w.write_array ("pointers", std::vector<const void *> (here ? 1 : 2, &two[0]), Nq, 8);
+        case 6: w.write_array ("pointers", std::vector<const void *> (here ? 1 : 2, &two[0]), Nq, 8); break;
+        default: w.proc_sizes (Ei, Nq, sums);
         }
       },
-      here ? ": " : "");
+      here ? problems[i] : "");
     CHECK (code == SCDA_ERR_ARG && !w.is_open ());
   }
   w = scda::writer (g.comm, name, "to be read");
@@ -211,10 +215,9 @@ static void errors () {
 // Writes a file when it is destroyed, as a program that saves what it has when it fails.
 struct saver {
   std::string name;
+  scda::writer w;
   explicit saver (const std::string &filename) : name (filename) {}
-  ~saver () {
-    scda::writer w (g.comm, name, "saved", scda::params ().atomic ());
-  }
+  ~saver () { w = scda::writer (g.comm, name, "saved", scda::params ().atomic ()); }
 };
 
 static void destructors () {

@@ -17,7 +17,8 @@ fn has_word(text: &str, word: &str) -> bool {
 
 /// Names and values; a value may be another name.
 fn resolve(values: BTreeMap<&str, &str>) -> BTreeMap<String, i64> {
-    let number = |value: &str| values.get(value).unwrap_or(&value).parse().unwrap_or_else(|_| panic!("{value}"));
+    let number =
+        |value: &str| values.get(value).unwrap_or(&value).parse().unwrap_or_else(|_| panic!("{value}"));
     values.iter().map(|(name, value)| ((*name).to_owned(), number(value))).collect()
 }
 
@@ -47,9 +48,8 @@ fn the_module_has_every_constant_of_the_header() {
         let (name, value) = line.strip_prefix("#define ")?.split_once(' ')?;
         (name.starts_with("SCDA_") && name != "SCDA_COMM_SELF").then_some((name, value.trim()))
     };
-    let parameter = |line: &'static str| {
-        line.trim().strip_prefix("integer, parameter, public :: ")?.split_once(" = ")
-    };
+    let parameter =
+        |line: &'static str| line.trim().strip_prefix("integer, parameter, public :: ")?.split_once(" = ");
     let in_c = resolve(header.clone().leak().lines().filter_map(define).collect());
     let mut in_fortran = resolve(module.leak().lines().filter_map(parameter).collect());
     let comm_self = in_fortran.remove("SCDA_COMM_SELF").unwrap();
@@ -65,7 +65,10 @@ fn the_module_has_every_function() {
     for function in functions() {
         let bound = module.contains(&format!("bind(C, name=\"{function}\")"));
         let opens = ["scda_fopen", "scda_fopen_write", "scda_fopen_read"].contains(&function.as_str());
-        assert!(bound != opens, "{function}: those that open are calls of scda_fopen_f, all others of themselves");
+        assert!(
+            bound != opens,
+            "{function}: those that open are calls of scda_fopen_f, all others of themselves"
+        );
         assert!(has_word(&public, &function) != (function == "scda_fopen_f"), "{function}");
     }
 }
