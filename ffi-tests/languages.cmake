@@ -77,6 +77,13 @@ if(scda_WITH_MPI)
     after(docs_${page} languages)
   endforeach()
 endif()
+if(VALGRIND AND NOT scda_WITH_MPI)
+  set(valgrind "${VALGRIND}" --quiet --leak-check=full --errors-for-leak-kinds=definite,indirect,possible --error-exitcode=99)
+  scda_test(valgrind-hpp 0 ${valgrind} $<TARGET_FILE:hpp11> "${languages}")
+  after(valgrind-hpp languages)
+  scda_test(valgrind-fortran 0 ${valgrind} $<TARGET_FILE:fortran> api "${languages}")
+  after(valgrind-fortran languages)
+endif()
 # Without ierr an error ends the program, with a message.
 foreach(mode stop eof)
   string(CONCAT expect "out=$(\"$@\" 2>&1) && exit 1\n echo \"$out\" | grep '^ERROR STOP scda: .*"
