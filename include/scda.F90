@@ -409,7 +409,7 @@ contains
     character(*), intent(inout) :: userstr
     integer, intent(out), optional :: ierr, len
     logical, intent(in), optional :: exact
-    call open_file(f, comm%MPI_VAL, filename, mode, userstr, bytes_of(userstr, exact), ierr, len)
+    call open_file(f, int(comm%MPI_VAL), filename, mode, userstr, bytes_of(userstr, exact), ierr, len)
   end subroutine fopen_f08
 
   subroutine fopen_write_f08(f, comm, filename, userstr, ierr, params, info, exact)
@@ -424,7 +424,7 @@ contains
     integer, allocatable :: hints
     copy = userstr
     if (present(info)) hints = info%MPI_VAL
-    call open_file(f, comm%MPI_VAL, filename, "w", copy, bytes_of(userstr, exact), ierr, params=params, info=hints)
+    call open_file(f, int(comm%MPI_VAL), filename, "w", copy, bytes_of(userstr, exact), ierr, params=params, info=hints)
   end subroutine fopen_write_f08
 
   subroutine fopen_read_f08(f, comm, filename, userstr, ierr, len, params, info)
@@ -439,7 +439,7 @@ contains
     integer, allocatable :: hints
     copy = ""
     if (present(info)) hints = info%MPI_VAL
-    call open_file(f, comm%MPI_VAL, filename, "r", copy, 0_c_size_t, ierr, len, params, hints)
+    call open_file(f, int(comm%MPI_VAL), filename, "r", copy, 0_c_size_t, ierr, len, params, hints)
     if (present(userstr)) userstr = copy
   end subroutine fopen_read_f08
 #endif
