@@ -37,7 +37,7 @@ pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
 #[allow(clippy::cast_possible_truncation)]
 pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
     // The stand-in is a pointer, but a real mpi.h may have made it an int: only 32 bits are defined.
-    if comm as usize as c_int == SELF {
+    if comm as usize as u32 == SELF.cast_unsigned() {
         return Ok(Box::new(crate::parallel::Solo));
     }
     Err(crate::error::Error::argument(
@@ -69,9 +69,8 @@ pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
 /// # Safety
 /// None.
 #[cfg(not(feature = "mpi"))]
-#[allow(clippy::cast_sign_loss)]
 pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
-    std::ptr::without_provenance_mut(comm as u32 as usize)
+    std::ptr::without_provenance_mut(comm.cast_unsigned() as usize)
 }
 
 /// Puts the hints that Fortran knows by a number into the parameters.
