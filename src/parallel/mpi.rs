@@ -100,7 +100,7 @@ fn check_family() -> Result<()> {
     if FAMILY.is_empty() || version.contains(FAMILY) || FAMILY == "MPICH" && is_mpich {
         return Ok(());
     }
-    let version = version.lines().next().unwrap_or_default();
+    let version = version.lines().next().unwrap_or_default().trim_end_matches('\0');
     Err(Error::usage(format!("libscda was built for {FAMILY}, but the program runs with {version}")))
 }
 
