@@ -1,19 +1,35 @@
-//! How fast and how small compressed arrays are, by encoder, level, kind of data and element size,
-//! beside zlib's `compress2` with scalar base64: what the defaults were chosen by.
+//! How fast and how small elements are compressed, by encoder, level, kind of data and element size,
+//! beside zlib's `compress2` with scalar base64 in the same convention: what the defaults were chosen by.
+//! How fast count entries are formatted and parsed, beside a plain implementation. And what
+//! `Encode::Auto` costs where nothing is gained.
 //!
-//! `cargo bench --bench codec` prints a Markdown table. Each figure is the best of three runs, in
-//! MB/s of uncompressed data on one core, in one process; size is the compressed section in percent
-//! of the data.
+//! `cargo bench --bench codec` prints Markdown tables. Each figure is the best of three runs, in
+//! MB/s of uncompressed data (of entries) on one core, from memory to memory; size is the encoded
+//! elements in percent of the data. An argument that names a kind of data measures that kind alone.
 #![allow(missing_docs, unsafe_code, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use scda::{Encode, Encoder, Params, Reader, Sink, Solo, Source, Writer};
+use scda::internals::{CountFormat, ElementDecoder, ElementEncoder, parse_counts};
+use scda::{Encode, Encoder, LineBreak, Params, Solo, Source, Writer};
+use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
 /// Bytes of each kind of data.
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 2 << 20;
+
+const KINDS: [&str; 9] = [
+    "doubles, full mantissa",
+    "doubles, noisy",
+    "doubles, smooth",
+    "floats, noisy",
+    "floats, smooth",
+    "integers",
+    "masks",
+    "text",
+    "repeated noise",
+];
 
 fn random(state: &mut u64) -> f64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -26,6 +42,7 @@ fn data(kind: &str) -> Vec<u8> {
     let n = BYTES / 8;
     let wave = |i: usize| (i as f64 * 1e-3).sin() + 0.3 * (i as f64 * 1.7e-2).cos();
     match kind {
+        "doubles, full mantissa" => (0..n).flat_map(|i| wave(i).to_le_bytes()).collect(),
         "doubles, noisy" => {
             (0..n).flat_map(|i| (wave(i) + 1e-3 * random(&mut state)).to_le_bytes()).collect()
         }
@@ -33,6 +50,7 @@ fn data(kind: &str) -> Vec<u8> {
         "floats, noisy" => {
             (0..2 * n).flat_map(|i| ((wave(i) + 1e-3 * random(&mut state)) as f32).to_le_bytes()).collect()
         }
+        "floats, smooth" => (0..2 * n).flat_map(|i| (wave(i) as f32).to_le_bytes()).collect(),
         "integers" => (0..2 * n)
             .flat_map(|i| (i as u32 / 3 * 8 + (random(&mut state) * 4.0) as u32).to_le_bytes())
             .collect(),
@@ -41,8 +59,22 @@ fn data(kind: &str) -> Vec<u8> {
             .flat_map(|i| format!("cell {i} level {} u = {:.4}\n", i % 7, wave(i)).into_bytes())
             .take(BYTES)
             .collect(),
+        // Ghost layers: noise that comes again, but not soon.
+        "repeated noise" => {
+            let noise: Vec<u8> = (0..15_000).map(|_| (random(&mut state) * 256.0) as u8).collect();
+            noise.into_iter().cycle().take(BYTES).collect()
+        }
         other => panic!("{other}"),
     }
+}
+
+/// The processor time of this thread in seconds: other work on the machine does not count.
+fn now() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a value of the right type.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(status, 0);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 /// The least seconds of three runs.
@@ -50,47 +82,67 @@ fn best<T>(mut run: impl FnMut() -> T) -> (f64, T) {
     let mut least = f64::INFINITY;
     let mut last = None;
     for _ in 0..3 {
-        let start = Instant::now();
+        let start = now();
         last = Some(run());
-        least = least.min(start.elapsed().as_secs_f64());
+        least = least.min(now() - start);
     }
     (least, last.unwrap())
 }
 
-/// MB/s of writing and reading, and the bytes of the section.
-fn ours(path: &Path, data: &[u8], size: usize, encoder: Encoder, level: u32) -> (f64, f64, usize) {
-    let mut params = Params::default();
-    (params.encoder, params.level) = (encoder, level);
-    let counts = [(data.len() / size) as u64];
-    let (writing, ()) = best(|| {
-        let mut file = Writer::create(Solo, path, b"", &params).unwrap();
-        file.array(b"", &counts, size as u64, Source::Contiguous(data), Encode::Always).unwrap();
-        file.close().unwrap();
-    });
-    let mut found = vec![0; data.len()];
-    let (reading, ()) = best(|| {
-        let mut file = Reader::open(Solo, path, &params).unwrap();
-        file.next_section(true).unwrap();
-        file.read_array(&counts, size as u64, Sink::Contiguous(&mut found)).unwrap();
-        file.close().unwrap();
-    });
-    assert!(found == data);
-    let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
-    (speed(writing), speed(reading), std::fs::metadata(path).unwrap().len() as usize)
+/// MB/s of encoding and decoding, and the encoded bytes.
+#[derive(Clone, Copy)]
+struct Figures {
+    encode: f64,
+    decode: f64,
+    bytes: usize,
 }
 
-/// The same with `compress2`, `uncompress` and scalar base64, one element after the other in memory.
-fn plain_zlib(data: &[u8], size: usize, level: i32) -> (f64, f64, usize) {
-    let (writing, elements) = best(|| {
+impl Figures {
+    fn new(data: &[u8], (encoding, decoding): (f64, f64), bytes: usize) -> Self {
+        let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
+        Self { encode: speed(encoding), decode: speed(decoding), bytes }
+    }
+}
+
+fn ours(data: &[u8], size: usize, encoder: Encoder, level: u32) -> Figures {
+    let mut encoder = ElementEncoder::new(encoder, level, LineBreak::Unix).unwrap();
+    let mut text = Vec::new();
+    let (encoding, sizes) = best(|| {
+        text.clear();
+        data.chunks(size).map(|element| encoder.encode(element, &mut text).unwrap()).collect::<Vec<_>>()
+    });
+    let mut found = vec![0; data.len()];
+    let mut decoder = ElementDecoder::default();
+    let (decoding, ()) = best(|| {
+        let mut rest = text.as_slice();
+        for (&length, element) in sizes.iter().zip(found.chunks_mut(size)) {
+            let (text, others) = rest.split_at(length);
+            rest = others;
+            decoder.decode(text, element).unwrap();
+        }
+    });
+    assert!(found == data);
+    Figures::new(data, (encoding, decoding), text.len())
+}
+
+/// The same with `compress2`, `uncompress` and scalar base64 without line breaks.
+fn plain_zlib(data: &[u8], size: usize, level: i32) -> Figures {
+    let mut raw = Vec::new();
+    let mut text = String::new();
+    let (encoding, sizes) = best(|| {
+        text.clear();
         data.chunks(size)
             .map(|element| {
                 // SAFETY: no preconditions.
                 let mut n = unsafe { libz_sys::compressBound(element.len() as _) };
-                let mut stream = vec![0; n as usize];
+                raw.clear();
+                raw.extend_from_slice(&(element.len() as u64).to_be_bytes());
+                raw.push(b'z');
+                raw.resize(9 + n as usize, 0);
                 // SAFETY: both buffers have the lengths that are said.
                 let status = unsafe {
                     libz_sys::compress2(
-                        stream.as_mut_ptr(),
+                        raw[9..].as_mut_ptr(),
                         &raw mut n,
                         element.as_ptr(),
                         element.len() as _,
@@ -98,50 +150,203 @@ fn plain_zlib(data: &[u8], size: usize, level: i32) -> (f64, f64, usize) {
                     )
                 };
                 assert_eq!(status, libz_sys::Z_OK);
-                STANDARD.encode(&stream[..n as usize])
+                let before = text.len();
+                STANDARD.encode_string(&raw[..9 + n as usize], &mut text);
+                text.len() - before
             })
             .collect::<Vec<_>>()
     });
     let mut found = vec![0; data.len()];
-    let (reading, ()) = best(|| {
-        for (text, element) in elements.iter().zip(found.chunks_mut(size)) {
-            let stream = STANDARD.decode(text).unwrap();
+    let (decoding, ()) = best(|| {
+        let mut rest = text.as_str();
+        for (&length, element) in sizes.iter().zip(found.chunks_mut(size)) {
+            let (text, others) = rest.split_at(length);
+            rest = others;
+            raw.clear();
+            STANDARD.decode_vec(text, &mut raw).unwrap();
             let mut n = element.len() as _;
             // SAFETY: both buffers have the lengths that are said.
             let status = unsafe {
-                libz_sys::uncompress(element.as_mut_ptr(), &raw mut n, stream.as_ptr(), stream.len() as _)
+                libz_sys::uncompress(
+                    element.as_mut_ptr(),
+                    &raw mut n,
+                    raw[9..].as_ptr(),
+                    (raw.len() - 9) as _,
+                )
             };
             assert_eq!(status, libz_sys::Z_OK);
         }
     });
     assert!(found == data);
-    let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
-    // With line breaks and a size entry, as in the file.
-    let bytes = elements.iter().map(|text| text.len() + text.len().div_ceil(76) * 2 + 32).sum();
-    (speed(writing), speed(reading), bytes)
+    // With the line breaks that it would have in a file.
+    let bytes = sizes.iter().map(|length| length + length.div_ceil(76) * 2).sum();
+    Figures::new(data, (encoding, decoding), bytes)
 }
 
-fn main() {
-    let folder =
-        if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm").into() } else { std::env::temp_dir() };
-    let path = folder.join(format!("scda-bench-{}", std::process::id()));
-    println!("| data | element | encoder, level | write | read | size % |");
-    println!("| --- | --- | --- | --- | --- | --- |");
-    for kind in ["doubles, noisy", "doubles, smooth", "floats, noisy", "integers", "masks", "text"] {
+fn elements(kinds: &[&str]) {
+    println!(
+        "| data | element | encoder, level | encode | x compress2 6 | decode | x | size % | of compress2 6 |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let default = Params::DEFAULT_LEVEL;
+    let mut knee = [(0.0, 0.0); 10];
+    for kind in kinds {
         let data = data(kind);
         for size in [64, 512, 4096, 65536] {
-            let row = |name: String, (write, read, bytes): (f64, f64, usize)| {
-                let percent = 100.0 * bytes as f64 / data.len() as f64;
-                println!("| {kind} | {size} | {name} | {write:.0} | {read:.0} | {percent:.1} |");
+            let peer = plain_zlib(&data, size, 6);
+            let row = |name: String, found: Figures| {
+                println!(
+                    "| {kind} | {size} | {name} | {:.0} | {:.2} | {:.0} | {:.2} | {:.1} | {:.3} |",
+                    found.encode,
+                    found.encode / peer.encode,
+                    found.decode,
+                    found.decode / peer.decode,
+                    100.0 * found.bytes as f64 / data.len() as f64,
+                    found.bytes as f64 / peer.bytes as f64
+                );
             };
-            for level in [1, 6, 9] {
-                row(format!("compress2 {level}"), plain_zlib(&data, size, level));
-                row(format!("zlib {level}"), ours(&path, &data, size, Encoder::Zlib, level as u32));
-            }
-            for level in [0, 1, 2, 4, 6, 9] {
-                row(format!("fast {level}"), ours(&path, &data, size, Encoder::Fast, level));
+            row("compress2 6".into(), peer);
+            row("compress2 9".into(), plain_zlib(&data, size, 9));
+            row("zlib 6".into(), ours(&data, size, Encoder::Zlib, 6));
+            for level in [0, 1, 2, 3, 4, 6, 9] {
+                let found = ours(&data, size, Encoder::Fast, level);
+                knee[level as usize].0 += found.encode.ln();
+                knee[level as usize].1 += (found.bytes as f64 / peer.bytes as f64).ln();
+                let mark = if level == default { " (default)" } else { "" };
+                row(format!("fast {level}{mark}"), found);
             }
         }
     }
-    let _ = std::fs::remove_file(path);
+    println!();
+    println!("The encoder `fast` over all kinds and sizes, geometric means:");
+    println!();
+    println!("| level | encode | size, of compress2 6 |");
+    println!("| --- | --- | --- |");
+    let rows = (kinds.len() * 4) as f64;
+    for level in [0, 1, 2, 3, 4, 6, 9] {
+        let (speed, size): (f64, f64) = knee[level];
+        println!("| {level} | {:.0} | {:.3} |", (speed / rows).exp(), (size / rows).exp());
+    }
+}
+
+/// An entry as one would write it.
+fn plain_entry(value: u64) -> String {
+    let number = format!("E {value} ");
+    format!("{number:-<31}\n")
+}
+
+fn plain_parse(entry: &[u8]) -> u64 {
+    let text = std::str::from_utf8(&entry[..30]).unwrap();
+    let number = text.strip_prefix("E ").unwrap().trim_end_matches('-').strip_suffix(' ').unwrap();
+    assert!(number == "0" || !number.starts_with('0'));
+    number.parse().unwrap()
+}
+
+fn entries() {
+    const COUNT: usize = 1 << 20;
+    println!("| entries of | format | plain | x | parse | plain | x |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (name, most) in
+        [("0 to 64", 65), ("up to 10^6", 1_000_000), ("up to 10^15", 1_000_000_000_000_000_u64)]
+    {
+        let mut state = 1;
+        let values: Vec<u64> = (0..COUNT).map(|_| (random(&mut state) * most as f64) as u64).collect();
+        let speed = |seconds: f64| 32.0 * COUNT as f64 / seconds / 1e6;
+        let format = CountFormat::new(b'E', LineBreak::Unix);
+        let mut text = Vec::with_capacity(32 * 1024);
+        // As they are written, in chunks.
+        let (ours, ()) = best(|| {
+            for chunk in values.chunks(1024) {
+                text.clear();
+                format.append(chunk, &mut text);
+                black_box(&text);
+            }
+        });
+        let (plain, all) = best(|| values.iter().map(|&v| plain_entry(v)).collect::<String>());
+        let sum: u64 = values.iter().sum();
+        let (parse, found) = best(|| {
+            let mut sum = 0_u64;
+            for chunk in all.as_bytes().chunks(1 << 20) {
+                parse_counts(chunk, b'E', 0, |_, value| {
+                    sum += value;
+                    Ok(())
+                })
+                .unwrap();
+            }
+            sum
+        });
+        assert_eq!(found, sum);
+        let (plain_parse, found) = best(|| all.as_bytes().chunks(32).map(plain_parse).sum::<u64>());
+        assert_eq!(found, sum);
+        println!(
+            "| {name} | {:.0} | {:.0} | {:.1} | {:.0} | {:.0} | {:.1} |",
+            speed(ours),
+            speed(plain),
+            plain / ours,
+            speed(parse),
+            speed(plain_parse),
+            plain_parse / parse
+        );
+    }
+}
+
+/// Seconds of writing one array to memory, from open to close.
+fn write(path: &Path, data: &[u8], size: usize, encode: Encode) -> f64 {
+    let counts = [(data.len() / size) as u64];
+    let start = Instant::now();
+    let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+    file.array(b"", &counts, size as u64, Source::Contiguous(data), encode).unwrap();
+    file.close().unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    std::fs::remove_file(path).unwrap();
+    seconds
+}
+
+/// What trying costs where nothing is gained.
+fn auto() {
+    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
+    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    println!("| incompressible array of | elements of | plain MB/s | auto, of plain |");
+    println!("| --- | --- | --- | --- |");
+    let mut state = 1;
+    let data: Vec<u8> =
+        (0..8 << 20).flat_map(|_| ((random(&mut state) * 2e19) as u64).to_le_bytes()).collect();
+    for bytes in [1 << 20, 8 << 20, 64 << 20] {
+        for size in [64, 512, 4096, 65536, 1 << 20] {
+            let data = &data[..bytes];
+            let modes = [Encode::None, Encode::Auto];
+            let runs = (0..9).map(|_| modes.map(|mode| write(&path, data, size, mode)));
+            let runs: Vec<[f64; 2]> = runs.collect();
+            let median = |value: &dyn Fn(&[f64; 2]) -> f64| {
+                let mut values: Vec<f64> = runs.iter().map(value).collect();
+                values.sort_by(f64::total_cmp);
+                values[values.len() / 2]
+            };
+            println!(
+                "| {} MiB | {size} | {:.0} | {:.2} |",
+                bytes >> 20,
+                bytes as f64 / median(&|run| run[0]) / 1e6,
+                median(&|run| run[0] / run[1])
+            );
+        }
+    }
+}
+
+fn main() {
+    let named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let kinds: Vec<&str> = KINDS
+        .into_iter()
+        .filter(|kind| named.is_empty() || named.iter().any(|n| kind.contains(n.as_str())))
+        .collect();
+    if named.is_empty() || named.iter().any(|name| name == "entries") {
+        entries();
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "auto") {
+        auto();
+        println!();
+    }
+    if !kinds.is_empty() {
+        elements(&kinds);
+    }
 }

@@ -220,7 +220,8 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_LINEBREAK_MIME 1
 
 /**
- * libdeflate compresses: the default.
+ * What pays is tried for each element: the default. libdeflate compresses long elements with
+ * repetitions, a coder of this library the others.
  */
 #define SCDA_ENCODER_FAST 0
 
@@ -267,8 +268,10 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENCODE_ALWAYS 1
 
 /**
- * A section is compressed if it gets smaller by that, else written as it is. The choice depends on
- * the data alone, not on the partition. A reader that decodes sees no difference.
+ * A section is compressed if it gets smaller by that, else written as it is. A sample of the data
+ * comes first: if it gets larger by more than a sixteenth, the section is written as it is without
+ * trying the rest; else all is compressed, and the exact size decides. The choice depends on the data
+ * (and the encoder and the level) alone, not on the partition. A reader that decodes sees no difference.
  */
 #define SCDA_ENCODE_AUTO 2
 
@@ -299,8 +302,8 @@ struct scda_params {
    */
   int level;
   /**
-   * Writing: the threads of each rank that compress, 1 (default) to 1024. The file does not
-   * depend on it.
+   * The threads of each rank that compress or decompress the elements of a section, 1 (default) to
+   * 1024. The file does not depend on it.
    */
   int threads;
   /**

@@ -33,6 +33,9 @@ for features in "" --no-default-features; do # with MPI and the bundled zlib; se
   heading "Rust tests${features:+, serial}"
   step "cargo-test$name" 1800 cargo test "${cargo_options[@]}"
 done
+heading "Instructions of the pure parts"
+step instructions 900 scripts/instructions.sh --target-dir $folder/cargo-instructions
+sed 1d $folder/logs/instructions.log
 heading "Rust documentation"
 step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
 heading "Rust package"

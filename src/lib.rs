@@ -13,6 +13,15 @@ mod format;
 mod parallel;
 mod storage;
 
+/// For the benchmarks of this package, which no other code may rely on.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::codec::{ElementDecoder, ElementEncoder};
+    pub use crate::format::entry::{CountFormat, parse_counts};
+    pub use crate::format::header::section_header;
+    pub use crate::format::padding::DataPadding;
+}
+
 pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Elements, ElementsMut, Encode, Params, Reader, Section, Sink, Source, Writer};

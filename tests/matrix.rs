@@ -110,18 +110,25 @@ fn many_small_sections_give_the_same_bytes_and_are_read() {
 
 #[test]
 fn auto_compresses_what_gets_smaller_whatever_the_partition() {
+    // So few bytes that all are tried, and so many that a sample is.
+    auto_compresses_what_gets_smaller(200);
+    auto_compresses_what_gets_smaller(20_000);
+}
+
+fn auto_compresses_what_gets_smaller(element_bytes: u64) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("auto.scda");
     let mut rng = Rng(1);
-    let noise: Vec<Vec<u8>> = (0..50).map(|_| (0..200).map(|_| rng.next() as u8).collect()).collect();
-    let smooth = vec![vec![b'x'; 200]; 50];
+    let noise: Vec<Vec<u8>> =
+        (0..50).map(|_| (0..element_bytes).map(|_| rng.next() as u8).collect()).collect();
+    let smooth = vec![vec![b'x'; element_bytes as usize]; 50];
     let sections = |encode, encode_noise| {
         let mut sections = Vec::new();
         for (elements, encode) in [(&noise, encode_noise), (&smooth, encode)] {
             for data in [
                 Data::Block(elements.concat()),
-                Data::Array { size: 200, elements: elements.clone() },
-                Data::Varray(elements.clone()),
+                Data::Array { size: element_bytes, elements: elements.clone() },
+                Data::Varray(elements.iter().zip(1..).map(|(e, i)| e[..e.len() * i / 50].to_vec()).collect()),
                 Data::Varray(Vec::new()),
                 Data::Block(Vec::new()),
             ] {
@@ -134,11 +141,15 @@ fn auto_compresses_what_gets_smaller_whatever_the_partition() {
         Model { vendor: Vec::new(), user: Vec::new(), sections }
     };
     let auto = sections(Encode::Auto, Encode::Auto);
-    let expected = write_on(1, &path, &sections(Encode::Always, Encode::None), &Params::default(), 1);
+    let chosen = sections(Encode::Always, Encode::None);
+    let expected = write_on(1, &path, &chosen, &Params::default(), 1);
     for size in [1, 2, 3, 7] {
         for seed in 0..3 {
-            let found = write_on(size, &path, &auto, &Params::default(), seed);
+            let threads = |threads| params(|p| p.threads = threads);
+            let found = write_on(size, &path, &auto, &threads(1 + seed as usize), seed);
             assert!(found == expected, "{size} ranks, seed {seed}");
+            read_on(size, &path, &chosen, &threads(3), Want::All, seed);
+            read_on(1, &path, &chosen, &threads(2 + seed as usize), Want::Some, seed);
         }
     }
 }

@@ -1,15 +1,18 @@
 //! zlib streams (RFC 1950), by either of two libraries.
 
 use super::MAX_LEVEL;
+use super::adaptive::Adaptive;
 use crate::error::{Error, ErrorKind, Result};
 use flate2::{Compress, Compression, FlushCompress, Status};
-use libdeflater::{CompressionLvl, Compressor};
 
 /// Which library compresses. Whatever the encoder, any zlib stream is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoder {
-    /// libdeflate: about three times as fast as zlib at the same level and size.
-    /// The bytes depend on the level and on the version of libdeflate, which is built in.
+    /// What pays is tried for each element: libdeflate for long elements that have repetitions, a coder
+    /// of this library for short ones and for those whose bytes can only be counted. Two to ten times as
+    /// fast as zlib at the same level, at about the same size.
+    /// The bytes depend on the data, on the level, and on the versions of this library and of libdeflate,
+    /// which is built in.
     #[default]
     Fast,
     /// zlib: the stream is that of zlib's `compress2` at the same level, so that files agree
@@ -22,7 +25,7 @@ const ZLIB_STEP: usize = 1 << 30;
 
 /// A compressor of one kind and level, used again for every element.
 pub enum Deflater {
-    Fast(Compressor),
+    Fast(Box<Adaptive>),
     Zlib(Compress),
 }
 
@@ -33,10 +36,7 @@ impl Deflater {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
         }
         Ok(match encoder {
-            Encoder::Fast => {
-                let level = i32::try_from(level).ok().and_then(|level| CompressionLvl::new(level).ok());
-                Self::Fast(Compressor::new(level.unwrap_or_default()))
-            }
+            Encoder::Fast => Self::Fast(Box::new(Adaptive::new(level))),
             Encoder::Zlib => Self::Zlib(Compress::new(Compression::new(level), true)),
         })
     }
@@ -45,7 +45,7 @@ impl Deflater {
     /// value takes part in the stream of level 0.
     pub fn bound(&mut self, n: usize) -> usize {
         match self {
-            Self::Fast(compressor) => compressor.zlib_compress_bound(n),
+            Self::Fast(adaptive) => adaptive.bound(n),
             Self::Zlib(_) => n + (n >> 12) + (n >> 14) + (n >> 25) + 13,
         }
     }
@@ -54,7 +54,7 @@ impl Deflater {
     pub fn compress(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
         let failed = |what: &str| Error::new(ErrorKind::Internal, format!("compressing: {what}"));
         match self {
-            Self::Fast(compressor) => compressor.zlib_compress(data, out).map_err(|e| failed(&e.to_string())),
+            Self::Fast(adaptive) => adaptive.compress(data, out).map_err(|e| failed(&e.to_string())),
             Self::Zlib(stream) => {
                 stream.reset();
                 let mut input = data;

@@ -69,18 +69,31 @@ impl ElementEncoder {
     /// # Errors
     /// `Memory`.
     pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
-        let bound = self.deflater.bound(data.len());
-        grow(&mut self.stream, PREFIX_BYTES + bound)?;
-        self.stream[..8].copy_from_slice(&(data.len() as u64).to_be_bytes());
-        self.stream[8] = STREAM_MARK;
-        let room = &mut self.stream[PREFIX_BYTES..PREFIX_BYTES + bound];
-        let used = PREFIX_BYTES + self.deflater.compress(data, room)?;
+        let used = self.compress(data)?;
         let encoded = base64::encoded_bytes(used);
         let start = out.len();
         grow(out, start + encoded)?;
         base64::encode(&self.stream[..used], self.line_break, &mut out[start..]);
         trim(&mut self.stream);
         Ok(encoded)
+    }
+
+    /// The bytes of the encoded element.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn measure(&mut self, data: &[u8]) -> Result<usize> {
+        self.compress(data).map(base64::encoded_bytes)
+    }
+
+    /// Makes what is to be written in base64, and returns how many bytes it has.
+    fn compress(&mut self, data: &[u8]) -> Result<usize> {
+        let bound = self.deflater.bound(data.len());
+        grow(&mut self.stream, PREFIX_BYTES + bound)?;
+        self.stream[..8].copy_from_slice(&(data.len() as u64).to_be_bytes());
+        self.stream[8] = STREAM_MARK;
+        let room = &mut self.stream[PREFIX_BYTES..PREFIX_BYTES + bound];
+        Ok(PREFIX_BYTES + self.deflater.compress(data, room)?)
     }
 }
 
@@ -112,16 +125,13 @@ impl ElementDecoder {
                 max_encoded_bytes(expected)
             )));
         }
-        self.stream.clear();
-        let room = text.len() + base64::LINE_BYTES;
-        self.stream.try_reserve(room).map_err(|_| Error::memory(room))?;
-        base64::decode(text, &mut self.stream).ok_or_else(|| {
+        grow(&mut self.stream, base64::decoded_room(text.len()))?;
+        let filled = base64::decode(text, &mut self.stream).ok_or_else(|| {
             bad("compressed element: found text that is not base64 in lines of 76 characters".into())
         })?;
-        let Some((size, rest)) = self.stream.split_first_chunk::<8>() else {
+        let Some((size, rest)) = self.stream[..filled].split_first_chunk::<8>() else {
             return Err(bad(format!(
-                "compressed element: found {} decoded bytes, expected at least {PREFIX_BYTES}",
-                self.stream.len()
+                "compressed element: found {filled} decoded bytes, expected at least {PREFIX_BYTES}"
             )));
         };
         let size = u64::from_be_bytes(*size);
@@ -215,6 +225,57 @@ mod tests {
     #[test]
     fn a_level_beyond_9_is_an_argument_error() {
         assert!(ElementEncoder::new(Encoder::Fast, 10, LineBreak::Unix).is_err());
+    }
+
+    /// What takes each of the ways of the adaptive encoder, by name.
+    fn kinds(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 48) as u16
+        };
+        let noise: Vec<u8> = (0..bytes).map(|_| random() as u8).collect();
+        // As the high bytes of numbers that vary in all bits.
+        let skewed = (0..bytes).map(|i| if i % 8 > 1 { random() as u8 } else { (random() % 5) as u8 });
+        vec![
+            ("skewed noise", skewed.collect()),
+            ("noise that comes again", noise.iter().copied().cycle().skip(3).take(bytes).collect()),
+            ("ghosts", noise[..bytes.min(9_999)].iter().copied().cycle().take(bytes).collect()),
+            ("noise", noise),
+            ("zeros", vec![0; bytes]),
+            (
+                "records",
+                (0..bytes).map(|i| if i % 12 == 0 { random() as u8 } else { (i % 12) as u8 }).collect(),
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_way_of_compressing_is_decoded_and_as_short_as_zlibs() {
+        let sizes = [0, 1, 2, 3, 4, 57, 64, 255, 256, 700, 4096, 16_384, 16_385, 65_535, 65_536, 100_000];
+        for bytes in sizes {
+            for (kind, data) in kinds(bytes) {
+                for level in [1, 2, 6, 9] {
+                    let text = encode(Encoder::Fast, level, LineBreak::Unix, &data);
+                    assert_eq!(decode(&text, bytes).unwrap(), data, "{kind} {bytes} {level}");
+                    // zlib reads it, too, and so does everybody.
+                    let mut raw = vec![0; base64::decoded_room(text.len())];
+                    let n = base64::decode(&text, &mut raw).unwrap();
+                    let mut found = Vec::with_capacity(bytes + 1);
+                    let mut inflate = flate2::Decompress::new(true);
+                    let status =
+                        inflate.decompress_vec(&raw[9..n], &mut found, flate2::FlushDecompress::Finish);
+                    assert_eq!(status.unwrap(), flate2::Status::StreamEnd, "{kind} {bytes} {level}");
+                    assert_eq!(found, data);
+                    let zlib = encode(Encoder::Zlib, level, LineBreak::Unix, &data).len();
+                    assert!(
+                        text.len() <= zlib + zlib / 16 + 8,
+                        "{kind} {bytes} {level}: {} {zlib}",
+                        text.len()
+                    );
+                }
+            }
+        }
     }
 
     proptest! {

@@ -1,9 +1,14 @@
 //! Compression of one element (paper, section 3): bytes in, bytes out, with reusable state.
 #![cfg_attr(not(test), forbid(unsafe_code))] // a test calls zlib
 
+mod adaptive;
 mod base64;
+mod block;
 mod deflate;
 mod element;
+mod huffman;
+mod matches;
+mod probe;
 
 pub use deflate::Encoder;
 pub use element::{ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes};

@@ -16,7 +16,8 @@ pub const SCDA_LINEBREAK_UNIX: c_int = 0;
 /// Line breaks "\r\n" in paddings and compressed data.
 pub const SCDA_LINEBREAK_MIME: c_int = 1;
 
-/// libdeflate compresses: the default.
+/// What pays is tried for each element: the default. libdeflate compresses long elements with
+/// repetitions, a coder of this library the others.
 pub const SCDA_ENCODER_FAST: c_int = 0;
 /// zlib compresses, and the stream is that of its `compress2`.
 pub const SCDA_ENCODER_ZLIB: c_int = 1;
@@ -43,8 +44,8 @@ pub struct scda_params {
     pub encoder: c_int,
     /// Writing: the level of compression, 0 to 9 (default 2).
     pub level: c_int,
-    /// Writing: the threads of each rank that compress, 1 (default) to 1024. The file does not
-    /// depend on it.
+    /// The threads of each rank that compress or decompress the elements of a section, 1 (default) to
+    /// 1024. The file does not depend on it.
     pub threads: c_int,
     /// The bytes of the buffer in which small sections wait to be written together, and into which
     /// small sections are read ahead; at most 64 MiB. 0: every section is written at once.

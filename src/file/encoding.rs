@@ -1,12 +1,17 @@
-//! Compressing this rank's elements, on one or more threads.
+//! Compressing and decompressing this rank's elements, on one or more threads.
 
 use super::params::Params;
 use super::source::{Sizes, Source};
-use crate::codec::ElementEncoder;
+use crate::codec::{ElementDecoder, ElementEncoder};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::COUNT_BYTES;
+use crate::parallel::Partition;
 
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
+
+/// A chunk of encoded elements ends at this length.
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// Encoded elements: their sizes, and their bytes in chunks, in order.
 #[derive(Default)]
@@ -31,33 +36,11 @@ impl Encoders {
     pub fn encode(&mut self, params: &Params, source: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
         let useful = sizes.total()? / BYTES_PER_THREAD;
         let threads = usize::try_from(useful).map_or(params.threads, |n| n.clamp(1, params.threads));
-        while self.0.len() < threads {
-            self.0.push(ElementEncoder::new(params.encoder, params.level, params.line_break)?);
-        }
+        self.make(params, threads)?;
         let cuts = cuts(sizes, threads)?;
         let jobs = self.0.iter_mut().zip(cuts.windows(2));
-        let parts: Vec<Result<Encoded>> = if threads == 1 {
-            jobs.map(|(encoder, cut)| encode_range(encoder, source, sizes, cut[0], cut[1])).collect()
-        } else {
-            std::thread::scope(|scope| {
-                let running: Vec<_> = jobs
-                    .map(|(encoder, cut)| {
-                        let (begin, end) = (cut[0], cut[1]);
-                        std::thread::Builder::new()
-                            .spawn_scoped(scope, move || encode_range(encoder, source, sizes, begin, end))
-                    })
-                    .collect();
-                running
-                    .into_iter()
-                    .map(|thread| match thread {
-                        Ok(thread) => thread
-                            .join()
-                            .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "an encoder panicked"))),
-                        Err(e) => Err(Error::io("starting a thread", e)),
-                    })
-                    .collect()
-            })
-        };
+        let jobs = jobs.map(|(encoder, cut)| move || encode_range(encoder, source, sizes, cut[0], cut[1]));
+        let parts = on_threads(jobs.collect());
         let mut all = Encoded::default();
         for part in parts {
             let part = part?;
@@ -69,6 +52,198 @@ impl Encoders {
             all.chunks.extend(part.chunks);
         }
         Ok(all)
+    }
+}
+
+/// Does the jobs, each on a thread of its own, and returns their results in order.
+fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
+    if jobs.len() == 1 {
+        return jobs.into_iter().map(|job| job()).collect();
+    }
+    std::thread::scope(|scope| {
+        let start = |job| std::thread::Builder::new().spawn_scoped(scope, job);
+        let running: Vec<_> = jobs.into_iter().map(start).collect();
+        let ended = running.into_iter().map(|thread| match thread {
+            Ok(thread) => {
+                thread.join().unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a thread panicked")))
+            }
+            Err(e) => Err(Error::io("starting a thread", e)),
+        });
+        ended.collect()
+    })
+}
+
+/// An encoded element, where it begins in the file, and the memory that it is decoded into.
+pub struct Job<'a> {
+    pub text: &'a [u8],
+    pub at: u64,
+    pub memory: &'a mut [u8],
+}
+
+/// Decoders made once and used for all sections of a file.
+#[derive(Default)]
+pub struct Decoders(Vec<ElementDecoder>);
+
+impl Decoders {
+    /// Decodes elements on at most so many threads. The error is that of the first bad element,
+    /// whatever the number of threads.
+    pub fn decode(&mut self, threads: usize, mut jobs: Vec<Job<'_>>) -> Result<()> {
+        let bytes: usize = jobs.iter().map(|job| job.text.len() + job.memory.len()).sum();
+        let useful = bytes as u64 / BYTES_PER_THREAD;
+        let threads = usize::try_from(useful).map_or(threads, |n| n.clamp(1, threads)).min(jobs.len().max(1));
+        while self.0.len() < threads {
+            self.0.push(ElementDecoder::default());
+        }
+        // Parts of about the same number of bytes.
+        let mut parts = Vec::with_capacity(threads);
+        let mut rest = jobs.as_mut_slice();
+        let mut left = bytes;
+        for decoder in &mut self.0[..threads] {
+            let goal = left / (threads - parts.len());
+            let mut taken = 0;
+            let goes_on = |job: &Job<'_>| {
+                let more = taken < goal;
+                taken += job.text.len() + job.memory.len();
+                more
+            };
+            let count = if parts.len() + 1 == threads {
+                rest.len()
+            } else {
+                rest.iter().map(goes_on).take_while(|&more| more).count()
+            };
+            let (part, others) = rest.split_at_mut(count);
+            rest = others;
+            left -= part.iter().map(|job| job.text.len() + job.memory.len()).sum::<usize>();
+            parts.push(move || {
+                part.iter_mut().try_for_each(|job| {
+                    decoder.decode(job.text, job.memory).map_err(|error| error.at(job.at))
+                })
+            });
+        }
+        on_threads(parts).into_iter().collect()
+    }
+
+    /// Decodes one element.
+    pub fn decode_one(&mut self, text: &[u8], at: u64, memory: &mut [u8]) -> Result<()> {
+        if self.0.is_empty() {
+            self.0.push(ElementDecoder::default());
+        }
+        self.0[0].decode(text, memory).map_err(|error| error.at(at))
+    }
+}
+
+/// The places of a section at which it is tried whether compression makes it smaller. They are places
+/// among the bytes of all elements, so that nothing depends on who has them.
+pub struct Sample {
+    /// The bytes of all elements.
+    total: u64,
+    places: u64,
+    /// The most bytes that are tried at a place.
+    piece: u64,
+}
+
+/// Of a section the part in this many is tried, if that is within the bounds.
+const SAMPLED_PART: u64 = 256;
+const MIN_SAMPLE_BYTES: u64 = 1 << 13;
+const MAX_SAMPLE_BYTES: u64 = 1 << 18;
+/// Fewer would miss that a section is not the same everywhere; more tell nothing new.
+const MIN_PLACES: u64 = 4;
+const MAX_PLACES: u64 = 128;
+/// Larger elements are tried in pieces: shorter pieces compress worse than the element would.
+const MAX_PIECE_BYTES: u64 = 1 << 15;
+/// A section is plain if the sample grows by a part in this many.
+const CLEARLY: u64 = 16;
+/// Costs are ratios in this unit.
+const UNIT: u64 = 1 << 16;
+
+impl Sample {
+    /// The places of a section of `count` elements with `total` bytes; `None` if it is so small that it
+    /// is better tried as a whole.
+    pub fn new(count: u64, total: u64) -> Option<Self> {
+        let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES);
+        if total < 2 * bytes || count == 0 {
+            return None;
+        }
+        let piece = (total / count).clamp(1, MAX_PIECE_BYTES).min(bytes / MIN_PLACES);
+        Some(Self { total, places: (bytes / piece).min(MAX_PLACES), piece })
+    }
+
+    /// The first byte of the section after or at place `k`.
+    fn place(&self, k: u64) -> u64 {
+        let place = u128::from(self.total) * u128::from(2 * k + 1) / u128::from(2 * self.places);
+        // Below the total.
+        u64::try_from(place).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the sum of the costs at all places says that compression makes the section larger.
+    pub fn says_larger(&self, costs: u64) -> bool {
+        costs > self.places * (UNIT + UNIT / CLEARLY)
+    }
+}
+
+impl Encoders {
+    /// The sum of the costs at those places of a sample that are among this rank's bytes: encoded
+    /// bytes for each byte.
+    pub fn try_sample(
+        &mut self,
+        params: &Params,
+        sample: &Sample,
+        source: Source<'_>,
+        sizes: Sizes<'_>,
+        bytes: Partition,
+    ) -> Result<u64> {
+        let mut costs = 0;
+        // The element that was looked at last, and where it begins among this rank's bytes.
+        let (mut index, mut start) = (0, 0);
+        for k in 0..sample.places {
+            let Some(place) = sample.place(k).checked_sub(bytes.offset) else { continue };
+            if place >= bytes.count {
+                break;
+            }
+            match sizes {
+                Sizes::Fixed { size, .. } => {
+                    index = usize::try_from(place / size).unwrap_or(usize::MAX);
+                    start = place - place % size;
+                }
+                Sizes::Each(sizes) => {
+                    while start + sizes[index] <= place {
+                        start += sizes[index];
+                        index += 1;
+                    }
+                }
+            }
+            let size = sizes.size(index);
+            let length = size.min(sample.piece);
+            let first = (place - start).min(size - length);
+            // The memory was checked: all fits it.
+            let range = |start: u64| {
+                let start = usize::try_from(start).unwrap_or(usize::MAX);
+                start..start.saturating_add(usize::try_from(length).unwrap_or(0))
+            };
+            let piece = match source {
+                Source::Contiguous(data) => &data[range(start + first)],
+                Source::Indirect(elements) => &elements.element(index)[range(first)],
+            };
+            let encoded = self.first(params)?.measure(piece)? as u64;
+            // Each element takes an entry more than when it is plain.
+            let entry = COUNT_BYTES as u64 * length / size;
+            costs += (encoded + entry) * UNIT / length;
+        }
+        Ok(costs)
+    }
+
+    /// The encoder of the first thread.
+    fn first(&mut self, params: &Params) -> Result<&mut ElementEncoder> {
+        self.make(params, 1)?;
+        self.0.first_mut().ok_or_else(|| Error::new(ErrorKind::Internal, "no encoder was made"))
+    }
+
+    /// Makes encoders for so many threads.
+    fn make(&mut self, params: &Params, threads: usize) -> Result<()> {
+        while self.0.len() < threads {
+            self.0.push(ElementEncoder::new(params.encoder, params.level, params.line_break)?);
+        }
+        Ok(())
     }
 }
 
@@ -109,7 +284,7 @@ fn encode_range(
     let count = end.index - begin.index;
     let mut encoded = Encoded::default();
     encoded.sizes.try_reserve(count).map_err(|_| Error::memory(count.saturating_mul(8)))?;
-    let mut bytes = Vec::new();
+    let mut chunk = Vec::new();
     let mut offset = begin.offset;
     for index in begin.index..end.index {
         let element = match source {
@@ -121,9 +296,15 @@ fn encode_range(
             }
             Source::Indirect(elements) => elements.element(index),
         };
-        encoded.sizes.push(encoder.encode(element, &mut bytes)? as u64);
+        // Chunks, so that nothing has to be copied when there are more.
+        if chunk.len() >= CHUNK_BYTES {
+            encoded.chunks.push(std::mem::take(&mut chunk));
+            let room = CHUNK_BYTES + CHUNK_BYTES / 8;
+            chunk.try_reserve(room).map_err(|_| Error::memory(room))?;
+        }
+        encoded.sizes.push(encoder.encode(element, &mut chunk)? as u64);
     }
-    encoded.chunks.push(bytes);
+    encoded.chunks.push(chunk);
     Ok(encoded)
 }
 
@@ -139,12 +320,113 @@ mod tests {
             let params = Params { threads, ..Params::default() };
             let all =
                 Encoders::default().encode(&params, Source::Contiguous(&data), Sizes::Each(&sizes)).unwrap();
-            assert_eq!(all.chunks.len(), threads);
+            assert!(all.chunks.len() >= threads);
             (all.sizes, all.chunks.concat())
         };
         let one = encode(1);
         assert_eq!(one.0.len(), sizes.len());
         assert_eq!(encode(2), one);
         assert_eq!(encode(7), one);
+    }
+
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        std::iter::repeat_with(next).take(bytes).collect()
+    }
+
+    /// The costs of a sample, summed over ranks that have so many elements each.
+    fn costs(data: &[u8], sizes: &[u64], counts: &[usize], indirect: bool) -> (u64, bool) {
+        let total = data.len() as u64;
+        let sample = Sample::new(sizes.len() as u64, total).unwrap();
+        let (mut costs, mut offset) = (0, 0);
+        let mut rest = sizes;
+        for &count in counts {
+            let (own, others) = rest.split_at(count);
+            rest = others;
+            let bytes = own.iter().sum::<u64>();
+            let part = Partition { offset, count: bytes, total };
+            let mut mine = &data[offset as usize..(offset + bytes) as usize];
+            let elements: Vec<&[u8]> = own
+                .iter()
+                .map(|&size| {
+                    let (element, others) = mine.split_at(size as usize);
+                    mine = others;
+                    element
+                })
+                .collect();
+            let contiguous = &data[offset as usize..(offset + bytes) as usize];
+            let source = if indirect { Source::Indirect(&elements) } else { Source::Contiguous(contiguous) };
+            let sizes = match own.iter().all(|&size| size == sizes[0]) {
+                true => Sizes::Fixed { count: count as u64, size: sizes[0] },
+                false => Sizes::Each(own),
+            };
+            let params = Params::default();
+            costs += Encoders::default().try_sample(&params, &sample, source, sizes, part).unwrap();
+            offset += bytes;
+        }
+        (costs, sample.says_larger(costs))
+    }
+
+    #[test]
+    fn a_sample_does_not_depend_on_the_partition() {
+        let mixed: Vec<u64> = (0..1000).map(|i| (i * i) % 3000).collect();
+        for sizes in [vec![100; 10_000], vec![70_000; 12], vec![1 << 20], mixed] {
+            let data = noise(usize::try_from(sizes.iter().sum::<u64>()).unwrap());
+            let n = sizes.len();
+            let one = costs(&data, &sizes, &[n], false);
+            assert!(one.1, "noise does not get smaller");
+            for counts in [vec![0, n], vec![n / 3, n - n / 3], vec![n / 7, 0, n / 5, n - n / 7 - n / 5]] {
+                assert_eq!(costs(&data, &sizes, &counts, false), one);
+                assert_eq!(costs(&data, &sizes, &counts, true), one);
+            }
+            let zeros = vec![0; data.len()];
+            assert!(!costs(&zeros, &sizes, &[n], false).1, "zeros get smaller");
+        }
+    }
+
+    #[test]
+    fn a_little_noise_does_not_make_a_section_plain() {
+        let mut data = vec![0; 1 << 20];
+        data[..300_000].copy_from_slice(&noise(300_000));
+        assert!(!costs(&data, &[4096; 256], &[256], false).1);
+        data[..1_000_000].copy_from_slice(&noise(1_000_000));
+        assert!(costs(&data, &[4096; 256], &[256], false).1);
+    }
+
+    #[test]
+    fn the_first_bad_element_is_named_whatever_the_threads() {
+        let params = Params::default();
+        let data: Vec<u8> = (0..2_000_000_u32).map(|i| (i / 100) as u8).collect();
+        let sizes = Sizes::Fixed { count: 1000, size: 2000 };
+        let encoded = Encoders::default().encode(&params, Source::Contiguous(&data), sizes).unwrap();
+        let mut text = encoded.chunks.concat();
+        let decode = |text: &[u8], threads| {
+            let mut found = vec![0; data.len()];
+            let mut at = 0;
+            let jobs = encoded.sizes.iter().zip(found.chunks_mut(2000)).map(|(&size, memory)| {
+                at += size;
+                let begin = at - size;
+                Job { text: &text[begin as usize..at as usize], at: begin, memory }
+            });
+            let result = Decoders::default().decode(threads, jobs.collect());
+            result.map(|()| found).map_err(|error| error.to_string())
+        };
+        for threads in [1, 2, 3, 7] {
+            assert_eq!(decode(&text, threads).as_ref(), Ok(&data));
+        }
+        let at: u64 = encoded.sizes[..400].iter().sum();
+        for bad in [400, 700, 999] {
+            let at: u64 = encoded.sizes[..bad].iter().sum();
+            text[at as usize] = b'?';
+        }
+        let one = decode(&text, 1);
+        assert!(one.as_ref().is_err_and(|words| words.contains(&format!("byte {at}:"))), "{one:?}");
+        for threads in [2, 3, 7] {
+            assert_eq!(decode(&text, threads), one);
+        }
     }
 }

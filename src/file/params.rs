@@ -25,7 +25,12 @@ pub enum Encode {
     /// Compressed by the convention of the paper's section 3.
     Always,
     /// Compressed if the whole section gets smaller by it, else plain. The choice depends on the
-    /// data alone, not on the partition.
+    /// data (and the encoder and the level) alone, not on the partition.
+    ///
+    /// A sample at fixed places among the bytes of all elements comes first: at most 256 KiB, or 8 KiB
+    /// of a section below 2 MiB. If it gets larger by more than a sixteenth, the section is plain and
+    /// no more is tried; so data that cannot be compressed cost little. Else all elements are
+    /// compressed, and the exact size decides. Below 16 KiB there is no sample.
     Auto,
 }
 
@@ -39,7 +44,8 @@ pub struct Params {
     pub encoder: Encoder,
     /// Writing: the level of compression, 0 to 9.
     pub level: u32,
-    /// Writing: how many threads of each rank compress. The file does not depend on it.
+    /// How many threads of each rank compress or decompress the elements of a section. The file does
+    /// not depend on it.
     pub threads: usize,
     /// The bytes of the buffer in which small sections wait to be written together, and into which
     /// small sections are read ahead. 0: nothing waits; at most 64 MiB.

@@ -7,6 +7,65 @@ use crate::error::{Error, ErrorKind, Result, quote};
 /// The most decimal digits of a count.
 const MAX_DIGITS: usize = 26;
 
+/// Numbers below this take the short ways: eight digits at once.
+const SHORT_LIMIT: u64 = 100_000_000;
+/// The digits of such a number, in an entry and in a word.
+const SHORT_DIGITS: usize = 8;
+/// Where an entry's number begins.
+const NUMBER: usize = 2;
+/// The first half of an entry has all that differs between short numbers.
+const HALF: usize = COUNT_BYTES / 2;
+
+/// What follows a number of each number of digits in the first half of an entry; its other bytes are 0.
+const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
+    let mut tails = [0; SHORT_DIGITS + 1];
+    let mut digits = 0;
+    while digits <= SHORT_DIGITS {
+        let mut half = [b'-'; HALF];
+        let mut i = 0;
+        while i < NUMBER + digits {
+            half[i] = 0;
+            i += 1;
+        }
+        half[i] = b' ';
+        tails[digits] = u128::from_le_bytes(half);
+        digits += 1;
+    }
+    tails
+};
+
+/// Eight times this byte.
+const fn eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; SHORT_DIGITS])
+}
+
+/// The eight decimal digits of a short number, the first in the lowest byte: 0 to 9, not text.
+const fn split_digits(value: u64) -> u64 {
+    // Halves side by side, then quarters, then digits; each division is a product and a shift.
+    let halves = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((halves * 10_486) >> 20) & 0x7f_0000_007f;
+    let quarters = hundreds | (halves - 100 * hundreds) << 16;
+    let tens = ((quarters * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (quarters - 10 * tens) << 8
+}
+
+/// The number of eight decimal digits, the first in the lowest byte.
+const fn join_digits(digits: u64) -> u64 {
+    // Pairs, fours, all, each in the upper part of its place.
+    let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+}
+
+/// The text of a short number, the first digit in the lowest byte, and how many digits it has.
+#[inline]
+fn short_text(value: u64) -> (u64, usize) {
+    let digits = split_digits(value);
+    // The last digit stays, even if it is zero.
+    let zeros = (digits | 1 << 56).trailing_zeros() / 8;
+    ((digits | eight(b'0')) >> (8 * zeros), SHORT_DIGITS - zeros as usize)
+}
+
 /// Formats count entries of one letter and one style.
 ///
 /// The unchanging bytes are laid out once; an entry costs a copy and its digits.
@@ -22,33 +81,115 @@ impl CountFormat {
         let mut blank = [0; COUNT_BYTES];
         blank[0] = letter;
         blank[1] = b' ';
-        fill_dashes(&mut blank[2..], 0, style);
-        blank[2] = b'-';
+        fill_dashes(&mut blank[NUMBER..], 0, style);
+        blank[NUMBER] = b'-';
         Self { blank }
     }
 
     /// The entry of `value`.
     #[must_use]
+    #[inline]
     pub fn entry(&self, value: u64) -> [u8; COUNT_BYTES] {
         let mut entry = self.blank;
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(value).as_bytes();
-        entry[2..2 + digits.len()].copy_from_slice(digits);
-        entry[2 + digits.len()] = b' ';
+        if value < SHORT_LIMIT {
+            let (text, count) = short_text(value);
+            let half = u128::from(text) << (8 * NUMBER) | SHORT_TAILS[count] | self.letter();
+            entry[..HALF].copy_from_slice(&half.to_le_bytes());
+            return entry;
+        }
+        let low = [value / SHORT_LIMIT % SHORT_LIMIT, value % SHORT_LIMIT];
+        let first = value / SHORT_LIMIT / SHORT_LIMIT;
+        let (first, low) = if first > 0 { (first, &low[..]) } else { (low[0], &low[1..]) };
+        let (text, count) = short_text(first);
+        // The first digits, and what the next eight overwrite.
+        entry[NUMBER..NUMBER + SHORT_DIGITS].copy_from_slice(&text.to_le_bytes());
+        let mut end = NUMBER + count;
+        for &value in low {
+            let text = split_digits(value) | eight(b'0');
+            entry[end..end + SHORT_DIGITS].copy_from_slice(&text.to_le_bytes());
+            end += SHORT_DIGITS;
+        }
+        entry[end] = b' ';
         entry
+    }
+
+    /// The letter and the space as the first bytes of an entry.
+    fn letter(&self) -> u128 {
+        u128::from(u16::from_le_bytes([self.blank[0], self.blank[1]]))
     }
 
     /// Appends the entries of `values` to `out`.
     pub fn append(&self, values: &[u64], out: &mut Vec<u8>) {
-        out.extend(values.iter().flat_map(|&value| self.entry(value)));
+        out.reserve(values.len() * COUNT_BYTES);
+        for &value in values {
+            out.extend_from_slice(&self.entry(value));
+        }
     }
 }
+
+/// Digits at the beginning of eight bytes: their values, in as many low bytes, and how many they are.
+#[inline]
+fn leading_digits(text: u64) -> (u64, usize) {
+    // Up to 9 for digits; the sum has the highest bit of each other byte set, up to the first one.
+    let digits = text ^ eight(b'0');
+    let others = (digits.wrapping_add(eight(0x76)) | digits) & eight(0x80);
+    let count = others.trailing_zeros() / 8;
+    let mask = if count > 0 { u64::MAX >> (64 - 8 * count) } else { 0 };
+    (digits & mask, count as usize)
+}
+
+/// Eight bytes of an entry.
+#[inline]
+fn word(entry: &[u8; COUNT_BYTES], at: usize) -> u64 {
+    entry[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The number in a count entry that begins with `letter`, if it has at most 15 digits and all is well.
+/// `None` tells nothing.
+#[inline]
+fn parse_short(entry: &[u8; COUNT_BYTES], letter: u8) -> Option<u64> {
+    const DASHES: u64 = eight(b'-');
+    let (digits, count) = leading_digits(word(entry, NUMBER));
+    let leads_with_zero = digits & 0xff == 0 && count > 1;
+    if entry[..NUMBER] != [letter, b' '] || leads_with_zero || count == 0 {
+        return None;
+    }
+    // What must follow the digits, up to the line break.
+    let follows = |start: usize, count: usize| {
+        let tail = SHORT_TAILS[count] >> (8 * NUMBER);
+        let first = u128::from(word(entry, start)) | u128::from(word(entry, start + 6)) << 48;
+        let digits = if count > 0 { u128::MAX >> (128 - 8 * count) } else { 0 };
+        first & !digits & (u128::MAX >> 16) == tail
+    };
+    let dashes = |start| word(entry, start) == DASHES;
+    if count < SHORT_DIGITS || entry[NUMBER + SHORT_DIGITS] == b' ' {
+        // To the end, with zeros before.
+        let value = join_digits(digits << (64 - 8 * count));
+        return (follows(NUMBER, count) && dashes(16) && dashes(22)).then_some(value);
+    }
+    let next = NUMBER + SHORT_DIGITS;
+    let (more, count) = leading_digits(word(entry, next));
+    let all_well = (1..SHORT_DIGITS).contains(&count) && follows(next, count) && dashes(22);
+    all_well.then(|| join_digits(digits) * POWERS[count] + join_digits(more << (64 - 8 * count)))
+}
+
+/// The powers of ten of a short number.
+const POWERS: [u64; SHORT_DIGITS] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The number in a count entry that must begin with `letter`.
 ///
 /// # Errors
 /// `Format` if the entry is not of the form, `Range` if the number needs more than 64 bits.
+#[inline]
 pub fn parse_count(entry: &[u8; COUNT_BYTES], letter: u8) -> Result<u64> {
+    match parse_short(entry, letter) {
+        Some(value) => Ok(value),
+        None => parse_any(entry, letter),
+    }
+}
+
+#[cold]
+fn parse_any(entry: &[u8; COUNT_BYTES], letter: u8) -> Result<u64> {
     let malformed = |expected: &str| {
         Error::new(ErrorKind::Format, format!("count entry: found {}, expected {expected}", quote(entry)))
     };
@@ -84,9 +225,9 @@ pub fn parse_counts(
     let (entries, rest) = bytes.as_chunks::<COUNT_BYTES>();
     debug_assert!(rest.is_empty());
     for (index, entry) in entries.iter().enumerate() {
-        parse_count(entry, letter)
-            .and_then(|value| each(index, value))
-            .map_err(|error| error.at(offset + (index * COUNT_BYTES) as u64))?;
+        if let Err(error) = parse_count(entry, letter).and_then(|value| each(index, value)) {
+            return Err(error.at(offset + (index * COUNT_BYTES) as u64));
+        }
     }
     Ok(())
 }
@@ -127,6 +268,27 @@ mod tests {
         );
     }
 
+    /// A number, or the error with its words.
+    fn words(result: Result<u64>) -> std::result::Result<u64, String> {
+        result.map_err(|error| format!("{:?} {error}", error.kind()))
+    }
+
+    #[test]
+    fn short_numbers_of_each_number_of_digits() {
+        let format = CountFormat::new(b'E', LineBreak::Unix);
+        let tens = (0..=20).map(|digits| 10_u64.saturating_pow(digits));
+        for value in tens.flat_map(|ten| [ten - 1, ten, ten.saturating_add(1)]).chain(0..20_000) {
+            assert!(format.entry(value).starts_with(format!("E {value} -").as_bytes()), "{value}");
+            assert_eq!(
+                parse_short(&format.entry(value), b'E'),
+                Some(value).filter(|&v| v < 1_000_000_000_000_000)
+            );
+            if value < SHORT_LIMIT {
+                assert_eq!(join_digits(split_digits(value)), value);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn numbers_come_back(value in any::<u64>(), mime in any::<bool>(), q in any::<[u8; 2]>()) {
@@ -138,8 +300,33 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_parsed_without_panic(bytes in any::<[u8; 32]>()) {
+        fn entries_are_those_of_a_plain_formatter(
+            bits in 0..64_u32, value in any::<u64>(), mime in any::<bool>(),
+        ) {
+            let value = value >> bits;
+            let (style, end) = if mime { (LineBreak::Mime, "\r\n") } else { (LineBreak::Unix, "-\n") };
+            let plain = format!("{:-<30}{end}", format!("N {value} "));
+            let entry = CountFormat::new(b'N', style).entry(value);
+            prop_assert_eq!(entry.escape_ascii().to_string(), plain.as_bytes().escape_ascii().to_string());
+            let mut all = b"before".to_vec();
+            CountFormat::new(b'N', style).append(&[value; 3], &mut all);
+            prop_assert_eq!(all, ["before", &plain, &plain, &plain].concat().into_bytes());
+        }
+
+        #[test]
+        fn any_bytes_are_parsed_as_by_the_long_way(bytes in any::<[u8; 32]>()) {
             let _ = parse_count(&bytes, b'E');
+            prop_assert_eq!(words(parse_count(&bytes, b'E')), words(parse_any(&bytes, b'E')));
+        }
+
+        #[test]
+        fn damaged_entries_are_parsed_as_by_the_long_way(
+            bits in 0..64_u32, value in any::<u64>(), place in 0..32_usize,
+            byte in prop_oneof![Just(b'-'), Just(b' '), b'/'..=b':', any::<u8>()],
+        ) {
+            let mut entry = CountFormat::new(b'E', LineBreak::Unix).entry(value >> bits);
+            entry[place] = byte;
+            prop_assert_eq!(words(parse_count(&entry, b'E')), words(parse_any(&entry, b'E')));
         }
     }
 }

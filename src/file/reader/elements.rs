@@ -4,6 +4,7 @@ use super::header::{as_decode_error, leaves_63_bits};
 use super::{Current, Open};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::encoding::{Decoders, Job};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::Failure;
 use crate::format::COUNT_BYTES;
@@ -34,7 +35,7 @@ impl Open {
         }
         let mut text = Vec::new();
         self.read_encoded(layout.data, layout.data_bytes, section.size, &mut text)?;
-        self.decoder.decode(&text, data).map_err(|e| e.at(layout.data))
+        self.decoders.decode_one(&text, layout.data, data)
     }
 
     /// Reads the encoded text of one element or of several that lie together, and that stand for
@@ -58,7 +59,7 @@ impl Open {
             Sink::Contiguous(memory) => self.read_own(offset, memory),
             Sink::Indirect(_) => {
                 let mut batch = Vec::new();
-                self.for_each_batch(offset, sizes, |this, start, first, last| {
+                self.for_each_batch(offset, sizes, BATCH_BYTES, |this, start, first, last| {
                     if last == first + 1 {
                         // A large element goes straight to its memory.
                         let size = sizes.size(first);
@@ -85,18 +86,19 @@ impl Open {
         }
     }
 
-    /// Groups elements that lie one after the other from `offset` into batches of bounded bytes, or
-    /// of one element if it is larger; hands out the offset, the first and the last but one index.
+    /// Groups elements that lie one after the other from `offset` into batches of at most `most` bytes,
+    /// or of one element if it is larger; hands out the offset, the first and the last but one index.
     fn for_each_batch(
         &mut self,
         mut offset: u64,
         sizes: Sizes<'_>,
+        most: usize,
         mut each: impl FnMut(&mut Self, u64, usize, usize) -> Result<()>,
     ) -> Result<()> {
         let (mut first, mut bytes) = (0, 0_u64);
         for index in 0..sizes.count() {
             let size = sizes.size(index);
-            if index > first && bytes + size > BATCH_BYTES as u64 {
+            if index > first && bytes + size > most as u64 {
                 each(self, offset, first, index)?;
                 offset += bytes;
                 (first, bytes) = (index, 0);
@@ -229,30 +231,133 @@ impl Open {
         if data.is_skip() {
             return Ok(());
         }
-        let mut text = Vec::new();
+        let threads = self.params.threads;
+        let (mut text, mut staged) = (Vec::new(), Vec::new());
         let mut decoded_offset = 0;
-        self.for_each_batch(offset, Sizes::Each(encoded_sizes), |this, start, first, last| {
-            let length = encoded_sizes[first..last].iter().sum();
-            if last == first + 1 {
-                this.read_encoded(start, length, sizes.size(first), &mut text)?;
-            } else {
-                resize(&mut text, length)?;
-                this.read_own(start, &mut text)?;
-            }
-            let mut rest = text.as_slice();
-            let mut at = start;
-            for (index, &encoded_size) in encoded_sizes.iter().enumerate().take(last).skip(first) {
-                let (element, others) = rest.split_at(usize::try_from(encoded_size).unwrap_or(0));
-                rest = others;
-                let size = sizes.size(index);
-                if let Some(memory) = data.element(index, decoded_offset, size) {
-                    this.decoder.decode(element, memory).map_err(|e| e.at(at))?;
+        self.for_each_batch(
+            offset,
+            Sizes::Each(encoded_sizes),
+            threads * BATCH_BYTES,
+            |this, start, first, last| {
+                let length = encoded_sizes[first..last].iter().sum();
+                let batch_offset = decoded_offset;
+                decoded_offset += (first..last).map(|index| sizes.size(index)).sum::<u64>();
+                if last == first + 1 {
+                    this.read_encoded(start, length, sizes.size(first), &mut text)?;
+                } else {
+                    resize(&mut text, length)?;
+                    this.read_own(start, &mut text)?;
                 }
-                decoded_offset += size;
-                at += encoded_size;
-            }
-            Ok(())
+                let batch =
+                    Batch { text: &text, start, first, encoded_sizes: &encoded_sizes[first..last], sizes };
+                match &mut data {
+                    Sink::Contiguous(memory) if threads > 1 => {
+                        let begin = usize::try_from(batch_offset).unwrap_or(usize::MAX);
+                        let jobs = batch.jobs(&mut memory[begin..], |_| true);
+                        this.decoders.decode(threads, jobs)
+                    }
+                    Sink::Indirect(_) if threads > 1 && last > first + 1 => {
+                        batch.decode_staged(&mut this.decoders, threads, &mut data, &mut staged)
+                    }
+                    _ => batch.elements().try_for_each(|element| {
+                        let offset = batch_offset + element.offset;
+                        match data.element(element.index, offset, sizes.size(element.index)) {
+                            Some(memory) => this.decoders.decode_one(element.text, element.at, memory),
+                            None => Ok(()),
+                        }
+                    }),
+                }
+            },
+        )
+    }
+}
+
+/// Encoded elements that were read together.
+struct Batch<'a> {
+    text: &'a [u8],
+    /// Where the text begins in the file.
+    start: u64,
+    /// The index of the first element.
+    first: usize,
+    encoded_sizes: &'a [u64],
+    /// The decoded sizes of all elements.
+    sizes: Sizes<'a>,
+}
+
+/// An element of a batch.
+struct Encoded<'a> {
+    index: usize,
+    text: &'a [u8],
+    /// Where it begins in the file, and, decoded, in the batch.
+    at: u64,
+    offset: u64,
+}
+
+impl<'a> Batch<'a> {
+    fn elements(&self) -> impl Iterator<Item = Encoded<'a>> {
+        let (mut rest, mut at, mut offset, sizes) = (self.text, self.start, 0, self.sizes);
+        self.encoded_sizes.iter().zip(self.first..).map(move |(&encoded_size, index)| {
+            let (text, others) = rest.split_at(usize::try_from(encoded_size).unwrap_or(0));
+            let element = Encoded { index, text, at, offset };
+            rest = others;
+            at += encoded_size;
+            offset += sizes.size(index);
+            element
         })
+    }
+
+    /// The wanted elements, with their parts of `memory`, which has room for all of the batch.
+    fn jobs<'m>(&self, memory: &'m mut [u8], mut is_wanted: impl FnMut(usize) -> bool) -> Vec<Job<'m>>
+    where
+        'a: 'm,
+    {
+        let mut rest = memory;
+        let jobs = self.elements().map(|element| {
+            let (memory, others) = std::mem::take(&mut rest).split_at_mut(self.sizes.bytes(element.index));
+            rest = others;
+            (element.index, Job { text: element.text, at: element.at, memory })
+        });
+        jobs.filter(|(index, _)| is_wanted(*index)).map(|(_, job)| job).collect()
+    }
+
+    /// Decodes on threads into a buffer, and copies from there into elements of their own memory, of
+    /// which one alone can be had at a time.
+    fn decode_staged(
+        &self,
+        decoders: &mut Decoders,
+        threads: usize,
+        data: &mut Sink<'_>,
+        staged: &mut Vec<u8>,
+    ) -> Result<()> {
+        let size = |index| self.sizes.size(index);
+        let last = self.first + self.encoded_sizes.len();
+        let (mut first, mut text, mut start) = (self.first, self.text, self.start);
+        while first < last {
+            // As many as fit the buffer, but one at least.
+            let mut room = size(first);
+            let mut end = first + 1;
+            while end < last && room + size(end) <= (threads * BATCH_BYTES) as u64 {
+                room += size(end);
+                end += 1;
+            }
+            let encoded_sizes = &self.encoded_sizes[first - self.first..end - self.first];
+            let encoded: u64 = encoded_sizes.iter().sum();
+            let (now, later) = text.split_at(usize::try_from(encoded).unwrap_or(0));
+            let part = Batch { text: now, start, first, encoded_sizes, sizes: self.sizes };
+            resize(staged, room)?;
+            let jobs = part.jobs(staged, |index| data.element(index, 0, size(index)).is_some());
+            decoders.decode(threads, jobs)?;
+            let mut rest = staged.as_slice();
+            for index in first..end {
+                let (bytes, others) = rest.split_at(self.sizes.bytes(index));
+                rest = others;
+                if let Some(memory) = data.element(index, 0, size(index)) {
+                    memory.copy_from_slice(bytes);
+                }
+            }
+            (first, text, start) = (end, later, start + encoded);
+        }
+        Ok(())
     }
 }
 

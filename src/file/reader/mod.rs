@@ -4,13 +4,13 @@ mod data;
 mod elements;
 mod header;
 
+use super::encoding::Decoders;
 use super::open;
 use super::params::Params;
 use super::session::{Session, State};
 use super::source::Sink;
 use super::team::{Failure, Function, Team};
 use super::window::Window;
-use crate::codec::ElementDecoder;
 use crate::error::{Error, Result};
 use crate::format::header::{SectionType, UserString, parse_file_header};
 use crate::format::layout::Layout;
@@ -75,7 +75,7 @@ struct Open {
     /// Offset of the next section, or of the current one as long as its data are expected.
     position: u64,
     expect: Expect,
-    decoder: ElementDecoder,
+    decoders: Decoders,
 }
 
 /// What must be called next.
@@ -145,7 +145,7 @@ impl Reader {
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,
-            decoder: ElementDecoder::default(),
+            decoders: Decoders::default(),
         };
         let mut session = Session::new(open);
         let user = session.operate(|open| {

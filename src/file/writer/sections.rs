@@ -4,7 +4,7 @@ use super::Open;
 use super::output::{Part, too_large};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES};
 use crate::error::{Error, Result};
-use crate::file::encoding::Encoded;
+use crate::file::encoding::{Encoded, Sample};
 use crate::file::params::Encode;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};
@@ -73,20 +73,21 @@ impl Open {
             return self.write_block(&user, is_root, plain, &[data]);
         }
         let encoded = if is_root && !self.team.has_deferred() {
-            let sizes = Sizes::Fixed { count: 1, size };
-            self.encoders.encode(&self.params, Source::Contiguous(data), sizes)
+            self.encode_block(data, size, encode)
         } else {
-            Ok(Encoded::default())
+            Ok(None)
         };
         let (encoded, mine) = split(encoded);
         self.team.agree(mine)?;
-        let mut encoded_size = encoded.bytes().to_le_bytes();
+        let mut encoded_size = encoded.as_ref().map_or(u64::MAX, Encoded::bytes).to_le_bytes();
         self.team.comm().broadcast(&mut encoded_size, root)?;
+        let encoded_size = u64::from_le_bytes(encoded_size);
         let first = Layout::inline(self.end).ok_or_else(too_large)?;
-        let second = Layout::block(first.end, u64::from_le_bytes(encoded_size)).ok_or_else(too_large)?;
-        if encode == Encode::Auto && second.end >= plain.end {
+        let second = Layout::block(first.end, encoded_size);
+        if encode == Encode::Auto && second.is_none_or(|second| second.end >= plain.end) {
             return self.write_block(&user, is_root, plain, &[data]);
         }
+        let (second, encoded) = (second.ok_or_else(too_large)?, encoded.unwrap_or_default());
         self.write_size_note(BLOCK_CONVENTION, is_root, size)?;
         let chunks: Vec<&[u8]> = encoded.chunks.iter().map(Vec::as_slice).collect();
         self.write_block(&user, is_root, second, &chunks)
@@ -113,6 +114,13 @@ impl Open {
         let least = product(elements.total, MIN_ENCODED_BYTES)
             .and_then(|bytes| Layout::varray(Layout::inline(self.end)?.end, elements.total, bytes));
         let hopeless = encode == Encode::Auto && least.is_none_or(|least| least.end >= plain.end);
+        // The products are bounded by the layout's.
+        let bytes = Partition {
+            offset: elements.offset * size,
+            count: elements.count * size,
+            total: plain.data_bytes,
+        };
+        let hopeless = hopeless || self.sample_says_larger(encode, elements, data, sizes, bytes)?;
         if encode != Encode::None && !hopeless {
             let (encoded, bytes) = self.encode(data, sizes)?;
             let first = Layout::inline(self.end).ok_or_else(too_large)?;
@@ -122,12 +130,6 @@ impl Open {
                 return self.write_encoded(&user, second, elements, bytes, &encoded);
             }
         }
-        // The products are bounded by the layout's.
-        let bytes = Partition {
-            offset: elements.offset * size,
-            count: elements.count * size,
-            total: plain.data_bytes,
-        };
         let part = Part { elements, bytes, entries: None };
         let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
         let e = CountFormat::new(b'E', self.params.line_break).entry(size);
@@ -165,7 +167,8 @@ impl Open {
             }
         };
         let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
-        if encode != Encode::None {
+        let hopeless = self.sample_says_larger(encode, elements, data, Sizes::Each(sizes), bytes)?;
+        if encode != Encode::None && !hopeless {
             let (encoded, encoded_bytes) = self.encode(data, Sizes::Each(sizes))?;
             let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64).ok_or_else(too_large)?;
             let second =
@@ -178,6 +181,43 @@ impl Open {
         let part = Part { elements, bytes, entries: Some(sizes) };
         let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
         self.write_elements(SectionType::Varray, &user, plain, &[&n], &part, data)
+    }
+
+    /// Encodes the block of the root; `None` if a sample says that it would be larger, if that matters.
+    fn encode_block(&mut self, data: &[u8], size: u64, encode: Encode) -> Result<Option<Encoded>> {
+        let (source, sizes) = (Source::Contiguous(data), Sizes::Fixed { count: 1, size });
+        if let Some(sample) = Sample::new(1, size).filter(|_| encode == Encode::Auto) {
+            let bytes = Partition { offset: 0, count: size, total: size };
+            let costs = self.encoders.try_sample(&self.params, &sample, source, sizes, bytes)?;
+            if sample.says_larger(costs) {
+                return Ok(None);
+            }
+        }
+        self.encoders.encode(&self.params, source, sizes).map(Some)
+    }
+
+    /// Whether a sample tells, for `Encode::Auto`, that the section would be larger compressed. All
+    /// ranks learn the same.
+    fn sample_says_larger(
+        &mut self,
+        encode: Encode,
+        elements: Partition,
+        data: Source<'_>,
+        sizes: Sizes<'_>,
+        bytes: Partition,
+    ) -> Result<bool, Failure> {
+        let sample = Sample::new(elements.total, bytes.total);
+        let Some(sample) = sample.filter(|_| encode == Encode::Auto) else { return Ok(false) };
+        let costs = if self.team.has_deferred() {
+            Ok(0)
+        } else {
+            self.encoders.try_sample(&self.params, &sample, data, sizes, bytes)
+        };
+        let (costs, mine) = split(costs);
+        self.team.agree(mine)?;
+        let mut costs = [costs];
+        self.team.comm().allreduce_sum(&mut costs)?;
+        Ok(sample.says_larger(costs[0]))
     }
 
     /// Encodes this rank's elements, and finds where their bytes lie.

@@ -1,0 +1,312 @@
+//! Finds repetitions in elements that are not long, without clearing tables for each.
+
+use super::block::{MAX_MATCH, MIN_MATCH, Token, histogram};
+use super::huffman::{FRACTION, entropy};
+
+/// The longest element. Its distances are those of deflate.
+pub const MAX_BYTES: usize = 1 << 15;
+
+const HASH3_BITS: u32 = 12;
+const HASH4_BITS: u32 = 13;
+
+/// After so many literals without a repetition one byte is skipped, after twice as many two.
+const PATIENCE: usize = 64;
+/// The most bytes that are skipped.
+const MAX_SKIP: usize = 7;
+/// Of a repetition longer than this not every place is noted.
+const LONG_MATCH: usize = 64;
+
+/// How hard to look.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// How many earlier places with the same four bytes are compared.
+    places: u32,
+    /// A repetition of this length is taken without looking further.
+    good: usize,
+    /// Whether the next byte is tried, too, before a shorter repetition is taken.
+    lazy: bool,
+}
+
+impl Effort {
+    fn of_level(level: u32) -> Self {
+        let (places, good, lazy) = match level {
+            0..=1 => (2, 32, false),
+            2 => (6, 32, false),
+            3 => (10, 64, false),
+            4 => (12, 64, true),
+            5 => (16, 64, true),
+            6 => (16, 64, true),
+            7 => (40, 128, true),
+            _ => (300, MAX_MATCH, true),
+        };
+        Self { places, good, lazy }
+    }
+}
+
+/// Finds repetitions. Its tables hold places counted over all elements, so that those of earlier
+/// elements are seen to be old.
+pub struct Matcher {
+    effort: Effort,
+    /// The last place of three bytes, and of four.
+    last3: Box<[u32; 1 << HASH3_BITS]>,
+    last4: Box<[u32; 1 << HASH4_BITS]>,
+    /// For each byte of the element, the place before with the same four bytes.
+    before: Box<[u32; MAX_BYTES]>,
+    /// The place of the element's first byte.
+    base: u32,
+    tokens: Vec<Token>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Match {
+    length: usize,
+    distance: usize,
+}
+
+impl Match {
+    /// How much it is liked: a byte more is worth a distance of sixteen times.
+    fn merit(self) -> usize {
+        4 * self.length + 15 - self.distance.max(1).ilog2() as usize
+    }
+}
+
+#[inline]
+fn word4(data: &[u8], at: usize) -> Option<u32> {
+    data.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+#[inline]
+fn slot(word: u32, bits: u32) -> usize {
+    // A factor whose products spread well in their high bits.
+    (word.wrapping_mul(0x9E37_79B1) >> (32 - bits)) as usize
+}
+
+/// How many bytes from `a` and from `b` on are the same, at most `most`.
+fn common(data: &[u8], a: usize, b: usize, most: usize) -> usize {
+    let (a, b) = (&data[a..a + most], &data[b..b + most]);
+    let ((a8, a1), (b8, b1)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (i, (x, y)) in a8.iter().zip(b8).enumerate() {
+        let differ = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differ != 0 {
+            return 8 * i + differ.trailing_zeros() as usize / 8;
+        }
+    }
+    most - a1.len() + a1.iter().zip(b1).take_while(|(x, y)| x == y).count()
+}
+
+/// What an element's literals take.
+#[derive(Clone, Copy)]
+struct Literals {
+    /// About the bits of one, in units of 1 / 256.
+    bits: u64,
+    /// Whether three bytes can take more than a repetition of them.
+    threes: bool,
+}
+
+impl Literals {
+    fn new(data: &[u8]) -> Self {
+        // Few bytes do not pay for a code of their own.
+        if data.len() < 256 {
+            return Self { bits: 8 << FRACTION, threes: true };
+        }
+        let bits = entropy(&histogram(data)) / data.len() as u64;
+        // Where all bytes occur, three that come again do so by chance, and far away.
+        Self { bits, threes: bits < 7 << FRACTION }
+    }
+}
+
+impl Matcher {
+    pub fn new(level: u32) -> Self {
+        Self {
+            effort: Effort::of_level(level),
+            last3: Box::new([0; 1 << HASH3_BITS]),
+            last4: Box::new([0; 1 << HASH4_BITS]),
+            before: Box::new([0; MAX_BYTES]),
+            base: 1,
+            tokens: Vec::new(),
+        }
+    }
+
+    /// `data`, of at most [`MAX_BYTES`], as literals and repetitions.
+    #[allow(clippy::cast_possible_truncation)] // lengths of at most 2^15
+    pub fn tokens(&mut self, data: &[u8]) -> &[Token] {
+        debug_assert!(data.len() <= MAX_BYTES);
+        if self.base > u32::MAX - 2 * MAX_BYTES as u32 {
+            self.last3.fill(0);
+            self.last4.fill(0);
+            self.base = 1;
+        }
+        self.tokens.clear();
+        let literals = Literals::new(data);
+        // The literals since the last repetition.
+        let mut misses = 0;
+        let mut at = 0;
+        while at < data.len() {
+            let mut found = self.find(data, at, MIN_MATCH - 1, literals);
+            if found.length == 0 {
+                // The longer nothing was found, the fewer places are tried; but all can be found.
+                let end = (at + 1 + (misses / PATIENCE).min(MAX_SKIP)).min(data.len());
+                misses += end - at;
+                for place in at + 1..end {
+                    self.note(data, place);
+                }
+                self.tokens.extend(data[at..end].iter().map(|&byte| Token::literal(byte)));
+                at = end;
+                continue;
+            }
+            let is_lazy = self.effort.lazy && found.length < self.effort.good;
+            while self.effort.lazy && found.length < self.effort.good && at + 1 < data.len() {
+                let other = self.find(data, at + 1, found.length - 1, literals);
+                if other.length == 0 || other.merit() < found.merit() + 3 {
+                    break;
+                }
+                self.tokens.push(Token::literal(data[at]));
+                at += 1;
+                found = other;
+            }
+            // Where it began, and the next byte if that was tried, are noted.
+            let tried = is_lazy && found.length < self.effort.good;
+            let end = at + found.length;
+            // Of long runs not every place is worth noting.
+            let step = if found.length > LONG_MATCH { 8 } else { 1 };
+            for place in (at + 1 + usize::from(tried)..end).step_by(step) {
+                self.note(data, place);
+            }
+            // Skipped bytes may have been a part of it.
+            if misses >= PATIENCE {
+                while found.length < MAX_MATCH
+                    && at > found.distance
+                    && data[at - 1] == data[at - 1 - found.distance]
+                    && self.tokens.pop_if(|token| token.is_literal()).is_some()
+                {
+                    at -= 1;
+                    found.length += 1;
+                }
+            }
+            self.tokens.push(Token::repetition(found.length, found.distance));
+            misses = 0;
+            at = end;
+        }
+        self.base += data.len() as u32;
+        &self.tokens
+    }
+
+    /// Notes the bytes at a place, and returns them and the last places with the same three and four;
+    /// `None` at the end, where there are fewer.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn note(&mut self, data: &[u8], at: usize) -> Option<(u32, u32, u32)> {
+        let word = word4(data, at)?;
+        let place = self.base + at as u32;
+        let last3 = std::mem::replace(&mut self.last3[slot(word << 8, HASH3_BITS)], place);
+        let last4 = std::mem::replace(&mut self.last4[slot(word, HASH4_BITS)], place);
+        self.before[at % MAX_BYTES] = last4;
+        Some((word, last3, last4))
+    }
+
+    /// The best repetition at a place that is longer than `least` and shorter than its literals.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn find(&mut self, data: &[u8], at: usize, least: usize, literals: Literals) -> Match {
+        let Some((word, last3, mut place)) = self.note(data, at) else { return Match::default() };
+        let base = self.base;
+        let most = (data.len() - at).min(MAX_MATCH);
+        let mut best = Match { length: least, distance: 0 };
+        if literals.threes && least < 3 && last3 >= base {
+            let earlier = (last3 - base) as usize;
+            if word4(data, earlier).is_some_and(|other| (other ^ word) << 8 == 0) {
+                best = Match { length: 3, distance: at - earlier };
+            }
+        }
+        let mut left = self.effort.places;
+        while place >= base && left > 0 {
+            let earlier = (place - base) as usize;
+            left -= 1;
+            place = self.before[earlier % MAX_BYTES];
+            // The byte that would make it longer is the most likely to differ.
+            if best.length < most && data[earlier + best.length] == data[at + best.length] {
+                let length = common(data, earlier, at, most);
+                if length > best.length {
+                    best = Match { length, distance: at - earlier };
+                    if length >= self.effort.good {
+                        break;
+                    }
+                }
+            }
+        }
+        if best.distance == 0 {
+            return Match::default();
+        }
+        // A length and a distance take about 12 bits and those of the distance; short distances, which
+        // records have, come often and take fewer.
+        let extra = u64::from((best.distance as u32).ilog2().saturating_sub(1));
+        let bits = (12 + extra).min(8 + 2 * extra);
+        if best.length < 6 && best.length as u64 * literals.bits <= bits << FRACTION {
+            return Match::default();
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn expand(tokens: &[Token]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for token in tokens {
+            match token.parts() {
+                Ok(literal) => bytes.push(literal),
+                Err((length, distance)) => {
+                    assert!((MIN_MATCH..=MAX_MATCH).contains(&length) && distance <= bytes.len());
+                    (0..length).for_each(|_| bytes.push(bytes[bytes.len() - distance]));
+                }
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_repetition_after_many_misses_is_found_whole() {
+        let noise: Vec<u8> = (0..3000_u32).map(|i| (i.wrapping_mul(0x9E37_79B1) >> 13) as u8).collect();
+        let data = [&noise[..], &noise[301..2000]].concat();
+        for level in [1, 2, 6, 9] {
+            let mut matcher = Matcher::new(level);
+            let tokens = matcher.tokens(&data);
+            assert!(tokens.len() < 3000 + 8 * 1699 / MAX_MATCH, "{}", tokens.len());
+            assert_eq!(expand(tokens), data);
+        }
+    }
+
+    #[test]
+    fn places_do_not_run_over() {
+        let mut matcher = Matcher::new(2);
+        let data = [7; 1000];
+        let few = matcher.tokens(&data).len();
+        matcher.base = u32::MAX - 2 * MAX_BYTES as u32 - 1500;
+        for _ in 0..4 {
+            assert_eq!(matcher.tokens(&data).len(), few);
+        }
+        assert!(matcher.base < 5000);
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_stand_for_the_data(
+            elements in proptest::collection::vec(
+                (1..=255_u8, proptest::collection::vec(any::<u8>(), 0..2000)), 1..4,
+            ),
+            level in 1..=9_u32,
+        ) {
+            let mut matcher = Matcher::new(level);
+            for (most, mut data) in elements {
+                data.iter_mut().for_each(|byte| *byte %= most);
+                prop_assert_eq!(expand(matcher.tokens(&data)), &data[..]);
+                // What came before leaves no trace.
+                let count = matcher.tokens(&data).len();
+                prop_assert_eq!(Matcher::new(level).tokens(&data).len(), count);
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Tells, at a small part of the cost of looking for them, whether repetitions pay.
+#![allow(clippy::cast_possible_truncation)] // places in stretches, and in the data
+
+use super::block::Statistics;
+use super::matches::Matcher;
+
+/// Repetitions near one another are looked for in pieces of this length.
+const PIECE_BYTES: usize = 2048;
+/// One piece for so many bytes, within these bounds.
+const BYTES_PER_PIECE: usize = 1 << 15;
+const MIN_PIECES: usize = 2;
+const MAX_PIECES: usize = 16;
+
+/// What repetitions far from one another have in common.
+const WORD_BYTES: usize = 8;
+/// Of the words one in so many is remembered, chosen by what it is, so that one that comes again is
+/// chosen again.
+const CHOSEN_BITS: u32 = 6;
+const TABLE_BITS: u32 = 11;
+/// The farthest that deflate can repeat from.
+const WINDOW: usize = 1 << 15;
+/// At most this much is searched for words, evenly spread in stretches of four windows.
+const MAX_SEARCHED: usize = 1 << 20;
+
+/// Whether repetitions make a stream of `data` shorter by more than a hundredth. Depends on the data
+/// alone.
+pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
+    pays_nearby(data, matcher) || pays_far(data)
+}
+
+fn pays_nearby(data: &[u8], matcher: &mut Matcher) -> bool {
+    let pieces = (data.len() / BYTES_PER_PIECE).clamp(MIN_PIECES, MAX_PIECES);
+    let (mut with, mut without) = (0, 0);
+    for piece in evenly(data, pieces, PIECE_BYTES) {
+        with += Statistics::of_tokens(matcher.tokens(piece)).code_bits();
+        without += Statistics::of_bytes(piece).code_bits();
+    }
+    with + without / 100 < without
+}
+
+fn pays_far(data: &[u8]) -> bool {
+    let stretch = 4 * WINDOW;
+    let (mut chosen, mut found) = (0_u32, 0_u32);
+    let stretches = (data.len() / stretch).clamp(1, MAX_SEARCHED / stretch);
+    for part in evenly(data, stretches, stretch) {
+        let mut last = [u32::MAX; 1 << TABLE_BITS];
+        for (at, word) in part.windows(WORD_BYTES).enumerate() {
+            let Some(word) = word.first_chunk::<WORD_BYTES>() else { continue };
+            let hash = u64::from_le_bytes(*word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            if hash >> (64 - CHOSEN_BITS) != 0 {
+                continue;
+            }
+            let slot = (hash >> (64 - CHOSEN_BITS - TABLE_BITS)) as usize;
+            let earlier = std::mem::replace(&mut last[slot], at as u32) as usize;
+            chosen += 1;
+            let same = earlier < at && at - earlier <= WINDOW && part[earlier..].starts_with(word);
+            found += u32::from(same);
+        }
+    }
+    found > chosen / 64
+}
+
+/// Pieces of this length, or all that there is, spread evenly over the data.
+fn evenly(data: &[u8], pieces: usize, length: usize) -> impl Iterator<Item = &[u8]> {
+    let length = length.min(data.len());
+    let room = (data.len() - length) as u128;
+    (0..pieces).map(move |i| {
+        let start = (room * (2 * i as u128 + 1) / (2 * pieces as u128)) as usize;
+        &data[start..start + length]
+    })
+}

@@ -1,0 +1,74 @@
+//! What the library needs besides the user's own memory: little, whatever the number of elements.
+//! One test, because the peak is that of the whole process.
+#![cfg(target_os = "linux")]
+#![allow(clippy::cast_possible_truncation)] // test data
+
+use scda::{Encode, Params, Reader, Sink, Solo, Source, Writer};
+use std::path::Path;
+
+/// Bytes that the process had at most, beyond those it had before, while `run` ran.
+fn growth(run: impl FnOnce()) -> usize {
+    let field = |name: &str| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    };
+    std::fs::write("/proc/self/clear_refs", "5").unwrap(); // the peak begins anew
+    let before = field("VmRSS:");
+    run();
+    field("VmHWM:").saturating_sub(before)
+}
+
+fn write(path: &Path, sizes: &[u64], data: &[u8], encode: Encode, threads: usize) {
+    let mut params = Params::default();
+    (params.threads, params.level) = (threads, 0); // no time for more
+    let mut file = Writer::create(Solo, path, b"", &params).unwrap();
+    file.varray(b"", &[sizes.len() as u64], sizes, None, Source::Contiguous(data), encode).unwrap();
+    file.close().unwrap();
+}
+
+fn read(path: &Path, sizes: &mut [u64], data: &mut [u8], threads: usize) {
+    let mut params = Params::default();
+    params.threads = threads;
+    let counts = [sizes.len() as u64];
+    let mut file = Reader::open(Solo, path, &params).unwrap();
+    file.next_section(true).unwrap();
+    file.read_varray_sizes(&counts, Some(sizes)).unwrap();
+    file.read_varray(&counts, Some(sizes), None, Sink::Contiguous(data)).unwrap();
+    file.close().unwrap();
+}
+
+#[test]
+fn entries_and_elements_pass_through_bounded_memory() {
+    const LITTLE: usize = 16 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for (count, size, encode, threads) in
+        [(4_000_000, 1, Encode::None, 1), (60_000, 300, Encode::Always, 1), (60_000, 300, Encode::Always, 3)]
+    {
+        let sizes = vec![size as u64; count];
+        let data: Vec<u8> = (0..count * size).map(|i| (i % 250) as u8).collect();
+        let (mut found_sizes, mut found) = (vec![1; count], vec![1; count * size]);
+        let writing = growth(|| write(&path, &sizes, &data, encode, threads));
+        let file_bytes = usize::try_from(std::fs::metadata(&path).unwrap().len()).unwrap();
+        let entry_bytes = 32 * count;
+        assert!(entry_bytes + data.len() < file_bytes);
+        // What is compressed is kept until its size is known, and the sizes of its elements with it.
+        let kept = match encode {
+            Encode::None => 0,
+            _ => file_bytes - 2 * entry_bytes + 2 * 8 * count,
+        };
+        assert!(
+            writing < LITTLE + kept,
+            "{count} x {size}, {threads} threads: {writing} {kept} {file_bytes}"
+        );
+        let reading = growth(|| read(&path, &mut found_sizes, &mut found, threads));
+        let kept = if encode == Encode::None { 0 } else { 8 * count };
+        assert!(
+            reading < LITTLE + kept,
+            "{count} x {size}, {threads} threads: {reading} {kept} {file_bytes}"
+        );
+        assert!(found_sizes == sizes && found == data);
+        eprintln!("{count} elements of {size}, {threads} threads: writing {writing}, reading {reading}");
+    }
+}
