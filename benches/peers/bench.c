@@ -59,7 +59,7 @@ typedef struct {
   int contenders;
   const contender_t *contender[MOST_CONTENDERS];
   char file[MOST_CONTENDERS][4096];
-  lap_t *laps;
+  lap_t *laps[2]; /* of writing, and of reading */
 } race_t;
 
 /* What was written before shall not burden who comes next. */
@@ -91,29 +91,39 @@ static lap_t run (race_t *race, int c, int reading) {
   return (lap_t) {slowest[0], slowest[1]};
 }
 
+static uint64_t size_of (const char *name) {
+  struct stat status;
+  if (stat (name, &status) != 0) { die ("%s: %s", name, strerror (errno)); }
+  return (uint64_t) status.st_size;
+}
+
 /* Everyone in turn, first once without counting. The order rotates, and every other time goes backwards, so that nobody
- * always follows the same one. */
-static void run_all (race_t *race, int reading) {
+ * always follows the same one. Each file is read as soon as it is written, and then removed: so that all get the same
+ * pages of memory, which on some machines are not all as fast. */
+static void run_all (race_t *race, int only_read) {
   const int reps = race->options->reps;
-  if (reading) { sync_folder (race); }
+  const job_t *job = &race->job;
+  uint64_t file_bytes[MOST_CONTENDERS];
+  if (only_read) { sync_folder (race); }
   for (int r = -1; r < reps; ++r) {
     for (int i = 0; i < race->contenders; ++i) {
       const int c = (r + 1 + (r % 2 == 0 ? i : race->contenders - i)) % race->contenders;
-      const lap_t lap = run (race, c, reading);
-      if (r >= 0) { race->laps[c * reps + r] = lap; }
+      for (int reading = only_read; reading < 2; ++reading) {
+        const lap_t lap = run (race, c, reading);
+        if (r >= 0) { race->laps[reading][c * reps + r] = lap; }
+      }
+      if (job->rank == 0) {
+        file_bytes[c] = size_of (race->file[c]);
+        const int last = r + 1 == reps;
+        if (!only_read && !(last ? race->options->keep : race->options->existing)) { unlink (race->file[c]); }
+      }
     }
   }
-  const job_t *job = &race->job;
   uint64_t bytes = job->bytes * (uint64_t) job->sections;
   MPI_Allreduce (MPI_IN_PLACE, &bytes, 1, MPI_UINT64_T, MPI_SUM, job->comm);
-  if (job->rank == 0) {
-    uint64_t file_bytes[MOST_CONTENDERS];
-    for (int c = 0; c < race->contenders; ++c) {
-      struct stat stat_of_file;
-      if (stat (race->file[c], &stat_of_file) != 0) { die ("%s: %s", race->file[c], strerror (errno)); }
-      file_bytes[c] = (uint64_t) stat_of_file.st_size;
-    }
-    report (job, race->options->writers, reading, race->contenders, race->contender, reps, race->laps, file_bytes, bytes);
+  for (int reading = only_read; reading < 2 && job->rank == 0; ++reading) {
+    report (job, race->options->writers, reading, race->contenders, race->contender, reps, race->laps[reading], file_bytes,
+            bytes);
   }
 }
 
@@ -222,19 +232,18 @@ static void race_through (const workload_t *work, const options_t *options, int 
 #ifdef BENCH_PNETCDF
   gather_contenders (&race, pnetcdf_contenders);
 #endif
-  race.laps = allocate ((size_t) (race.contenders * options->reps) * sizeof *race.laps);
-
-  if (!only_read) {
-    job_fill (&race.job);
-    run_all (&race, 0);
+  for (int reading = 0; reading < 2; ++reading) {
+    race.laps[reading] = allocate ((size_t) (race.contenders * options->reps) * sizeof *race.laps[reading]);
   }
-  run_all (&race, 1);
+
+  if (!only_read) { job_fill (&race.job); } /* reading leaves what was written */
+  run_all (&race, only_read);
 
   MPI_Barrier (race.job.comm);
-  if (race.job.rank == 0 && !options->keep) {
+  if (race.job.rank == 0 && only_read && !options->keep) {
     for (int c = 0; c < race.contenders; ++c) { unlink (race.file[c]); }
   }
-  free (race.laps);
+  for (int reading = 0; reading < 2; ++reading) { free (race.laps[reading]); }
   job_close (&race.job);
 }
 
