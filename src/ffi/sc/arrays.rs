@@ -56,11 +56,14 @@ pub unsafe fn array<'a>(array: *const sc_array, name: &str) -> Result<&'a sc_arr
     Ok(unsafe { &*array })
 }
 
-/// The numbers of an array that has `count`.
+/// The numbers of an array that has `count`; NULL will do for none.
 ///
 /// # Safety
 /// `numbers` is NULL, or it and its elements may be read for the lifetime.
 pub unsafe fn numbers<'a>(numbers: *const sc_array, count: u64, name: &str) -> Result<&'a [u64]> {
+    if numbers.is_null() && count == 0 {
+        return Ok(&[]);
+    }
     // SAFETY: by contract.
     let numbers = unsafe { array(numbers, name) }?;
     numbers.check(name, count, size_of::<u64>() as u64)?;

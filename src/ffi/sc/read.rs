@@ -10,6 +10,7 @@ use crate::ffi::write::rank;
 use crate::file::Sizes;
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
+use std::ptr::null;
 
 /// Counts of the file that leave 63 bits: to libsc, a file that is not in order.
 fn range_is_format(error: Error) -> Error {
@@ -201,8 +202,9 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
         let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
         let (counts, sizes) = counts_or(counts, |counts| {
             let count = if array_data.is_null() { 0 } else { counts[rank] };
+            let elem_sizes = if count == 0 { null() } else { elem_sizes };
             // SAFETY: by contract.
-            if count == 0 { Ok(&[][..]) } else { unsafe { numbers(elem_sizes, count, "elem_sizes") } }
+            unsafe { numbers(elem_sizes, count, "elem_sizes") }
         });
         let (sums, sizes) = match sums {
             Ok(sums) => (Some(sums), sizes),
