@@ -18,15 +18,12 @@ add_library(scda_sc SHARED cmake/empty.c)
 add_library(scda::scda_sc ALIAS scda_sc)
 add_dependencies(scda_sc scda_cargo)
 set_target_properties(scda_sc PROPERTIES
+  OUTPUT_NAME scda_sc${SCDA_SUFFIX}
   VERSION ${PROJECT_VERSION}
   SOVERSION ${SCDA_SC_SOVERSION}
   LINK_DEPENDS "${archive};${sc_version_script}"
   INSTALL_RPATH_USE_LINK_PATH ON)
 target_link_options(scda_sc PRIVATE ${sc_roots} "LINKER:--version-script=${sc_version_script}" LINKER:--no-undefined
   LINKER:--gc-sections LINKER:--as-needed $<$<CONFIG:Release,MinSizeRel>:LINKER:--strip-debug>)
-target_link_libraries(scda_sc PRIVATE "${archive}" "-Wl,@\"${native_libs}\"")
-if(SCDA_MPI)
-  get_target_property(folders scda LINK_DIRECTORIES) # where this MPI's libraries are
-  target_link_directories(scda_sc PRIVATE ${folders})
-endif()
+target_link_libraries(scda_sc PRIVATE "${archive}" ${native_libs} $<$<BOOL:${SCDA_MPI}>:MPI::MPI_C>)
 install(TARGETS scda_sc EXPORT scdaTargets)

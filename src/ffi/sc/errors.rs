@@ -1,6 +1,7 @@
 //! libsc's error codes: a pair of what scda says and what MPI says.
 
-use super::libsc::{forget, log_error};
+use super::libsc::log_error;
+use super::open_files::{OpenFile, closed};
 use crate::error::{ErrorKind, Result};
 use crate::ffi::context::{Context, scda_fcontext_t, with};
 use crate::ffi::memory::put;
@@ -146,16 +147,14 @@ pub unsafe fn on_file(
     errcode: *mut sc_scda_ferror,
     body: impl FnOnce(&mut Context) -> Result<()>,
 ) -> *mut scda_fcontext_t {
-    let (mut code, mut rank) = (0, 0);
-    let run = |context: &mut Context| {
-        rank = context.ranks().1;
-        body(context).map(|()| Outcome::Success)
-    };
+    let mut code = 0;
+    let run = |context: &mut Context| body(context).map(|()| Outcome::Success);
     // SAFETY: the code is a variable.
     let f = unsafe { with(fc, &raw mut code, run) };
-    let is_quiet = f.is_null() && forget(fc);
+    // Every rank tells of a file that is none.
+    let is_logged = f.is_null() && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
     // SAFETY: by contract.
-    unsafe { tell(code, errcode, !is_quiet && rank == 0) };
+    unsafe { tell(code, errcode, is_logged) };
     f
 }
 

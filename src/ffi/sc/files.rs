@@ -1,9 +1,10 @@
 //! Opening and closing.
 
 use super::errors::{sc_scda_ferror, tell};
-use super::libsc::{LEVEL_DEFAULT, forget, is_logged, set_quiet};
+use super::libsc::{LEVEL_DEFAULT, is_logged};
+use super::open_files::{OpenFile, closed, opened};
 use crate::error::{Error, Result};
-use crate::ffi::context::{Context, close, open_files, register, scda_fcontext_t};
+use crate::ffi::context::{Context, close, register, scda_fcontext_t};
 use crate::ffi::memory::{path, put, put_user_string, user_string};
 use crate::ffi::{Outcome, guard};
 #[cfg(feature = "mpi")]
@@ -81,7 +82,8 @@ pub fn world() -> Result<Box<dyn Communicator>> {
 /// # Safety
 /// `params` is NULL or may be read, and its `info` is valid.
 unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
-    let mut all = Params::default();
+    // libsc tells errors in the call in which they happen.
+    let mut all = Params { check: true, ..Params::default() };
     if params.is_null() {
         return (all, true);
     }
@@ -114,11 +116,10 @@ unsafe fn open(
     let run = || {
         // SAFETY: by contract.
         let comm = unsafe { ranks(comm) }?;
+        let size = comm.size() as u64;
         rank = comm.rank();
-        let fc = register(body(comm)?);
-        if !logged {
-            set_quiet(fc);
-        }
+        let fc = register(body(comm)?)?;
+        opened(fc, size, rank, logged);
         Ok((fc, Outcome::Success))
     };
     // SAFETY: the code is a variable.
@@ -210,12 +211,10 @@ pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_fclose(fc: *mut scda_fcontext_t, errcode: *mut sc_scda_ferror) -> c_int {
     let mut code = 0;
-    // A file that is none is told by every rank.
-    let is_first = open_files().iter().all(|file| file.handle != fc || file.rank == 0);
     // SAFETY: the code is a variable.
     let status = unsafe { close(fc, &raw mut code) };
-    let is_quiet = forget(fc);
+    let is_logged = closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
     // SAFETY: by contract.
-    unsafe { tell(code, errcode, is_first && !is_quiet) };
+    unsafe { tell(code, errcode, is_logged) };
     status
 }

@@ -2,10 +2,8 @@
 
 use super::arrays::sc_array;
 use crate::error::{Error, Result};
-use crate::ffi::context::scda_fcontext_t;
 use crate::ffi::last_error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `SC_LC_NORMAL`: a message of the process that writes it.
 const CATEGORY_NORMAL: c_int = 2;
@@ -56,28 +54,9 @@ pub unsafe fn resize(array: &mut sc_array, count: usize, name: &str) -> Result<(
     }
 }
 
-/// The files whose errors are not to be logged.
-static QUIET: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
-fn quiet() -> MutexGuard<'static, Vec<usize>> {
-    QUIET.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Whether errors are logged at this level of `sc_scda_params_t`.
 pub fn is_logged(level: c_int) -> bool {
     level <= PRIORITY_ERROR
-}
-
-/// Keeps the errors of a file out of the log.
-pub fn set_quiet(fc: *mut scda_fcontext_t) {
-    quiet().push(fc.addr());
-}
-
-/// Whether a file was to be quiet. It is closed now: its handle is forgotten.
-pub fn forget(fc: *mut scda_fcontext_t) -> bool {
-    let mut quiet = quiet();
-    let place = quiet.iter().position(|&other| other == fc.addr());
-    place.map(|place| quiet.swap_remove(place)).is_some()
 }
 
 /// Writes the message of the last error to libsc's log.

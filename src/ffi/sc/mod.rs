@@ -12,6 +12,7 @@ mod arrays;
 mod errors;
 mod files;
 mod libsc;
+mod open_files;
 mod proc_sizes;
 mod read;
 mod write;

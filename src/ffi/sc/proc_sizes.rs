@@ -5,8 +5,9 @@ use super::arrays::{array, numbers, numbers_mut, sc_array};
 use super::errors::{sc_scda_ferror, tell};
 use super::files::world;
 use super::libsc::resize;
+use super::open_files::{closed, last_open};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ffi::context::{Context, open_files, with};
+use crate::ffi::context::{Context, with};
 use crate::ffi::{Outcome, guard};
 use crate::file::Sizes;
 use std::ffi::c_int;
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
                 .map_or_else(|error| IS_ERROR | u64::from(error.code().unsigned_abs()), |sum| *sum);
             (word, sum.err())
         };
-        let (words, own) = match open_files().iter().rev().find(|file| fits(file.size)) {
+        let (words, own) = match last_open(fits) {
             Some(file) => {
                 let (word, own) = mine(file.size, file.rank);
                 let mut words = Ok(Vec::new());
@@ -52,7 +53,8 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
                 };
                 let mut code = 0;
                 // SAFETY: the code is a variable.
-                if unsafe { with(file.handle, &raw mut code, exchange) }.is_null() {
+                if unsafe { with(file.handle(), &raw mut code, exchange) }.is_null() {
+                    closed(file.handle());
                     let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
                     words = Err(Error::new(kind, "the ranks did not meet"));
                 }
