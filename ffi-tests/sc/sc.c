@@ -371,6 +371,20 @@ static void errors (const char *dir) {
     if (i == 0) { REQUIRE (sc_scda_fclose (f, &e) == 0); }
   }
   free (sum);
+  if (g.size > 2) { /* among fewer ranks than the world has: not without a file */
+    group_t half = group_split (g, g.rank < 2, g.rank);
+    uint64_t half_sum[64];
+    sc_array_t half_counts = view (Nq, 8, (size_t) half.size), half_grown = view (half_sum, 8, (size_t) half.size);
+    const int status = sc_scda_proc_sizes (&sizes, &half_counts, &half_grown, &e);
+    CHECK (half.size == 1 ? status == 0 : status == -1 && e.scdaret == SC_SCDA_FERR_ARG);
+    snprintf (path, sizeof path, "%s/half.%d.scda", dir, g.rank < 2);
+    f = sc_scda_fopen_write (comm_of (half), path, "half", NULL, NULL, &e);
+    REQUIRE (f != NULL && half.size < 64);
+    CHECK (sc_scda_proc_sizes (&sizes, &half_counts, &half_grown, &e) == 0);
+    for (int p = 0; p < half.size; ++p) { CHECK (half_sum[p] == 6); }
+    REQUIRE (sc_scda_fclose (f, &e) == 0);
+    group_free (&half);
+  }
   grown = view (NULL, 8, 0);
   CHECK (sc_scda_proc_sizes (&sizes, &counts, &grown, &e) == -1 && e.scdaret == SC_SCDA_FERR_ARG); /* a view */
 #ifdef FAKE

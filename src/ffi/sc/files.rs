@@ -62,19 +62,27 @@ unsafe fn ranks(comm: sc_comm) -> Result<Box<dyn Communicator>> {
     Ok(Box::new(crate::parallel::Solo))
 }
 
-/// The ranks that a function without a file is for: `MPI_COMM_WORLD`.
-#[cfg(feature = "mpi")]
-pub fn world() -> Result<Box<dyn Communicator>> {
-    // SAFETY: reads a constant of the C shim.
-    let world = unsafe { mpi_sys::RSMPI_COMM_WORLD };
-    // SAFETY: valid as long as MPI is running, which is looked at first.
-    unsafe { communicator(world) }
-}
-
-/// The ranks that a function without a file is for: this process.
-#[cfg(not(feature = "mpi"))]
-pub fn world() -> Result<Box<dyn Communicator>> {
-    Ok(Box::new(crate::parallel::Solo))
+/// The ranks that a function without a file is for: `MPI_COMM_WORLD`, or this process if there is to be one
+/// rank. If there are to be others than the world has, an error of this rank: the others are not waited for.
+pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
+    if ranks == Some(1) || cfg!(not(feature = "mpi")) {
+        return Ok(Box::new(crate::parallel::Solo));
+    }
+    #[cfg(feature = "mpi")]
+    if crate::parallel::mpi::is_running() {
+        // SAFETY: reads a constant of the C shim.
+        let world = unsafe { mpi_sys::RSMPI_COMM_WORLD };
+        let mut size = 0;
+        // SAFETY: valid, since MPI is running; writes one int.
+        let status = unsafe { mpi_sys::MPI_Comm_size(world, &raw mut size) };
+        if crate::parallel::mpi::succeeded(status)
+            && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks))
+        {
+            // SAFETY: as above.
+            return unsafe { communicator(world) };
+        }
+    }
+    Err(Error::argument("elem_counts: found other numbers than one for each rank of an open file or of MPI"))
 }
 
 /// libsc's parameters, the defaults for NULL, and whether errors are logged.

@@ -32,41 +32,14 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
     let run = || {
         // SAFETY: by contract.
         let ranks = unsafe { array(elem_counts, "elem_counts") }.map(|counts| counts.elem_count as u64);
-        let fits = |size: u64| ranks.as_ref().map_or(true, |ranks| *ranks == size);
-        let mut mine = |size: u64, rank: usize| {
+        let mut own = None;
+        let words = gather(ranks.ok(), |size, rank| {
             is_first = rank == 0;
             // SAFETY: by contract.
             let sum = unsafe { sum(elem_sizes, elem_counts, proc_sizes, size, rank) };
             // The ranks learn that one of them failed; its words stay with it.
-            let word = sum
-                .as_ref()
-                .map_or_else(|error| IS_ERROR | u64::from(error.code().unsigned_abs()), |sum| *sum);
-            (word, sum.err())
-        };
-        let (words, own) = match last_open(fits) {
-            Some(file) => {
-                let (word, own) = mine(file.size, file.rank);
-                let mut words = Ok(Vec::new());
-                let exchange = |context: &mut Context| {
-                    words = Ok(context.gather(word)?);
-                    Ok(Outcome::Success)
-                };
-                let mut code = 0;
-                // SAFETY: the code is a variable.
-                if unsafe { with(file.handle(), &raw mut code, exchange) }.is_null() {
-                    closed(file.handle());
-                    let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
-                    words = Err(Error::new(kind, "the ranks did not meet"));
-                }
-                (words, own)
-            }
-            None => {
-                let comm = world()?;
-                let (word, own) = mine(comm.size() as u64, comm.rank());
-                (comm.allgather(word), own)
-            }
-        };
-        let words = words?;
+            sum.unwrap_or_else(|error| IS_ERROR | u64::from(own.insert(error).code().unsigned_abs()))
+        })?;
         if let Some((rank, word)) = words.iter().enumerate().find(|(_, word)| *word & IS_ERROR != 0) {
             let kind = c_int::try_from(word & !IS_ERROR).ok().and_then(ErrorKind::from_code);
             let error = Error::new(kind.unwrap_or(ErrorKind::Internal), "error of this rank").on_rank(rank);
@@ -81,6 +54,28 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
     // SAFETY: by contract.
     unsafe { tell(code, errcode, is_first) };
     status
+}
+
+/// The words of all ranks, by rank, among the ranks that [`sc_scda_proc_sizes`] says; `mine` makes this
+/// rank's, from the number of ranks and this one.
+fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Vec<u64>> {
+    let Some(file) = last_open(|size| ranks.is_none_or(|ranks| ranks == size)) else {
+        let comm = world(ranks)?;
+        return comm.allgather(mine(comm.size() as u64, comm.rank()));
+    };
+    let word = mine(file.size, file.rank);
+    let (mut code, mut words) = (0, Vec::new());
+    let exchange = |context: &mut Context| {
+        words = context.gather(word)?;
+        Ok(Outcome::Success)
+    };
+    // SAFETY: the code is a variable.
+    if unsafe { with(file.handle(), &raw mut code, exchange) }.is_null() {
+        closed(file.handle());
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+        return Err(Error::new(kind, "the ranks did not meet in sc_scda_proc_sizes"));
+    }
+    Ok(words)
 }
 
 /// The sum of this rank's sizes. Makes room for those of all.
