@@ -193,6 +193,15 @@ impl Context {
         (size as u64, rank)
     }
 
+    /// The words of all ranks, by rank.
+    #[cfg(feature = "sc")]
+    pub fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
+        match self {
+            Self::Writing(writer) => writer.gather(word),
+            Self::Reading(reader) => reader.gather(word),
+        }
+    }
+
     /// The file, if it is open for writing.
     pub fn writer(&mut self) -> Result<&mut Writer> {
         match self {

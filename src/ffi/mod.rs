@@ -13,6 +13,8 @@ mod mpi_types;
 mod open;
 mod params;
 mod read;
+#[cfg(feature = "sc")]
+mod sc;
 mod write;
 
 pub use context::{scda_fcontext, scda_fcontext_t};

@@ -118,7 +118,7 @@ fn defaults() -> scda_params_t {
 }
 
 #[cfg(feature = "mpi")]
-fn no_info() -> MPI_Info {
+pub(super) fn no_info() -> MPI_Info {
     // SAFETY: reads a constant of the C shim.
     unsafe { mpi_sys::RSMPI_INFO_NULL }
 }

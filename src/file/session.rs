@@ -65,6 +65,16 @@ impl<S: State> Session<S> {
         })
     }
 
+    /// The words of all ranks, by rank, for a caller who sums sizes by himself.
+    #[cfg(feature = "sc")]
+    pub fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
+        self.operate(|state| {
+            state.team().note_call(Function::ProcSizes);
+            state.team().agree(Ok(()))?;
+            Ok(state.team().comm().allgather(word)?)
+        })
+    }
+
     /// The number of ranks, and this one.
     pub fn ranks(&mut self) -> (usize, usize) {
         self.0.as_mut().map_or((1, 0), |state| (state.team().size(), state.team().rank()))

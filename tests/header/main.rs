@@ -90,6 +90,21 @@ fn the_symbol_list_is_that_of_the_header() {
 }
 
 #[test]
+fn the_symbol_list_of_libscda_sc_is_that_of_the_sources() {
+    let mut functions = BTreeSet::new();
+    for source in std::fs::read_dir(Path::new(ROOT).join("src/ffi/sc")).unwrap() {
+        let text = std::fs::read_to_string(source.unwrap().path()).unwrap();
+        for function in text.split("#[unsafe(no_mangle)]").skip(1) {
+            let (_, name) = function.split_once("fn ").unwrap();
+            functions.insert(name[..name.find('(').unwrap()].to_owned());
+        }
+    }
+    let listed: Vec<String> = read("abi/scda_sc.symbols").lines().map(str::to_owned).collect();
+    assert_eq!(listed.len(), 18);
+    assert_eq!(listed, functions.into_iter().collect::<Vec<_>>());
+}
+
+#[test]
 fn every_function_of_c_is_one_guarded_body() {
     let mut functions = 0;
     for source in ["errors", "params", "open", "write", "read"] {

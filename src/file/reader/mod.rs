@@ -184,6 +184,14 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, and the errors of the file system.
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<()> {
+        self.read_inline_or(root, Ok(data))
+    }
+
+    pub(crate) fn read_inline_or(
+        &mut self,
+        root: usize,
+        data: Result<Option<&mut [u8; INLINE_BYTES]>>,
+    ) -> Result<()> {
         self.session.operate(|open| open.read_inline(root, data))
     }
 
@@ -292,6 +300,18 @@ impl Reader {
     /// The number of ranks, and this one.
     pub(crate) fn ranks(&mut self) -> (usize, usize) {
         self.session.ranks()
+    }
+
+    /// The word of rank 0, unless a rank has an error.
+    #[cfg(feature = "sc")]
+    pub(crate) fn of_first_rank(&mut self, word: Result<u64>) -> Result<u64> {
+        self.session.operate(|open| open.team.share(word))
+    }
+
+    /// The words of all ranks, by rank.
+    #[cfg(feature = "sc")]
+    pub(crate) fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
+        self.session.gather(word)
     }
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.

@@ -277,6 +277,12 @@ impl Writer {
         self.session.ranks()
     }
 
+    /// The words of all ranks, by rank.
+    #[cfg(feature = "sc")]
+    pub(crate) fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
+        self.session.gather(word)
+    }
+
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         self.session.fail(error)

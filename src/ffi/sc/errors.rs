@@ -1,0 +1,259 @@
+//! libsc's error codes: a pair of what scda says and what MPI says.
+
+use super::libsc::log_error;
+use super::open_files::{OpenFile, closed};
+use crate::error::{ErrorKind, Result};
+use crate::ffi::context::{Context, scda_fcontext_t, with};
+use crate::ffi::memory::put;
+use crate::ffi::{Outcome, guard};
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+
+/// `SC_SCDA_FERR_SUCCESS`.
+const SUCCESS: c_int = 0;
+/// `SC_SCDA_FERR_MPI`: an error of MPI or the file system, told by the other number of the pair. Those
+/// below it, from 15000, are the first five codes of this library: format, usage, decode, argument, count.
+const MPI: c_int = 15005;
+/// `SC_SCDA_FERR_ARG`.
+pub const ARGUMENT: c_int = 15003;
+
+/// `sc_scda_ferror_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct sc_scda_ferror {
+    /// 0, or with `SC_SCDA_FERR_MPI` an error code of MPI; without MPI an `errno`.
+    pub mpiret: c_int,
+    /// A value of `sc_scda_ret_t`.
+    pub scdaret: c_int,
+}
+
+impl sc_scda_ferror {
+    /// libsc's pair for a code of this library.
+    pub fn of(code: c_int) -> Self {
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+        let scdaret = match kind {
+            _ if code == SUCCESS => SUCCESS,
+            ErrorKind::Format
+            | ErrorKind::Usage
+            | ErrorKind::Decode
+            | ErrorKind::Argument
+            | ErrorKind::ShortFile => code,
+            ErrorKind::UnsupportedVersion => ErrorKind::Format.code(),
+            ErrorKind::EndOfFile => ErrorKind::ShortFile.code(),
+            ErrorKind::Range => ErrorKind::Argument.code(),
+            _ => MPI,
+        };
+        Self { mpiret: if scdaret == MPI { system::code(kind) } else { 0 }, scdaret }
+    }
+
+    /// Whether a function of libsc can have given this pair.
+    fn is_valid(self) -> bool {
+        match self.scdaret {
+            MPI => system::is_code(self.mpiret),
+            SUCCESS | 15000..MPI => self.mpiret == 0,
+            _ => false,
+        }
+    }
+}
+
+/// The codes of MPI for what is no error of scda.
+#[cfg(feature = "mpi")]
+mod system {
+    use crate::error::ErrorKind;
+    use crate::parallel::mpi::{is_running, mpi_message, succeeded};
+    use mpi_sys as sys;
+    use std::ffi::c_int;
+
+    pub fn code(kind: ErrorKind) -> c_int {
+        let class = match kind {
+            ErrorKind::NoSuchFile => sys::MPI_ERR_NO_SUCH_FILE,
+            ErrorKind::Access => sys::MPI_ERR_ACCESS,
+            ErrorKind::NoSpace => sys::MPI_ERR_NO_SPACE,
+            ErrorKind::Quota => sys::MPI_ERR_QUOTA,
+            ErrorKind::ReadOnly => sys::MPI_ERR_READ_ONLY,
+            ErrorKind::FileExists => sys::MPI_ERR_FILE_EXISTS,
+            ErrorKind::BadFile => sys::MPI_ERR_BAD_FILE,
+            ErrorKind::FileInUse => sys::MPI_ERR_FILE_IN_USE,
+            ErrorKind::Unsupported => sys::MPI_ERR_UNSUPPORTED_OPERATION,
+            ErrorKind::Io => sys::MPI_ERR_IO,
+            ErrorKind::Memory => sys::MPI_ERR_NO_MEM,
+            ErrorKind::Mpi => sys::MPI_ERR_OTHER,
+            _ => sys::MPI_ERR_INTERN,
+        };
+        c_int::try_from(class).unwrap_or(c_int::MAX)
+    }
+
+    /// Whether MPI may be asked about a code: with other numbers it ends the program.
+    pub fn is_code(code: c_int) -> bool {
+        u32::try_from(code).is_ok_and(|code| code > sys::MPI_SUCCESS && code <= sys::MPI_ERR_LASTCODE)
+    }
+
+    pub fn class(code: c_int) -> c_int {
+        let mut class = code;
+        // SAFETY: MPI is running; takes a code and writes one int.
+        if is_running() && !succeeded(unsafe { sys::MPI_Error_class(code, &raw mut class) }) {
+            return code;
+        }
+        class
+    }
+
+    pub fn text(code: c_int) -> String {
+        if is_running() { mpi_message(code) } else { format!("MPI error {code}") }
+    }
+}
+
+/// Without MPI: the numbers of the operating system.
+#[cfg(not(feature = "mpi"))]
+mod system {
+    use crate::error::ErrorKind;
+    use std::ffi::c_int;
+
+    pub fn code(kind: ErrorKind) -> c_int {
+        match kind {
+            ErrorKind::NoSuchFile => libc::ENOENT,
+            ErrorKind::Access => libc::EACCES,
+            ErrorKind::NoSpace => libc::ENOSPC,
+            ErrorKind::Quota => libc::EDQUOT,
+            ErrorKind::ReadOnly => libc::EROFS,
+            ErrorKind::FileExists => libc::EEXIST,
+            ErrorKind::BadFile => libc::EISDIR,
+            ErrorKind::FileInUse => libc::EBUSY,
+            ErrorKind::Unsupported => libc::EOPNOTSUPP,
+            ErrorKind::Memory => libc::ENOMEM,
+            _ => libc::EIO,
+        }
+    }
+
+    pub fn is_code(code: c_int) -> bool {
+        code > 0
+    }
+
+    pub fn class(code: c_int) -> c_int {
+        code
+    }
+
+    pub fn text(code: c_int) -> String {
+        let text = std::io::Error::from_raw_os_error(code).to_string();
+        text.split(" (os error").next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Runs a function on an open file, as [`with`], for libsc's error codes.
+///
+/// # Safety
+/// `errcode` is NULL or may be written.
+pub unsafe fn on_file(
+    fc: *mut scda_fcontext_t,
+    errcode: *mut sc_scda_ferror,
+    body: impl FnOnce(&mut Context) -> Result<()>,
+) -> *mut scda_fcontext_t {
+    let mut code = 0;
+    let run = |context: &mut Context| body(context).map(|()| Outcome::Success);
+    // SAFETY: the code is a variable.
+    let f = unsafe { with(fc, &raw mut code, run) };
+    // Every rank tells of a file that is none.
+    let is_logged = f.is_null() && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
+    // SAFETY: by contract.
+    unsafe { tell(code, errcode, is_logged) };
+    f
+}
+
+/// Hands out an error code, and if it is one, writes its message to libsc's log if that is wanted.
+///
+/// # Safety
+/// `errcode` is NULL or may be written.
+pub unsafe fn tell(code: c_int, errcode: *mut sc_scda_ferror, is_logged: bool) {
+    // SAFETY: by contract.
+    unsafe { put(errcode, sc_scda_ferror::of(code)) };
+    if code != SUCCESS && is_logged {
+        log_error();
+    }
+}
+
+/// Whether an error code says success: 1 if so, else 0. Not collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
+    c_int::from((errcode.scdaret, errcode.mpiret) == (SUCCESS, 0))
+}
+
+/// The class of an error code: of one of MPI, its class in MPI; any other is a class. Not collective.
+/// Returns 0, or `SC_SCDA_FERR_ARG` for a pair that is no error code, and for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_ferror_class(
+    errcode: sc_scda_ferror,
+    errclass: *mut sc_scda_ferror,
+) -> c_int {
+    let body = || {
+        if errclass.is_null() || !errcode.is_valid() {
+            return Ok((ARGUMENT, Outcome::Success));
+        }
+        let mpiret = if errcode.scdaret == MPI { system::class(errcode.mpiret) } else { 0 };
+        // SAFETY: not NULL, so by contract writable.
+        unsafe { put(errclass, sc_scda_ferror { mpiret, ..errcode }) };
+        Ok((SUCCESS, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), ARGUMENT, body) }
+}
+
+/// The bytes that MPI_MAX_ERROR_STRING promises to be there with any MPI.
+const ERROR_STRING_BYTES: usize = 256;
+
+/// The text of an error code, with a NUL: that of MPI for its codes. Not collective. `str` has room for
+/// MPI_MAX_ERROR_STRING bytes; `*len` is set to the bytes without the NUL. Returns as
+/// [`sc_scda_ferror_class`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_ferror_string(
+    errcode: sc_scda_ferror,
+    str: *mut c_char,
+    len: *mut c_int,
+) -> c_int {
+    let body = || {
+        if str.is_null() || len.is_null() || !errcode.is_valid() {
+            return Ok((ARGUMENT, Outcome::Success));
+        }
+        let text = match errcode.scdaret {
+            SUCCESS => "success".to_owned(),
+            MPI => system::text(errcode.mpiret),
+            code => ErrorKind::from_code(code).map(ErrorKind::text).unwrap_or_default().to_owned(),
+        };
+        let n = text.len().min(ERROR_STRING_BYTES - 1);
+        // SAFETY: by contract there is room for more than `n` bytes.
+        unsafe { str.cast::<u8>().copy_from(text.as_ptr(), n) };
+        // SAFETY: as above.
+        unsafe { str.wrapping_add(n).write(0) };
+        // SAFETY: not NULL, so by contract writable.
+        unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
+        Ok((SUCCESS, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), ARGUMENT, body) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_valid_pair_and_the_first_five_keep_their_numbers() {
+        for (kind, code, _) in ErrorKind::ALL {
+            let pair = sc_scda_ferror::of(code);
+            assert!(pair.is_valid(), "{kind:?}");
+            assert_eq!(sc_scda_ferror_is_success(pair), 0, "{kind:?}");
+            if code < MPI {
+                assert_eq!((pair.scdaret, pair.mpiret), (code, 0));
+            }
+        }
+        assert_eq!(sc_scda_ferror_is_success(sc_scda_ferror::of(0)), 1);
+    }
+
+    #[test]
+    fn other_pairs_are_refused() {
+        for (mpiret, scdaret) in [(1, 0), (1, 15000), (0, MPI), (-1, MPI), (0, 15006), (0, 7), (0, -1)] {
+            let pair = sc_scda_ferror { mpiret, scdaret };
+            let mut class = pair;
+            // SAFETY: the class is a variable.
+            assert_eq!(unsafe { sc_scda_ferror_class(pair, &raw mut class) }, ARGUMENT);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Opening and closing.
+
+use super::errors::{sc_scda_ferror, tell};
+use super::libsc::{LEVEL_DEFAULT, is_logged};
+use super::open_files::{OpenFile, closed, opened};
+use crate::error::{Error, Result};
+use crate::ffi::context::{Context, close, register, scda_fcontext_t};
+use crate::ffi::memory::{path, put, put_user_string, user_string};
+use crate::ffi::{Outcome, guard};
+#[cfg(feature = "mpi")]
+use crate::ffi::{mpi_types::communicator, params::no_info};
+use crate::file::{Params, Reader, Writer};
+use crate::format::header::UserString;
+use crate::parallel::Communicator;
+use crate::storage::faults::Faults;
+use std::ffi::{c_char, c_int, c_uint};
+use std::ptr::null_mut;
+
+#[cfg(feature = "mpi")]
+pub use crate::ffi::{MPI_Comm as sc_comm, MPI_Info as sc_info};
+/// `sc_MPI_Comm` of a libsc without MPI.
+#[cfg(not(feature = "mpi"))]
+pub type sc_comm = c_int;
+/// `sc_MPI_Info` of a libsc without MPI.
+#[cfg(not(feature = "mpi"))]
+pub type sc_info = c_int;
+
+/// `sc_scda_params_t`.
+#[repr(C)]
+pub struct sc_scda_params {
+    /// Hints for MPI-IO.
+    pub info: sc_info,
+    /// Fails one access of the file out of so many, on average; 0: none.
+    pub fuzzy_everyn: c_uint,
+    /// The seed that chooses the accesses that fail.
+    pub fuzzy_seed: u64,
+    /// The level of libsc's log above which errors are not written to it.
+    pub log_level: c_int,
+}
+
+/// The ranks of a file to be opened.
+///
+/// # Safety
+/// `comm` is a valid communicator.
+#[cfg(feature = "mpi")]
+unsafe fn ranks(comm: sc_comm) -> Result<Box<dyn Communicator>> {
+    // SAFETY: by contract.
+    unsafe { communicator(comm) }
+}
+
+/// The ranks of a file to be opened: this process, by whatever number libsc knows it.
+///
+/// # Safety
+/// None: the value is only compared.
+#[cfg(not(feature = "mpi"))]
+unsafe fn ranks(comm: sc_comm) -> Result<Box<dyn Communicator>> {
+    /// `sc_MPI_COMM_NULL`.
+    const COMM_NULL: sc_comm = 0x0400_0000;
+    if comm == COMM_NULL {
+        return Err(Error::argument("communicator: found sc_MPI_COMM_NULL"));
+    }
+    Ok(Box::new(crate::parallel::Solo))
+}
+
+/// The ranks that a function without a file is for: `MPI_COMM_WORLD`, or this process if there is to be one
+/// rank. If there are to be others than the world has, an error of this rank: the others are not waited for.
+pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
+    if ranks == Some(1) || cfg!(not(feature = "mpi")) {
+        return Ok(Box::new(crate::parallel::Solo));
+    }
+    #[cfg(feature = "mpi")]
+    if crate::parallel::mpi::is_running() {
+        // SAFETY: reads a constant of the C shim.
+        let world = unsafe { mpi_sys::RSMPI_COMM_WORLD };
+        let mut size = 0;
+        // SAFETY: valid, since MPI is running; writes one int.
+        let status = unsafe { mpi_sys::MPI_Comm_size(world, &raw mut size) };
+        if crate::parallel::mpi::succeeded(status)
+            && ranks.is_none_or(|ranks| u64::try_from(size) == Ok(ranks))
+        {
+            // SAFETY: as above.
+            return unsafe { communicator(world) };
+        }
+    }
+    Err(Error::argument("elem_counts: found other numbers than one for each rank of an open file or of MPI"))
+}
+
+/// libsc's parameters, the defaults for NULL, and whether errors are logged.
+///
+/// # Safety
+/// `params` is NULL or may be read, and its `info` is valid.
+unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
+    // libsc tells errors in the call in which they happen.
+    let mut all = Params { check: true, ..Params::default() };
+    if params.is_null() {
+        return (all, true);
+    }
+    // SAFETY: not NULL, so by contract readable.
+    let params = unsafe { params.read_unaligned() };
+    if params.fuzzy_everyn > 0 {
+        all.faults = Some(Faults { every: params.fuzzy_everyn.into(), seed: params.fuzzy_seed });
+        // Every function that moves data shall access the file, and so may fail.
+        all.aggregation_bytes = 0;
+    }
+    #[cfg(feature = "mpi")]
+    {
+        // SAFETY: by contract valid, and used only while the file is opened.
+        all.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(params.info) };
+    }
+    (all, is_logged(params.log_level))
+}
+
+/// Opens a file by `body`, which is given the ranks.
+///
+/// # Safety
+/// `comm` is a valid communicator; `errcode` is NULL or may be written.
+unsafe fn open(
+    comm: sc_comm,
+    logged: bool,
+    errcode: *mut sc_scda_ferror,
+    body: impl FnOnce(Box<dyn Communicator>) -> Result<Context>,
+) -> *mut scda_fcontext_t {
+    let (mut code, mut rank) = (0, 0);
+    let run = || {
+        // SAFETY: by contract.
+        let comm = unsafe { ranks(comm) }?;
+        let size = comm.size() as u64;
+        rank = comm.rank();
+        let fc = register(body(comm)?)?;
+        opened(fc, size, rank, logged);
+        Ok((fc, Outcome::Success))
+    };
+    // SAFETY: the code is a variable.
+    let fc = unsafe { guard(&raw mut code, null_mut(), run) };
+    // SAFETY: by contract.
+    unsafe { tell(code, errcode, logged && rank == 0) };
+    fc
+}
+
+/// Fills the parameters with the defaults. Not collective. NULL is left alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
+    let defaults =
+        sc_scda_params { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+    // SAFETY: by contract NULL or writable.
+    unsafe { put(params, defaults) };
+}
+
+/// `sc_MPI_INFO_NULL` of a libsc without MPI.
+#[cfg(not(feature = "mpi"))]
+fn no_info() -> sc_info {
+    0x1c00_0000
+}
+
+/// As [`crate::ffi::scda_fopen_write`]. `params` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fopen_write(
+    comm: sc_comm,
+    filename: *const c_char,
+    userstr: *const c_char,
+    len: *const usize,
+    params: *const sc_scda_params,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    // SAFETY: by contract.
+    let (params, logged) = unsafe { read_params(params) };
+    let body = |comm| {
+        // SAFETY: by contract.
+        let path = unsafe { path(filename) };
+        // SAFETY: by contract.
+        let user = unsafe { written_user_string(userstr, len) };
+        Writer::create_or(comm, path, user.and_then(UserString::new), Ok(params)).map(Context::Writing)
+    };
+    // SAFETY: by contract.
+    unsafe { open(comm, logged, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fopen_read`]. `params` may be NULL, `userstr` and `len` not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fopen_read(
+    comm: sc_comm,
+    filename: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: *const sc_scda_params,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    // SAFETY: by contract.
+    let (params, logged) = unsafe { read_params(params) };
+    let body = |comm| {
+        // SAFETY: by contract.
+        let path = unsafe { path(filename) };
+        let params = not_null("user_string or len", &[userstr.is_null(), len.is_null()]).map(|()| params);
+        let reader = Reader::open_or(comm, path, params)?;
+        // SAFETY: by contract, and not NULL.
+        unsafe { put_user_string(reader.user(), userstr, len) };
+        Ok(Context::Reading(reader))
+    };
+    // SAFETY: by contract.
+    unsafe { open(comm, logged, errcode, body) }
+}
+
+/// A user string to write, which is never NULL: of `*len` bytes, or a C string if `len` is NULL.
+///
+/// # Safety
+/// As [`user_string`].
+pub unsafe fn written_user_string<'a>(userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
+    not_null("user_string", &[userstr.is_null()])?;
+    // SAFETY: by contract.
+    unsafe { user_string(userstr, len) }
+}
+
+/// An error if a pointer that libsc needs is NULL.
+pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
+    if are_null.contains(&true) { Err(Error::argument(format!("{names}: found NULL"))) } else { Ok(()) }
+}
+
+/// As [`crate::ffi::scda_fclose`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fclose(fc: *mut scda_fcontext_t, errcode: *mut sc_scda_ferror) -> c_int {
+    let mut code = 0;
+    // SAFETY: the code is a variable.
+    let status = unsafe { close(fc, &raw mut code) };
+    let is_logged = closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
+    // SAFETY: by contract.
+    unsafe { tell(code, errcode, is_logged) };
+    status
+}

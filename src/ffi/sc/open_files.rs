@@ -1,0 +1,51 @@
+//! What this interface must know of the files that are open, beside what the context has.
+
+use crate::ffi::context::scda_fcontext_t;
+use std::ptr::without_provenance_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An open file.
+#[derive(Clone, Copy)]
+pub struct OpenFile {
+    handle: usize,
+    /// The number of ranks, and this one.
+    pub size: u64,
+    pub rank: usize,
+    /// Whether its errors are written to the log.
+    pub is_logged: bool,
+}
+
+/// In the order in which they were opened.
+static OPEN_FILES: Mutex<Vec<OpenFile>> = Mutex::new(Vec::new());
+
+fn open_files() -> MutexGuard<'static, Vec<OpenFile>> {
+    OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OpenFile {
+    pub fn handle(&self) -> *mut scda_fcontext_t {
+        without_provenance_mut(self.handle)
+    }
+
+    /// Whether this rank writes an error of the file to the log.
+    pub fn is_logged_here(&self) -> bool {
+        self.is_logged && self.rank == 0
+    }
+}
+
+/// Notes a file that was opened.
+pub fn opened(fc: *mut scda_fcontext_t, size: u64, rank: usize, is_logged: bool) {
+    open_files().push(OpenFile { handle: fc.addr(), size, rank, is_logged });
+}
+
+/// Forgets a file that is closed, and says what was known of it.
+pub fn closed(fc: *mut scda_fcontext_t) -> Option<OpenFile> {
+    let mut files = open_files();
+    let index = files.iter().position(|file| file.handle == fc.addr())?;
+    Some(files.remove(index))
+}
+
+/// The last file opened, of those whose number of ranks fits.
+pub fn last_open(fits: impl Fn(u64) -> bool) -> Option<OpenFile> {
+    open_files().iter().rev().find(|file| fits(file.size)).copied()
+}

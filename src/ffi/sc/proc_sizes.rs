@@ -1,0 +1,104 @@
+//! The sums of the sizes of all ranks' elements. libsc's function for them takes no file, hence no
+//! communicator: the one is found by the number of ranks that the counts are for.
+
+use super::arrays::{array, numbers, numbers_mut, sc_array};
+use super::errors::{sc_scda_ferror, tell};
+use super::files::world;
+use super::libsc::resize;
+use super::open_files::{closed, last_open};
+use crate::error::{Error, ErrorKind, Result};
+use crate::ffi::context::{Context, with};
+use crate::ffi::{Outcome, guard};
+use crate::file::Sizes;
+use std::ffi::c_int;
+
+/// A word with this bit is the code of an error, not a sum.
+const IS_ERROR: u64 = 1 << 63;
+
+/// The bytes that each rank has of a varray: what the functions for varrays take as `proc_sizes`.
+///
+/// Collective over the ranks of the last file opened, of those that are open and have as many ranks as
+/// `elem_counts` has numbers; if there is none, over `MPI_COMM_WORLD`. `elem_counts` is of numbers, one for
+/// each rank; `elem_sizes` one for each element of this rank. `proc_sizes` is filled, and made as long as
+/// `elem_counts`. Returns 0, or -1 on error, which leaves files open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_proc_sizes(
+    elem_sizes: *const sc_array,
+    elem_counts: *const sc_array,
+    proc_sizes: *mut sc_array,
+    errcode: *mut sc_scda_ferror,
+) -> c_int {
+    let (mut code, mut is_first) = (0, true);
+    let run = || {
+        // SAFETY: by contract.
+        let ranks = unsafe { array(elem_counts, "elem_counts") }.map(|counts| counts.elem_count as u64);
+        let mut own = None;
+        let words = gather(ranks.ok(), |size, rank| {
+            is_first = rank == 0;
+            // SAFETY: by contract.
+            let sum = unsafe { sum(elem_sizes, elem_counts, proc_sizes, size, rank) };
+            // The ranks learn that one of them failed; its words stay with it.
+            sum.unwrap_or_else(|error| IS_ERROR | u64::from(own.insert(error).code().unsigned_abs()))
+        })?;
+        if let Some((rank, word)) = words.iter().enumerate().find(|(_, word)| *word & IS_ERROR != 0) {
+            let kind = c_int::try_from(word & !IS_ERROR).ok().and_then(ErrorKind::from_code);
+            let error = Error::new(kind.unwrap_or(ErrorKind::Internal), "error of this rank").on_rank(rank);
+            return Err(own.unwrap_or(error));
+        }
+        // SAFETY: by contract, and of this length by now.
+        unsafe { numbers_mut(proc_sizes, words.len() as u64, "proc_sizes") }?.copy_from_slice(&words);
+        Ok((0, Outcome::Success))
+    };
+    // SAFETY: the code is a variable.
+    let status = unsafe { guard(&raw mut code, -1, run) };
+    // SAFETY: by contract.
+    unsafe { tell(code, errcode, is_first) };
+    status
+}
+
+/// The words of all ranks, by rank, among the ranks that [`sc_scda_proc_sizes`] says; `mine` makes this
+/// rank's, from the number of ranks and this one.
+fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Vec<u64>> {
+    let Some(file) = last_open(|size| ranks.is_none_or(|ranks| ranks == size)) else {
+        let comm = world(ranks)?;
+        return comm.allgather(mine(comm.size() as u64, comm.rank()));
+    };
+    let word = mine(file.size, file.rank);
+    let (mut code, mut words) = (0, Vec::new());
+    let exchange = |context: &mut Context| {
+        words = context.gather(word)?;
+        Ok(Outcome::Success)
+    };
+    // SAFETY: the code is a variable.
+    if unsafe { with(file.handle(), &raw mut code, exchange) }.is_null() {
+        closed(file.handle());
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
+        return Err(Error::new(kind, "the ranks did not meet in sc_scda_proc_sizes"));
+    }
+    Ok(words)
+}
+
+/// The sum of this rank's sizes. Makes room for those of all.
+///
+/// # Safety
+/// The arrays are as [`sc_scda_proc_sizes`] says.
+unsafe fn sum(
+    elem_sizes: *const sc_array,
+    elem_counts: *const sc_array,
+    proc_sizes: *mut sc_array,
+    ranks: u64,
+    rank: usize,
+) -> Result<u64> {
+    // SAFETY: by contract.
+    let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") }?;
+    // SAFETY: by contract.
+    let sizes = unsafe { numbers(elem_sizes, counts[rank], "elem_sizes") }?;
+    // SAFETY: by contract.
+    unsafe { array(proc_sizes, "proc_sizes") }?;
+    // SAFETY: aligned; by contract nobody else uses it.
+    if let Some(proc_sizes) = unsafe { proc_sizes.as_mut() } {
+        // SAFETY: by contract an array of libsc.
+        unsafe { resize(proc_sizes, counts.len(), "proc_sizes") }?;
+    }
+    Sizes::Each(sizes).total()
+}

@@ -1,0 +1,223 @@
+//! Reading sections. A call that is out of order is told before any argument.
+
+use super::arrays::{numbers, numbers_mut, one_mut, sc_array, with_sink};
+use super::errors::{on_file, sc_scda_ferror};
+use super::files::not_null;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ffi::context::{Context, scda_fcontext_t};
+use crate::ffi::memory::{put, put_user_string};
+use crate::ffi::write::rank;
+use crate::file::Sizes;
+use crate::format::INLINE_BYTES;
+use std::ffi::{c_char, c_int};
+use std::ptr::null;
+
+/// Counts of the file that leave 63 bits: to libsc, a file that is not in order.
+fn range_is_format(error: Error) -> Error {
+    if error.kind() == ErrorKind::Range { error.with_kind(ErrorKind::Format) } else { error }
+}
+
+/// The counts of all ranks, and the data that go with them; without the counts, their error as that of the
+/// data.
+fn counts_or<'a, T>(
+    counts: Result<&'a [u64]>,
+    data: impl FnOnce(&'a [u64]) -> Result<T>,
+) -> (&'a [u64], Result<T>) {
+    match counts {
+        Ok(counts) => (counts, data(counts)),
+        Err(error) => (&[], Err(error)),
+    }
+}
+
+/// As [`crate::ffi::scda_fread_section_header`]. No pointer may be NULL. `*decode` is that of rank 0. At the
+/// end of the file an error: the file has no more bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fread_section_header(
+    fc: *mut scda_fcontext_t,
+    userstr: *mut c_char,
+    len: *mut usize,
+    r#type: *mut c_char,
+    elem_count: *mut usize,
+    elem_size: *mut usize,
+    decode: *mut c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let reader = context.reader()?;
+        let are_null = [
+            userstr.is_null(),
+            len.is_null(),
+            r#type.is_null(),
+            elem_count.is_null(),
+            elem_size.is_null(),
+            decode.is_null(),
+        ];
+        let wanted = not_null("user_string, len, type, elem_count, elem_size or decode", &are_null);
+        // SAFETY: not NULL, so by contract readable.
+        let wanted = wanted.map(|()| u64::from(unsafe { decode.read_unaligned() } != 0));
+        let wanted = reader.of_first_rank(wanted)? != 0;
+        let Some(section) = reader.next_section(wanted).map_err(range_is_format)? else {
+            let end = Error::new(ErrorKind::ShortFile, "found the end of the file, expected a section");
+            return Err(reader.fail(end));
+        };
+        let narrow = |number: u64| {
+            usize::try_from(number)
+                .map_err(|_| Error::range(format!("section: found {number} in its header")))
+        };
+        let (count, size) = (narrow(section.count), narrow(section.size));
+        let count = context.require(count)?;
+        let size = context.require(size)?;
+        let letter = c_char::from_ne_bytes([section.section_type.letter()]);
+        // SAFETY: not NULL, so by contract writable, as all that follow.
+        unsafe { put(r#type, letter) };
+        // SAFETY: as above.
+        unsafe { put(elem_count, count) };
+        // SAFETY: as above.
+        unsafe { put(elem_size, size) };
+        // SAFETY: as above.
+        unsafe { put_user_string(&section.user, userstr, len) };
+        // SAFETY: as above.
+        unsafe { put(decode, c_int::from(section.decoded)) };
+        Ok(())
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fread_inline_data`]: on `root` an array of one element of 32 bytes, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fread_inline_data(
+    fc: *mut scda_fcontext_t,
+    data: *const sc_array,
+    root: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let root = context.require(rank(root))?;
+        let wanted = context.ranks().1 == root && !data.is_null();
+        // SAFETY: by contract.
+        let data = wanted.then(|| unsafe { one_mut(data, INLINE_BYTES as u64, "data") }).transpose();
+        let data = data.map(|data| data.and_then(<[u8]>::first_chunk_mut));
+        context.reader()?.read_inline_or(root, data)
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fread_block_data`]: on `root` an array of one element of `block_size` bytes, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fread_block_data(
+    fc: *mut scda_fcontext_t,
+    block_data: *const sc_array,
+    block_size: usize,
+    root: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.reader()?;
+        let root = context.require(rank(root))?;
+        let size = block_size as u64;
+        let wanted = context.ranks().1 == root && !block_data.is_null();
+        // SAFETY: by contract.
+        let data = wanted.then(|| unsafe { one_mut(block_data, size, "block_data") }).transpose();
+        context.reader()?.read_block_or(size, root, data)
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fread_array_data`], with the arrays of [`super::write::sc_scda_fwrite_array`], or NULL for
+/// `array_data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fread_array_data(
+    fc: *mut scda_fcontext_t,
+    array_data: *const sc_array,
+    elem_counts: *const sc_array,
+    elem_size: usize,
+    indirect: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (ranks, rank) = context.ranks();
+        let reader = context.reader()?;
+        let size = elem_size as u64;
+        // SAFETY: by contract.
+        let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
+        let (counts, count) = counts_or(counts, |counts| Ok(counts[rank]));
+        // SAFETY: by contract.
+        unsafe {
+            with_sink(array_data, count.map(|count| Sizes::Fixed { count, size }), indirect != 0, |data| {
+                reader.read_array_or(counts, size, data)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fread_varray_sizes`]: `elem_counts` has a number for each rank, `elem_sizes` room for one for
+/// each element of this rank, or it is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
+    fc: *mut scda_fcontext_t,
+    elem_sizes: *const sc_array,
+    elem_counts: *const sc_array,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (ranks, rank) = context.ranks();
+        let reader = context.reader()?;
+        // SAFETY: by contract.
+        let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
+        let (counts, sizes) = counts_or(counts, |counts| {
+            let wanted = !elem_sizes.is_null();
+            // SAFETY: by contract.
+            wanted.then(|| unsafe { numbers_mut(elem_sizes, counts[rank], "elem_sizes") }).transpose()
+        });
+        reader.read_varray_sizes_or(counts, sizes).map_err(range_is_format)
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fread_varray_data`], with the arrays of [`super::write::sc_scda_fwrite_varray`], or NULL for
+/// `array_data`; `elem_sizes` is then ignored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fread_varray_data(
+    fc: *mut scda_fcontext_t,
+    array_data: *const sc_array,
+    elem_counts: *const sc_array,
+    elem_sizes: *const sc_array,
+    proc_sizes: *const sc_array,
+    indirect: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (ranks, rank) = context.ranks();
+        let reader = context.reader()?;
+        // SAFETY: by contract.
+        let sums = unsafe { numbers(proc_sizes, ranks, "proc_sizes") };
+        // SAFETY: by contract.
+        let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
+        let (counts, sizes) = counts_or(counts, |counts| {
+            let count = if array_data.is_null() { 0 } else { counts[rank] };
+            let elem_sizes = if count == 0 { null() } else { elem_sizes };
+            // SAFETY: by contract.
+            unsafe { numbers(elem_sizes, count, "elem_sizes") }
+        });
+        let (sums, sizes) = match sums {
+            Ok(sums) => (Some(sums), sizes),
+            Err(error) => (None, Err(error)),
+        };
+        let each = *sizes.as_ref().unwrap_or(&[].as_slice());
+        // SAFETY: by contract.
+        unsafe {
+            with_sink(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
+                reader.read_varray_or(counts, sums, data.map(|data| (Some(each), data)))
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}

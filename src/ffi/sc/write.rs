@@ -1,0 +1,142 @@
+//! Writing sections.
+
+use super::arrays::{numbers, one, sc_array, with_source};
+use super::errors::{on_file, sc_scda_ferror};
+use super::files::written_user_string;
+use crate::ffi::context::{Context, scda_fcontext_t};
+use crate::ffi::write::rank;
+use crate::file::{Encode, Sizes};
+use crate::format::INLINE_BYTES;
+use std::ffi::{c_char, c_int};
+
+/// libsc's truth values.
+fn encoding(encode: c_int) -> Encode {
+    if encode == 0 { Encode::None } else { Encode::Always }
+}
+
+/// As [`crate::ffi::scda_fwrite_inline`]: on `root` an array of one element of 32 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fwrite_inline(
+    fc: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    inline_data: *const sc_array,
+    root: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        let root = context.require(rank(root))?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { written_user_string(userstr, len) })?;
+        // SAFETY: by contract.
+        let data = unsafe { one(inline_data, INLINE_BYTES as u64, "inline_data") };
+        let is_root = context.ranks().1 == root;
+        let data = if is_root { data.map(|data| data.first_chunk().unwrap_or(&[0; _])) } else { Ok(&[0; _]) };
+        context.writer()?.inline_or(user, root, data)
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fwrite_block`]: on `root` an array of one element of `block_size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fwrite_block(
+    fc: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    block_data: *const sc_array,
+    block_size: usize,
+    root: c_int,
+    encode: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        let root = context.require(rank(root))?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { written_user_string(userstr, len) })?;
+        let size = block_size as u64;
+        let mine = if context.ranks().1 == root { size } else { 0 };
+        // SAFETY: by contract.
+        let data = unsafe { one(block_data, mine, "block_data") };
+        context.writer()?.block_or(user, root, size, data, encoding(encode))
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fwrite_array`]: `elem_counts` has a number for each rank; `array_data` this rank's
+/// elements, or with `indirect` an array of one element for each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fwrite_array(
+    fc: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    array_data: *const sc_array,
+    elem_counts: *const sc_array,
+    elem_size: usize,
+    indirect: c_int,
+    encode: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { written_user_string(userstr, len) })?;
+        let (ranks, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
+        let writer = context.writer()?;
+        let (count, size) = (counts[rank], elem_size as u64);
+        // SAFETY: by contract.
+        unsafe {
+            with_source(array_data, Ok(Sizes::Fixed { count, size }), indirect != 0, |data| {
+                writer.array_or(user, counts, size, data, encoding(encode))
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
+
+/// As [`crate::ffi::scda_fwrite_varray`]: `elem_counts` and `proc_sizes` have a number for each rank,
+/// `elem_sizes` one for each element of this rank; `array_data` its bytes, or with `indirect` an array of
+/// one element for each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sc_scda_fwrite_varray(
+    fc: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    array_data: *const sc_array,
+    elem_counts: *const sc_array,
+    elem_sizes: *const sc_array,
+    proc_sizes: *const sc_array,
+    indirect: c_int,
+    encode: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        context.writer()?;
+        // SAFETY: by contract.
+        let user = context.require(unsafe { written_user_string(userstr, len) })?;
+        let (ranks, rank) = context.ranks();
+        // SAFETY: by contract.
+        let counts = context.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
+        // SAFETY: by contract.
+        let sums = context.require(unsafe { numbers(proc_sizes, ranks, "proc_sizes") })?;
+        let writer = context.writer()?;
+        // SAFETY: by contract.
+        let sizes = unsafe { numbers(elem_sizes, counts[rank], "elem_sizes") };
+        let each = *sizes.as_ref().unwrap_or(&[].as_slice());
+        // SAFETY: by contract.
+        unsafe {
+            with_source(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
+                let data = data.map(|data| (each, data));
+                writer.varray_or(user, counts, Some(sums), data, encoding(encode))
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { on_file(fc, errcode, body) }
+}
