@@ -8,7 +8,7 @@ use crate::storage::ParallelFile;
 
 /// The bytes read ahead where nothing is known of what follows.
 const FIRST_BYTES: u64 = 4096;
-/// From so many bytes on the ranks read in parallel into memory that they share, each a part of no fewer.
+/// Into memory that they share the ranks read in parallel, each a part of no fewer bytes.
 const PART_BYTES: u64 = 32 << 10;
 
 /// A part of the file that all ranks have in memory, the same on all.
@@ -30,9 +30,9 @@ enum Place {
 }
 
 impl Window {
-    pub fn new(params: &Params) -> Self {
+    pub fn new(team: &Team, params: &Params) -> Self {
         let place = Place::Own { bytes: Vec::new(), lasting: false };
-        Self { start: 0, length: 0, place, limit: params.aggregation_bytes as u64 }
+        Self { start: 0, length: 0, place, limit: params.half_bytes(team.size()) as u64 }
     }
 
     fn end(&self) -> u64 {
@@ -56,8 +56,9 @@ impl Window {
     /// Moves the window so that it begins at `offset` and holds at least `length` bytes, which the
     /// file has. Collective; nothing happens if it holds them already.
     ///
-    /// As long as one window follows the other the file is being walked, and they double in size.
-    /// A jump over data begins anew with a small one.
+    /// As long as one window follows the other the file is being walked, and they double in size; the
+    /// longer ones are read into memory that all ranks see, if there is any. A jump over data begins
+    /// anew with a small window.
     pub fn cover(
         &mut self,
         team: &mut Team,
@@ -75,8 +76,8 @@ impl Window {
         let follows = self.length > 0 && (self.start..=near).contains(&offset);
         let ahead = if follows { 2 * self.length } else { FIRST_BYTES };
         let bytes = ahead.min(self.limit).max(length);
-        if matches!(self.place, Place::Own { lasting: false, .. }) && (bytes > PART_BYTES || team.is_alone())
-        {
+        let is_long = ahead > self.limit / 4;
+        if matches!(self.place, Place::Own { lasting: false, .. }) && (is_long || team.is_alone()) {
             team.agree(Ok(()))?;
             self.place = match Turns::share(team, params)? {
                 Some(turns) => Place::Shared(turns),

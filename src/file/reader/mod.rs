@@ -138,10 +138,10 @@ impl Reader {
             Err(failure) => return Err(team.settle(failure)),
         };
         let open = Open {
+            window: Window::new(&team, &params),
             team,
             file,
             size,
-            window: Window::new(&params),
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,
