@@ -307,8 +307,9 @@ struct scda_params {
    */
   int threads;
   /**
-   * The bytes of the buffer in which small sections wait to be written together, and into which
-   * small sections are read ahead; at most 64 MiB. 0: every section is written at once.
+   * The most bytes of memory for small sections, which wait to be written together and are read ahead;
+   * 4 MiB (default), at most 64 MiB. Less is used where that is as fast. 0: every section is written
+   * at once.
    */
   uint64_t aggregation_bytes;
   /**

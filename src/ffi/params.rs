@@ -47,8 +47,9 @@ pub struct scda_params {
     /// The threads of each rank that compress or decompress the elements of a section, 1 (default) to
     /// 1024. The file does not depend on it.
     pub threads: c_int,
-    /// The bytes of the buffer in which small sections wait to be written together, and into which
-    /// small sections are read ahead; at most 64 MiB. 0: every section is written at once.
+    /// The most bytes of memory for small sections, which wait to be written together and are read ahead;
+    /// 4 MiB (default), at most 64 MiB. Less is used where that is as fast. 0: every section is written
+    /// at once.
     pub aggregation_bytes: u64,
     /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
     pub driver: c_int,

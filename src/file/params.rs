@@ -47,8 +47,8 @@ pub struct Params {
     /// How many threads of each rank compress or decompress the elements of a section. The file does
     /// not depend on it.
     pub threads: usize,
-    /// The bytes of the buffer in which small sections wait to be written together, and into which
-    /// small sections are read ahead. 0: nothing waits; at most 64 MiB.
+    /// The most bytes of memory for small sections, which wait to be written together and are read ahead;
+    /// at most 64 MiB. Less is used where that is as fast. 0: nothing waits.
     pub aggregation_bytes: usize,
     /// How the ranks reach the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
