@@ -31,6 +31,7 @@ fn members(text: &str, from: &str, to: &str) -> Vec<String> {
     let text = &text[text.find(from).unwrap()..];
     let text = &text[..text.find(to).unwrap()];
     let code = text.lines().skip(1).map(|line| line.split('!').next().unwrap().trim());
+    let code = code.filter(|line| !line.starts_with('*')); // a comment of C
     let declarations = code.filter(|line| line.ends_with(';') || line.contains("::"));
     let name = |line: &str| {
         let declared = line.split_once("::").map_or(line, |(_, names)| names.split('=').next().unwrap());
