@@ -1,6 +1,7 @@
 /* Every misuse gives the right code on all ranks, NULL, and a message that names the file; nothing hangs or crashes.
  *
  *   errors single DIR       what one rank or all ranks do wrong
+ *   errors alone DIR        what one rank alone does wrong, in a program that communicates between its calls
  *   errors disagree DIR     ranks that disagree about what must be the same on all */
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #include "common.h"
@@ -409,6 +410,7 @@ static void end_of_file (void) {
     err = 0;
     f = scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, NULL, &err);
     REQUIRE (f != NULL && err == SCDA_ERR_EOF);
+    CHECK (strstr (scda_last_error_message (), "end of file") != NULL);
   }
   WRONG_READ (SCDA_ERR_USAGE, scda_fread_block_data (f, NULL, 0, 0, &err));
   open_reader (at_end - 1, 0), skip_section (), skip_section ();
@@ -544,6 +546,59 @@ static void open_disagreement (void) {
   verdict (__LINE__, "different modes", any_error, NULL);
 }
 
+/* ---- one rank alone, in a program that communicates between its calls ---- */
+
+static void met (int line, const char *call) {
+  const int told = err;
+  scda_fcontext_t *open = f;
+  f = NULL;
+  barrier (g); /* of the program, not of the library */
+  CHECK ((open == NULL) == (told != 0));
+  if (open != NULL) {
+    err = -99;
+    CHECK (scda_fclose (open, &err) != 0);
+  }
+  verdict (line, call, SCDA_ERR_ARG, NULL);
+}
+
+#define ALONE(call) (err = -99, f = (call), met (__LINE__, #call))
+
+/* What is wrong on one rank does not keep it from returning. Small sections, large ones (every section, if nothing may
+ * wait), and encoded ones. */
+static void alone (int bad, int large, int encode) {
+  const int wrong = g.rank == bad;
+  uint64_t Ei[3] = {1, 0, 4}, sums[64];
+  const char *pointers[3] = {text, text, wrong ? NULL : text};
+  char data[200];
+  char *out[3] = {data, data + 50, data + 100};
+  scda_params_t params = default_params ();
+  params.check = 0;
+  if (large) { params.aggregation_bytes = 0; }
+  REQUIRE (g.size <= 64);
+#define OPEN RIGHT (scda_fopen_write (g.comm, path, "alone", NULL, &params, &err))
+  if (encode == SCDA_ENCODE_NONE) { OPEN, ALONE (scda_fwrite_inline (f, wrong ? NULL : text, "x", NULL, bad, &err)); }
+  OPEN, ALONE (scda_fwrite_block (f, wrong ? NULL : text, 10, "x", NULL, bad, encode, &err));
+  OPEN, ALONE (scda_fwrite_array (f, wrong ? NULL : text, three, 4, 0, "x", NULL, encode, &err));
+  OPEN, ALONE (scda_fwrite_array (f, wrong ? NULL : pointers, three, 4, 1, "x", NULL, encode, &err));
+  OPEN, ALONE (scda_fwrite_array (f, pointers, three, 4, 1, "x", NULL, encode, &err));
+  OPEN, ALONE (scda_fwrite_varray (f, wrong ? NULL : text, three, Ei, NULL, 0, "x", NULL, encode, &err));
+  OPEN, ALONE (scda_fwrite_varray (f, text, three, wrong ? NULL : Ei, NULL, 0, "x", NULL, encode, &err));
+  OPEN, ALONE (scda_fwrite_varray (f, pointers, three, Ei, NULL, 1, "x", NULL, encode, &err));
+  for (int p = 0; p < g.size; ++p) { sums[p] = 5; }
+  Ei[0] += (uint64_t) wrong;
+  OPEN, ALONE (scda_fwrite_varray (f, text, three, Ei, sums, 0, "x", NULL, encode, &err));
+  Ei[0] = 1;
+  OPEN, ALONE (scda_proc_sizes (f, wrong ? NULL : Ei, three, sums, &err));
+  OPEN, ALONE (scda_proc_sizes (f, Ei, three, wrong ? NULL : sums, &err));
+  open_data (at_varray, 0);
+  RIGHT (scda_fread_varray_sizes (f, Ei, three, &err));
+  ALONE (scda_fread_varray_data (f, data, three, wrong ? NULL : Ei, NULL, 0, &err));
+  open_data (at_varray, 0);
+  RIGHT (scda_fread_varray_sizes (f, Ei, three, &err));
+  Ei[1] += (uint64_t) wrong;
+  ALONE (scda_fread_varray_data (f, out, three, Ei, NULL, 1, &err));
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 3);
@@ -565,6 +620,12 @@ int main (int argc, char **argv) {
     order ();
     end_of_file ();
     dead_contexts ();
+  } else if (strcmp (argv[1], "alone") == 0) {
+    for (int bad = 0; bad < g.size; ++bad) {
+      for (int large = 0; large < 2; ++large) {
+        for (int encode = SCDA_ENCODE_NONE; encode <= SCDA_ENCODE_AUTO; ++encode) { alone (bad, large, encode); }
+      }
+    }
   } else {
     REQUIRE (g.size > 1);
     disagreement (1);

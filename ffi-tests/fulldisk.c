@@ -2,15 +2,18 @@
  *
  *   fulldisk limit DIR     no file may grow beyond a limit (setrlimit)
  *   fulldisk small DIR     DIR is on a file system of a few MiB (fulldisk.sh makes one)
+ *   fulldisk edges DIR     the same, and of all sizes: the disk fills at each page of the file in turn
  *   fulldisk device DIR    a device like /dev/full is made in DIR */
-#include "sections.h"
+#include "everything.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
-enum { room = 8 << 20, too_much = 32 << 20, chunk = 1 << 18 };
+enum { room = 8 << 20, too_much = 32 << 20, chunk = 1 << 18, old_bytes = 224 };
 
 /* Write more than fits: one large array, or many small ones. Returns the error. */
 static int overfill (group_t g, const char *filename, const scda_params_t *params, uint64_t bytes_each) {
@@ -66,6 +69,48 @@ static void full (group_t g, const char *dir, int driver, int atomic, uint64_t b
   barrier (g);
 }
 
+/* Leave so many pages of 4 KiB on the disk. */
+static void leave (const char *dir, unsigned long pages) {
+  char filename[1024];
+  struct statvfs disk;
+  snprintf (filename, sizeof filename, "%s/ballast", dir);
+  unlink (filename);
+  const int fd = open (filename, O_WRONLY | O_CREAT, 0666);
+  REQUIRE (fd >= 0 && statvfs (dir, &disk) == 0 && disk.f_bsize == 4096 && disk.f_bfree > pages);
+  REQUIRE (posix_fallocate (fd, 0, (off_t) (disk.f_bfree - pages) * 4096) == 0 && close (fd) == 0);
+}
+
+/* The file has room, or lacks any number of pages: success if and only if all is there. */
+static void edges (group_t g, const char *dir, const scda_params_t *params, long *cases) {
+  char filename[1024], roomy[1024];
+  struct stat status;
+  snprintf (filename, sizeof filename, "%s/full.scda", dir);
+  snprintf (roomy, sizeof roomy, "%s/../roomy.scda", dir);
+  REQUIRE (write_everything (g, roomy, params) == 0 && stat (roomy, &status) == 0);
+  const unsigned long pages = (unsigned long) (status.st_size + 4095) / 4096;
+  for (unsigned long room = 0; room <= pages + 1; ++room, ++*cases) {
+    if (params->atomic) { write_old (g, filename); }
+    barrier (g);
+    if (g.rank == 0) { leave (dir, room); }
+    barrier (g);
+    const int err = write_everything (g, filename, params), whole = files_equal (filename, roomy, 0);
+    if (!all_same (g, (uint64_t) err) || (err == 0) != (room >= pages) || (err == 0 && !whole)) {
+      fprintf (stderr, "rank %d of %d: driver %d, atomic %d, aggregation %d, room for %lu of %lu pages: error %d (%s)%s\n",
+               g.rank, g.size, params->driver, params->atomic, (int) params->aggregation_bytes, room, pages, err,
+               err ? scda_last_error_message () : "", whole ? "" : ", not whole");
+      ++failures;
+    }
+    if (params->driver == SCDA_DRIVER_POSIX) { CHECK (err == 0 || err == SCDA_ERR_NO_SPACE); }
+    barrier (g);
+    if (params->atomic && err != 0) { /* the old file is there, and nothing else */
+      CHECK (stat (filename, &status) == 0 && status.st_size == old_bytes && entries (dir) == 4);
+    }
+    barrier (g);
+    if (g.rank == 0) { unlink (filename); }
+    barrier (g);
+  }
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 3);
@@ -87,6 +132,17 @@ int main (int argc, char **argv) {
       const int err = overfill (g, device, &params, chunk);
       CHECK (err != 0 && all_same (g, (uint64_t) err));
     }
+    return finish ();
+  }
+  if (strcmp (how, "edges") == 0) {
+    long cases = 0;
+    for (int which = 0; which < 8; ++which) {
+      scda_params_t params = default_params ();
+      params.driver = drivers[which % 2], params.atomic = which / 2 % 2;
+      if (which >= 4) { params.aggregation_bytes = 0; }
+      edges (g, dir, &params, &cases);
+    }
+    if (g.rank == 0) { printf ("%ld cases\n", cases); }
     return finish ();
   }
   if (strcmp (how, "limit") == 0) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// What went wrong, by who can mend it: one kind for each stable code of the C interface.
 ///
@@ -159,6 +160,12 @@ impl Error {
         }))
     }
 
+    /// A message between ranks that failed, in words: for those who implement a [`Communicator`](crate::Communicator).
+    #[must_use]
+    pub fn communication(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Mpi, message)
+    }
+
     /// An argument without a legal meaning.
     pub(crate) fn argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Argument, message)
@@ -271,6 +278,24 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     format!("\"{}\"{dots}", shown.escape_ascii())
 }
 
+/// A file name as text for a message: in one line, and of a long one the end, which tells more.
+pub(crate) fn quote_path(path: &Path) -> String {
+    const MOST: usize = 300;
+    let text = path.to_string_lossy();
+    let mut from = text.len().saturating_sub(MOST);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let shown: String = text[from..]
+        .chars()
+        .flat_map(|c| {
+            let escaped = c.is_control().then(|| c.escape_default());
+            escaped.into_iter().flatten().chain((!c.is_control()).then_some(c))
+        })
+        .collect();
+    format!("{}{shown}", if from > 0 { "..." } else { "" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,6 +315,14 @@ mod tests {
     fn a_message_says_file_offset_and_rank_once() {
         let e = Error::argument("E is wrong").at(7).at(9).in_file("a.scda").on_rank(3);
         assert_eq!(e.to_string(), "a.scda: byte 7: rank 3: E is wrong");
+    }
+
+    #[test]
+    fn a_file_name_is_one_line_and_not_too_long() {
+        assert_eq!(quote_path(Path::new("a dir/é.scda")), "a dir/é.scda");
+        assert_eq!(quote_path(Path::new("a\nb\u{1b}[31m")), "a\\nb\\u{1b}[31m");
+        let long = quote_path(Path::new(&("é".repeat(1000) + "/end")));
+        assert!(long.starts_with("...é") && long.ends_with("é/end") && long.len() < 310, "{long}");
     }
 
     #[cfg(feature = "mpi")]

@@ -444,3 +444,109 @@ fn injected_faults_are_errors_of_all_ranks_and_never_a_hang() {
     }
     assert!((200..360).contains(&failures), "{failures}");
 }
+
+#[test]
+fn an_atomic_write_takes_names_of_any_length() {
+    for length in [245, 246, 250, 255] {
+        let scratch = Scratch::new();
+        let mut atomic = params(false);
+        atomic.atomic = true;
+        let path = scratch.0.path().join("n".repeat(length));
+        run_on_threads(2, |comm| {
+            let file = Writer::create(comm.clone(), &path, b"", &atomic).unwrap();
+            let names = scratch.names();
+            assert!(
+                names.len() == 1 && names[0].ends_with(".scda-part") && names[0].len() <= 255,
+                "{names:?}"
+            );
+            comm.allreduce_min(&mut [1]).unwrap();
+            file.close().unwrap();
+        });
+        assert_eq!(scratch.names(), ["n".repeat(length)]);
+    }
+    let scratch = Scratch::new();
+    for is_atomic in [false, true] {
+        let mut params = params(false);
+        params.atomic = is_atomic;
+        let path = scratch.0.path().join("n".repeat(256));
+        let error = error_of_all(2, |comm| Writer::create(comm, &path, b"", &params).map(drop));
+        assert_eq!(error.kind(), ErrorKind::BadFile);
+        assert!(error.to_string().contains("too long") && error.to_string().len() < 400, "{error}");
+    }
+}
+
+#[test]
+fn what_somebody_put_in_the_place_of_the_neighbour_is_not_followed() {
+    use std::os::unix::fs::symlink;
+    let outer = Scratch::new();
+    let mut atomic = params(false);
+    atomic.atomic = true;
+    let folder = outer.0.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let (path, part) = (folder.join("file.scda"), folder.join("file.scda.scda-part"));
+    let victim = outer.0.path().join("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    let is_untouched = || std::fs::read(&victim).unwrap() == b"precious";
+    // A link to a file, and one to a file that would be made.
+    for to in [victim.clone(), outer.0.path().join("not there")] {
+        symlink(&to, &part).unwrap();
+        write_on(2, &path, &small_model(), &atomic, 1);
+        assert!(std::fs::symlink_metadata(&path).unwrap().is_file() && is_untouched());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+    // One that comes while the file is being written.
+    let error = error_of_all(2, |comm| {
+        let rank = comm.rank();
+        let file = Writer::create(comm.clone(), &path, b"", &atomic)?;
+        comm.allreduce_min(&mut [1])?;
+        if rank == 0 {
+            std::fs::remove_file(&part).unwrap();
+            symlink(&victim, &part).unwrap();
+        }
+        file.close()
+    });
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(is_untouched() && std::fs::symlink_metadata(&path).unwrap().is_file());
+    std::fs::remove_file(&part).unwrap();
+    // A folder.
+    std::fs::create_dir(&part).unwrap();
+    let error = error_of_all(2, |comm| Writer::create(comm, &path, b"", &atomic).map(drop));
+    assert_eq!(error.kind(), ErrorKind::BadFile, "{error}");
+    std::fs::remove_dir(&part).unwrap();
+    // Nothing beside the folder.
+    assert_eq!(outer.names().len(), 2);
+    // Links that go round in circles.
+    let circle = folder.join("circle");
+    symlink("circle", &circle).unwrap();
+    for is_atomic in [false, true] {
+        let mut params = params(false);
+        params.atomic = is_atomic;
+        let error = error_of_all(2, |comm| Writer::create(comm, &circle, b"", &params).map(drop));
+        assert_eq!(error.kind(), ErrorKind::BadFile, "{error}");
+    }
+}
+
+#[test]
+fn an_atomic_write_is_never_open_to_more_people_than_the_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new();
+    let mut atomic = params(false);
+    atomic.atomic = true;
+    let part = scratch.0.path().join("file.scda.scda-part");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    // A new file: as every other new file.
+    std::fs::write(scratch.0.path().join("other"), "").unwrap();
+    let usual = mode(&scratch.0.path().join("other"));
+    write_on(1, &scratch.path(), &small_model(), &atomic, 1);
+    assert_eq!(mode(&scratch.path()), usual);
+    for wanted in [0o600, 0o400, 0o644, 0o666, 0o755] {
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(wanted)).unwrap();
+        if std::fs::OpenOptions::new().write(true).open(scratch.path()).is_err() {
+            continue; // it could not be written in its place, either
+        }
+        let file = Writer::create(scda::Solo, &scratch.path(), b"", &atomic).unwrap();
+        assert_eq!(mode(&part), wanted);
+        file.close().unwrap();
+        assert_eq!(mode(&scratch.path()), wanted);
+    }
+}

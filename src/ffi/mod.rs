@@ -54,11 +54,12 @@ unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(
     });
     let (value, code) = match result {
         Ok((value, Outcome::Success)) => (value, 0),
-        Ok((value, Outcome::EndOfFile)) => (value, ErrorKind::EndOfFile.code()),
+        Ok((value, Outcome::EndOfFile)) => {
+            keep_message(ErrorKind::EndOfFile.text());
+            (value, ErrorKind::EndOfFile.code())
+        }
         Err(error) => {
-            let text = error.to_string().replace('\0', "\\0");
-            // A thread that is about to end has no message any more.
-            let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+            keep_message(&error.to_string());
             (on_error, error.code())
         }
     };
@@ -67,6 +68,13 @@ unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(
         unsafe { err.write(code) };
     }
     value
+}
+
+/// Keeps the text of the last error of this thread.
+fn keep_message(text: &str) {
+    let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
+    // A thread that is about to end has no message any more.
+    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = text);
 }
 
 /// The text of the last error of this thread.

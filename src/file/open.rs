@@ -6,7 +6,7 @@ use super::team::{Failure, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::faults::Faulty;
 #[cfg(feature = "mpi")]
-use crate::storage::mpi_io::{Access, MpiFile};
+use crate::storage::mpi_io::{Access, MpiFile, complete};
 use crate::storage::place::{self, Status};
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
@@ -47,17 +47,11 @@ fn create_target(
     let driver = choose(team, path, params)?;
     let prepared = if team.rank() == 0 { target.prepare(driver) } else { Ok(None) };
     let (first, mine) = split(prepared);
-    let file: Box<dyn ParallelFile> = if driver == Driver::Posix {
-        let other = |target: &Target| PosixFile::open(target.goal(), OFlags::WRONLY);
-        open_posix(team, first, mine, || other(target))?
-    } else {
+    if driver == Driver::MpiIo {
         team.agree(mine)?;
-        create_mpi_io(team, path, params, target)?
-    };
-    if team.rank() == 0 {
-        target.opened();
+        return create_mpi_io(team, path, params, target);
     }
-    Ok(file)
+    open_posix(team, first, mine, || PosixFile::open(target.goal(), OFlags::WRONLY))
 }
 
 /// Opens the file for reading and tells its size. Collective.
@@ -76,16 +70,21 @@ pub fn open(
     // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
     // MPI_File_open.
     let seen = open_posix(team, first, mine, open)?;
-    let file = if driver == Driver::Posix { seen } else { open_mpi_io(team, path, params, Access::Read)? };
+    let file =
+        if driver == Driver::Posix { seen } else { open_mpi_io(team, path, params, Access::Read, || {})? };
     let mut file = with_faults(team, params, file);
     let size = if team.rank() == 0 { file.size() } else { Ok(0) };
     match team.share(size) {
         Ok(size) => Ok((file, size)),
-        Err(failure) => {
-            let _ = file.close();
-            Err(failure)
-        }
+        Err(failure) => Err(close(team, file, failure)),
     }
+}
+
+/// Closes a file on all ranks, when they know why.
+fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
+    let error = team.settle(failure);
+    let _ = file.close();
+    Failure::Agreed(error)
 }
 
 /// Lets accesses fail, if that is wanted.
@@ -115,9 +114,9 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
 /// decides whether the ranks agree in every call.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
     let (has_mpi, asked_for) = mpi_io(team, path, params);
-    let mut coherent = [1];
+    let mut coherent = [2];
     if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
-        coherent = [u64::from(place::is_coherent(real_path(team, path, params)))];
+        coherent = [1 + u64::from(place::is_coherent(real_path(team, path, params)))];
         team.comm().allreduce_min(&mut coherent)?;
     }
     let choice = match params.driver {
@@ -131,7 +130,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
             Ok(other) if team.rank() == 0 => Err(Error::argument(format!(
                 "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
             ))),
-            _ if coherent == [1] => Ok(Driver::Posix),
+            _ if coherent == [2] => Ok(Driver::Posix),
             _ => Ok(Driver::MpiIo),
         },
         driver => Ok(driver),
@@ -174,8 +173,12 @@ fn open_posix(
     };
     let (file, mine) = split(opened.map(Some));
     team.agree(mine)?;
-    let file = file.ok_or_else(|| Error::new(ErrorKind::Internal, "an error of opening was lost"))?;
-    Ok(Box::new(file))
+    Ok(Box::new(file.ok_or_else(lost)?))
+}
+
+/// What cannot be: no rank had an error, and this one has no file.
+fn lost() -> Error {
+    Error::new(ErrorKind::Internal, "an error of opening was lost")
 }
 
 /// The file, if it is one whose size can be relied on.
@@ -186,19 +189,34 @@ fn regular(file: PosixFile) -> Result<PosixFile> {
     Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
 }
 
-/// Opens with MPI-IO, where every rank is known to find what it needs.
+/// Opens with MPI-IO, where every rank is known to find what it needs. `opened` is called where that went
+/// well.
 #[cfg(feature = "mpi")]
 fn open_mpi_io(
     team: &mut Team,
     path: &Path,
     params: &Params,
     access: Access,
+    opened: impl FnOnce(),
 ) -> Result<Box<dyn ParallelFile>, Failure> {
-    let opened = MpiFile::open(team.comm().as_mpi(), path, access, params.hints);
-    let (file, mine) = split(opened.map(Some));
+    // All with the same hints, or none: ROMIO would let ranks that differ wait for each other.
+    let (hints, mine) = split(complete(params.hints).map(Some));
     team.agree(mine)?;
-    let file = file.ok_or_else(|| Error::new(ErrorKind::Internal, "an error of opening was lost"))?;
-    Ok(Box::new(file))
+    let hints = hints.ok_or_else(lost)?;
+    let (file, mine) = MpiFile::open(team.comm().as_mpi(), path, access, &hints);
+    if file.is_some() {
+        opened();
+    }
+    if let Err(failure) = team.agree(mine) {
+        // Closing takes all ranks.
+        let mut open_on_all = [1 + u64::from(file.is_some())];
+        let _ = team.comm().allreduce_min(&mut open_on_all);
+        if let (Some(file), [2]) = (file, open_on_all) {
+            let _ = Box::new(file).close();
+        }
+        return Err(failure);
+    }
+    Ok(Box::new(file.ok_or_else(lost)?))
 }
 
 /// Creates a file with MPI-IO: hints, and the prefix that names a driver of ROMIO, work only in its
@@ -208,19 +226,22 @@ fn create_mpi_io(
     team: &mut Team,
     path: &Path,
     params: &Params,
-    target: &Target,
+    target: &mut Target,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     // A rank that cannot open would leave the others waiting in MPI_File_open.
     team.agree(place::check_writable(target.goal()))?;
-    let (name, access) =
-        if params.atomic { (target.goal(), Access::WriteNew) } else { (path, Access::Write) };
-    let mut file = open_mpi_io(team, name, params, access)?;
+    let part = params.atomic.then(|| target.goal().to_owned());
+    let (name, access) = part.as_deref().map_or((path, Access::Write), |part| (part, Access::WriteNew));
+    let is_first = team.rank() == 0;
+    let opened = || {
+        if is_first {
+            target.opened();
+        }
+    };
+    let mut file = open_mpi_io(team, name, params, access, opened)?;
     match empty(team, &mut *file) {
         Ok(()) => Ok(file),
-        Err(failure) => {
-            let _ = file.close();
-            Err(failure)
-        }
+        Err(failure) => Err(close(team, file, failure)),
     }
 }
 
@@ -229,7 +250,10 @@ fn create_mpi_io(
 #[cfg(feature = "mpi")]
 fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
     let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    if team.share(size)? == 0 {
+    let size = team.share(size)?;
+    // Truncating takes all ranks: none may have lost the size.
+    team.agree(Ok(()))?;
+    if size == 0 {
         return Ok(());
     }
     let truncated = file.truncate();
@@ -254,6 +278,7 @@ mod without_mpi {
         _: &Path,
         _: &Params,
         _: Access,
+        _: impl FnOnce(),
     ) -> Result<Box<dyn ParallelFile>, Failure> {
         Err(chosen())
     }
@@ -262,7 +287,7 @@ mod without_mpi {
         _: &mut Team,
         _: &Path,
         _: &Params,
-        _: &Target,
+        _: &mut Target,
     ) -> Result<Box<dyn ParallelFile>, Failure> {
         Err(chosen())
     }

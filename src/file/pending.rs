@@ -143,9 +143,11 @@ impl Waiting {
             }
             Place::Messages(Messages { pending, gathered, region }) => {
                 team.agree(Ok(()))?;
-                team.comm().gather(pending.message(), gathered)?;
+                // An error of this waits, too: the others may share memory next.
+                let all = team.comm().gather(pending.message(), gathered);
                 pending.clear();
-                let assembled = if is_first { assemble(gathered, start, end, region) } else { Ok(()) };
+                let assembled =
+                    all.and_then(|()| if is_first { assemble(gathered, start, end, region) } else { Ok(()) });
                 assembled.and_then(|()| if is_first { file.write_at(start, &[region]) } else { Ok(()) })
             }
         };

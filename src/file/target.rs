@@ -66,11 +66,17 @@ impl Target {
         if driver == Driver::MpiIo {
             return Ok(None);
         }
-        let only_new = OFlags::EXCL | OFlags::NOFOLLOW;
-        let flags = if self.part.is_some() { only_new } else { OFlags::empty() };
-        let mut file = PosixFile::open(self.goal(), OFlags::WRONLY | OFlags::CREATE | flags)?;
+        let mut flags = OFlags::WRONLY | OFlags::CREATE;
+        let mut mode = 0o666;
+        if self.part.is_some() {
+            flags |= OFlags::EXCL | OFlags::NOFOLLOW;
+            // From the beginning nobody may open the new file who may not open the old one.
+            mode &= self.old.map_or(mode, |old| old.mode | 0o200);
+        }
+        let mut file = PosixFile::open_with_mode(self.goal(), flags, mode)?;
         let status = file.status()?;
         self.status = Some(status);
+        self.opened();
         // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
         if status.is_regular && status.size > 0 {
             file.truncate()?;
@@ -78,13 +84,14 @@ impl Target {
         Ok(Some(file))
     }
 
-    /// Rank 0: all ranks have opened the file, and nothing is in it yet.
+    /// Rank 0: the file is open, and nothing is in it yet.
     pub fn opened(&mut self) {
-        self.status = place::status(self.goal()).ok().flatten();
-        if let (Some(part), Some(old)) = (&self.part, self.old) {
-            // Nobody is to read the new file who may not read the old one. Not every file system
-            // has permissions.
-            let _ = place::set_mode(part, old.mode);
+        if self.status.is_none() {
+            self.status = place::status(self.goal()).ok().flatten();
+        }
+        if let (Some(part), Some(old), Some(status)) = (&self.part, self.old, self.status) {
+            // The new file has the permissions of the old one. Not every file system has permissions.
+            let _ = place::set_mode(part, status.identity, old.mode);
         }
     }
 
@@ -115,7 +122,7 @@ impl Target {
     /// When writing failed: rank 0 removes an incomplete atomic write. The old file stays.
     pub fn discard(&self) {
         if let (Some(part), Some(status)) = (&self.part, self.status) {
-            let ours = place::status(part).ok().flatten().is_some_and(|s| s.identity == status.identity);
+            let ours = place::link_status(part).ok().flatten().is_some_and(|s| s.identity == status.identity);
             if ours {
                 // What cannot be removed has a name that tells what it is.
                 let _ = place::remove_stale(part);

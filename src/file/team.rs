@@ -8,7 +8,7 @@
 
 use super::params::Params;
 use super::source::Sizes;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::parallel::{Communicator, Partition};
 use std::path::Path;
 
@@ -109,7 +109,7 @@ impl Team {
 
     /// The ranks of the file at `path`.
     pub fn for_file(comm: Box<dyn Communicator>, path: &Result<&Path>) -> Self {
-        Self::new(comm, &path.as_ref().map_or(String::new(), |path| path.display().to_string()))
+        Self::new(comm, &path.as_ref().map_or(String::new(), |path| quote_path(path)))
     }
 
     /// Notes how a file is opened.
@@ -219,7 +219,15 @@ impl Team {
         for (pair, value) in words[1..].chunks_exact_mut(2).zip(self.trace.into_iter().chain([self.calls])) {
             pair.copy_from_slice(&[value, !value]);
         }
-        self.comm.allreduce_min(&mut words).map_err(Failure::Agreed)?;
+        if let Err(error) = self.comm.allreduce_min(&mut words) {
+            if words[0] == 0 {
+                // Without a result there is nothing to go by, and nobody to tell.
+                return Err(Failure::Agreed(error));
+            }
+            // This rank has the result that the others have: it keeps step with them, and tells them when
+            // they next meet.
+            self.defer(Err(error));
+        }
         if words[0] != FINE {
             let winner = usize::try_from(words[0] >> 32).unwrap_or(0);
             let code = i32::try_from(words[0] & u64::from(u32::MAX)).unwrap_or(0);
@@ -290,12 +298,13 @@ impl Team {
         }
         // Halves, so that the sums of any number of ranks cannot wrap.
         let halves = [mine >> 32, mine & u64::from(u32::MAX)];
-        let join = |halves: [u64; 2]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
-        let (mut below, mut all) = (halves, halves);
-        self.comm.exscan_sum(&mut below).map_err(Failure::Mine)?;
-        self.comm.allreduce_sum(&mut all).map_err(Failure::Mine)?;
+        let join = |halves: &[u64]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
+        let (mut below, mut all) = (halves, [halves[0], halves[1], 1]);
+        // Both, even if the first fails: the other ranks go on to the second.
+        let first = self.comm.exscan_sum(&mut below);
+        self.comm.allreduce_sum(&mut all).and(first).map_err(Failure::Mine)?;
         let narrow = |sum: u128| u64::try_from(sum).ok().filter(|&s| s <= crate::format::layout::MAX_OFFSET);
-        match (narrow(join(below)), narrow(join(all))) {
+        match (narrow(join(&below)), narrow(join(&all))) {
             (Some(offset), Some(total)) => Ok(Partition { offset, count: mine, total }),
             _ => Err(Failure::Mine(Error::range("the sum of all sizes leaves 63 bits"))),
         }

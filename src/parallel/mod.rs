@@ -23,16 +23,17 @@ pub trait Communicator: Send {
     fn rank(&self) -> usize;
     /// The number of ranks.
     fn size(&self) -> usize;
-    /// Replaces each value by its least over all ranks. Values from 2^63 on may be taken for negative,
-    /// by all ranks alike: MPICH 4.0 does.
+    /// Replaces each value by its least over all ranks. Not all of them are 0. Values from 2^63 on may be
+    /// taken for negative, by all ranks alike: MPICH 4.0 does.
     ///
     /// # Errors
-    /// `Mpi`, as for all functions of this trait.
+    /// `Mpi`, as for all functions of this trait. The values are then 0 if there is no result; else they are
+    /// the result, and this rank alone may have an error: the others go on.
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()>;
-    /// Replaces each value by its sum over all ranks.
+    /// Replaces each value by its sum over all ranks. Not all of them are 0.
     ///
     /// # Errors
-    /// `Mpi`.
+    /// `Mpi`; the values are then as after [`allreduce_min`](Self::allreduce_min).
     fn allreduce_sum(&self, values: &mut [u64]) -> Result<()>;
     /// Replaces each value by its sum over the ranks below this one.
     ///

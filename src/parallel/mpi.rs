@@ -5,7 +5,6 @@ use super::shared::{Keeper, SharedMemory};
 use crate::error::{Error, ErrorKind, Result};
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{Ordering, fence};
 
@@ -123,22 +122,31 @@ impl Mpi {
         }
         let mut inter = 0;
         // SAFETY: `comm` is valid by contract; writes one int.
-        check("MPI_Comm_test_inter", unsafe { sys::MPI_Comm_test_inter(comm, &raw mut inter) })?;
-        if inter != 0 {
+        let status = unsafe { sys::MPI_Comm_test_inter(comm, &raw mut inter) };
+        if succeeded(status) && inter != 0 {
             return Err(Error::argument("communicator: found an intercommunicator"));
         }
         let mut copy = comm;
         // SAFETY: `comm` is valid by contract; writes one handle.
-        check("MPI_Comm_dup", unsafe { sys::MPI_Comm_dup(comm, &raw mut copy) })?;
+        let status = unsafe { sys::MPI_Comm_dup(comm, &raw mut copy) };
+        // SAFETY: reads a constant of the C shim.
+        if copy == comm || copy == unsafe { sys::RSMPI_COMM_NULL } {
+            check("MPI_Comm_dup", status)?;
+        }
+        // From here on the others have their duplicates and wait for this rank: no error may keep it away
+        // that it can do without.
         let mut this = Self { comm: copy, rank: 0, size: 1 };
         // SAFETY: the duplicate is valid, and the handler is a constant of the C shim.
-        let status = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::RSMPI_ERRORS_RETURN) };
-        check("MPI_Comm_set_errhandler", status)?;
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::RSMPI_ERRORS_RETURN) };
         let (mut rank, mut size) = (0, 1);
         // SAFETY: the duplicate is valid; writes one int.
-        check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(copy, &raw mut rank) })?;
+        check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(copy, &raw mut rank) })
+            // SAFETY: it is a duplicate of this one.
+            .or_else(|_| check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(comm, &raw mut rank) }))?;
         // SAFETY: as above.
-        check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(copy, &raw mut size) })?;
+        check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(copy, &raw mut size) })
+            // SAFETY: as above.
+            .or_else(|_| check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(comm, &raw mut size) }))?;
         // MPI gives neither as negative.
         this.rank = usize::try_from(rank).unwrap_or(0);
         this.size = usize::try_from(size).unwrap_or(1);
@@ -150,24 +158,35 @@ impl Mpi {
         self.comm
     }
 
-    fn allreduce(&self, call: &str, values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
+    /// Reduces the values of all ranks. After an error they are zero if MPI left no result.
+    fn allreduce(&self, values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
+        let sent = values.to_vec();
+        let first = self.allreduce_once(&sent, values, op);
+        if first.is_err() && is_running() && values.iter().all(|&value| value == 0) {
+            // MPI turned this rank away, and the others are still waiting for it.
+            let _ = self.allreduce_once(&sent, values, op);
+        }
+        first
+    }
+
+    fn allreduce_once(&self, sent: &[u64], values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
         // Every exchange begins with a reduction: the one place to notice that MPI is gone.
         if !is_running() {
             return Err(Error::usage("MPI is finalised already"));
         }
-        let sent = values.to_vec();
+        values.fill(0);
         // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
         let status = unsafe {
             sys::MPI_Allreduce(
                 sent.as_ptr().cast::<c_void>(),
                 values.as_mut_ptr().cast::<c_void>(),
-                count(values.len())?,
+                count(sent.len().min(values.len()))?,
                 sys::RSMPI_UINT64_T,
                 op,
                 self.comm,
             )
         };
-        check(call, status)
+        check("MPI_Allreduce", status)
     }
 }
 
@@ -191,12 +210,12 @@ impl Communicator for Mpi {
 
     fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
         // SAFETY: reads a constant of the C shim.
-        self.allreduce("MPI_Allreduce", values, unsafe { sys::RSMPI_MIN })
+        self.allreduce(values, unsafe { sys::RSMPI_MIN })
     }
 
     fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
         // SAFETY: reads a constant of the C shim.
-        self.allreduce("MPI_Allreduce", values, unsafe { sys::RSMPI_SUM })
+        self.allreduce(values, unsafe { sys::RSMPI_SUM })
     }
 
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
@@ -266,10 +285,12 @@ impl Communicator for Mpi {
                 self.comm,
             )
         };
-        check("MPI_Gather", status)?;
+        // Even after an error: the other ranks go on to the second half.
+        let lengths_known = check("MPI_Gather", status);
         let mut starts: Vec<c_int> = Vec::with_capacity(lengths.len());
         let mut end: c_int = 0;
-        for length in &lengths {
+        for length in &mut lengths {
+            *length = (*length).max(0);
             starts.push(end);
             end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
         }
@@ -289,24 +310,28 @@ impl Communicator for Mpi {
                 self.comm,
             )
         };
-        check("MPI_Gatherv", status)
+        lengths_known.and(check("MPI_Gatherv", status))
     }
 
+    /// An error of MPI on the way only means that there is no memory to share: all ranks then go without.
     fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
-        let mine = self.is_one_node()? && std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
-        let mut possible = [u64::from(mine)];
-        self.allreduce_min(&mut possible)?;
-        if possible == [0] {
+        let mine = self.is_one_node() && std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
+        if self.all([mine])? == [false] {
             return Ok(None);
         }
-        let memory = self.allocate_shared(bytes);
-        let mut possible = [u64::from(memory.is_some())];
-        self.allreduce_min(&mut possible)?;
-        match memory {
-            Some(memory) if possible == [1] => Ok(Some(memory)),
-            memory => {
-                // Not freed: that takes all ranks.
-                std::mem::forget(memory);
+        let window = self.allocate_shared(bytes);
+        let base = window.as_ref().and_then(|window| window.base(bytes));
+        let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
+        match (window, base) {
+            (Some(window), Some(base)) if all_can_use_it => {
+                // SAFETY: memory of the window, zeroed by the system, for as long as the window is.
+                Ok(Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) }))
+            }
+            (window, _) => {
+                if !all_have_one {
+                    // Not freed: that takes all ranks.
+                    std::mem::forget(window);
+                }
                 Ok(None)
             }
         }
@@ -321,11 +346,21 @@ impl Communicator for Mpi {
 const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
 
 impl Mpi {
-    /// Whether all ranks can share memory.
-    fn is_one_node(&self) -> Result<bool> {
+    /// Whether each of these is so on all ranks. An error only if no rank can tell.
+    fn all<const N: usize>(&self, mine: [bool; N]) -> Result<[bool; N]> {
+        let mut values = mine.map(|mine| 1 + u64::from(mine));
+        let reduced = self.allreduce_min(&mut values);
+        if values.contains(&0) {
+            reduced?;
+        }
+        Ok(values.map(|value| value == 2))
+    }
+
+    /// Whether all ranks can share memory, as far as this one knows.
+    fn is_one_node(&self) -> bool {
         let mut node = self.comm;
         // SAFETY: the communicator is valid; writes one handle.
-        let status = unsafe {
+        let split = unsafe {
             sys::MPI_Comm_split_type(
                 self.comm,
                 sys::RSMPI_COMM_TYPE_SHARED,
@@ -334,20 +369,23 @@ impl Mpi {
                 &raw mut node,
             )
         };
-        check("MPI_Comm_split_type", status)?;
+        // SAFETY: reads a constant of the C shim.
+        if node == self.comm || node == unsafe { sys::RSMPI_COMM_NULL } {
+            return false;
+        }
         let mut size = 0;
         // SAFETY: the new communicator is valid; writes one int.
         let status = unsafe { sys::MPI_Comm_size(node, &raw mut size) };
         // SAFETY: the new communicator is ours and is not used after this.
         let _ = unsafe { sys::MPI_Comm_free(&raw mut node) };
-        check("MPI_Comm_size", status)?;
-        Ok(usize::try_from(size) == Ok(self.size))
+        succeeded(split) && succeeded(status) && usize::try_from(size) == Ok(self.size)
     }
 
-    /// Memory of rank 0 that all ranks see; `None` if MPI has none to give.
-    fn allocate_shared(&self, bytes: usize) -> Option<SharedMemory> {
+    /// A window of memory on rank 0; `None` if MPI has none to give.
+    fn allocate_shared(&self, bytes: usize) -> Option<Window> {
         let own = if self.rank == 0 { sys::MPI_Aint::try_from(bytes).ok()? } else { 0 };
-        let mut window = MaybeUninit::<sys::MPI_Win>::uninit();
+        // SAFETY: reads a constant of the C shim.
+        let mut window = Window { handle: unsafe { sys::RSMPI_WIN_NULL }, is_locked: false, is_sound: false };
         let mut base: *mut c_void = null_mut();
         // SAFETY: the communicator is valid; writes one pointer and one handle.
         let status = unsafe {
@@ -357,56 +395,63 @@ impl Mpi {
                 sys::RSMPI_INFO_NULL,
                 self.comm,
                 (&raw mut base).cast::<c_void>(),
-                window.as_mut_ptr(),
+                &raw mut window.handle,
             )
         };
-        if !succeeded(status) {
+        // SAFETY: reads a constant of the C shim.
+        if window.handle == unsafe { sys::RSMPI_WIN_NULL } {
+            std::mem::forget(window);
             return None;
         }
-        // SAFETY: MPI has written the handle.
-        let window = Window(unsafe { window.assume_init() });
         // SAFETY: the window is valid, and the handler is a constant of the C shim.
-        let _ = unsafe { sys::MPI_Win_set_errhandler(window.0, sys::RSMPI_ERRORS_RETURN) };
+        let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::RSMPI_ERRORS_RETURN) };
+        // The epoch lasts as long as the window.
+        let mode = c_int::try_from(sys::MPI_MODE_NOCHECK).unwrap_or(0);
+        // SAFETY: the window is valid.
+        let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
+        window.is_locked = succeeded(locked);
+        window.is_sound = succeeded(status);
+        Some(window)
+    }
+}
+
+/// A window of shared memory.
+struct Window {
+    handle: sys::MPI_Win,
+    is_locked: bool,
+    /// MPI had no error when it made it.
+    is_sound: bool,
+}
+
+// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+unsafe impl Send for Window {}
+
+impl Window {
+    /// The memory of rank 0, if it can be reached and has so many bytes.
+    fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
         let (mut length, mut unit): (sys::MPI_Aint, c_int) = (0, 0);
+        let mut base: *mut c_void = null_mut();
         // SAFETY: the window is valid; writes a length, an int and a pointer.
         let status = unsafe {
             sys::MPI_Win_shared_query(
-                window.0,
+                self.handle,
                 0,
                 &raw mut length,
                 &raw mut unit,
                 (&raw mut base).cast::<c_void>(),
             )
         };
-        // SAFETY: the window is valid. The epoch lasts as long as the window.
-        let locked =
-            unsafe { sys::MPI_Win_lock_all(c_int::try_from(sys::MPI_MODE_NOCHECK).unwrap_or(0), window.0) };
         let enough = usize::try_from(length).is_ok_and(|length| length >= bytes);
-        match NonNull::new(base.cast::<u8>()) {
-            Some(base) if succeeded(status) && succeeded(locked) && enough => {
-                // SAFETY: memory of the window, zeroed by the system, for as long as the window is.
-                Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) })
-            }
-            _ => {
-                // Not freed: that takes all ranks.
-                std::mem::forget(window);
-                None
-            }
-        }
+        NonNull::new(base.cast::<u8>())
+            .filter(|_| succeeded(status) && self.is_sound && self.is_locked && enough)
     }
 }
-
-/// A window of shared memory.
-struct Window(sys::MPI_Win);
-
-// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
-unsafe impl Send for Window {}
 
 impl Keeper for Window {
     fn sync(&self) {
         fence(Ordering::SeqCst);
         // SAFETY: the window is valid and locked. It can only fail for one that is not.
-        let _ = unsafe { sys::MPI_Win_sync(self.0) };
+        let _ = unsafe { sys::MPI_Win_sync(self.handle) };
     }
 }
 
@@ -416,9 +461,11 @@ impl Drop for Window {
         if std::thread::panicking() || !is_running() {
             return;
         }
-        // SAFETY: the window is valid and locked.
-        let _ = unsafe { sys::MPI_Win_unlock_all(self.0) };
+        if self.is_locked {
+            // SAFETY: the window is valid and locked.
+            let _ = unsafe { sys::MPI_Win_unlock_all(self.handle) };
+        }
         // SAFETY: the window is ours and is not used after this.
-        let _ = unsafe { sys::MPI_Win_free(&raw mut self.0) };
+        let _ = unsafe { sys::MPI_Win_free(&raw mut self.handle) };
     }
 }

@@ -96,6 +96,7 @@ impl ThreadComm {
         combine: fn(u64, u64) -> u64,
     ) -> Result<()> {
         let message = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
+        values.fill(0);
         let all = self.exchange(what, message)?;
         values.fill(start);
         for (_, message) in &all[ranks] {

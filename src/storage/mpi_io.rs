@@ -59,8 +59,21 @@ const ALIASES: [[&CStr; 2]; 2] = [[c"striping_unit", c"stripe_size"], [c"stripin
 /// More than the longest value of a hint.
 const VALUE_BYTES: usize = 4096;
 
-/// The user's hints, completed. To be freed by [`free_info`].
-fn complete(hints: Hints) -> Result<sys::MPI_Info> {
+/// The user's hints, completed with those that hold by default.
+pub struct CompleteHints(sys::MPI_Info);
+
+impl Drop for CompleteHints {
+    fn drop(&mut self) {
+        // SAFETY: the handle is ours and is not used after this.
+        let _ = unsafe { sys::MPI_Info_free(&raw mut self.0) };
+    }
+}
+
+/// Completes the user's hints.
+///
+/// # Errors
+/// Those of MPI.
+pub fn complete(hints: Hints) -> Result<CompleteHints> {
     let mut info = hints.0;
     if hints.is_none() {
         // SAFETY: writes one handle.
@@ -69,28 +82,20 @@ fn complete(hints: Hints) -> Result<sys::MPI_Info> {
         // SAFETY: the user's hints are valid by contract; writes one handle.
         check("MPI_Info_dup", unsafe { sys::MPI_Info_dup(hints.0, &raw mut info) })?;
     }
-    let add = || -> Result<()> {
-        for (key, value) in DEFAULT_HINTS {
-            if get(info, key)?.is_none() {
-                set(info, key, value)?;
-            }
-        }
-        for names in ALIASES {
-            match [get(info, names[0])?, get(info, names[1])?] {
-                [Some(value), None] => set(info, names[1], &value)?,
-                [None, Some(value)] => set(info, names[0], &value)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    };
-    match add() {
-        Ok(()) => Ok(info),
-        Err(error) => {
-            free_info(info);
-            Err(error)
+    let info = CompleteHints(info);
+    for (key, value) in DEFAULT_HINTS {
+        if get(info.0, key)?.is_none() {
+            set(info.0, key, value)?;
         }
     }
+    for names in ALIASES {
+        match [get(info.0, names[0])?, get(info.0, names[1])?] {
+            [Some(value), None] => set(info.0, names[1], &value)?,
+            [None, Some(value)] => set(info.0, names[0], &value)?,
+            _ => {}
+        }
+    }
+    Ok(info)
 }
 
 /// The value of a hint, if it is set.
@@ -115,11 +120,6 @@ fn get(info: sys::MPI_Info, key: &CStr) -> Result<Option<CString>> {
 fn set(info: sys::MPI_Info, key: &CStr, value: &CStr) -> Result<()> {
     // SAFETY: the handle is valid and ours, and both are C strings.
     check("MPI_Info_set", unsafe { sys::MPI_Info_set(info, key.as_ptr(), value.as_ptr()) })
-}
-
-fn free_info(mut info: sys::MPI_Info) {
-    // SAFETY: the handle is ours and is not used after this.
-    let _ = unsafe { sys::MPI_Info_free(&raw mut info) };
 }
 
 /// What to open a file for.
@@ -187,12 +187,19 @@ fn mpi_offset(offset: u64) -> Result<sys::MPI_Offset> {
 impl MpiFile {
     /// Opens a file. Collective over `comm`; `path` and `access` are the same on all ranks.
     ///
-    /// # Errors
-    /// Those of `MPI_File_open`.
-    pub fn open(comm: Option<&Mpi>, path: &Path, access: Access, hints: Hints) -> Result<Self> {
-        let comm = comm.ok_or_else(|| Error::argument("driver: found MPI-IO, but there is no MPI here"))?;
-        let path = CString::new(path.as_os_str().as_bytes())
-            .map_err(|_| Error::argument("file name: found a NUL byte inside"))?;
+    /// Where MPI reports an error of a file that it opened, both are returned.
+    pub fn open(
+        comm: Option<&Mpi>,
+        path: &Path,
+        access: Access,
+        hints: &CompleteHints,
+    ) -> (Option<Self>, Result<()>) {
+        let Some(comm) = comm else {
+            return (None, Err(Error::argument("driver: found MPI-IO, but there is no MPI here")));
+        };
+        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+            return (None, Err(Error::argument("file name: found a NUL byte inside")));
+        };
         let mode = match access {
             Access::Read => sys::MPI_MODE_RDONLY,
             Access::Write => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE,
@@ -201,19 +208,18 @@ impl MpiFile {
         let mode = c_int::try_from(mode).unwrap_or(0);
         // SAFETY: reads a constant of the C shim.
         let mut file = unsafe { sys::RSMPI_FILE_NULL };
-        // A rank without its hints opens with the user's: the others must not wait for it.
-        let info = complete(hints);
-        let given = *info.as_ref().unwrap_or(&hints.0);
         // SAFETY: the communicator and the hints are valid, the path is a C string; writes one handle.
-        let status = unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, given, &raw mut file) };
-        if let Ok(info) = info {
-            free_info(info);
+        let status =
+            unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
+        let opened = check("MPI_File_open", status);
+        // SAFETY: reads a constant of the C shim.
+        if file == unsafe { sys::RSMPI_FILE_NULL } {
+            return (None, opened);
         }
-        check("MPI_File_open", status)?;
         // The default for files, unless the program has changed that: if this fails, nothing is lost.
         // SAFETY: the file is open, and the handler is a constant of the C shim.
         let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
-        Ok(Self { file })
+        (Some(Self { file }), opened)
     }
 
     fn write_piece(&self, mut offset: u64, piece: &[u8]) -> Result<()> {

@@ -1,12 +1,15 @@
 //! The place of a file in the file system: its kind, its neighbour, its identity.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, quote_path};
 use rustix::fs::{Access, FileType, Mode, OFlags};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What an atomic write adds to the name of the file while it is incomplete.
 pub const PART_SUFFIX: &str = ".scda-part";
+/// The longest name in a folder that file systems have.
+const MAX_NAME_BYTES: usize = 255;
 
 /// What the library needs to know of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +55,28 @@ pub fn status(path: &Path) -> Result<Option<Status>> {
     }
 }
 
+/// As [`status`], but of a link itself, not of what it points to.
+///
+/// # Errors
+/// Those of the file system.
+pub fn link_status(path: &Path) -> Result<Option<Status>> {
+    match rustix::fs::lstat(path) {
+        Ok(stat) => Ok(Some(Status::new(&stat))),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(e) => Err(Error::io("lstat", e)),
+    }
+}
+
 /// The name as the file system knows it: without the prefix that tells ROMIO its driver (`ufs:`).
 #[must_use]
 pub fn without_romio_prefix(path: &Path) -> &Path {
     const PREFIXES: [&[u8]; 9] =
         [b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"ime:"];
-    use std::os::unix::ffi::OsStrExt;
     let bytes = path.as_os_str().as_bytes();
     PREFIXES
         .iter()
         .find_map(|prefix| bytes.strip_prefix(*prefix))
-        .map_or(path, |rest| Path::new(std::ffi::OsStr::from_bytes(rest)))
+        .map_or(path, |rest| Path::new(OsStr::from_bytes(rest)))
 }
 
 /// The folder that holds a file.
@@ -74,12 +88,30 @@ pub fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The neighbour that an atomic write goes to before it is renamed.
+/// The neighbour that an atomic write goes to before it is renamed: the name with the suffix. Of a name
+/// that has no room for it, the beginning is kept, and a hash that tells it from others that begin so.
 #[must_use]
 pub fn part(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(PART_SUFFIX);
-    PathBuf::from(name)
+    let name = path.file_name().unwrap_or_default();
+    if name.len() + PART_SUFFIX.len() <= MAX_NAME_BYTES {
+        let mut name = OsString::from(path);
+        name.push(PART_SUFFIX);
+        return PathBuf::from(name);
+    }
+    let bytes = name.as_bytes();
+    // FNV-1a: the same in every build, so that the next job finds what this one has left.
+    let hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    });
+    let end = format!("-{hash:016x}{PART_SUFFIX}");
+    let mut kept = MAX_NAME_BYTES - end.len();
+    // Not in the middle of a character.
+    while bytes[kept] & 0xC0 == 0x80 && kept > 0 {
+        kept -= 1;
+    }
+    let mut part = OsStr::from_bytes(&bytes[..kept]).to_owned();
+    part.push(end);
+    path.with_file_name(part)
 }
 
 /// Whether every node sees at once what another has written, so that `pwrite` by every rank is
@@ -119,12 +151,24 @@ pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
     opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
 }
 
-/// Gives a file these permissions.
+/// Gives the file of this identity these permissions: it and no other, should its name have become a link.
 ///
 /// # Errors
-/// Those of the file system.
-pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    rustix::fs::chmod(path, Mode::from_raw_mode(mode)).map_err(|e| Error::io("chmod", e))
+/// `FileInUse` if it is another file, and those of the file system.
+pub fn set_mode(path: &Path, identity: (u64, u64), mode: u32) -> Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|e| Error::io("opening to set its permissions", e))?;
+    let status = rustix::fs::fstat(&file).map_err(|e| Error::io("fstat", e))?;
+    if Status::new(&status).identity != identity {
+        return Err(replaced(path));
+    }
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(|e| Error::io("fchmod", e))
+}
+
+/// Another job, or somebody else, has put something in the place of a file that is being written.
+fn replaced(path: &Path) -> Error {
+    Error::new(ErrorKind::FileInUse, format!("{}: found it removed or replaced", quote_path(path)))
 }
 
 /// Notices, with the system's own words, what forbids to write a file: to write it if it exists,
@@ -157,11 +201,8 @@ pub fn remove_stale(path: &Path) -> Result<()> {
 /// # Errors
 /// `FileInUse` if another job has taken the part's place, and those of the file system.
 pub fn commit(part: &Path, path: &Path, identity: (u64, u64)) -> Result<()> {
-    if status(part)?.map(|status| status.identity) != Some(identity) {
-        return Err(Error::new(
-            ErrorKind::FileInUse,
-            format!("{}: found it removed or replaced by another job", part.display()),
-        ));
+    if link_status(part)?.map(|status| status.identity) != Some(identity) {
+        return Err(replaced(part));
     }
     // What can fail is tried while the old file still stands.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -182,6 +223,16 @@ mod tests {
     #[test]
     fn names_and_neighbours() {
         assert_eq!(part(Path::new("d/a.scda")), Path::new("d/a.scda.scda-part"));
+        let longest = "x".repeat(245);
+        assert_eq!(part(Path::new(&longest)), Path::new(&format!("{longest}.scda-part")));
+        for (long, other) in [("é".repeat(127), "é".repeat(126) + "e"), ("x".repeat(246), "x".repeat(247))]
+        {
+            let path = Path::new("d").join(&long);
+            let name = part(&path).file_name().unwrap().to_str().unwrap().to_owned();
+            assert!(name.len() <= 255 && name.ends_with(".scda-part"), "{name}");
+            assert_eq!(part(&path).parent(), Some(Path::new("d")));
+            assert_ne!(part(&path), part(&Path::new("d").join(other)));
+        }
         assert_eq!(folder(Path::new("a")), Path::new("."));
         assert_eq!(folder(Path::new("d/a")), Path::new("d"));
         assert_eq!(without_romio_prefix(Path::new("ufs:/x/y")), Path::new("/x/y"));

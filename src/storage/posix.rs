@@ -24,7 +24,15 @@ impl PosixFile {
     /// # Errors
     /// Those of `open`, and `BadFile` for a folder.
     pub fn open(path: &Path, flags: OFlags) -> Result<Self> {
-        let mode = Mode::from_raw_mode(0o666);
+        Self::open_with_mode(path, flags, 0o666)
+    }
+
+    /// As [`Self::open`]; a new file gets this mode less the umask.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
+        let mode = Mode::from_raw_mode(mode);
         let file = retry(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))
             .map_err(|e| Error::io("open", e))?;
         let this = Self { file };
@@ -55,9 +63,10 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Resu
 impl ParallelFile for PosixFile {
     fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
         let mut left: Vec<&[u8]> = pieces.iter().copied().filter(|piece| !piece.is_empty()).collect();
-        while let Some(first) = left.first_mut() {
-            let written = if first.len() >= MAX_CALL_BYTES {
-                retry(|| rustix::io::pwrite(&self.file, &first[..MAX_CALL_BYTES], offset))
+        while let Some(first) = left.first() {
+            let written = if left.len() == 1 || first.len() >= MAX_CALL_BYTES {
+                let step = first.len().min(MAX_CALL_BYTES);
+                retry(|| rustix::io::pwrite(&self.file, &first[..step], offset))
             } else {
                 let mut room = MAX_CALL_BYTES;
                 let fits = |piece: &&&[u8]| room.checked_sub(piece.len()).map(|less| room = less).is_some();

@@ -215,7 +215,8 @@ impl Open {
         };
         let (costs, mine) = split(costs);
         self.team.agree(mine)?;
-        let mut costs = [costs];
+        // The second tells that there is a sum: see `Communicator::allreduce_sum`.
+        let mut costs = [costs, 1];
         self.team.comm().allreduce_sum(&mut costs)?;
         Ok(sample.says_larger(costs[0]))
     }

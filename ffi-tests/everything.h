@@ -1,0 +1,12 @@
+/* A program that uses every function and stops at the first error: to let things fail in it. */
+#ifndef EVERYTHING_H
+#define EVERYTHING_H
+
+#include "sections.h"
+
+/* Write some 70 KB: every kind of section, plain and encoded. Returns the error. */
+int write_everything (group_t g, const char *filename, const scda_params_t *params);
+/* Read it, and compare. Returns the error. */
+int read_everything (group_t g, const char *filename, const scda_params_t *params);
+
+#endif

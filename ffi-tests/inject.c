@@ -1,0 +1,229 @@
+/* Preloaded to a program: lets one call of the system or of MPI fail, and counts what MPI hands out.
+ *
+ * The program says which call and when, by `inject_arm`; without it nothing happens. Calls of the system are meant only on
+ * files whose names end in ".scda" or ".scda-part": MPI has files of its own. */
+#define _GNU_SOURCE
+#include "inject.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static const char *armed_call; /* NULL: nothing is armed */
+static int armed_how;
+static long countdown;
+static int hits;
+size_t inject_discard;
+long inject_balance; /* communicators, windows, infos and files of MPI that are not given back */
+
+void inject_arm (const char *call, int how, long k) {
+  armed_how = how;
+  countdown = k;
+  hits = 0;
+  armed_call = call;
+}
+
+int inject_disarm (void) {
+  armed_call = NULL;
+  return hits;
+}
+
+static int is_due (const char *call) {
+  if (armed_call == NULL || strcmp (armed_call, call) != 0 || --countdown > 0) { return 0; }
+  if (countdown < 0 && armed_how != inject_always) { return 0; }
+  ++hits;
+  return 1;
+}
+
+/* ---- The system ---- */
+
+static int is_ours (const char *path) {
+  const char *end = path == NULL ? NULL : strrchr (path, '.');
+  return end != NULL && (strcmp (end, ".scda") == 0 || strcmp (end, ".scda-part") == 0);
+}
+
+static int is_our_fd (int fd) {
+  char link[40], path[4096];
+  snprintf (link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = readlink (link, path, sizeof path - 1);
+  if (n <= 0) { return 0; }
+  path[n] = 0;
+  return is_ours (path);
+}
+
+#define NEXT(name)                                                 \
+  static __typeof__ (name) *next;                                  \
+  if (next == NULL) { *(void **) &next = dlsym (RTLD_NEXT, #name); }
+
+/* Whether a call fails at once. */
+static int refused (const char *call, int ours) {
+  if (!ours || armed_how == inject_short || !is_due (call)) { return 0; }
+  errno = armed_how == inject_no_space ? ENOSPC : armed_how == inject_interrupt ? EINTR : EIO;
+  return 1;
+}
+
+/* How many bytes a call moves: fewer if it is to be short. */
+static size_t shortened (const char *call, int fd, size_t bytes) {
+  if (armed_call == NULL || armed_how != inject_short || bytes < 2 || !is_our_fd (fd) || !is_due (call)) { return bytes; }
+  return bytes / 2;
+}
+
+/* Whether a call that writes so many bytes only says that it did. */
+static int discards (const char *call, int fd, size_t bytes) {
+  return inject_discard > 0 && bytes >= inject_discard && call[1] == 'w' && is_our_fd (fd);
+}
+
+#define MOVES(name, call, buffer_t, offset_t)                                                          \
+  ssize_t name (int fd, buffer_t buffer, size_t bytes, offset_t offset) {                              \
+    NEXT (name)                                                                                        \
+    if (discards (call, fd, bytes)) { return (ssize_t) bytes; }                                        \
+    if (armed_call != NULL && refused (call, is_our_fd (fd))) { return -1; }                    \
+    return next (fd, buffer, shortened (call, fd, bytes), offset);                                     \
+  }
+MOVES (pwrite, "pwrite", const void *, off_t)
+MOVES (pwrite64, "pwrite", const void *, off64_t)
+MOVES (pread, "pread", void *, off_t)
+MOVES (pread64, "pread", void *, off64_t)
+
+#define MOVES_MANY(name, call, offset_t)                                                               \
+  ssize_t name (int fd, const struct iovec *pieces, int count, offset_t offset) {                      \
+    NEXT (name)                                                                                        \
+    size_t bytes = 0;                                                                                  \
+    for (int i = 0; i < count; ++i) { bytes += pieces[i].iov_len; }                                    \
+    if (discards (call, fd, bytes)) { return (ssize_t) bytes; }                                        \
+    if (armed_call != NULL && refused (call, is_our_fd (fd))) { return -1; }                    \
+    if (count > 0 && shortened (call, fd, 2) == 1) {                                                   \
+      struct iovec first = pieces[0];                                                                  \
+      first.iov_len = (first.iov_len + 1) / 2;                                                         \
+      return next (fd, &first, 1, offset);                                                             \
+    }                                                                                                  \
+    return next (fd, pieces, count, offset);                                                           \
+  }
+MOVES_MANY (pwritev, "pwrite", off_t)
+MOVES_MANY (pwritev64, "pwrite", off64_t)
+MOVES_MANY (preadv, "pread", off_t)
+MOVES_MANY (preadv64, "pread", off64_t)
+
+#define STREAMS(name, call, buffer_t)                                                                  \
+  ssize_t name (int fd, buffer_t buffer, size_t bytes) {                                               \
+    NEXT (name)                                                                                        \
+    if (armed_call != NULL && refused (call, is_our_fd (fd))) { return -1; }                    \
+    return next (fd, buffer, shortened (call, fd, bytes));                                             \
+  }
+STREAMS (write, "pwrite", const void *)
+STREAMS (read, "pread", void *)
+
+#define OF_FD(name, call, offset_t)                                                                    \
+  int name (int fd, offset_t length) {                                                                 \
+    NEXT (name)                                                                                        \
+    return armed_call != NULL && refused (call, is_our_fd (fd)) ? -1 : next (fd, length);                                    \
+  }
+OF_FD (ftruncate, "ftruncate", off_t)
+OF_FD (ftruncate64, "ftruncate", off64_t)
+
+int fsync (int fd) {
+  NEXT (fsync)
+  return armed_call != NULL && refused ("fsync", is_our_fd (fd)) ? -1 : next (fd);
+}
+
+/* The descriptor is given back even then, as Linux does. */
+int close (int fd) {
+  NEXT (close)
+  const int fails = armed_call != NULL && refused ("close", is_our_fd (fd)), error = errno;
+  const int result = next (fd);
+  if (!fails) { return result; }
+  errno = error;
+  return -1;
+}
+
+int rename (const char *from, const char *to) {
+  NEXT (rename)
+  return armed_call != NULL && refused ("rename", is_ours (from)) ? -1 : next (from, to);
+}
+
+int unlink (const char *path) {
+  NEXT (unlink)
+  return armed_call != NULL && refused ("unlink", is_ours (path)) ? -1 : next (path);
+}
+
+#define OPENS(name)                                                                                    \
+  int name (const char *path, int flags, ...) {                                                        \
+    NEXT (name)                                                                                        \
+    va_list rest;                                                                                      \
+    va_start (rest, flags);                                                                            \
+    const int mode = va_arg (rest, int);                                                               \
+    va_end (rest);                                                                                     \
+    return armed_call != NULL && refused ("open", is_ours (path)) ? -1 : next (path, flags, mode);                           \
+  }
+OPENS (open)
+OPENS (open64)
+
+/* ---- MPI ---- */
+
+#ifndef SCDA_SERIAL
+#include <mpi.h>
+
+/* Fails before the call is made, or, `after`, tells that a call failed that did its work. Collectives are meant to fail
+ * after: else the other ranks wait for this one inside MPI. */
+#define MPI_CALL(name, parameters, arguments)                                                          \
+  int MPI_##name parameters {                                                                          \
+    if (!is_due ("MPI_" #name)) { return PMPI_##name arguments; }                                      \
+    if (armed_how == inject_after) { PMPI_##name arguments; }                                          \
+    return MPI_ERR_OTHER;                                                                              \
+  }
+/* The same for calls that hand out something (+1) or take it back (-1). */
+#define MPI_COUNTED(name, parameters, arguments, change)                                               \
+  int MPI_##name parameters {                                                                          \
+    const int due = is_due ("MPI_" #name);                                                             \
+    int result = MPI_ERR_OTHER;                                                                        \
+    if (!due || armed_how == inject_after) {                                                           \
+      result = PMPI_##name arguments;                                                                  \
+      if (result == MPI_SUCCESS) { inject_balance += change; }                                         \
+    }                                                                                                  \
+    return due ? MPI_ERR_OTHER : result;                                                               \
+  }
+
+MPI_CALL (Allreduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (s, r, n, t, o, c))
+MPI_CALL (Exscan, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (s, r, n, t, o, c))
+MPI_CALL (Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c), (b, n, t, root, c))
+MPI_CALL (Allgather, (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, MPI_Comm c),
+          (s, n, t, r, m, u, c))
+MPI_CALL (Gather, (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, int root, MPI_Comm c),
+          (s, n, t, r, m, u, root, c))
+MPI_CALL (Gatherv,
+          (const void *s, int n, MPI_Datatype t, void *r, const int *m, const int *d, MPI_Datatype u, int root, MPI_Comm c),
+          (s, n, t, r, m, d, u, root, c))
+MPI_CALL (Comm_set_errhandler, (MPI_Comm c, MPI_Errhandler e), (c, e))
+MPI_CALL (Comm_rank, (MPI_Comm c, int *n), (c, n))
+MPI_CALL (Comm_size, (MPI_Comm c, int *n), (c, n))
+MPI_CALL (Comm_test_inter, (MPI_Comm c, int *n), (c, n))
+MPI_COUNTED (Comm_dup, (MPI_Comm c, MPI_Comm *d), (c, d), 1)
+MPI_COUNTED (Comm_split_type, (MPI_Comm c, int t, int k, MPI_Info i, MPI_Comm *d), (c, t, k, i, d), 1)
+MPI_COUNTED (Comm_free, (MPI_Comm * c), (c), -1)
+MPI_COUNTED (Win_allocate_shared, (MPI_Aint n, int u, MPI_Info i, MPI_Comm c, void *b, MPI_Win *w), (n, u, i, c, b, w), 1)
+MPI_COUNTED (Win_free, (MPI_Win * w), (w), -1)
+MPI_CALL (Win_shared_query, (MPI_Win w, int r, MPI_Aint *n, int *u, void *b), (w, r, n, u, b))
+MPI_CALL (Win_lock_all, (int a, MPI_Win w), (a, w))
+MPI_CALL (Win_unlock_all, (MPI_Win w), (w))
+MPI_CALL (Win_sync, (MPI_Win w), (w))
+MPI_CALL (Win_set_errhandler, (MPI_Win w, MPI_Errhandler e), (w, e))
+MPI_COUNTED (Info_create, (MPI_Info * i), (i), 1)
+MPI_COUNTED (Info_dup, (MPI_Info i, MPI_Info *j), (i, j), 1)
+MPI_COUNTED (Info_free, (MPI_Info * i), (i), -1)
+MPI_CALL (Info_set, (MPI_Info i, const char *k, const char *v), (i, k, v))
+MPI_COUNTED (File_open, (MPI_Comm c, const char *n, int m, MPI_Info i, MPI_File *f), (c, n, m, i, f), 1)
+MPI_COUNTED (File_close, (MPI_File * f), (f), -1)
+MPI_CALL (File_write_at, (MPI_File f, MPI_Offset o, const void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s))
+MPI_CALL (File_read_at, (MPI_File f, MPI_Offset o, void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s))
+MPI_CALL (File_get_size, (MPI_File f, MPI_Offset *n), (f, n))
+MPI_CALL (File_set_size, (MPI_File f, MPI_Offset n), (f, n))
+MPI_CALL (File_sync, (MPI_File f), (f))
+MPI_CALL (File_set_errhandler, (MPI_File f, MPI_Errhandler e), (f, e))
+MPI_CALL (Get_count, (const MPI_Status *s, MPI_Datatype t, int *n), (s, t, n))
+#endif

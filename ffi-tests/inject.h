@@ -1,0 +1,22 @@
+/* The library that is preloaded to let calls fail: see inject.c. */
+#ifndef INJECT_H
+#define INJECT_H
+
+#include <stddef.h>
+
+/* How a call fails: at once (with EIO, ENOSPC or EINTR); by moving fewer bytes; after it has done its work; at once, and
+ * every later one, too. */
+enum { inject_error, inject_no_space, inject_interrupt, inject_short, inject_after, inject_always };
+
+/* From now on the k-th call (from 1) of this name fails. The functions that write (pwrite, pwritev, write) count as one,
+ * "pwrite", and those that read, as "pread". */
+void inject_arm (const char *call, int how, long k);
+/* Nothing fails any more. How many calls have failed? */
+int inject_disarm (void);
+/* If it is not 0, calls that write at least so many bytes write nothing and say that they did: for files that no disk has
+ * room for. */
+extern size_t inject_discard;
+/* The communicators, windows, infos and files of MPI that were handed out and not given back. */
+extern long inject_balance;
+
+#endif

@@ -1,0 +1,170 @@
+/* Each call of the system and of MPI that the library makes fails, in its turn, on one rank or on all: every rank gets the
+ * same error, none hangs, the file under the name is whole if the library says so or if it is written atomically, and
+ * nothing is left open.
+ *
+ *   injected DIR [CALL HOW]    all calls, or one only: see `cases`
+ *
+ * The program is linked with inject.c before everything else, so that the calls of all libraries go through it. */
+#include "everything.h"
+#include "inject.h"
+
+#include <signal.h>
+
+enum { patience = 60 }; /* seconds for one case */
+
+typedef struct {
+  const char *call;
+  int how;
+  int must_fail; /* 1: success would be a lie. 0: it is no error if the file is whole. */
+} case_t;
+
+static const case_t cases[] = {
+  {"pwrite", inject_error, 1},
+  {"pwrite", inject_no_space, 1},
+  {"pwrite", inject_always, 1},
+  {"pwrite", inject_interrupt, 0},
+  {"pwrite", inject_short, 0},
+  {"pread", inject_error, 1},
+  {"pread", inject_interrupt, 0},
+  {"pread", inject_short, 0},
+  {"fsync", inject_error, 1},
+  {"ftruncate", inject_error, 0},
+  {"rename", inject_error, 1},
+  {"unlink", inject_error, 0},
+  {"open", inject_error, 0},
+  {"open", inject_interrupt, 0},
+  {"close", inject_error, 0},
+#ifndef SCDA_SERIAL
+  {"MPI_Allreduce", inject_after, 0},
+  {"MPI_Allreduce", inject_error, 0},
+  {"MPI_Bcast", inject_after, 0},
+  {"MPI_Exscan", inject_after, 0},
+  {"MPI_Allgather", inject_after, 0},
+  {"MPI_Gather", inject_after, 0},
+  {"MPI_Gatherv", inject_after, 0},
+  {"MPI_Comm_dup", inject_after, 0},
+  {"MPI_Comm_free", inject_after, 0},
+  {"MPI_Comm_set_errhandler", inject_error, 0},
+  {"MPI_Comm_rank", inject_error, 0},
+  {"MPI_Comm_size", inject_error, 0},
+  {"MPI_Comm_test_inter", inject_error, 0},
+  {"MPI_Comm_split_type", inject_after, 0},
+  {"MPI_Win_allocate_shared", inject_after, 0},
+  {"MPI_Win_shared_query", inject_error, 0},
+  {"MPI_Win_lock_all", inject_error, 0},
+  {"MPI_Win_unlock_all", inject_after, 0},
+  {"MPI_Win_sync", inject_error, 0},
+  {"MPI_Win_free", inject_after, 0},
+  {"MPI_Win_set_errhandler", inject_error, 0},
+  {"MPI_Info_create", inject_error, 0},
+  {"MPI_Info_dup", inject_error, 0},
+  {"MPI_Info_set", inject_error, 0},
+  {"MPI_Info_free", inject_after, 0},
+  {"MPI_File_open", inject_after, 1},
+  {"MPI_File_close", inject_after, 1},
+  {"MPI_File_write_at", inject_error, 1},
+  {"MPI_File_write_at", inject_after, 1},
+  {"MPI_File_read_at", inject_error, 1},
+  {"MPI_File_get_size", inject_error, 1},
+  {"MPI_File_set_size", inject_after, 1},
+  {"MPI_File_sync", inject_after, 1},
+  {"MPI_File_set_errhandler", inject_error, 0},
+  {"MPI_Get_count", inject_error, 1},
+#endif
+};
+
+static char *const hows[] = {"error", "no_space", "interrupt", "short", "after", "always"};
+
+static group_t g;
+static char now[200]; /* the case that runs */
+
+/* Too long: the ranks wait for each other. */
+static void hangs (int number) {
+  static const char words[] = " hangs\n";
+  (void) number;
+  if (write (2, now, strlen (now)) < 0 || write (2, words, sizeof words - 1) < 0) { _exit (4); }
+  die ();
+}
+
+static long cases_run, cases_failed;
+
+/* One case on all ranks. Returns whether the call was made so often that it failed. */
+static int run_case (const case_t *c, long k, int rank, int writing, int driver, uint64_t aggregation, int atomic,
+                     const char *dir) {
+  char good[1200], filename[1200];
+  scda_params_t params = default_params ();
+  int hits = 0, err;
+  params.driver = driver, params.aggregation_bytes = aggregation, params.atomic = atomic, params.check = 0;
+  snprintf (good, sizeof good, "%s/good.scda", dir);
+  snprintf (filename, sizeof filename, "%s/injected.scda", dir);
+  snprintf (now, sizeof now, "%s %s: call %ld on rank %d of %d, %s, driver %d, aggregation %d, atomic %d", c->call,
+            hows[c->how], k, rank, g.size, writing ? "writing" : "reading", driver, (int) aggregation, atomic);
+  const int files = entries (dir), descriptors = entries ("/proc/self/fd");
+  const long balance = inject_balance;
+  barrier (g);
+  if (rank < 0 || rank == g.rank) { inject_arm (c->call, c->how, k); }
+  alarm (patience);
+  err = writing ? write_everything (g, filename, &params) : read_everything (g, good, &params);
+  hits = inject_disarm ();
+  const int hit = all_max (g, (uint64_t) hits) > 0;
+  alarm (0);
+  ++cases_run, cases_failed += err != 0;
+  const int same = all_same (g, (uint64_t) err);
+  const int told = !hit || !c->must_fail || err != 0;
+  const int whole = !writing || (err != 0 && !atomic) || files_equal (filename, good, 0);
+  const int clean = entries (dir) == files && entries ("/proc/self/fd") <= descriptors && inject_balance <= balance;
+  if (!same || !told || !whole || !clean || (!hit && err != 0)) {
+    fprintf (stderr, "%s (seen from %d): error %d%s%s%s%s: %s\n", now, g.rank, err, same ? "" : ", codes differ",
+             told ? "" : ", the fault is not told", whole ? "" : ", the file is not whole", clean ? "" : ", something is left",
+             err ? scda_last_error_message () : "");
+    if (!clean) {
+      fprintf (stderr, "  files %d, were %d; descriptors %d, were %d; of MPI %ld, were %ld\n", entries (dir), files,
+               entries ("/proc/self/fd"), descriptors, inject_balance, balance);
+    }
+    ++failures;
+  }
+  barrier (g);
+  if (g.rank == 0 && c->how == inject_error && strcmp (c->call, "unlink") == 0) { /* what could not be removed */
+    char part[1300];
+    snprintf (part, sizeof part, "%s.scda-part", filename);
+    unlink (part);
+  }
+  barrier (g);
+  return hit;
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc == 2 || argc == 4);
+  g = world ();
+  signal (SIGALRM, hangs);
+  char good[1200], filename[1200];
+  snprintf (good, sizeof good, "%s/good.scda", argv[1]);
+  snprintf (filename, sizeof filename, "%s/injected.scda", argv[1]);
+  /* Something is there already, so that it must be made empty. */
+  REQUIRE (write_everything (g, good, NULL) == 0 && write_everything (g, filename, NULL) == 0 && read_everything (g, good, NULL) == 0);
+
+  const int drivers[] = {SCDA_DRIVER_POSIX, driver_mpiio};
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    const case_t *c = &cases[i];
+    if (argc == 4 && (strcmp (argv[2], c->call) != 0 || strcmp (argv[3], hows[c->how]) != 0)) { continue; }
+    long met = 0;
+    for (int which = 0; which < 8; ++which) {
+      const int writing = which % 2 == 0, driver = drivers[which / 2 % 2];
+      const uint64_t aggregation = which < 4 ? 64 << 10 : 0;
+      const int atomic = which / 2 % 2 == which / 4;
+      for (int rank = -1; rank < g.size; ++rank) {
+        /* A rank that fails inside MPI_File_open or _close may leave the others waiting there: docs/reliability.md. */
+        const int collective = strcmp (c->call, "open") == 0 || strcmp (c->call, "close") == 0;
+        if (collective && driver == driver_mpiio && driver != SCDA_DRIVER_AUTO) { continue; }
+        long k = 1;
+        while (run_case (c, k, rank, writing, driver, aggregation, atomic, argv[1])) { ++k, ++met; }
+      }
+    }
+    if (g.rank == 0) { printf ("%s %s: %ld\n", c->call, hows[c->how], met), fflush (stdout); }
+  }
+  const long other_cases = (long) all_max (g, (uint64_t) cases_run);
+  if (g.rank == 0) { printf ("%ld cases, %ld of them errors\n", other_cases, cases_failed); }
+  CHECK (cases_run == other_cases && (cases_failed > 0 || argc == 4));
+  return finish ();
+}

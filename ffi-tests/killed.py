@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Kills a program that writes checkpoints, at random moments, and looks at what is left under the name.
+
+    killed.py DIR KILLS SEED DRIVER PROGRAM [LAUNCHER...]
+
+LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After each kill, of one rank or of all of them,
+the file must be one whole checkpoint, no older than the one before; beside it there may be one file whose name ends in
+".scda-part", which the next run replaces."""
+import glob, os, random, shutil, signal, subprocess, sys, time
+
+folder, kills, seed, driver, program, *launcher = sys.argv[1:]
+rng = random.Random(int(seed))
+shutil.rmtree(folder, ignore_errors=True)
+os.makedirs(folder)
+state = os.path.join(folder, "state.scda")
+ranks = int(launcher[-1]) if launcher else 1
+
+
+def pids():
+    found = []
+    for rank in range(ranks):
+        try:
+            found.append(int(open(os.path.join(folder, f"pid.{rank}")).read()))
+        except (OSError, ValueError):
+            pass
+    return found
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+last, alone, parts, news = 0, 0, 0, 0
+begin = time.time()
+for number in range(int(kills)):
+    for rank in range(ranks):
+        if os.path.exists(os.path.join(folder, f"pid.{rank}")):
+            os.remove(os.path.join(folder, f"pid.{rank}"))
+    # Open MPI's MPI-IO waits for ever for a semaphore that a killed job has left.
+    for name in glob.glob("/dev/shm/sem.OMPIO_state.scda*"):
+        os.remove(name)
+    job = subprocess.Popen(launcher + [program, "write", folder, driver], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while len(pids()) < ranks or not os.path.exists(state):
+        time.sleep(0.005)
+        if job.poll() is not None or time.time() > begin + 120 + 10 * number:
+            sys.exit(f"kill {number}: the program does not run (status {job.poll()})")
+    time.sleep(rng.uniform(0, 0.15))
+    victims = pids()
+    rng.shuffle(victims)
+    if rng.random() < 0.5 or ranks == 1:  # the whole job
+        for pid in [job.pid] + victims:
+            kill(pid)
+    else:  # one rank; the launcher ends the others
+        alone += 1
+        kill(victims[0])
+    try:
+        job.wait(30)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"kill {number}: the other ranks still run after 30 seconds")
+    for pid in victims:  # a launcher that was killed may leave some
+        kill(pid)
+    while any(os.path.exists(f"/proc/{pid}/exe") for pid in victims):
+        time.sleep(0.005)
+    left = sorted(name for name in os.listdir(folder) if not name.startswith("pid."))
+    if left not in (["state.scda"], ["state.scda", "state.scda.scda-part"]):
+        sys.exit(f"kill {number}: found {left}")
+    parts += len(left) == 2
+    result = subprocess.run([program, "check", folder], capture_output=True, text=True, timeout=60)
+    if result.returncode != 0 or int(result.stdout) < last:
+        sys.exit(f"kill {number}: after checkpoint {last} found {result.stdout}{result.stderr}")
+    news += int(result.stdout) > last
+    last = int(result.stdout)
+print(f"{kills} kills, {alone} of one rank alone, on {ranks} ranks in {time.time() - begin:.0f} s: checkpoint {last}, "
+      f"{news} times a newer one than at the kill before, {parts} times an incomplete one beside it")
+if last == 0 or parts == 0 and int(kills) >= 20:
+    sys.exit("no kill hit a checkpoint that was being written")

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, and KILLS kills (300) for each
+# driver and number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 4 GiB there.
+set -euo pipefail
+here=$(dirname -- "$0")
+"$here/setup.sh" test
+. "$here/lib.sh"
+
+kills=${1:-300}
+folder=target/long
+mkdir -p $folder
+log=$root/$folder/build.log
+MPICC=$(mpicc_of openmpi)
+export MPICC
+
+heading "Building"
+build_library openmpi $folder
+build_with_library ffi-tests $folder -DSCDA_LONG=ON
+tests=$root/$folder/ffi-tests
+mpiexec=$(in_pc mpiexec $folder)
+
+# measured COMMAND...: its output, and its time and the memory of the largest process.
+measured() {
+  python3 - "$@" <<'EOF'
+import resource, subprocess, sys, time
+begin = time.time()
+status = subprocess.run(["timeout", "--kill-after=10", "3600"] + sys.argv[1:], stdin=subprocess.DEVNULL).returncode
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+print(f"{time.time() - begin:.1f} s, at most {peak:.0f} MiB in one process: {' '.join(sys.argv[1:])}", flush=True)
+sys.exit(status)
+EOF
+}
+
+heading "Large numbers"
+mkdir -p $folder/files
+for how in array varray beyond; do
+  measured "$mpiexec" -n 2 "$tests/limits" $how $folder/files/limits.scda
+done
+measured "$mpiexec" -n 2 "$tests/limits" open $folder/files
+heading "1000 ranks in one process"
+measured cargo test --locked --release --target-dir $folder/cargo --test limits -- --ignored
+heading "64 real ranks"
+mkdir -p $folder/files/matrix
+measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix
+measured "$mpiexec" -n 64 "$tests/matrix" $folder/files/matrix
+heading "Kills"
+for driver in 2 1; do # POSIX, MPI-IO
+  for ranks in 1 2 3; do
+    measured python3 ffi-tests/killed.py $folder/files/killed "$kills" $driver$ranks $driver "$tests/killed" "$mpiexec" -n $ranks
+  done
+done

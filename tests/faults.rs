@@ -1,0 +1,175 @@
+//! Every exchange between the ranks of a program that uses every function fails, in its turn, on every
+//! rank: all get the same error, none waits for another, nothing is left, and not a byte is lost.
+//! (`ffi-tests/injected.c` does the same to calls of the system and of MPI.)
+
+#![allow(unsafe_code)] // an allocator that counts
+
+mod common;
+
+use common::{Data, Model, ModelSection, Want};
+use scda::{
+    Communicator, Encode, Error, ErrorKind, Params, Result, SharedMemory, ThreadComm, run_on_threads,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Counts the bytes that are in use.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Fails one exchange of its rank, after it was made: the others know nothing of it.
+struct Failing {
+    comm: ThreadComm,
+    /// How many exchanges are still to go well; the one after them fails.
+    countdown: Arc<AtomicU64>,
+}
+
+impl Failing {
+    fn then<T>(&self, what: &str, result: Result<T>) -> Result<T> {
+        match self.countdown.fetch_sub(1, Ordering::Relaxed) {
+            0 => Err(Error::communication(format!("{what}: injected fault"))),
+            _ => result,
+        }
+    }
+}
+
+impl Communicator for Failing {
+    fn rank(&self) -> usize {
+        self.comm.rank()
+    }
+    fn size(&self) -> usize {
+        self.comm.size()
+    }
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
+        self.then("allreduce_min", self.comm.allreduce_min(values))
+    }
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
+        self.then("allreduce_sum", self.comm.allreduce_sum(values))
+    }
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        self.then("exscan_sum", self.comm.exscan_sum(values))
+    }
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        self.then("allgather", self.comm.allgather(value))
+    }
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+        self.then("broadcast", self.comm.broadcast(bytes, root))
+    }
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        self.then("gather", self.comm.gather(bytes, all))
+    }
+    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        self.then("share_memory", self.comm.share_memory(bytes))
+    }
+}
+
+/// Every kind of section, small and large, plain and encoded.
+fn model() -> Model {
+    let mut sections = Vec::new();
+    for encode in [Encode::None, Encode::Always] {
+        for bytes in [40, 3000, 20_000] {
+            let elements: Vec<Vec<u8>> = (0..100).map(|i| vec![b'v'; i % (bytes / 50 + 1)]).collect();
+            let all = [
+                Data::Inline([b'i'; 32]),
+                Data::Block(vec![b'b'; bytes]),
+                Data::Array { size: bytes as u64 / 20, elements: vec![vec![b'a'; bytes / 20]; 20] },
+                Data::Varray(elements),
+            ];
+            for data in all {
+                let encode = if matches!(data, Data::Inline(_)) { Encode::None } else { encode };
+                sections.push(ModelSection { user: b"u".to_vec(), data, encode });
+            }
+        }
+    }
+    Model { vendor: Vec::new(), user: b"faults".to_vec(), sections }
+}
+
+/// Writes or reads on `size` ranks while the exchange number `k` of `rank` fails. Returns what all ranks
+/// got, and whether there was such an exchange.
+fn run(
+    model: &Model,
+    path: &Path,
+    params: &Params,
+    size: usize,
+    writing: bool,
+    (rank, k): (usize, u64),
+) -> (Option<ErrorKind>, bool) {
+    let countdowns: Vec<Arc<AtomicU64>> =
+        (0..size).map(|r| Arc::new(AtomicU64::new(if r == rank { k } else { u64::MAX / 2 }))).collect();
+    let results = run_on_threads(size, |comm| {
+        let comm = Failing { countdown: Arc::clone(&countdowns[comm.rank()]), comm };
+        match writing {
+            true => common::write(comm, path, model, params, 1),
+            false => common::read(comm, path, model, params, Want::All, 1),
+        }
+    });
+    let errors: Vec<Option<String>> =
+        results.iter().map(|r| r.as_ref().err().map(Error::to_string)).collect();
+    assert!(errors.windows(2).all(|pair| pair[0] == pair[1]), "exchange {k} of rank {rank}: {errors:?}");
+    let kind = results.into_iter().next().and_then(Result::err).map(|error| error.kind());
+    let is_met = countdowns[rank].load(Ordering::Relaxed) > u64::MAX / 2;
+    (kind, is_met)
+}
+
+#[test]
+fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let model = model();
+    let (mut cases, mut silent) = (0, 0);
+    for size in [2, 3] {
+        for (aggregation, check) in [(64 << 10, false), (0, false), (64 << 10, true)] {
+            let mut params = Params::default();
+            params.aggregation_bytes = aggregation;
+            params.check = check;
+            params.atomic = true;
+            let whole = common::write_on(1, &path, &model, &params, 1);
+            for writing in [true, false] {
+                for rank in 0..size {
+                    for k in 0.. {
+                        let before = IN_USE.load(Ordering::Relaxed);
+                        let (kind, is_met) = run(&model, &path, &params, size, writing, (rank, k));
+                        let after = IN_USE.load(Ordering::Relaxed);
+                        if k > 0 {
+                            assert!(after <= before, "exchange {k} of rank {rank}: {before}, {after}");
+                        }
+                        assert!(std::fs::read(&path).unwrap() == whole);
+                        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+                        if !is_met {
+                            assert_eq!(kind, None);
+                            break;
+                        }
+                        // The last agreement of all is the word on what happened: nothing can follow it.
+                        assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
+                        cases += 1;
+                        silent += usize::from(kind.is_none());
+                    }
+                }
+            }
+        }
+    }
+    println!("{cases} exchanges failed");
+    // One for each rank of each program: its last exchange.
+    assert_eq!(silent, 2 * 3 * (2 + 3));
+    assert!(cases > 1000, "{cases}");
+}
