@@ -96,3 +96,58 @@ fn memory_is_counted() {
     let (peak, length) = memory::peak(|| vec![1_u8; 3 << 20].len());
     assert!(peak >= length, "{peak}");
 }
+
+/// The processor time that this process has used, in ticks of 10 ms.
+#[cfg(target_os = "linux")]
+fn ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+/// The fuzzers' inputs are too short to tell time that grows with the square of their length: these are 8 MB long.
+#[test]
+#[cfg(target_os = "linux")]
+fn time_grows_no_faster_than_the_file() {
+    let entry = |letter: char, value: usize| format!("{letter} {:-<28}-\n", format!("{value} "));
+    let header = |letter: char, user: &str| format!("{letter} {:-<60}-\n", format!("{user} "));
+    let padding = |n: usize| {
+        let p = (7..39).find(|p| (n + p) % 32 == 0).unwrap();
+        format!("\n={:=<1$}\n\n", "", p - 4)
+    };
+    let head = format!("scdata0 {:-<22}-\n{}{}", "x ", header('F', ""), padding(0));
+    // An element of no bytes, compressed.
+    let element = "AAAAAAAAAAB6eAEDAAAAAAE==\n";
+    let pair = header('I', "B compressed scda 00") + &entry('U', 0) + &header('B', "") + &entry('E', 26);
+    let times = |n: usize, text: &str| text.repeat(n / text.len());
+    let array = |n: usize| {
+        let n = n / 64;
+        let sections = header('I', "A compressed scda 00") + &entry('U', 0) + &header('V', "") + &entry('N', n);
+        sections + &entry('E', 26).repeat(n) + &element.repeat(n) + &padding(26 * n)
+    };
+    let varray = |n: usize| {
+        let n = n / 100;
+        let first = header('A', "V compressed scda 00") + &entry('N', n) + &entry('E', 32);
+        let second = header('V', "") + &entry('N', n) + &entry('E', 26).repeat(n);
+        first + &entry('U', 0).repeat(n) + &padding(32 * n) + &second + &element.repeat(n) + &padding(26 * n)
+    };
+    let families: [(&str, Box<dyn Fn(usize) -> String>); 6] = [
+        ("inline", Box::new(|n| times(n, &(header('I', "") + &".".repeat(32))))),
+        ("blocks", Box::new(|n| times(n, &(header('B', "") + &entry('E', 0) + &padding(0))))),
+        ("jumps", Box::new(|n| times(n, &(header('B', "") + &entry('E', 70_000) + &".".repeat(70_000) + &padding(70_000))))),
+        ("pairs", Box::new(|n| times(n, &(pair.clone() + element + &padding(26))))),
+        ("array", Box::new(array)),
+        ("varray", Box::new(varray)),
+    ];
+    for (name, make) in families {
+        let measure = |bytes: usize| {
+            let file = head.clone() + &make(bytes);
+            let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+            let start = ticks();
+            targets::read_decoded(file.as_bytes());
+            ticks() - start
+        };
+        let (short, long) = (measure(500_000), measure(8_000_000));
+        assert!(long <= 64 * short.max(4), "{name}: {short} ticks for 500 kB, {long} for 8 MB");
+    }
+}
