@@ -21,19 +21,6 @@ pub mod internals {
     pub use crate::format::header::{parse_file_header, parse_section_header, section_header};
     pub use crate::format::padding::DataPadding;
 }
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::codec::{ElementDecoder, ElementEncoder};
-    pub use crate::format::entry::{CountFormat, parse_counts};
-/// For the fuzzers and benchmarks of this package, which no other code may rely on.
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::codec::{ElementDecoder, ElementEncoder};
-    pub use crate::format::entry::{CountFormat, parse_counts};
-    pub use crate::format::header::{parse_file_header, parse_section_header, section_header};
-    pub use crate::format::padding::DataPadding;
-}
-}
 
 pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};

@@ -395,7 +395,9 @@ mod tests {
             for (offset, bytes) in writes.concat() {
                 file[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
             }
-            assert!(file.chunks(BYTES as usize).enumerate().all(|(i, chunk)| chunk == [i as u8; BYTES as usize]));
+            assert!(
+                file.chunks(BYTES as usize).enumerate().all(|(i, chunk)| chunk == [i as u8; BYTES as usize])
+            );
         }
     }
 

@@ -122,7 +122,8 @@ fn time_grows_no_faster_than_the_file() {
     let times = |n: usize, text: &str| text.repeat(n / text.len());
     let array = |n: usize| {
         let n = n / 64;
-        let sections = header('I', "A compressed scda 00") + &entry('U', 0) + &header('V', "") + &entry('N', n);
+        let sections =
+            header('I', "A compressed scda 00") + &entry('U', 0) + &header('V', "") + &entry('N', n);
         sections + &entry('E', 26).repeat(n) + &element.repeat(n) + &padding(26 * n)
     };
     let varray = |n: usize| {
@@ -134,7 +135,12 @@ fn time_grows_no_faster_than_the_file() {
     let families: [(&str, Box<dyn Fn(usize) -> String>); 6] = [
         ("inline", Box::new(|n| times(n, &(header('I', "") + &".".repeat(32))))),
         ("blocks", Box::new(|n| times(n, &(header('B', "") + &entry('E', 0) + &padding(0))))),
-        ("jumps", Box::new(|n| times(n, &(header('B', "") + &entry('E', 70_000) + &".".repeat(70_000) + &padding(70_000))))),
+        (
+            "jumps",
+            Box::new(|n| {
+                times(n, &(header('B', "") + &entry('E', 70_000) + &".".repeat(70_000) + &padding(70_000)))
+            }),
+        ),
         ("pairs", Box::new(|n| times(n, &(pair.clone() + element + &padding(26))))),
         ("array", Box::new(array)),
         ("varray", Box::new(varray)),

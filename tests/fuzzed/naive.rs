@@ -209,8 +209,15 @@ impl Naive<'_> {
         }
         let elements = if letter == b'B' { 1 } else { second.n };
         let mut total = u128::from(elements) * u128::from(size);
-        let mut found =
-            Found { letter, user: second.user, count: second.n, size, decoded: true, sizes: vec![], data: None };
+        let mut found = Found {
+            letter,
+            user: second.user,
+            count: second.n,
+            size,
+            decoded: true,
+            sizes: vec![],
+            data: None,
+        };
         let (encoded, end) = if letter == b'B' {
             (vec![second.e], second.end)
         } else {

@@ -237,9 +237,13 @@ pub fn parsers(input: &[u8]) {
         }
     }
     if let Some(header) = input.first_chunk::<64>() {
-        let expected = naive::undash(&header[2..]).filter(|_| header[1] == b' ' && b"IBAV".contains(&header[0]));
+        let expected =
+            naive::undash(&header[2..]).filter(|_| header[1] == b' ' && b"IBAV".contains(&header[0]));
         let parsed = parse_section_header(header);
-        assert_eq!(parsed.ok().map(|(kind, user)| (kind.letter(), user.to_vec())), expected.map(|u| (header[0], u)));
+        assert_eq!(
+            parsed.ok().map(|(kind, user)| (kind.letter(), user.to_vec())),
+            expected.map(|u| (header[0], u))
+        );
     }
     let parsed = parse_file_header(&input[..input.len().min(128)]);
     assert_eq!(parsed.ok().map(|user| user.to_vec()), naive::file_user(input));
@@ -301,8 +305,7 @@ pub fn codec_round_trip(input: &[u8]) {
     let mut input = Input(input);
     let level = input.below(10) as u32;
     let encoder = [Encoder::Fast, Encoder::Zlib][input.below(2)];
-    let (style, line_break) =
-        [(LineBreak::Unix, b"=\n"), (LineBreak::Mime, b"\r\n")][input.below(2)];
+    let (style, line_break) = [(LineBreak::Unix, b"=\n"), (LineBreak::Mime, b"\r\n")][input.below(2)];
     let mut shared = ElementEncoder::new(encoder, level, style).unwrap();
     let mut decoder = ElementDecoder::default();
     for _ in 0..8 {
@@ -312,6 +315,7 @@ pub fn codec_round_trip(input: &[u8]) {
         let length = shared.encode(&data, &mut text).unwrap();
         let text = &text[6..];
         assert_eq!(length, text.len());
+        assert_eq!(length, shared.measure(&data).unwrap());
         assert!(text.chunks(78).all(|line| line.ends_with(line_break)));
         // Not much larger than stored: 5 bytes a block, then four thirds and the line breaks.
         assert!(length <= data.len() * 7 / 5 + 100, "{length} of {}", data.len());
@@ -388,9 +392,13 @@ fn see_all(
                 let sizes = |n: u64| vec![section.size; n as usize];
                 // So many elements of no bytes cannot be addressed.
                 let indirect = indirect && section.count <= MOST_DATA;
-                found.data = elements(fits, indirect, counts[rank] * section.size, || sizes(counts[rank]), |sink| {
-                    file.read_array(&counts, section.size, sink)
-                })?;
+                found.data = elements(
+                    fits,
+                    indirect,
+                    counts[rank] * section.size,
+                    || sizes(counts[rank]),
+                    |sink| file.read_array(&counts, section.size, sink),
+                )?;
             }
             SectionType::Varray => {
                 let mut sizes = vec![0; counts[rank] as usize];
@@ -398,9 +406,13 @@ fn see_all(
                 let sums = file.proc_sizes(&sizes)?;
                 let fits = sums.iter().sum::<u64>() <= MOST_DATA;
                 let given = if rng.below(2) == 0 { Some(sums.as_slice()) } else { None };
-                found.data = elements(fits, indirect, sums[rank], || sizes.clone(), |sink| {
-                    file.read_varray(&counts, Some(&sizes), given, sink)
-                })?;
+                found.data = elements(
+                    fits,
+                    indirect,
+                    sums[rank],
+                    || sizes.clone(),
+                    |sink| file.read_varray(&counts, Some(&sizes), given, sink),
+                )?;
                 found.sizes = sizes;
             }
         }
