@@ -52,7 +52,7 @@ pub fn count(entry: &[u8], letter: u8) -> Option<u64> {
 }
 
 fn padding(n: u128) -> u128 {
-    (7..=38).find(|p| (n + p) % 32 == 0).unwrap()
+    (7..=38).find(|p| (n + p).is_multiple_of(32)).unwrap()
 }
 
 /// The user string in the header of a file.
