@@ -376,7 +376,7 @@ mod tests {
             let writes = run_on_threads(ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
                 let (mut waiting, mut log) = (Waiting::new(&team, &params), Log::default());
-                waiting.grow(&team, &params).unwrap();
+                waiting.share(&team, &params).unwrap();
                 assert!(matches!(waiting.place, Place::Shared(..)) && waiting.room() >= round_bytes);
                 for round in 0..ROUNDS {
                     let start = round * round_bytes;

@@ -186,7 +186,7 @@ mod tests {
         for ranks in [1, 3] {
             run_on_threads(ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
-                let (mut file, mut window) = (Bytes(bytes.clone()), Window::new(&params));
+                let (mut file, mut window) = (Bytes(bytes.clone()), Window::new(&team, &params));
                 let mut shared = false;
                 let mut at = 0;
                 while at < bytes.len() {
