@@ -13,12 +13,12 @@ mod format;
 mod parallel;
 mod storage;
 
-/// For the benchmarks of this package, which no other code may rely on.
+/// For the fuzzers and benchmarks of this package, which no other code may rely on.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::format::entry::{CountFormat, parse_counts};
-    pub use crate::format::header::section_header;
+    pub use crate::format::header::{parse_file_header, parse_section_header, section_header};
     pub use crate::format::padding::DataPadding;
 }
 

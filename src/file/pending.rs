@@ -314,6 +314,7 @@ impl Outlet for Stage<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parallel::run_on_threads;
     use std::sync::{Arc, Mutex};
 
     /// Remembers what is written, and how.
@@ -363,6 +364,43 @@ mod tests {
         assert!(assemble(&all, 11, 17).is_err());
         assert!(assemble(&all, 10, 16).is_err());
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
+    }
+
+    /// Each rank has a file of its own, so that nothing but the meetings keeps them apart: for Miri and the thread
+    /// sanitizer, which tell whether that is enough.
+    #[test]
+    fn ranks_that_share_memory_take_turns() {
+        const ROUNDS: u64 = 6;
+        const BYTES: u64 = 300; // of a rank and round; rank 0 and the last one write all
+        let params = Params { aggregation_bytes: 9000, ..Params::default() };
+        for ranks in [1, 2, 3] {
+            let round_bytes = BYTES * ranks as u64 * 4;
+            let writes = run_on_threads(ranks, |comm| {
+                let mut team = Team::new(Box::new(comm), "f");
+                let (mut waiting, mut log) = (Waiting::new(&team, &params), Log::default());
+                waiting.share(&team, &params).unwrap();
+                assert!(matches!(waiting.place, Place::Shared(..)) && waiting.room() >= round_bytes);
+                for round in 0..ROUNDS {
+                    let start = round * round_bytes;
+                    for piece in 0..4 {
+                        let at = start + (piece * team.size() as u64 + team.rank() as u64) * BYTES;
+                        let bytes = [(at / BYTES) as u8; BYTES as usize];
+                        waiting.put(start, at, &[&bytes]).unwrap();
+                    }
+                    assert!(waiting.write(&mut team, &mut log, start, start + round_bytes).is_ok());
+                }
+                waiting.settle(&mut team, &mut log);
+                assert!(team.agree(Ok(())).is_ok());
+                log.0.lock().unwrap().clone()
+            });
+            let mut file = vec![0xff; (ROUNDS * round_bytes) as usize];
+            for (offset, bytes) in writes.concat() {
+                file[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+            }
+            assert!(
+                file.chunks(BYTES as usize).enumerate().all(|(i, chunk)| chunk == [i as u8; BYTES as usize])
+            );
+        }
     }
 
     #[test]

@@ -146,3 +146,60 @@ fn broadcast(
     // Rank 0 had an error to agree on.
     Err(Error::new(ErrorKind::Internal, "an error of reading was lost").into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel::run_on_threads;
+
+    /// A file in the memory of one rank.
+    struct Bytes(Vec<u8>);
+
+    impl ParallelFile for Bytes {
+        fn write_at(&mut self, _: u64, _: &[&[u8]]) -> Result<()> {
+            unreachable!("the window only reads")
+        }
+        fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+            buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
+            Ok(())
+        }
+        fn size(&mut self) -> Result<u64> {
+            Ok(self.0.len() as u64)
+        }
+        fn truncate(&mut self) -> Result<()> {
+            Ok(())
+        }
+        fn sync(&mut self) -> Result<()> {
+            Ok(())
+        }
+        fn close(self: Box<Self>) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Under Miri and the thread sanitizer it shows that the meetings of the ranks keep them apart, too.
+    #[test]
+    fn all_ranks_see_what_each_has_read() {
+        let params = Params::default();
+        let length = if cfg!(miri) { 140_000_u32 } else { 400_000 };
+        let bytes: Vec<u8> = (0..length).map(|i| (i / 7) as u8).collect();
+        for ranks in [1, 3] {
+            run_on_threads(ranks, |comm| {
+                let mut team = Team::new(Box::new(comm), "f");
+                let (mut file, mut window) = (Bytes(bytes.clone()), Window::new(&team, &params));
+                let mut shared = false;
+                let mut at = 0;
+                while at < bytes.len() {
+                    let length = [5001, 60_000][at % 2].min(bytes.len() - at);
+                    let (offset, size) = (at as u64, bytes.len() as u64);
+                    let covered = window.cover(&mut team, &mut file, &params, size, offset, length as u64);
+                    assert!(covered.is_ok());
+                    assert!(window.get(offset, length as u64) == Some(&bytes[at..at + length]));
+                    shared |= matches!(window.place, Place::Shared(_));
+                    at += length;
+                }
+                assert!(shared);
+            });
+        }
+    }
+}

@@ -135,6 +135,16 @@ mod tests {
         assert_eq!((alone.bytes(), alone.get(1..3)), (3, [0_u8; 2].as_slice()));
     }
 
+    /// What the checks of scripts/sanitize.sh must see, if they see anything.
+    #[test]
+    #[ignore = "a deliberate error"]
+    fn a_deliberate_race() {
+        run_on_threads(2, |comm| {
+            let mut memory = comm.share_memory(8).unwrap().unwrap();
+            memory.get_mut(0..8).fill(comm.rank() as u8);
+        });
+    }
+
     #[test]
     #[should_panic(expected = "beyond the shared memory")]
     fn there_is_no_reaching_beyond() {

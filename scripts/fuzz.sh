@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# fuzz.sh SECONDS [TARGET...]: lets each fuzzer, or each of these, run so long. Writes below target/fuzz only.
+#
+# Stable Rust and g++ will do: RUSTC_BOOTSTRAP lets it take the one unstable flag, for the address sanitizer.
+# An input that makes the library err goes to target/fuzz/found; put it into tests/fuzzed/regressions/TARGET with the fix.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+
+if [ $# -eq 0 ] || ! [ "$1" -gt 0 ] 2>/dev/null; then
+  echo "usage: $0 SECONDS [TARGET...]" >&2
+  exit 2
+fi
+seconds=$1
+shift
+targets=("$@")
+[ $# -gt 0 ] || for source in fuzz/fuzz_targets/*.rs; do
+  targets+=("$(basename "$source" .rs)")
+done
+
+folder=$root/target/fuzz
+host=$(rustc -vV | sed -n 's/^host: //p')
+sancov=-Cllvm-args=-sanitizer-coverage
+flags="-Cpasses=sancov-module $sancov-level=4 $sancov-inline-8bit-counters $sancov-pc-table $sancov-trace-compares"
+mkdir -p "$folder/found"
+heading "Building the fuzzers"
+RUSTC_BOOTSTRAP=1 RUSTFLAGS="$flags -Zsanitizer=address -Ccodegen-units=1" \
+  cargo build --locked --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$folder" --bins
+
+status=0
+for target in "${targets[@]}"; do
+  heading "$target, $seconds seconds"
+  corpus=$folder/corpus/$target
+  mkdir -p "$corpus"
+  seeds=()
+  for seed in tests/fuzzed/corpus/$target tests/fuzzed/regressions/$target; do
+    [ ! -d "$seed" ] || seeds+=("$seed")
+  done
+  case $target in
+  read_*) seeds+=(tests/vectors tests/vectors/corrupt) ;;
+  esac
+  log=$folder/$target.log
+  # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of
+  # its decompressor, which the sanitizer takes for one defined twice.
+  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:${ASAN_OPTIONS-} timeout --kill-after=10 $((seconds + 120)) \
+    "$folder/$host/release/$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=20000 \
+    -print_final_stats=1 -artifact_prefix="$folder/found/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 </dev/null ||
+    status=$?
+  grep -E 'stat::(number_of_executed_units|average_exec_per_sec|slowest_unit_time_sec|peak_rss_mb)|panicked at|^SUMMARY|Test unit written' \
+    "$log" || tail -n 20 "$log"
+done
+if [ $status -ne 0 ]; then
+  echo "FAILED: see $folder/*.log and $folder/found" >&2
+fi
+exit $status

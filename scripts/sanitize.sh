@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# sanitize.sh [address|thread|miri|big-endian]...: checks that find what tests alone do not see; all of them by default.
+# What a check needs and this machine lacks is said, and the check left out. Writes below target/sanitize only.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+
+folder=target/sanitize
+mkdir -p $folder
+log=$root/$folder/log
+host=$(rustc -vV | sed -n 's/^host: //p')
+serial=(--locked --no-default-features --features bundled-zlib)
+
+# The address, leak and undefined-behaviour sanitizers in all of the installed serial library (Rust, the zlib and libdeflate
+# that are built in) and in the C of its tests. Serial, because MPI libraries leak on their own account.
+check_address() {
+  local folder=$folder/address sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+  mkdir -p $folder
+  # RUSTC_BOOTSTRAP lets stable Rust take the flag.
+  export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address
+  export CFLAGS=$sanitize CXXFLAGS=$sanitize LDFLAGS=$sanitize CC=gcc CXX=g++
+
+  heading "Serial library with sanitizers"
+  rm -rf $folder/prefix
+  (
+    export ASAN_OPTIONS=detect_leaks=0 # the programs of the build, which are instrumented too, may leak
+    run 120 cmake -S . -B $folder/build -G Ninja -DSCDA_MPI=OFF -DSCDA_STATIC=OFF -DCMAKE_BUILD_TYPE=Debug \
+      "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib
+    run 1200 cmake --build $folder/build
+    run 60 cmake --install $folder/build
+    build_with_library ffi-tests $folder -DVALGRIND=OFF
+  )
+
+  heading "That the sanitizers are in, on all sides of the interface"
+  probe=$folder/probe
+  cat >$probe.c <<'EOF'
+#include <scda.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Deliberate errors, each of which must end the program. */
+int main (int argc, char **argv) {
+  int err, how = argc > 1 ? atoi (argv[1]) : 0;
+  char *data = malloc (1000);
+  uint64_t count = 125;
+  scda_fcontext_t *f = scda_fopen_write (SCDA_COMM_SELF, argv[2], "probe", NULL, NULL, &err);
+  memset (data, argc, 1000);
+  if (how == 1) count = 126; /* Rust reads beyond the end (memcpy into what waits) */
+  if (how == 2) count = 12600; /* zlib or libdeflate does */
+  if (how == 3) data[1000] = 1; /* C writes there */
+  if (how == 4) err = 0x7fffffff + argc; /* C overflows a number */
+  f = scda_fwrite_array (f, data, &count, 8, 0, "x", NULL, how == 2 ? SCDA_ENCODE_ALWAYS : SCDA_ENCODE_NONE, &err);
+  if (how == 5) return 0; /* C leaks its memory */
+  free (data);
+  return scda_fclose (f, &err);
+}
+EOF
+  run 60 gcc $sanitize -w -o $probe $probe.c "-I$folder/prefix/include" "-L$folder/prefix/lib" -lscda "-Wl,-rpath,$root/$folder/prefix/lib"
+  for how in 0:nothing 1:heap-buffer-overflow 2:heap-buffer-overflow 3:heap-buffer-overflow 4:'signed integer overflow' 5:LeakSanitizer; do
+    status=0
+    $probe ${how%%:*} $probe.scda >$probe.log 2>&1 || status=$?
+    if [ "$how" = 0:nothing ]; then
+      [ $status -eq 0 ] || { cat $probe.log; exit 1; }
+    elif [ $status -eq 0 ] || ! grep -q "${how#*:}" $probe.log; then
+      cat $probe.log
+      echo "FAILED: the deliberate error ${how} was not seen" >&2
+      exit 1
+    fi
+  done
+
+  heading "Tests of the installed library with sanitizers"
+  run 1200 ctest --test-dir $folder/ffi-tests -j 1 --timeout 300 --output-on-failure --no-tests=error -E '^(header|large|parse)'
+  grep 'tests passed' "$log"
+}
+
+# sees_race WORDS COMMAND...: the tests run by COMMAND see the deliberate race between two ranks, and say so.
+sees_race() {
+  local words=$1
+  shift
+  if timeout 2400 "$@" -- --ignored a_deliberate_race >"$log" 2>&1 </dev/null || ! grep -q "$words" "$log"; then
+    tail -n 50 "$log"
+    echo "FAILED: the deliberate race was not seen" >&2
+    exit 1
+  fi
+}
+
+# The thread sanitizer over ranks that are threads and share memory. Rust's own library must have it in, too.
+check_thread() {
+  if [ ! -d "$(rustc --print sysroot)/lib/rustlib/src" ]; then
+    echo "left out: rustup component add rust-src"
+    return
+  fi
+  export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread PROPTEST_CASES=12
+  local test=(cargo test -Zbuild-std --target "$host" --target-dir $folder/thread "${serial[@]}" --lib)
+  heading "That the thread sanitizer is in"
+  sees_race "ThreadSanitizer: data race" "${test[@]}"
+  heading "Rust tests with the thread sanitizer"
+  run 2400 "${test[@]}" --test matrix --test collective --test fuzzed -- --skip time_grows --skip codec::
+  grep -E '^test result: .* [1-9][0-9]* passed' "$log"
+}
+
+# The parts without I/O and without C, which Miri does not run. (zlib and libdeflate are what it leaves out of the codec.)
+miri=(parallel:: file::pending file::window file::team format:: codec::base64
+  --skip codec::base64::tests::any_text --skip codec::base64::tests::bytes_come) # these take it many minutes
+
+# Miri, also as on a machine where the highest byte of a number comes first.
+check_miri() {
+  if ! cargo +nightly miri --version >/dev/null 2>&1; then
+    echo "left out: rustup toolchain install nightly --component miri --component rust-src"
+    return
+  fi
+  local target test
+  for target in "$host" s390x-unknown-linux-gnu; do
+    heading "Miri, $target"
+    export MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=3
+    test=(cargo +nightly miri test --target "$target" --target-dir $folder/miri "${serial[@]}" --lib)
+    sees_race "Undefined Behavior: Data race" "${test[@]}"
+    run 2400 "${test[@]}" -- "${miri[@]}"
+    grep -E '^test result: .* [1-9][0-9]* passed' "$log"
+  done
+}
+
+# All of the library, on a machine where the highest byte of a number comes first, emulated.
+check_big_endian() {
+  local target=s390x-unknown-linux-gnu
+  if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || ! command -v qemu-s390x >/dev/null ||
+    ! command -v s390x-linux-gnu-gcc >/dev/null; then
+    echo "left out: rustup target add $target; apt-get install qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross"
+    return
+  fi
+  heading "Rust tests on a big-endian machine"
+  PROPTEST_CASES=12 CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc \
+    CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu" \
+    run 2400 cargo test --target $target --target-dir $folder/big-endian "${serial[@]}" \
+    --lib --test vectors --test matrix --test hostile --test fuzzed -- --skip time_grows
+  grep -E '^test result: .* [1-9][0-9]* passed' "$log"
+}
+
+[ $# -gt 0 ] || set -- address thread miri big-endian
+for check; do
+  case $check in
+  address | thread | miri | big-endian) (check_"${check//-/_}") ;;
+  *)
+    echo "usage: $0 [address|thread|miri|big-endian]..." >&2
+    exit 2
+    ;;
+  esac
+done
