@@ -80,15 +80,6 @@ for variant in openmpi mpich serial; do
   step consumers-together-$variant 600 ffi-tests/consumers/run.sh $folder/together scda-$variant
 done
 
-heading "Fuzzers, 10 seconds each"
-if cargo fetch --locked --manifest-path fuzz/Cargo.toml >/dev/null 2>&1; then
-  step fuzz 900 scripts/fuzz.sh 10
-else
-  echo "left out: the packages of fuzz/Cargo.lock are not to be had"
-fi
-heading "Serial C library with the address and undefined-behaviour sanitizers"
-step sanitize 1200 scripts/sanitize.sh address
-
 heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
