@@ -215,7 +215,7 @@ fn parse_any(entry: &[u8; COUNT_BYTES], letter: u8) -> Result<u64> {
 /// Parses consecutive entries of `letter` and hands out each number with its index.
 ///
 /// # Errors
-/// As [`parse_count`], at the byte offset of the entry if `bytes` lie at `offset` of the file.
+/// As `parse_count`, at the byte offset of the entry if `bytes` lie at `offset` of the file.
 pub fn parse_counts(
     bytes: &[u8],
     letter: u8,
