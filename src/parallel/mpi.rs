@@ -1,7 +1,7 @@
 //! Ranks of MPI. Every return code becomes a `Result`.
 
-use super::Communicator;
 use super::shared::{Keeper, SharedMemory};
+use super::{Communicator, Solo};
 use crate::error::{Error, ErrorKind, Result};
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
@@ -315,6 +315,10 @@ impl Communicator for Mpi {
 
     /// An error of MPI on the way only means that there is no memory to share: all ranks then go without.
     fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        if self.size == 1 {
+            // Nobody else is to see it: that needs no window.
+            return Solo.share_memory(bytes);
+        }
         let mine = self.is_one_node() && std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
         if self.all([mine])? == [false] {
             return Ok(None);

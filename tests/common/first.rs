@@ -1,8 +1,9 @@
 //! One rank that stands for many.
 
-use scda::{Communicator, Result};
+use scda::{Communicator, Result, Solo};
 
-/// Rank 0 of any number of ranks, the others of which have no elements: so it can go on without them.
+/// Rank 0 of any number of ranks, the others of which have no elements: so it can go on without them, as if it
+/// were alone.
 pub struct First {
     pub size: usize,
 }
@@ -14,27 +15,24 @@ impl Communicator for First {
     fn size(&self) -> usize {
         self.size
     }
-    fn allreduce_min(&self, _: &mut [u64]) -> Result<()> {
-        Ok(())
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
+        Solo.allreduce_min(values)
     }
-    fn allreduce_sum(&self, _: &mut [u64]) -> Result<()> {
-        Ok(())
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
+        Solo.allreduce_sum(values)
     }
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        values.fill(0);
-        Ok(())
+        Solo.exscan_sum(values)
     }
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
         let mut all = vec![0; self.size];
         all[0] = value;
         Ok(all)
     }
-    fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
-        Ok(())
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+        Solo.broadcast(bytes, root)
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        all.clear();
-        all.extend_from_slice(bytes);
-        Ok(())
+        Solo.gather(bytes, all)
     }
 }
