@@ -9,20 +9,22 @@ mod naive;
 mod targets;
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[global_allocator]
 static HEAP: memory::Counted = memory::Counted;
 
-/// One input after the other, because the memory of all threads is counted together.
-static ONE: Mutex<()> = Mutex::new(());
+/// One test after the other, because the memory of all threads is counted together.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// No input takes longer, on a busy machine without optimisation.
 const MOST_TIME: Duration = Duration::from_secs(20);
 
 fn run(name: &str, target: targets::Target, input: &[u8]) {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let start = Instant::now();
     target(input);
     assert!(start.elapsed() < MOST_TIME, "{name}: {} bytes take {:?}", input.len(), start.elapsed());
@@ -50,6 +52,7 @@ fn inputs(name: &str) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[test]
 fn what_was_found_stays_mended() {
+    let _alone = alone();
     for (name, target) in targets::ALL {
         let inputs = inputs(name);
         assert!(!inputs.is_empty(), "{name} has a corpus");
@@ -63,6 +66,7 @@ fn what_was_found_stays_mended() {
 /// Without a fuzzer's feedback, but on any machine: bytes at random, and right files with a few bytes changed.
 #[test]
 fn inputs_at_random_find_nothing() {
+    let _alone = alone();
     let mut rng = common::Rng(20_26);
     for (name, target) in targets::ALL {
         let seeds = inputs(name);
@@ -92,7 +96,7 @@ fn inputs_at_random_find_nothing() {
 /// The check of memory that all targets rely on sees what it is for.
 #[test]
 fn memory_is_counted() {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let (peak, length) = memory::peak(|| vec![1_u8; 3 << 20].len());
     assert!(peak >= length, "{peak}");
 }
@@ -109,6 +113,7 @@ fn ticks() -> u64 {
 #[test]
 #[cfg(target_os = "linux")]
 fn time_grows_no_faster_than_the_file() {
+    let _alone = alone();
     let entry = |letter: char, value: usize| format!("{letter} {:-<28}-\n", format!("{value} "));
     let header = |letter: char, user: &str| format!("{letter} {:-<60}-\n", format!("{user} "));
     let padding = |n: usize| {
@@ -149,7 +154,6 @@ fn time_grows_no_faster_than_the_file() {
     for (name, make) in families {
         let measure = |bytes: usize| {
             let file = head.clone() + &make(bytes);
-            let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
             let start = ticks();
             targets::read_decoded(file.as_bytes());
             ticks() - start

@@ -290,7 +290,8 @@ pub fn codec_decode(input: &[u8]) {
     let mut decoder = ElementDecoder::default();
     let mut out = vec![0xee; size];
     let (peak, result) = memory::peak(|| decoder.decode(&text, &mut out));
-    assert!(peak <= 3 * text.len() + 4096, "{peak} bytes of memory for {} of text", text.len());
+    // The harness of the tests, which may report another one meanwhile, takes some KiB at times.
+    assert!(peak <= 3 * text.len() + (16 << 10), "{peak} bytes of memory for {} of text", text.len());
     match (result, naive::element(&text, size)) {
         (Ok(()), expected) => assert!(expected.is_some_and(|expected| expected == out), "accepted"),
         (Err(error), expected) => {
