@@ -5,49 +5,8 @@
 
 mod common;
 
-use common::{Data, Model, ModelSection, Rng, Want, read_on, write_on};
+use common::{Data, Model, ModelSection, Rng, Want, model, read_on, write_on};
 use scda::{Encode, Encoder, LineBreak, Params};
-
-/// A file with every kind of section, in sizes around the limits of the paddings, of base64 lines,
-/// and of the aggregation buffer.
-fn model(seed: u64, largest: u64) -> Model {
-    let mut rng = Rng(seed);
-    let mut sections = Vec::new();
-    for index in 0..30 {
-        let user = match rng.below(4) {
-            0 => Vec::new(),
-            1 => rng.bytes(58),
-            2 => b"ends in dash - -- ".to_vec(),
-            _ => {
-                let n = rng.below(58) as usize;
-                rng.bytes(n)
-            }
-        };
-        let n = [0, 1, 2, 5, 40, 300][rng.below(6) as usize];
-        let size = match rng.below(5) {
-            0 => 0,
-            1 => rng.below(40),
-            2 => 57 * rng.below(4) + rng.below(3),
-            _ => rng.below(largest) / n.max(1),
-        };
-        let mut element = |size: u64| {
-            let mut bytes = rng.bytes(size as usize);
-            if rng.below(3) == 0 {
-                bytes.iter_mut().last().into_iter().for_each(|last| *last = b'\n');
-            }
-            bytes
-        };
-        let data = match index % 4 {
-            0 => Data::Inline(element(32).try_into().unwrap()),
-            1 => Data::Block(element(size * n)),
-            2 => Data::Array { size, elements: (0..n).map(|_| element(size)).collect() },
-            _ => Data::Varray((0..n).map(|i| element(size * (i % 3) / 2)).collect()),
-        };
-        let encode = [Encode::None, Encode::None, Encode::Always][index / 4 % 3];
-        sections.push(ModelSection { user, data, encode });
-    }
-    Model { vendor: Vec::new(), user: b"matrix".to_vec(), sections }
-}
 
 fn params(change: impl FnOnce(&mut Params)) -> Params {
     let mut params = Params::default();
@@ -96,7 +55,7 @@ fn many_small_sections_give_the_same_bytes_and_are_read() {
     let mut model = model(1, 3000);
     for seed in 2..40 {
         let largest = if seed % 10 == 0 { 300_000 } else { 3000 };
-        model.sections.extend(self::model(seed, largest).sections);
+        model.sections.extend(common::model(seed, largest).sections);
     }
     let params = params(|p| p.check = false);
     let first = write_on(1, &path, &model, &params, 0);

@@ -58,6 +58,8 @@ pub enum Function {
     ReadVarraySizes,
     ReadVarray,
     ProcSizes,
+    Seek,
+    Skip,
     Close,
 }
 

@@ -84,6 +84,47 @@ impl Rng {
     }
 }
 
+/// A file with every kind of section, in sizes around the limits of the paddings, of base64 lines,
+/// and of the aggregation buffer.
+pub fn model(seed: u64, largest: u64) -> Model {
+    let mut rng = Rng(seed);
+    let mut sections = Vec::new();
+    for index in 0..30 {
+        let user = match rng.below(4) {
+            0 => Vec::new(),
+            1 => rng.bytes(58),
+            2 => b"ends in dash - -- ".to_vec(),
+            _ => {
+                let n = rng.below(58) as usize;
+                rng.bytes(n)
+            }
+        };
+        let n = [0, 1, 2, 5, 40, 300][rng.below(6) as usize];
+        let size = match rng.below(5) {
+            0 => 0,
+            1 => rng.below(40),
+            2 => 57 * rng.below(4) + rng.below(3),
+            _ => rng.below(largest) / n.max(1),
+        };
+        let mut element = |size: u64| {
+            let mut bytes = rng.bytes(size as usize);
+            if rng.below(3) == 0 {
+                bytes.iter_mut().last().into_iter().for_each(|last| *last = b'\n');
+            }
+            bytes
+        };
+        let data = match index % 4 {
+            0 => Data::Inline(element(32).try_into().unwrap()),
+            1 => Data::Block(element(size * n)),
+            2 => Data::Array { size, elements: (0..n).map(|_| element(size)).collect() },
+            _ => Data::Varray((0..n).map(|i| element(size * (i % 3) / 2)).collect()),
+        };
+        let encode = [Encode::None, Encode::None, Encode::Always][index / 4 % 3];
+        sections.push(ModelSection { user, data, encode });
+    }
+    Model { vendor: Vec::new(), user: b"matrix".to_vec(), sections }
+}
+
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
 }

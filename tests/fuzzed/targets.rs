@@ -382,6 +382,9 @@ fn see_all(
             data: None,
         };
         let indirect = rng.below(3) == 0;
+        // In two ranges, the second one first: the same is seen.
+        let ranges = size == 1 && rng.below(3) == 0;
+        let cut = rng.below(section.count + 1);
         match section.section_type {
             SectionType::Inline => {
                 let mut data = [0; 32];
@@ -404,8 +407,45 @@ fn see_all(
                     indirect,
                     counts[rank] * section.size,
                     || sizes(counts[rank]),
-                    |sink| file.read_array(&counts, section.size, sink),
+                    |sink| match sink {
+                        Sink::Contiguous(data) if ranges => {
+                            let (first, second) = data.split_at_mut((cut * section.size) as usize);
+                            let all = cut..section.count;
+                            file.read_array_range(all, section.size, Sink::Contiguous(second))?;
+                            file.read_array_range(0..cut, section.size, Sink::Contiguous(first))?;
+                            file.skip()
+                        }
+                        sink => file.read_array(&counts, section.size, sink),
+                    },
                 )?;
+            }
+            SectionType::Varray if ranges => {
+                let mut sizes = vec![0; section.count as usize];
+                let (first, second) = sizes.split_at_mut(cut as usize);
+                file.read_varray_sizes_range(cut..section.count, second)?;
+                file.read_varray_sizes_range(0..cut, first)?;
+                let bytes = |sizes: &[u64]| sizes.iter().fold(0_u64, |sum, &size| sum.saturating_add(size));
+                found.data = elements(
+                    bytes(&sizes) <= MOST_DATA,
+                    indirect,
+                    bytes(&sizes),
+                    || sizes.clone(),
+                    |sink| match sink {
+                        Sink::Contiguous(data) => {
+                            let (low, high) = sizes.split_at(cut as usize);
+                            let (first, second) = data.split_at_mut(bytes(low) as usize);
+                            file.read_varray_range(0..cut, low, Sink::Contiguous(first))?;
+                            file.read_varray_range(cut..section.count, high, Sink::Contiguous(second))?;
+                            file.skip()
+                        }
+                        Sink::Indirect(_) => {
+                            file.read_varray_range(0..section.count, &sizes, sink)?;
+                            file.skip()
+                        }
+                        Sink::Skip => file.skip(),
+                    },
+                )?;
+                found.sizes = sizes;
             }
             SectionType::Varray => {
                 let mut sizes = vec![0; counts[rank] as usize];

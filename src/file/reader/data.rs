@@ -12,7 +12,7 @@ use crate::parallel::Partition;
 
 impl Open {
     /// The current section, if it is of this type and its data come next.
-    fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
+    pub(super) fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
         self.team.note_call(function);
         match self.expect {
             Expect::Data(current) if current.section.section_type == section_type => Ok(current),
@@ -23,7 +23,7 @@ impl Open {
         }
     }
 
-    fn out_of_order(&self, wanted: &str) -> Error {
+    pub(super) fn out_of_order(&self, wanted: &str) -> Error {
         let letter = |current: &Current| char::from(current.section.section_type.letter());
         let expected = match &self.expect {
             Expect::Header => "the header of a section".to_owned(),
@@ -36,7 +36,7 @@ impl Open {
     }
 
     /// Notes and checks the number of bytes that the section's header said.
-    fn check_size(&mut self, size: u64, section: &Section) -> Result<()> {
+    pub(super) fn check_size(&mut self, size: u64, section: &Section) -> Result<()> {
         self.team.note(Topic::Size, size);
         if size != section.size {
             return Err(Error::argument(format!(
@@ -170,10 +170,7 @@ impl Open {
         part: Partition,
         out: Result<Option<&mut [u64]>>,
     ) -> Result<KnownSizes, Failure> {
-        let (entries, letter) = match current.size_entries {
-            Some(entries) => (entries, b'U'),
-            None => (current.layout.entries, b'E'),
-        };
+        let (entries, letter) = current.user_sizes();
         let mut sizes_hash = 0;
         let (mut out, mine) = match out {
             Ok(out) => (out, Ok(())),

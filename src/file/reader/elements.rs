@@ -1,6 +1,6 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::header::{as_decode_error, leaves_63_bits};
+use super::header::leaves_63_bits;
 use super::{Current, Open};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
@@ -144,7 +144,6 @@ impl Open {
         mine: Result<()>,
         mut own: impl FnMut(usize, u64),
     ) -> Result<Partition, Failure> {
-        let conform = |error| if current.section.decoded { as_decode_error(error) } else { error };
         let add = |a, b| sum(a, b).ok_or_else(|| leaves_63_bits(&[a, b]));
         // The header was checked: all entries are in the file.
         let all_bytes = part.total * COUNT_BYTES as u64;
@@ -158,7 +157,7 @@ impl Open {
                     Ok(())
                 })
             });
-            self.team.agree(read.map_err(conform))?;
+            self.team.agree(read.map_err(|error| current.conform(error)))?;
             return self.team.spread(count);
         }
         self.team.defer(mine);
@@ -176,7 +175,7 @@ impl Open {
             }
             Ok(())
         });
-        read.map_err(conform)?;
+        read.map_err(|error| current.conform(error))?;
         Ok(bytes)
     }
 
@@ -221,7 +220,7 @@ impl Open {
     }
 
     /// Decodes elements that lie one after the other from `offset`.
-    fn decode_elements(
+    pub(super) fn decode_elements(
         &mut self,
         offset: u64,
         encoded_sizes: &[u64],
@@ -373,7 +372,7 @@ fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
 }
 
 /// Makes room for this many sizes.
-fn reserve(sizes: &mut Vec<u64>, count: u64) -> Result<()> {
+pub(super) fn reserve(sizes: &mut Vec<u64>, count: u64) -> Result<()> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     sizes.try_reserve(count).map_err(|_| Error::memory(count.saturating_mul(8)))
 }

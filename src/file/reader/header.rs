@@ -64,6 +64,8 @@ impl Open {
                 count: first.count,
                 size: first.size,
                 decoded: false,
+                offset: first.layout.start,
+                data_offset: first.layout.data,
             },
             layout: first.layout,
             size_entries: None,
@@ -175,7 +177,15 @@ impl Open {
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| leaves_63_bits(&[elements, size]).at(start))?;
         self.check_expansion(bytes, start)?;
-        let section = Section { section_type, user: second.user, count: second.count, size, decoded: true };
+        let section = Section {
+            section_type,
+            user: second.user,
+            count: second.count,
+            size,
+            decoded: true,
+            offset: start,
+            data_offset: second.layout.data,
+        };
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some(Current { section, layout: second.layout, size_entries }))
     }
@@ -186,7 +196,22 @@ pub(super) fn leaves_63_bits(values: &[u64]) -> Error {
     Error::range(format!("section: found the counts {values:?}, whose product or sum leaves 63 bits"))
 }
 
+impl Current {
+    /// Offset of the sizes of the elements as the user sees them, and the letter of these entries.
+    pub(super) fn user_sizes(&self) -> (u64, u8) {
+        match self.size_entries {
+            Some(entries) => (entries, b'U'),
+            None => (self.layout.entries, b'E'),
+        }
+    }
+
+    /// An error of an entry as one of this section.
+    pub(super) fn conform(&self, error: Error) -> Error {
+        if self.section.decoded { as_decode_error(error) } else { error }
+    }
+}
+
 /// In a compressed pair, what is malformed breaks the convention.
-pub(super) fn as_decode_error(error: Error) -> Error {
+fn as_decode_error(error: Error) -> Error {
     if error.kind() == ErrorKind::Format { error.with_kind(ErrorKind::Decode) } else { error }
 }

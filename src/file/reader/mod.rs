@@ -3,6 +3,7 @@
 mod data;
 mod elements;
 mod header;
+mod ranges;
 
 use super::encoding::Decoders;
 use super::open;
@@ -17,6 +18,7 @@ use crate::format::layout::Layout;
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
+use std::ops::Range;
 use std::path::Path;
 
 /// The header of a section.
@@ -33,6 +35,11 @@ pub struct Section {
     pub size: u64,
     /// Whether the data are decompressed when they are read.
     pub decoded: bool,
+    /// Where the section begins in the file, in bytes; the first one of the two that stand for a
+    /// compressed section which is decoded.
+    pub offset: u64,
+    /// Where the data begin in the file, as they are stored there: plain, or compressed.
+    pub data_offset: u64,
 }
 
 /// A file that is being read.
@@ -75,6 +82,7 @@ struct Open {
     /// Offset of the next section, or of the current one as long as its data are expected.
     position: u64,
     expect: Expect,
+    place: Option<ranges::Place>,
     decoders: Decoders,
 }
 
@@ -145,6 +153,7 @@ impl Reader {
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,
+            place: None,
             decoders: Decoders::default(),
         };
         let mut session = Session::new(open);
@@ -269,6 +278,59 @@ impl Reader {
         data: Result<(Option<&[u64]>, Sink<'_>)>,
     ) -> Result<()> {
         self.session.operate(|open| open.read_varray(counts, proc_sizes, data))
+    }
+
+    /// Reads some elements of an array, without regard to partitions, for a process that reads alone.
+    /// The section goes on: other ranges, or all elements, can be read, until [`Self::skip`].
+    ///
+    /// # Errors
+    /// Those of [`Self::read_array`]; `Usage` if there is more than one rank.
+    pub fn read_array_range(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
+        self.session.operate(|open| open.read_array_range(&elements, size, data))
+    }
+
+    /// Reads the sizes of some elements of a varray, as [`Self::read_array_range`] their data.
+    ///
+    /// # Errors
+    /// Those of [`Self::read_varray_sizes`]; `Usage` if there is more than one rank.
+    pub fn read_varray_sizes_range(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
+        self.session.operate(|open| open.read_varray_sizes_range(&elements, sizes))
+    }
+
+    /// Reads some elements of a varray, with their sizes as read. Where an element begins, only the
+    /// sizes of those before it tell; ranges that follow one another need each size once.
+    ///
+    /// # Errors
+    /// Those of [`Self::read_varray`]; `Usage` if there is more than one rank.
+    pub fn read_varray_range(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
+        self.session.operate(|open| open.read_varray_range(&elements, sizes, data))
+    }
+
+    /// Ends the current section, whatever was read of it; the header of the next one follows.
+    ///
+    /// # Errors
+    /// `Format`, `ShortFile`, `Range` and `Decode` for the sizes of elements, and the errors of the file
+    /// system.
+    pub fn skip(&mut self) -> Result<()> {
+        self.session.operate(Open::skip)
+    }
+
+    /// Where in the file the header of the next section is, in bytes; as long as data of a section are
+    /// expected, where that section begins. Not collective. `None` after an error.
+    #[must_use]
+    pub fn position(&self) -> Option<u64> {
+        self.session.state().map(Open::position)
+    }
+
+    /// Goes to a section, whose header is read next; or to the end of the file.
+    ///
+    /// `offset` is a [`Section::offset`] or a [`Self::position`]. At another one the headers that follow
+    /// are likely, though not certain, to be errors.
+    ///
+    /// # Errors
+    /// `Argument` if the offset is not in the file.
+    pub fn seek(&mut self, offset: u64) -> Result<()> {
+        self.session.operate(|open| open.seek(offset))
     }
 
     /// The sum of `sizes` on every rank, by rank.

@@ -1,0 +1,236 @@
+//! Any elements of a section, for a process that reads alone: what a tool wants, or a script.
+
+use super::header::leaves_63_bits;
+use super::{Current, Expect, Open, Section};
+use crate::error::{Error, Result};
+use crate::file::source::{Sink, Sizes};
+use crate::file::team::{Failure, Function, Topic};
+use crate::format::header::SectionType;
+use crate::format::layout::sum;
+use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::parallel::{Partition, uniform_partition};
+use std::ops::Range;
+
+/// Where an element of the current varray, or compressed array, begins in the file. Known from the
+/// last range that was read, so that ranges in order need each entry only once.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Offset of the entries that say so.
+    entries: u64,
+    index: u64,
+    offset: u64,
+}
+
+impl Open {
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub(super) fn seek(&mut self, offset: u64) -> Result<(), Failure> {
+        self.team.note_call(Function::Seek);
+        self.team.note(Topic::Size, offset);
+        if !(FILE_HEADER_BYTES as u64..=self.size).contains(&offset) {
+            return Err(Error::argument(format!(
+                "offset of a section: found {offset}, expected {FILE_HEADER_BYTES} to {}",
+                self.size
+            ))
+            .into());
+        }
+        self.advance(offset);
+        Ok(())
+    }
+
+    pub(super) fn skip(&mut self) -> Result<(), Failure> {
+        self.team.note_call(Function::Skip);
+        let (current, known) = match self.expect {
+            Expect::Header => return Ok(()),
+            Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
+            Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
+        };
+        let Section { section_type, count, decoded, .. } = current.section;
+        let end = match section_type {
+            SectionType::Inline | SectionType::Block => current.layout.end,
+            SectionType::Array if !decoded => current.layout.end,
+            SectionType::Array | SectionType::Varray => {
+                let total = match (known, self.place) {
+                    (Some(total), _) if !decoded => total,
+                    // Ranges up to the last element have been read.
+                    (_, Some(place)) if self.is_last(&current, place) => place.offset - current.layout.data,
+                    _ => {
+                        let counts = uniform_partition(count, self.team.size());
+                        let part = self.team.partition(&counts)?;
+                        let entries = current.layout.entries;
+                        self.read_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
+                    }
+                };
+                self.varray_layout(&current, total)?.end
+            }
+        };
+        self.advance(end);
+        Ok(())
+    }
+
+    fn is_last(&self, current: &Current, place: Place) -> bool {
+        self.team.is_alone()
+            && place.entries == current.layout.entries
+            && place.index == current.section.count
+    }
+
+    /// This range of elements as a part of those of the section.
+    fn check_range(&self, elements: &Range<u64>, section: &Section) -> Result<Partition> {
+        if !self.team.is_alone() {
+            return Err(Error::usage(format!(
+                "a range of elements: found {} ranks, expected one that reads alone",
+                self.team.size()
+            ))
+            .at(self.position));
+        }
+        if elements.start > elements.end || elements.end > section.count {
+            return Err(Error::argument(format!(
+                "range of elements: found {} to {}, expected no more than the {} of the section",
+                elements.start, elements.end, section.count
+            )));
+        }
+        let count = elements.end - elements.start;
+        Ok(Partition { offset: elements.start, count, total: section.count })
+    }
+
+    pub(super) fn read_array_range(
+        &mut self,
+        elements: &Range<u64>,
+        size: u64,
+        mut data: Sink<'_>,
+    ) -> Result<(), Failure> {
+        let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
+        let part = self.check_range(elements, &current.section)?;
+        self.check_size(size, &current.section)?;
+        let sizes = Sizes::Fixed { count: part.count, size };
+        data.check(sizes)?;
+        if current.section.decoded {
+            return Ok(self.decode_range(&current, part, sizes, data)?);
+        }
+        // The product is bounded by that of the header.
+        Ok(self.read_plain(current.layout.data + part.offset * size, sizes, data)?)
+    }
+
+    /// The current varray, whose sizes or data may come next.
+    fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<Current> {
+        self.team.note_call(function);
+        match self.expect {
+            Expect::VarraySizes(current) | Expect::VarrayData(current, _) => Ok(current),
+            _ => Err(self.out_of_order(wanted)),
+        }
+    }
+
+    pub(super) fn read_varray_sizes_range(
+        &mut self,
+        elements: &Range<u64>,
+        out: &mut [u64],
+    ) -> Result<(), Failure> {
+        let current = self.expect_varray(Function::ReadVarraySizes, "the sizes of a section 'V'")?;
+        let part = self.check_range(elements, &current.section)?;
+        if out.len() as u64 != part.count {
+            return Err(Error::argument(format!(
+                "sizes E_i: found room for {}, expected {}",
+                out.len(),
+                part.count
+            ))
+            .into());
+        }
+        self.read_user_sizes(&current, part, |index, size| out[index] = size)?;
+        Ok(())
+    }
+
+    /// Reads the sizes of these elements as the user sees them, and adds them up.
+    fn read_user_sizes(
+        &mut self,
+        current: &Current,
+        part: Partition,
+        mut own: impl FnMut(usize, u64),
+    ) -> Result<u64> {
+        let (entries, letter) = current.user_sizes();
+        let mut total = 0;
+        self.read_entries(entries + part.offset * COUNT_BYTES as u64, part.count, letter, |index, size| {
+            own(index, size);
+            total = sum(total, size).ok_or_else(|| leaves_63_bits(&[total, size]))?;
+            Ok(())
+        })
+        .map_err(|error| current.conform(error))?;
+        // What the user will hold must come out of what the file has.
+        if current.section.decoded {
+            self.check_expansion(total, current.layout.start)?;
+        } else {
+            self.varray_layout(current, total)?;
+        }
+        Ok(total)
+    }
+
+    pub(super) fn read_varray_range(
+        &mut self,
+        elements: &Range<u64>,
+        sizes: &[u64],
+        mut data: Sink<'_>,
+    ) -> Result<(), Failure> {
+        let current = self.expect_varray(Function::ReadVarray, "the data of a section 'V'")?;
+        let part = self.check_range(elements, &current.section)?;
+        let mut same = sizes.len() as u64 == part.count;
+        self.read_user_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
+        if !same {
+            return Err(Error::argument("sizes E_i: found others than in the file").into());
+        }
+        let sizes = Sizes::Each(sizes);
+        data.check(sizes)?;
+        if current.section.decoded {
+            return Ok(self.decode_range(&current, part, sizes, data)?);
+        }
+        let start = self.place_of(&current, part.offset)?;
+        let end = sum(start, sizes.total()?).ok_or_else(|| leaves_63_bits(&[start]))?;
+        self.check_end("varray", current.layout.start, end)?;
+        self.read_plain(start, sizes, data)?;
+        self.place = Some(Place { entries: current.layout.entries, index: elements.end, offset: end });
+        Ok(())
+    }
+
+    /// Where the element with this index begins in the file.
+    fn place_of(&mut self, current: &Current, index: u64) -> Result<u64> {
+        let entries = current.layout.entries;
+        let known = self.place.filter(|place| place.entries == entries && place.index <= index);
+        let place = known.unwrap_or(Place { entries, index: 0, offset: current.layout.data });
+        let mut offset = place.offset;
+        let first = entries + place.index * COUNT_BYTES as u64;
+        self.read_entries(first, index - place.index, b'E', |_, size| {
+            offset = sum(offset, size).ok_or_else(|| leaves_63_bits(&[offset, size]))?;
+            Ok(())
+        })
+        .map_err(|error| current.conform(error))?;
+        self.check_end("varray", current.layout.start, offset)?;
+        self.place = Some(Place { entries, index, offset });
+        Ok(offset)
+    }
+
+    /// Decodes a range of a compressed array or varray; `sizes` are those of the decoded elements.
+    fn decode_range(
+        &mut self,
+        current: &Current,
+        part: Partition,
+        sizes: Sizes<'_>,
+        data: Sink<'_>,
+    ) -> Result<()> {
+        let start = self.place_of(current, part.offset)?;
+        let mut encoded_sizes = Vec::new();
+        super::elements::reserve(&mut encoded_sizes, part.count)?;
+        let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
+        let mut end = start;
+        self.read_entries(first, part.count, b'E', |_, size| {
+            end = sum(end, size).ok_or_else(|| leaves_63_bits(&[end, size]))?;
+            encoded_sizes.push(size);
+            Ok(())
+        })
+        .map_err(|error| current.conform(error))?;
+        self.check_end("varray", current.layout.start, end)?;
+        self.decode_elements(start, &encoded_sizes, sizes, data)?;
+        let index = part.offset + part.count;
+        self.place = Some(Place { entries: current.layout.entries, index, offset: end });
+        Ok(())
+    }
+}

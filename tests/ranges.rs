@@ -1,0 +1,163 @@
+//! One process that goes about in a file as it likes: ranges of elements, from section to section.
+
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod common;
+
+use common::{Data, Rng, model, write_on};
+use scda::{ErrorKind, Params, Reader, Result, Section, Sink, Solo, run_on_threads};
+use std::path::Path;
+
+fn flat(sizes: &[u64]) -> Vec<u8> {
+    vec![0; sizes.iter().sum::<u64>() as usize]
+}
+
+/// Reads ranges of the current section, in order and out of order, and compares.
+fn read_ranges(file: &mut Reader, section: &Section, expected: &Data, rng: &mut Rng) -> Result<()> {
+    let n = section.count;
+    let mut next = 0;
+    for _ in 0..5 {
+        let start = if rng.below(2) == 0 { next } else { rng.below(n + 1) };
+        let end = start + rng.below(n - start + 1);
+        next = end;
+        let own = start as usize..end as usize;
+        let mut found;
+        let elements = match expected {
+            Data::Inline(_) | Data::Block(_) => return Ok(()),
+            Data::Array { size, elements } => {
+                found = flat(&vec![*size; own.len()]);
+                file.read_array_range(start..end, *size, Sink::Contiguous(&mut found))?;
+                elements
+            }
+            Data::Varray(elements) => {
+                let mut sizes = vec![0; own.len()];
+                file.read_varray_sizes_range(start..end, &mut sizes)?;
+                let lengths: Vec<u64> = elements[own.clone()].iter().map(|e| e.len() as u64).collect();
+                assert_eq!(sizes, lengths);
+                let mut each: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![0; size as usize]).collect();
+                file.read_varray_range(start..end, &sizes, Sink::Indirect(&mut each))?;
+                found = each.concat();
+                elements
+            }
+        };
+        assert!(found == elements[own].concat(), "elements {start} to {end} of {n}");
+    }
+    Ok(())
+}
+
+#[test]
+fn ranges_in_any_order_are_what_was_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("ranges.scda");
+    for seed in 0..6 {
+        let model = model(seed, [2_000, 200_000][seed as usize % 2]);
+        write_on(2, &path, &model, &Params::default(), seed);
+        let mut params = Params::default();
+        params.threads = seed as usize % 3 + 1;
+        let mut rng = Rng(seed);
+        let mut file = Reader::open(Solo, &path, &params).unwrap();
+        let mut sections = Vec::new();
+        for expected in &model.sections {
+            let position = file.position().unwrap();
+            let section = file.next_section(true).unwrap().unwrap();
+            assert_eq!((section.offset, file.position()), (position, Some(position)));
+            if rng.below(3) > 0 {
+                read_ranges(&mut file, &section, &expected.data, &mut rng).unwrap();
+            }
+            file.skip().unwrap();
+            sections.push((section, expected));
+        }
+        assert!(file.at_end());
+        assert_eq!(file.position(), Some(std::fs::metadata(&path).unwrap().len()));
+        // Anywhere, also out of the midst of a section.
+        for _ in 0..40 {
+            let (section, expected) = &sections[rng.below(sections.len() as u64) as usize];
+            file.seek(section.offset).unwrap();
+            assert_eq!(file.next_section(true).unwrap().as_ref(), Some(section));
+            read_ranges(&mut file, section, &expected.data, &mut rng).unwrap();
+        }
+        file.close().unwrap();
+    }
+}
+
+/// Any number of ranks skips, each section entirely or after its sizes.
+#[test]
+fn skipping_leads_to_the_next_section() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("skip.scda");
+    let model = model(3, 200_000);
+    write_on(1, &path, &model, &Params::default(), 0);
+    for size in [1, 2, 3] {
+        let walk = |comm: scda::ThreadComm| {
+            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let mut offsets = Vec::new();
+            while let Some(section) = file.next_section(true).unwrap() {
+                offsets.push(section.offset);
+                if section.section_type == scda::SectionType::Varray && offsets.len() % 8 < 4 {
+                    let counts = scda::uniform_partition(section.count, size);
+                    file.read_varray_sizes(&counts, None).unwrap();
+                }
+                file.skip().unwrap();
+                file.skip().unwrap(); // nothing is left to skip
+            }
+            for &offset in offsets.iter().rev() {
+                file.seek(offset).unwrap();
+                assert_eq!(file.next_section(true).unwrap().unwrap().offset, offset);
+            }
+            file.close().unwrap();
+            offsets.len()
+        };
+        assert_eq!(run_on_threads(size, walk), vec![model.sections.len(); size]);
+    }
+}
+
+fn error_of(
+    path: &Path,
+    size: usize,
+    read: impl Fn(&mut Reader, &Section) -> Result<()> + Sync,
+) -> ErrorKind {
+    let kinds = run_on_threads(size, |comm| {
+        let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+        let section = file.next_section(true).unwrap().unwrap();
+        read(&mut file, &section).unwrap_err().kind()
+    });
+    assert!(kinds.iter().all(|kind| *kind == kinds[0]));
+    kinds[0]
+}
+
+#[test]
+fn what_is_no_range_is_an_error() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("errors.scda");
+    let elements = vec![b"abc".to_vec(); 10];
+    for (data, user) in
+        [(Data::Array { size: 3, elements: elements.clone() }, "A"), (Data::Varray(elements), "V")]
+    {
+        let section = common::ModelSection { user: user.into(), data, encode: scda::Encode::Always };
+        let model = common::Model { vendor: Vec::new(), user: Vec::new(), sections: vec![section] };
+        write_on(1, &path, &model, &Params::default(), 0);
+        let read = |range: std::ops::Range<u64>, bytes: usize| {
+            move |file: &mut Reader, section: &Section| {
+                let mut found = vec![0; bytes];
+                if user == "A" {
+                    return file.read_array_range(range.clone(), section.size, Sink::Contiguous(&mut found));
+                }
+                let mut sizes = vec![0; range.clone().count()];
+                file.read_varray_sizes_range(range.clone(), &mut sizes)?;
+                file.read_varray_range(range.clone(), &sizes, Sink::Contiguous(&mut found))
+            }
+        };
+        assert_eq!(error_of(&path, 1, read(3..11, 24)), ErrorKind::Argument);
+        #[allow(clippy::reversed_empty_ranges)]
+        let backwards = 5..4;
+        assert_eq!(error_of(&path, 1, read(backwards, 0)), ErrorKind::Argument);
+        assert_eq!(error_of(&path, 1, read(3..5, 5)), ErrorKind::Argument);
+        assert_eq!(error_of(&path, 2, read(3..5, 6)), ErrorKind::Usage);
+    }
+    let seek = |offset| move |file: &mut Reader, _: &Section| file.seek(offset);
+    assert_eq!(error_of(&path, 1, seek(64)), ErrorKind::Argument);
+    assert_eq!(error_of(&path, 2, seek(u64::MAX)), ErrorKind::Argument);
+    let wrong_sizes =
+        |file: &mut Reader, _: &Section| file.read_varray_range(0..1, &[4], Sink::Contiguous(&mut [0; 4]));
+    assert_eq!(error_of(&path, 1, wrong_sizes), ErrorKind::Argument);
+}
