@@ -4,7 +4,7 @@ use super::base64;
 use super::deflate::{Deflater, Encoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
-use libdeflater::Decompressor;
+use libdeflater::{DecompressionError, Decompressor};
 
 /// The size in 8 bytes and the letter `z` before the stream.
 const PREFIX_BYTES: usize = 9;
@@ -141,19 +141,46 @@ impl ElementDecoder {
         let Some((&STREAM_MARK, stream)) = rest.split_first() else {
             return Err(bad("compressed element: expected 'z' after its size".into()));
         };
-        let inflated = self.inflater.zlib_decompress(stream, out);
+        let inflated =
+            inflate(&mut self.inflater, stream, out).map_err(|what| bad(format!("zlib stream: {what}")));
         trim(&mut self.stream);
-        match inflated {
-            Ok(n) if n == out.len() => Ok(()),
-            Ok(n) => Err(bad(format!("zlib stream: found {n} bytes, expected {expected}"))),
-            Err(libdeflater::DecompressionError::InsufficientSpace) => {
-                Err(bad(format!("zlib stream: found more than the expected {expected} bytes")))
-            }
-            Err(libdeflater::DecompressionError::BadData) => {
-                Err(bad("zlib stream: found corrupt data or a wrong checksum".into()))
-            }
-        }
+        inflated
     }
+}
+
+/// Decompresses a zlib stream (RFC 1950) that fills `out` and ends where `stream` ends. Says what was found instead.
+///
+/// The parts around the deflate stream are looked at here, because libdeflate's function for all of it
+/// does not tell where the stream ends.
+fn inflate(inflater: &mut Decompressor, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
+    let expected = out.len();
+    let Some((&[method, flags], rest)) = stream.split_first_chunk::<2>() else {
+        return Err(format!("found {} bytes, expected a header", stream.len()));
+    };
+    // Deflate with a window of at most 32 KiB, no dictionary, and the check of the header.
+    let is_header = method & 15 == 8
+        && method >> 4 <= 7
+        && flags & 32 == 0
+        && u16::from_be_bytes([method, flags]) % 31 == 0;
+    if !is_header {
+        return Err(format!("found header {method:02x} {flags:02x}, expected one of zlib's"));
+    }
+    let Some((deflated, checksum)) = rest.split_last_chunk::<4>() else {
+        return Err(format!("found {} bytes, expected a stream and a checksum", stream.len()));
+    };
+    match inflater.deflate_decompress(deflated, out) {
+        Ok(n) if n == expected => {}
+        Ok(n) => return Err(format!("found data of {n} bytes, expected {expected}")),
+        Err(DecompressionError::InsufficientSpace) => {
+            return Err(format!("found data of more than the expected {expected} bytes"));
+        }
+        Err(DecompressionError::BadData) => return Err("found corrupt data".to_owned()),
+    }
+    let (found, expected) = (u32::from_be_bytes(*checksum), libdeflater::adler32(out));
+    if found != expected {
+        return Err(format!("found {found:08x} as its last bytes, expected the checksum {expected:08x}"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -213,6 +240,15 @@ mod tests {
             ("checksum", element(n as u64, b'z', &adler), n),
             ("cut stream", element(n as u64, b'z', &stream[..stream.len() - 5]), n),
             ("no stream", element(n as u64, b'z', b""), n),
+            ("more after the stream", element(n as u64, b'z', &[&stream[..], b"x"].concat()), n),
+            ("no dictionary", element(n as u64, b'z', &[&[0x78, 0xbb][..], &stream[2..]].concat()), n),
+            ("another method", element(n as u64, b'z', &[&[0x79, 0x18][..], &stream[2..]].concat()), n),
+            ("a larger window", element(n as u64, b'z', &[&[0x88, 0x1c][..], &stream[2..]].concat()), n),
+            (
+                "a header that fails its check",
+                element(n as u64, b'z', &[&[0x78, 0x02][..], &stream[2..]].concat()),
+                n,
+            ),
             ("longer stream", element(n as u64 - 1, b'z', &stream), n - 1),
             ("shorter stream", element(n as u64 + 1, b'z', &stream), n + 1),
             ("nothing", Vec::new(), 0),

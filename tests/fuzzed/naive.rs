@@ -270,8 +270,10 @@ pub fn element(text: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut data = Vec::with_capacity(size + 1);
     let mut inflate = Decompress::new(true);
     match inflate.decompress_vec(stream, &mut data, FlushDecompress::Finish) {
-        // What follows the stream is ignored, as zlib's uncompress does.
-        Ok(Status::StreamEnd) if data.len() == size => Some(data),
-        _ => None,
+        Ok(Status::StreamEnd) if data.len() == size => {}
+        _ => return None,
     }
+    // The library does not know where the stream ends, but that its checksum must be at the end of all.
+    let end = usize::try_from(inflate.total_in()).ok()?;
+    stream.ends_with(&stream[end - 4..end]).then_some(data)
 }
