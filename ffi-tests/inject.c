@@ -64,7 +64,10 @@ static int is_our_fd (int fd) {
 /* Whether a call fails at once. */
 static int refused (const char *call, int ours) {
   if (!ours || armed_how == inject_short || !is_due (call)) { return 0; }
-  errno = armed_how == inject_no_space ? ENOSPC : armed_how == inject_interrupt ? EINTR : EIO;
+  errno = armed_how == inject_no_space    ? ENOSPC
+          : armed_how == inject_quota     ? EDQUOT
+          : armed_how == inject_interrupt ? EINTR
+                                          : EIO;
   return 1;
 }
 

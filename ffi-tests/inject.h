@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* How a call fails: at once (with EIO, ENOSPC or EINTR); by moving fewer bytes; after it has done its work; at once, and
+/* How a call fails: at once (with EIO, ENOSPC, EDQUOT or EINTR); by moving fewer bytes; after it has done its work; at once, and
  * every later one, too. */
-enum { inject_error, inject_no_space, inject_interrupt, inject_short, inject_after, inject_always };
+enum { inject_error, inject_no_space, inject_quota, inject_interrupt, inject_short, inject_after, inject_always };
 
 /* From now on the k-th call (from 1) of this name fails. The functions that write (pwrite, pwritev, write) count as one,
  * "pwrite", and those that read, as "pread". */

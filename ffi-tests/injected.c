@@ -21,6 +21,7 @@ typedef struct {
 static const case_t cases[] = {
   {"pwrite", inject_error, 1},
   {"pwrite", inject_no_space, 1},
+  {"pwrite", inject_quota, 1},
   {"pwrite", inject_always, 1},
   {"pwrite", inject_interrupt, 0},
   {"pwrite", inject_short, 0},
@@ -73,7 +74,7 @@ static const case_t cases[] = {
 #endif
 };
 
-static char *const hows[] = {"error", "no_space", "interrupt", "short", "after", "always"};
+static char *const hows[] = {"error", "no_space", "quota", "interrupt", "short", "after", "always"};
 
 static group_t g;
 static char now[200]; /* the case that runs */
@@ -110,12 +111,13 @@ static int run_case (const case_t *c, long k, int rank, int writing, int driver,
   alarm (0);
   ++cases_run, cases_failed += err != 0;
   const int same = all_same (g, (uint64_t) err);
-  const int told = !hit || !c->must_fail || err != 0;
+  const int why = c->how == inject_no_space ? SCDA_ERR_NO_SPACE : c->how == inject_quota ? SCDA_ERR_QUOTA : 0;
+  const int told = !hit || !c->must_fail || (why != 0 && driver == SCDA_DRIVER_POSIX ? err == why : err != 0);
   const int whole = !writing || (err != 0 && !atomic) || files_equal (filename, good, 0);
   const int clean = entries (dir) == files && entries ("/proc/self/fd") <= descriptors && inject_balance <= balance;
   if (!same || !told || !whole || !clean || (!hit && err != 0)) {
     fprintf (stderr, "%s (seen from %d): error %d%s%s%s%s: %s\n", now, g.rank, err, same ? "" : ", codes differ",
-             told ? "" : ", the fault is not told", whole ? "" : ", the file is not whole", clean ? "" : ", something is left",
+             told ? "" : ", the fault is not told, or not why", whole ? "" : ", the file is not whole", clean ? "" : ", something is left",
              err ? scda_last_error_message () : "");
     if (!clean) {
       fprintf (stderr, "  files %d, were %d; descriptors %d, were %d; of MPI %ld, were %ld\n", entries (dir), files,

@@ -2,9 +2,9 @@
 # Counts the instructions of the pure parts (benches/instructions.rs) and compares them with
 # benches/records/instructions.txt: more than 5 % more is a failure. SCDA_UPDATE=1 writes the record anew.
 #
-# valgrind shows every program the same processor, whatever the machine has, as far as it is of its kind: code that
-# chooses instructions by the processor chooses the same everywhere. Other compilers and C libraries count otherwise;
-# the record says with which it was made, and with others nothing is compared.
+# valgrind shows every program the same processor, whatever the machine has, as far as it is of its kind (with or without
+# AVX2): code that chooses instructions by the processor chooses the same there. Other compilers and C libraries count
+# otherwise; the record says with which it was made, and with others nothing is compared.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
@@ -15,8 +15,8 @@ if ! command -v valgrind >/dev/null; then
   exit 0
 fi
 
-made_with=$(printf '%s; %s; glibc %s; %s' "$(rustc --version)" "$(cc --version | head -n 1)" \
-  "$(getconf GNU_LIBC_VERSION | sed 's/.* //')" "$(valgrind --version)")
+made_with=$(printf '%s; %s; glibc %s; %s; %s' "$(rustc --version)" "$(cc --version | head -n 1)" \
+  "$(getconf GNU_LIBC_VERSION | sed 's/.* //')" "$(valgrind --version)" "$(grep -qw avx2 /proc/cpuinfo && echo avx2)")
 if [ "${SCDA_UPDATE:-0}" = 0 ] && [ "$(head -n 1 $record)" != "# $made_with" ]; then
   echo "$record was made with other tools: no instructions are compared"
   exit 0

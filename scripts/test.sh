@@ -80,6 +80,11 @@ for variant in openmpi mpich serial; do
   step consumers-together-$variant 600 ffi-tests/consumers/run.sh $folder/together scda-$variant
 done
 
+heading "Sanitizers: addresses, leaks, undefined behaviour"
+step sanitize 1800 scripts/sanitize.sh address
+heading "The fuzzers, 5 seconds each"
+step fuzz 1200 scripts/fuzz.sh 5
+
 heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
