@@ -148,37 +148,21 @@ impl ElementDecoder {
     }
 }
 
-/// Decompresses a zlib stream (RFC 1950) that fills `out` and ends where `stream` ends. Says what was found instead.
-///
-/// The parts around the deflate stream are looked at here, because libdeflate's function for all of it
-/// does not tell where the stream ends.
+/// Decompresses a zlib stream that fills `out` and ends where `stream` ends. Says what was found instead.
 fn inflate(inflater: &mut Decompressor, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
     let expected = out.len();
-    let Some((&[method, flags], rest)) = stream.split_first_chunk::<2>() else {
-        return Err(format!("found {} bytes, expected a header", stream.len()));
-    };
-    // Deflate with a window of at most 32 KiB, no dictionary, and the check of the header.
-    let is_header = method & 15 == 8
-        && method >> 4 <= 7
-        && flags & 32 == 0
-        && u16::from_be_bytes([method, flags]) % 31 == 0;
-    if !is_header {
-        return Err(format!("found header {method:02x} {flags:02x}, expected one of zlib's"));
-    }
-    let Some((deflated, checksum)) = rest.split_last_chunk::<4>() else {
-        return Err(format!("found {} bytes, expected a stream and a checksum", stream.len()));
-    };
-    match inflater.deflate_decompress(deflated, out) {
+    match inflater.zlib_decompress(stream, out) {
         Ok(n) if n == expected => {}
         Ok(n) => return Err(format!("found data of {n} bytes, expected {expected}")),
         Err(DecompressionError::InsufficientSpace) => {
             return Err(format!("found data of more than the expected {expected} bytes"));
         }
-        Err(DecompressionError::BadData) => return Err("found corrupt data".to_owned()),
+        Err(DecompressionError::BadData) => return Err("found corrupt data or a wrong checksum".to_owned()),
     }
-    let (found, expected) = (u32::from_be_bytes(*checksum), libdeflater::adler32(out));
-    if found != expected {
-        return Err(format!("found {found:08x} as its last bytes, expected the checksum {expected:08x}"));
+    // It does not tell where the stream ended, but its checksum is the last of it.
+    let checksum = libdeflater::adler32(out);
+    if !stream.ends_with(&checksum.to_be_bytes()) {
+        return Err(format!("found more behind it, expected its checksum {checksum:08x} at the end"));
     }
     Ok(())
 }
