@@ -385,6 +385,57 @@ fn an_atomic_write_follows_a_link_and_keeps_the_permissions() {
     common::read_on(2, &folder.join("real"), &small_model(), &atomic, Want::All, 1);
 }
 
+/// Of a thread alone: what the C library has sets it for all of them.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn become_nobody() {
+    // SAFETY: takes numbers only.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 65_534) }, 0);
+}
+
+/// Where renaming would fail at the end, with all data written, opening fails.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_of_somebody_else_in_a_sticky_folder_is_not_replaced() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let scratch = Scratch::new();
+    let path = scratch.path();
+    std::fs::write(&path, "old").unwrap();
+    if std::fs::metadata(&path).unwrap().uid() != 0 {
+        return; // only root may become somebody else
+    }
+    mode(&path, 0o666);
+    mode(scratch.0.path(), 0o1777);
+    let mut params = params(false);
+    let write = |comm, params: &Params| {
+        become_nobody();
+        Writer::create(comm, &path, b"", params)?.close()
+    };
+    params.atomic = true;
+    let error = error_of_all(2, |comm| write(comm, &params));
+    assert_eq!(error.kind(), ErrorKind::Access, "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    // What an earlier write has left there cannot be removed.
+    let part = scratch.0.path().join("other.scda.scda-part");
+    std::fs::write(&part, "left").unwrap();
+    let other = scratch.0.path().join("other.scda");
+    let error = error_of_all(2, |comm| {
+        become_nobody();
+        Writer::create(comm, &other, b"", &params).map(drop)
+    });
+    assert_eq!(error.kind(), ErrorKind::Access, "{error}");
+    // In a folder that is not sticky all that works; and so does writing in place.
+    params.atomic = false;
+    run_on_threads(2, |comm| write(comm, &params).unwrap());
+    mode(scratch.0.path(), 0o777);
+    params.atomic = true;
+    run_on_threads(2, |comm| write(comm, &params).unwrap());
+    assert_eq!(std::fs::metadata(&path).unwrap().uid(), 65_534);
+}
+
 #[test]
 fn a_file_that_is_removed_or_replaced_while_it_is_written_is_an_error() {
     for atomic in [false, true] {

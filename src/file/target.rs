@@ -57,7 +57,12 @@ impl Target {
                     "found a folder, pipe or device, expected a file",
                 ));
             }
-            Some(_) => place::check_writable(&self.path)?,
+            Some(_) => {
+                place::check_writable(&self.path)?;
+                if self.part.is_some() {
+                    place::check_replaceable(&self.path)?;
+                }
+            }
             None => {}
         }
         if let Some(part) = &self.part {

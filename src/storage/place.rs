@@ -184,6 +184,26 @@ pub fn check_writable(path: &Path) -> Result<()> {
     rustix::fs::access(folder(path), needed).map_err(|e| Error::io("creating in its folder", e))
 }
 
+/// Notices that a file may be written but not replaced: in a folder like `/tmp` (sticky), whoever owns neither
+/// the file nor the folder may not rename another file over it.
+///
+/// # Errors
+/// `Access`, and those of the file system.
+pub fn check_replaceable(path: &Path) -> Result<()> {
+    let stat = |path| rustix::fs::stat(path).map_err(|e| Error::io("stat", e));
+    let (folder, file) = (stat(folder(path))?, stat(path)?);
+    let user = rustix::process::geteuid();
+    let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX);
+    let owns = [folder.st_uid, file.st_uid].contains(&user.as_raw());
+    if is_sticky && !owns && !user.is_root() {
+        return Err(Error::new(
+            ErrorKind::Access,
+            "found somebody else's file in a sticky folder, expected one that may be replaced",
+        ));
+    }
+    Ok(())
+}
+
 /// Removes what an earlier job left of an atomic write. Nothing to remove is no error.
 ///
 /// # Errors
