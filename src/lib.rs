@@ -4,6 +4,15 @@
 //! either. See [`Writer`] and [`Reader`].
 #![cfg_attr(test, allow(clippy::cast_possible_truncation))] // test data
 
+/// The programs of the documentation, which are run by its tests.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../docs/format.md")]
+    mod format {}
+    #[doc = include_str!("../docs/rust.md")]
+    mod rust {}
+}
+
 mod codec;
 mod error;
 #[doc(hidden)] // documented for C, in include/scda.h
