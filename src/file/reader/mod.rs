@@ -359,6 +359,13 @@ impl Reader {
         team.agree(closed).map_err(|failure| team.settle(failure))
     }
 
+    /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error,
+    /// which is returned, from the call they are in or from their next one that meets: a rank that leaves alone
+    /// must not keep them waiting.
+    pub fn abandon(mut self, why: &str) -> Error {
+        self.session.fail(Error::argument(why))
+    }
+
     /// The number of ranks, and this one.
     pub(crate) fn ranks(&mut self) -> (usize, usize) {
         self.session.ranks()

@@ -1,0 +1,43 @@
+//! Errors of the core as exceptions of Python.
+
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The exception that a method of the communicator raised, until the core has made an error of it.
+#[derive(Clone, Default)]
+pub struct Cause(Arc<Mutex<Option<PyErr>>>);
+
+impl Cause {
+    /// Keeps the first exception.
+    pub fn keep(&self, exception: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(exception);
+    }
+
+    /// The exception that stands for an error of the core, with what caused it.
+    pub fn raise(&self, py: Python<'_>, path: &str, error: &scda::Error) -> PyErr {
+        let exception = exception(py, path, error.code(), error.offset(), &error.to_string());
+        let cause = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if cause.is_some() {
+            exception.set_cause(py, cause);
+        }
+        exception
+    }
+}
+
+/// The exception of the class that belongs to a code of the C interface.
+pub fn exception(py: Python<'_>, path: &str, code: i32, offset: Option<u64>, message: &str) -> PyErr {
+    let made = py
+        .import("scda._errors")
+        .and_then(|errors| errors.call_method1("exception", (code, message, offset, path)));
+    made.map_or_else(|failure| failure, PyErr::from_value)
+}
+
+/// An argument that the Python side should not have passed.
+pub fn invalid(message: String) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err(message)
+}
+
+/// A call for a file that is closed.
+pub fn closed(py: Python<'_>, path: &str) -> PyErr {
+    exception(py, path, scda::ErrorKind::Usage.code(), None, &format!("{path}: the file is closed"))
+}

@@ -1,0 +1,41 @@
+//! The extension module `scda._core`: the core's Writer and Reader for Python. What users see is made of
+//! it in `src/scda`; its signatures are in `src/scda/_core.pyi`.
+//!
+//! Python's global lock is free whenever the core works; the communicator takes it while it calls mpi4py.
+
+mod errors;
+mod ranks;
+mod reader;
+mod writer;
+
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+
+/// Bytes of Python that are written.
+type Bytes<'py> = PyReadonlyArray1<'py, u8>;
+/// Memory of Python that is read into.
+type BytesMut<'py> = PyReadwriteArray1<'py, u8>;
+
+/// Whether ranks on several nodes may each read and write a file at this path with POSIX calls: what the
+/// core asks before it chooses the POSIX driver.
+#[pyfunction]
+fn is_coherent(py: Python<'_>, path: std::path::PathBuf) -> bool {
+    py.detach(|| scda::is_coherent(&path))
+}
+
+/// The counts of `n` elements spread evenly over `size` ranks.
+#[pyfunction]
+fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
+    scda::uniform_partition(n, size)
+}
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::{is_coherent, reader::Reader, uniform_partition, writer::Writer};
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    const DEFAULT_LEVEL: u32 = scda::Params::DEFAULT_LEVEL;
+}

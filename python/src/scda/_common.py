@@ -1,0 +1,97 @@
+"""What reading and writing share."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, Union
+
+import numpy as np
+
+from ._errors import Error
+from ._ranks import Ranks, ranks_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+Path = Union[str, "os.PathLike[str]", bytes, "os.PathLike[bytes]"]
+
+# More threads than that wait for the memory.
+_MOST_THREADS = 64
+
+
+class _Abandonable(Protocol):
+    def abandon(self, why: str) -> None: ...
+
+
+def prepare(
+    path: Path, comm: Any, driver: str, threads: Optional[int]
+) -> tuple[str, Optional[Ranks], int]:
+    """The absolute path, the ranks if there are several, and the number of threads. Collective."""
+    ranks = ranks_of(comm)
+    failure: Optional[Exception] = None
+    name, number = "", 1
+    try:
+        name = os.path.abspath(os.fsdecode(path))
+        if driver not in ("auto", "posix"):
+            raise ValueError(f'driver: found {driver!r}, expected "auto" or "posix"')
+        number = _threads(threads, ranks)
+    except Exception as error:
+        failure = error
+    if ranks is None:
+        if failure is not None:
+            raise failure
+        return name, None, number
+    try:
+        ranks.agree(failure)
+        ranks.check_coherent(name, driver == "posix")
+    except BaseException:
+        ranks.free()
+        raise
+    return name, ranks, number
+
+
+def _threads(threads: Optional[int], ranks: Optional[Ranks]) -> int:
+    if threads is not None:
+        return threads
+    if ranks is not None:
+        return 1
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        cores = os.cpu_count() or 1
+    return min(cores, _MOST_THREADS)
+
+
+@contextmanager
+def together(ranks: Optional[Ranks], core: _Abandonable) -> Iterator[None]:
+    """What fails here on one rank alone, before it reaches the core, is an error of all: the others would wait."""
+    try:
+        yield
+    except Error:  # the core's: all ranks have it
+        raise
+    except BaseException as error:
+        if ranks is not None:
+            core.abandon(reason(error))
+        raise
+
+
+def reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def dtype_of(dtype: DTypeLike) -> np.dtype[Any]:
+    """A type whose values are nothing but their bytes."""
+    found = np.dtype(dtype)
+    if found.hasobject:
+        raise TypeError(f"dtype: found {found}, expected one without Python objects")
+    if found.itemsize == 0:
+        raise ValueError(f"dtype: found {found}, whose values have no bytes")
+    return found
+
+
+def bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of a contiguous array, which share its memory."""
+    if array.nbytes == 0:
+        return np.empty(0, np.uint8)
+    return array.reshape(-1).view(np.uint8)

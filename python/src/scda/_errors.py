@@ -1,0 +1,175 @@
+"""The exceptions: one class for each error code of the C interface."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+from typing import Optional
+
+
+class Error(Exception):
+    """An error of the file, of the file system, or of a call.
+
+    Its text says the file, the byte offset, what was found and what was expected, where they are known. On
+    several ranks every rank raises the same error.
+
+    Attributes:
+        code: the number of the error in the C interface, from 15000 on.
+        name: its name there, such as ``"SCDA_ERR_FORMAT"``.
+        offset: the byte of the file at which it was noticed, or None.
+        path: the file.
+    """
+
+    code: int = 15029
+    name: str = "SCDA_ERR_IO"
+    _errno: int = errno.EIO
+
+    def __init__(self, message: str, offset: Optional[int] = None, path: Optional[str] = None) -> None:
+        if isinstance(self, OSError):
+            # So that errno, strerror and filename are what programs that catch OSError look at.
+            super().__init__(self._errno, message, path)
+        else:
+            super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.path = path
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.message, self.offset, self.path)
+
+
+class FormatError(Error, ValueError):
+    """The bytes are not an scda file, or not a section of one: damaged, or something else."""
+
+    code, name = 15000, "SCDA_ERR_FORMAT"
+
+
+class UsageError(Error, ValueError):
+    """A call out of order, or for a file that is closed."""
+
+    code, name = 15001, "SCDA_ERR_USAGE"
+
+
+class DecodeError(Error, ValueError):
+    """A compressed section is damaged."""
+
+    code, name = 15002, "SCDA_ERR_DECODE"
+
+
+class ArgumentError(Error, ValueError):
+    """An argument has no legal meaning, or the ranks disagree on one."""
+
+    code, name = 15003, "SCDA_ERR_ARG"
+
+
+class ShortFileError(Error, EOFError):
+    """The file ends before its sections do: it was cut, or is still being written."""
+
+    code, name = 15004, "SCDA_ERR_COUNT"
+
+
+class VersionError(Error, ValueError):
+    """A version of the format that this library does not know."""
+
+    code, name = 15005, "SCDA_ERR_VERSION"
+
+
+class EndOfFileError(Error, EOFError):
+    """No section follows."""
+
+    code, name = 15006, "SCDA_ERR_EOF"
+
+
+class RangeError(Error, OverflowError):
+    """A count, a product or a sum does not fit 63 bits."""
+
+    code, name = 15007, "SCDA_ERR_RANGE"
+
+
+class OutOfMemoryError(Error, builtins.MemoryError):
+    """Memory could not be had."""
+
+    code, name = 15008, "SCDA_ERR_MEMORY"
+
+
+class InternalError(Error, RuntimeError):
+    """A bug of this library. Please report it."""
+
+    code, name = 15009, "SCDA_ERR_INTERNAL"
+
+
+class MpiError(Error, RuntimeError):
+    """A call of the communicator failed; its exception is the cause of this one."""
+
+    code, name = 15010, "SCDA_ERR_MPI"
+
+
+class NoSuchFileError(Error, FileNotFoundError):
+    """The file, or a folder of its path, does not exist."""
+
+    code, name, _errno = 15020, "SCDA_ERR_NO_SUCH_FILE", errno.ENOENT
+
+
+class AccessError(Error, PermissionError):
+    """Permission denied."""
+
+    code, name, _errno = 15021, "SCDA_ERR_ACCESS", errno.EACCES
+
+
+class NoSpaceError(Error, OSError):
+    """The device is full, or the file may not grow further."""
+
+    code, name, _errno = 15022, "SCDA_ERR_NO_SPACE", errno.ENOSPC
+
+
+class QuotaError(Error, OSError):
+    """A quota is used up."""
+
+    code, name, _errno = 15023, "SCDA_ERR_QUOTA", errno.EDQUOT
+
+
+class ReadOnlyError(Error, OSError):
+    """The file system is read-only."""
+
+    code, name, _errno = 15024, "SCDA_ERR_READ_ONLY", errno.EROFS
+
+
+class ExistsError(Error, builtins.FileExistsError):
+    """The file exists already."""
+
+    code, name, _errno = 15025, "SCDA_ERR_FILE_EXISTS", errno.EEXIST
+
+
+class BadFileError(Error, OSError):
+    """The name is not usable: a folder, too long, or not a file at all."""
+
+    code, name, _errno = 15026, "SCDA_ERR_BAD_FILE", errno.EINVAL
+
+
+class FileInUseError(Error, OSError):
+    """Somebody else uses the file, or has put another one in its place."""
+
+    code, name, _errno = 15027, "SCDA_ERR_FILE_IN_USE", errno.EBUSY
+
+
+class UnsupportedError(Error, OSError):
+    """The file system does not support the operation, or not safely."""
+
+    code, name, _errno = 15028, "SCDA_ERR_UNSUPPORTED", errno.EOPNOTSUPP
+
+
+class FileSystemError(Error, OSError):
+    """Any other failure of the file system."""
+
+    code, name, _errno = 15029, "SCDA_ERR_IO", errno.EIO
+
+
+CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}
+
+
+def exception(code: int, message: str, offset: Optional[int] = None, path: Optional[str] = None) -> Error:
+    """The exception for a code of the C interface."""
+    return CLASSES.get(code, InternalError)(message, offset, path)

@@ -1,0 +1,621 @@
+"""Reading: File and Section."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union, overload
+
+import numpy as np
+
+from . import _core
+from ._common import Path, bytes_of, dtype_of, prepare, reason, together
+from ._errors import FileInUseError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+_FILE_HEADER_BYTES = 128
+_KINDS = {"I": "inline", "B": "block", "A": "array", "V": "varray"}
+# Elements are read so many bytes, or so many of them, at once when one after the other is wanted.
+_BATCH_BYTES = 1 << 20
+_BATCH_ELEMENTS = 1 << 10
+
+
+def open(
+    path: Path,
+    *,
+    comm: Any = None,
+    driver: str = "auto",
+    threads: Optional[int] = None,
+    decode: bool = True,
+) -> File:
+    """Opens a file for reading.
+
+    Args:
+        path: the file.
+        comm: a communicator of mpi4py. With more than one rank, every use of the file that may read is
+            collective; blocks are then given to all ranks, and the elements of arrays are shared out by
+            :meth:`Section.read_partition`. None: this process reads alone, and any part it likes.
+        driver: ``"posix"`` insists on reading a file by several nodes whose file system is not known to show
+            all of them the same; ``"auto"`` refuses.
+        threads: how many threads decompress. None: as many as this process may use of the cores, with a
+            communicator one.
+        decode: compressed sections appear as what was compressed; if false, as the two sections that the
+            file has for each.
+
+    Raises:
+        Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
+            file system.
+
+    >>> with scda.open("hello.scda") as f:
+    ...     for s in f:
+    ...         print(s.kind, s.user_text, s.nbytes)
+    inline greeting 32
+    block echo 60
+    array semi-major axis, period 96
+    varray moons 20
+    """
+    return File(path, comm=comm, driver=driver, threads=threads, decode=decode)
+
+
+class File:
+    """A file that is open for reading: a sequence of sections.
+
+    Sections are found when they are asked for, so that opening a large file takes no time. ``f[3]`` and
+    ``f[-1]`` are sections by number, ``f[1:3]`` is a list of them, ``f["state"]`` and ``f["state*"]`` the only
+    section with this user string, or one that fits the pattern; :meth:`find` returns all of them.
+
+    Numpy arrays that were taken out of the file stay valid when it is closed.
+    """
+
+    def __init__(self, path: Path, *, comm: Any, driver: str, threads: Optional[int], decode: bool) -> None:
+        self._closed = True  # should opening fail
+        self._path, self._ranks, number = prepare(path, comm, driver, threads)
+        self._found: list[Section] = []
+        self._next: Optional[int] = _FILE_HEADER_BYTES
+        self._mapped = None if self._ranks else _open_to_map(self._path)
+        try:
+            self._core = _core.Reader(self._path, self._ranks, number, decode)
+            if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
+                self._core.close()
+                raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
+        except BaseException:
+            self._release()
+            raise
+        self._closed = False
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file."""
+        return self._path
+
+    @property
+    def user(self) -> bytes:
+        """The user string of the file: at most 58 bytes, any."""
+        return self._core.user
+
+    @property
+    def user_text(self) -> str:
+        """The user string as text; bytes that are no UTF-8 are escaped."""
+        return _text(self.user)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._closed
+
+    def __len__(self) -> int:
+        """The number of sections. Reads all headers, and the sizes of varrays."""
+        while self._find_next():
+            pass
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Section]:
+        """The sections in order, each as it is found. Those before a damaged one can be read."""
+        index = 0
+        while index < len(self._found) or self._find_next():
+            yield self._found[index]
+            index += 1
+
+    @overload
+    def __getitem__(self, key: Union[int, str, bytes]) -> Section: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Section]: ...
+
+    def __getitem__(self, key: Union[int, str, bytes, slice]) -> Union[Section, list[Section]]:
+        if isinstance(key, (str, bytes)):
+            return self._only(key)
+        if isinstance(key, slice):
+            len(self)
+            return self._found[key]
+        index = key.__index__()
+        if index < 0:
+            index += len(self)
+        while 0 <= index and len(self._found) <= index and self._find_next():
+            pass
+        if not 0 <= index < len(self._found):
+            raise IndexError(f"section {key}: found {len(self._found)} sections")
+        return self._found[index]
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, (str, bytes)):
+            return bool(self.find(key))
+        return any(key is section for section in self._found)
+
+    def find(self, user: Union[str, bytes]) -> list[Section]:
+        """The sections with this user string; if there is none, those whose user string fits the pattern
+        (``*``, ``?``, ``[abc]``), if it is a str.
+
+        >>> [s.user_text for s in scda.open("hello.scda").find("*o*")]
+        ['echo', 'semi-major axis, period', 'moons']
+        """
+        if isinstance(user, bytes):
+            return [section for section in self if section.user == user]
+        exact = [section for section in self if section.user_text == user]
+        return exact or [section for section in self if fnmatchcase(section.user_text, user)]
+
+    def _only(self, user: Union[str, bytes]) -> Section:
+        found = self.find(user)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise KeyError(f"{user!r}: found no such user string, expected one of {[s.user_text for s in self][:20]}")
+        numbers = ", ".join(str(section.index) for section in found[:20])
+        raise KeyError(f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all")
+
+    def _find_next(self) -> bool:
+        """Finds one more section, if there is one."""
+        with self._reading() as core:
+            if self._next is None:
+                # From the header of the last one to its end, which for a varray takes reading its sizes.
+                self._next = core.end(self._found[-1].offset)
+            header = core.header(self._next)
+            if header is None:
+                return False
+            self._found.append(Section(self, len(self._found), *header))
+            self._next = None
+            return True
+
+    @contextmanager
+    def _reading(self) -> Iterator[_core.Reader]:
+        self._check_open()
+        with together(self._ranks, self._core):
+            yield self._core
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"{self._path}: the file is closed", None, self._path)
+
+    def close(self) -> None:
+        """Closes the file. Collective. Closing again does nothing."""
+        if not self._closed:
+            self._closed = True
+            try:
+                self._core.close()
+            finally:
+                self._release()
+
+    def _release(self) -> None:
+        if self._mapped is not None:
+            self._mapped.close()
+        if self._ranks is not None:
+            self._ranks.free()
+
+    def __enter__(self) -> File:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self,
+        _: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        __: Optional[TracebackType],
+    ) -> None:
+        if error is not None and self._ranks is not None and not self._closed:
+            # The others may be inside, and would wait for this rank.
+            self._core.abandon(reason(error))
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._closed:
+            warnings.warn(f"{self._path} was not closed", ResourceWarning, source=self)
+            if self._ranks is None:
+                self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return f"<scda file {self._path!r}, {self.user_text!r}, {state}>"
+
+
+class Section:
+    """A section of a file.
+
+    Attributes:
+        index: its number in the file, from 0.
+        kind: ``"inline"`` (32 bytes), ``"block"`` (any number of bytes), ``"array"`` (elements of one size) or
+            ``"varray"`` (elements of their own sizes).
+        user: the user string, at most 58 bytes, any.
+        count: the number of elements N of an array or varray; 1 for the others.
+        size: bytes: E of a block or of each element of an array, 32 of an inline section; 0 for a varray, whose
+            :meth:`sizes` differ.
+        compressed: whether the data are compressed in the file. Reading makes no difference.
+        offset: the byte of the file where the section begins.
+        data_offset: the byte where its data begin, as they are in the file.
+    """
+
+    __slots__ = ("_file", "index", "kind", "user", "count", "size", "compressed", "offset", "data_offset")
+
+    def __init__(
+        self,
+        file: File,
+        index: int,
+        letter: str,
+        user: bytes,
+        count: int,
+        size: int,
+        compressed: bool,
+        offset: int,
+        data_offset: int,
+    ) -> None:
+        self._file = file
+        self.index = index
+        self.kind = _KINDS[letter]
+        self.user = user
+        self.count = count if letter in "AV" else 1
+        self.size = 32 if letter == "I" else size
+        self.compressed = compressed
+        self.offset = offset
+        self.data_offset = data_offset
+
+    @property
+    def user_text(self) -> str:
+        """The user string as text; bytes that are no UTF-8 are escaped."""
+        return _text(self.user)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all data, decompressed. For a varray its sizes are read."""
+        return int(self._sizes(0, self.count).sum()) if self.kind == "varray" else self.count * self.size
+
+    @property
+    def file_nbytes(self) -> int:
+        """Bytes that the section takes in the file, with header and padding. Collective."""
+        with self._file._reading() as core:
+            return int(core.end(self.offset)) - self.offset
+
+    def __len__(self) -> int:
+        """What can be indexed: elements, or the bytes of an inline section or block."""
+        return self.count if self._has_elements else self.size
+
+    @overload
+    def __getitem__(self, key: int) -> Union[bytes, int]: ...
+    @overload
+    def __getitem__(self, key: slice) -> Union[bytes, list[bytes]]: ...
+
+    def __getitem__(self, key: Union[int, slice]) -> Union[bytes, int, list[bytes]]:
+        """Elements, decompressed, without reading the others.
+
+        ``s[i]`` is element i, as bytes. ``s[a:b]`` of an array is its elements a to b one after the other, as
+        bytes; of a varray it is a list with the bytes of each. An inline section or a block is indexed like
+        the bytes that it holds. Negative numbers and steps are those of Python.
+
+        Where an element of a varray begins, or a compressed one of an array, only the sizes before it tell:
+        in order this costs nothing, at random :meth:`to_numpy` and :meth:`to_ragged` are faster.
+        """
+        if not self._has_elements:
+            data = self.to_numpy()
+            return data[key].tobytes() if isinstance(key, slice) else int(data[key])
+        self._alone()
+        if not isinstance(key, slice):
+            index = key.__index__()
+            if index < 0:
+                index += self.count
+            if not 0 <= index < self.count:
+                raise IndexError(f"element {key}: found {self.count} elements")
+            return self._read(index, index + 1)
+        numbers = range(self.count)[key]
+        if len(numbers) == 0:
+            return [] if self.kind == "varray" else b""
+        start, stop = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1]) + 1
+        if self.kind == "varray":
+            return self._elements(start, stop)[:: numbers.step]
+        data = self._read(start, stop)
+        if numbers.step == 1:
+            return data
+        return np.frombuffer(data, np.uint8).reshape(-1, self.size)[:: numbers.step].tobytes()
+
+    def __iter__(self) -> Iterator[Any]:
+        """The elements in order, as bytes."""
+        if not self._has_elements:
+            yield from self.read()
+            return
+        step = _BATCH_ELEMENTS
+        if self.kind == "array":
+            step = max(1, _BATCH_BYTES // max(self.size, _BATCH_BYTES // _BATCH_ELEMENTS))
+        for start in range(0, self.count, step):
+            yield from self._elements(start, min(start + step, self.count))
+
+    def read(self) -> bytes:
+        """All data, decompressed, as bytes: elements one after the other.
+
+        Of a file that several ranks read, blocks and inline sections only: collective, and all ranks get them.
+
+        >>> with scda.open("hello.scda") as f:
+        ...     f["greeting"].read()
+        b'libscda says hello to the world\\n'
+        """
+        if self._has_elements:
+            self._alone()
+            return self._read(0, self.count)
+        if self._file._ranks is not None:
+            return self.to_numpy().tobytes()
+        with self._file._reading() as core:
+            if self.kind == "inline":
+                return bytes(core.read_inline(self.offset))
+            return bytes(core.read_block(self.offset, self.size))
+
+    def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Optional[Sequence[int]] = None) -> NDArray[Any]:
+        """The data as a numpy array that cannot be written to.
+
+        Plain data are mapped into memory, not read: it takes no time, and parts that are not used are never
+        read. (Should somebody cut the file short meanwhile, using them ends the program, as with all mapped
+        files.) Compressed data are decompressed, by several threads.
+
+        Args:
+            dtype: the type of the values in the file, in the byte order that they have there (``"<f8"``, or a
+                structured one). Nothing is converted.
+            shape: of an array the shape of one element, else that of all data. ``shape`` times the size of
+                ``dtype`` must be the size of the section. None: (), or one dimension, as it takes.
+
+        Returns:
+            Of an array, shape (count, *shape). Of an inline section or a block, shape.
+
+        Raises:
+            ValueError: the size of the section is another.
+            TypeError: for a varray: see :meth:`to_ragged`.
+
+        >>> with scda.open("hello.scda") as f:
+        ...     planets = f["semi-major axis, period"].to_numpy([("name", "S8"), ("text", "S24")])
+        >>> planets["name"][1], len(planets)
+        (b'Earth   ', 3)
+        """
+        if self.kind == "varray":
+            raise TypeError("to_numpy: found a varray, whose elements have sizes of their own; use to_ragged")
+        item = dtype_of(dtype)
+        inner = self._inner_shape(item, shape)
+        if not self._has_elements:
+            return self._whole(item, inner)
+        self._alone()
+        return self._array(item, (self.count, *inner))
+
+    def to_ragged(self, dtype: DTypeLike = np.uint8) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The data of a varray as (offsets, values).
+
+        Element i is ``values[offsets[i]:offsets[i + 1]]``. Neither can be written to; values are mapped or
+        decompressed as by :meth:`to_numpy`. :meth:`Writer.varray` takes the two as they are.
+
+        Args:
+            dtype: the type of the values in the file.
+
+        Returns:
+            offsets: int64, shape (count + 1,), in values; values: dtype, one dimension.
+
+        Raises:
+            ValueError: the size of an element is no multiple of that of dtype.
+            TypeError: the section is no varray.
+        """
+        self._expect_varray("to_ragged")
+        self._alone()
+        item = dtype_of(dtype)
+        sizes = self._sizes(0, self.count)
+        offsets = _offsets(sizes, item)
+        total = int(offsets[-1])
+        if not self.compressed:
+            values = self._map(item, (total,))
+        else:
+            values = np.empty(total, item)
+            with self._file._reading() as core:
+                core.read_varray(self.offset, 0, self.count, sizes, bytes_of(values))
+            values.flags.writeable = False
+        offsets.flags.writeable = False
+        return offsets, values
+
+    def sizes(self) -> NDArray[np.int64]:
+        """The bytes of each element of a varray, decompressed: shape (count,)."""
+        self._expect_varray("sizes")
+        return self._sizes(0, self.count).astype(np.int64)
+
+    def read_partition(
+        self,
+        counts: Optional[Sequence[int]] = None,
+        dtype: DTypeLike = np.uint8,
+        shape: Optional[Sequence[int]] = None,
+    ) -> Any:
+        """This rank's elements of an array or varray. Collective.
+
+        Args:
+            counts: how many elements each rank gets, by rank, the same on all ranks; their sum is the count of
+                the section. None: evenly spread.
+            dtype, shape: as for :meth:`to_numpy`; shape not for a varray.
+
+        Returns:
+            Of an array what :meth:`to_numpy` returns, of a varray what :meth:`to_ragged` returns, for this
+            rank's elements; in memory of its own, which can be written to.
+        """
+        file = self._file
+        with file._reading() as core:
+            if not self._has_elements:
+                raise TypeError(f"read_partition: found {_a(self.kind)}, which has no elements; use read")
+            item = dtype_of(dtype)
+            ranks = 1 if file._ranks is None else file._ranks.size
+            parts = [int(n) for n in (_core.uniform_partition(self.count, ranks) if counts is None else counts)]
+            if len(parts) != ranks or min(parts) < 0 or sum(parts) != self.count:
+                raise ValueError(f"counts: found {parts}, expected {ranks} with the sum {self.count}")
+            if self.kind == "array":
+                inner = self._inner_shape(item, shape)
+                own = parts[0 if file._ranks is None else file._ranks.rank]
+                array = np.empty((own, *inner), item)
+                if file._ranks is None:
+                    core.read_array(self.offset, 0, own, self.size, bytes_of(array))
+                else:
+                    core.read_array_part(self.offset, parts, self.size, bytes_of(array))
+                return array
+            if shape is not None:
+                raise ValueError("shape: found one for a varray, whose elements have sizes of their own")
+            return self._ragged_part(core, parts, item)
+
+    def _ragged_part(
+        self, core: _core.Reader, parts: list[int], item: np.dtype[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        ranks = self._file._ranks
+        own = parts[0 if ranks is None else ranks.rank]
+        sizes = np.empty(own, np.uint64)
+        if ranks is None:
+            core.read_sizes(self.offset, 0, own, sizes)
+        else:
+            core.read_sizes_part(self.offset, parts, sizes)
+        offsets = _offsets(sizes, item)
+        values = np.empty(int(offsets[-1]), item)
+        if ranks is None:
+            core.read_varray(self.offset, 0, own, sizes, bytes_of(values))
+        else:
+            core.read_varray_part(parts, sizes, bytes_of(values))
+        return offsets, values
+
+    @property
+    def _has_elements(self) -> bool:
+        return self.kind in ("array", "varray")
+
+    def _expect_varray(self, what: str) -> None:
+        if self.kind != "varray":
+            raise TypeError(f"{what}: found {_a(self.kind)}, expected a varray")
+
+    def _alone(self) -> None:
+        self._file._check_open()
+        if self._file._ranks is not None:
+            raise UsageError(
+                f"{self._file.path}: found a file that {self._file._ranks.size} ranks read together, whose "
+                "elements read_partition shares out; to read any of them, open it without comm",
+                None,
+                self._file.path,
+            )
+
+    def _inner_shape(self, item: np.dtype[Any], shape: Optional[Sequence[int]]) -> tuple[int, ...]:
+        if shape is None:
+            if self.size == item.itemsize and self._has_elements:
+                return ()
+            inner: tuple[int, ...] = (self.size // item.itemsize,)
+        else:
+            inner = tuple(int(n) for n in shape)
+        bytes_expected = item.itemsize
+        for n in inner:
+            bytes_expected *= n
+        if bytes_expected != self.size or any(n < 0 for n in inner):
+            what = "each element" if self._has_elements else "data"
+            raise ValueError(
+                f"section {self.index}, {self.user_text!r}: found {what} of {self.size} bytes, which is not "
+                f"{item} ({item.itemsize} bytes) times {'any number' if shape is None else inner}"
+            )
+        return inner
+
+    def _read(self, start: int, stop: int) -> bytes:
+        """Elements one after the other."""
+        sizes = self._sizes(start, stop) if self.kind == "varray" else None
+        with self._file._reading() as core:
+            if sizes is None:
+                return bytes(core.read_array(self.offset, start, stop, self.size))
+            return bytes(core.read_varray(self.offset, start, stop, sizes))
+
+    def _elements(self, start: int, stop: int) -> list[bytes]:
+        if self.kind == "array":
+            data = self._read(start, stop)
+            return [data[i * self.size : (i + 1) * self.size] for i in range(stop - start)]
+        sizes = self._sizes(start, stop)
+        with self._file._reading() as core:
+            data = core.read_varray(self.offset, start, stop, sizes)
+        ends = np.cumsum(sizes).tolist()
+        return [data[begin:end] for begin, end in zip([0, *ends], ends)]
+
+    def _sizes(self, start: int, stop: int) -> NDArray[np.uint64]:
+        self._alone()
+        sizes = np.empty(stop - start, np.uint64)
+        with self._file._reading() as core:
+            core.read_sizes(self.offset, start, stop, sizes)
+        return sizes
+
+    def _whole(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """All data of an inline section or block; several ranks get them from rank 0."""
+        ranks = self._file._ranks
+        if ranks is None and not self.compressed:
+            return self._map(item, shape)
+        with self._file._reading() as core:
+            array = np.empty(shape, item)
+            memory = bytes_of(array)
+            if self.kind == "inline":
+                memory[:] = np.frombuffer(core.read_inline(self.offset), np.uint8)
+            else:
+                core.read_block(self.offset, self.size, memory)
+            if ranks is not None:
+                # What the root alone may have noticed, all learn now.
+                core.gather(0)
+                ranks.broadcast(memory, 0)
+        array.flags.writeable = False
+        return array
+
+    def _array(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        if not self.compressed:
+            return self._map(item, shape)
+        array = np.empty(shape, item)
+        with self._file._reading() as core:
+            core.read_array(self.offset, 0, self.count, self.size, bytes_of(array))
+        array.flags.writeable = False
+        return array
+
+    def _map(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        self._file._check_open()
+        if 0 in shape:
+            empty = np.empty(shape, item)
+            empty.flags.writeable = False
+            return empty
+        assert self._file._mapped is not None
+        return np.memmap(self._file._mapped, item, "r", self.data_offset, shape)
+
+    def __repr__(self) -> str:
+        sizes = {"varray": f"{self.count} elements", "array": f"{self.count} elements of {self.size} bytes"}
+        size = sizes.get(self.kind, f"{self.size} bytes")
+        compressed = ", compressed" if self.compressed else ""
+        return f"<scda section {self.index}: {self.kind} {self.user_text!r}, {size}{compressed}>"
+
+
+def _open_to_map(path: str) -> Any:
+    """The file, to be mapped. Why it cannot be opened is said by the core."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except OSError:
+        return None
+
+
+def _offsets(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    if item.itemsize == 1:
+        np.cumsum(sizes, out=offsets[1:])
+        return offsets
+    odd = np.flatnonzero(sizes % np.uint64(item.itemsize))
+    if len(odd):
+        raise ValueError(
+            f"element {odd[0]}: found {sizes[odd[0]]} bytes, expected a multiple of {item.itemsize}, the size of {item}"
+        )
+    np.cumsum(sizes // np.uint64(item.itemsize), out=offsets[1:])
+    return offsets
+
+
+def _text(user: bytes) -> str:
+    return user.decode("utf-8", "backslashreplace")
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

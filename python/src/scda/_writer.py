@@ -1,0 +1,358 @@
+"""Writing."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._common import Path, bytes_of, dtype_of, prepare, reason, together
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ENCODE = {False: "none", True: "always", "auto": "auto"}
+# What is put behind the sections of a file that is not finished. No section ends where the file then ends:
+# they end at multiples of 32 bytes.
+_SECTION_BYTES = 32
+_INCOMPLETE = b"incomplete: its writer was stopped\n"
+
+
+def create(
+    path: Path,
+    user: Union[str, bytes] = b"",
+    *,
+    style: str = "unix",
+    encoder: str = "fast",
+    level: Optional[int] = None,
+    threads: Optional[int] = None,
+    atomic: bool = True,
+    sync: bool = False,
+    comm: Any = None,
+    driver: str = "auto",
+) -> Writer:
+    """Creates a file, or replaces one. The bytes are those that libscda writes from C.
+
+    Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If the
+    statement is left by an exception, the file is not completed: with ``atomic`` the old file stays, or none is
+    there; else what was written ends with something that is no section, so that no reader takes it for whole.
+
+    Args:
+        path: the file.
+        user: its user string, at most 58 bytes; a str is encoded as UTF-8.
+        style: the line breaks of what is around the data: ``"unix"`` or ``"mime"``.
+        encoder: ``"fast"``, or ``"zlib"``, whose bytes are those of zlib's ``compress2``.
+        level: of compression, 0 to 9; None: the library's default, 2.
+        threads: how many threads compress; the bytes do not depend on it. None: as many as this process may
+            use of the cores, with a communicator one.
+        atomic: the file appears under its name when it is complete, at close, and is then on the disk.
+        sync: close brings the file to the disk; always so with atomic.
+        comm: a communicator of mpi4py. With more than one rank all calls are collective, every rank gives its
+            part, and the file is the same as if one process had written it.
+        driver: ``"posix"`` insists on writing by several nodes to a file system that is not known to show all
+            of them the same; ``"auto"`` refuses.
+
+    Raises:
+        Error: ArgumentError, and those of the file system.
+
+    >>> with scda.create("new.scda", "my simulation") as w:
+    ...     w.block("parameters", b"dt=0.1")
+    ...     w.array("field", np.arange(10.0).reshape(5, 2), encode="auto")
+    """
+    return Writer(
+        path,
+        user,
+        style=style,
+        encoder=encoder,
+        level=level,
+        threads=threads,
+        atomic=atomic,
+        sync=sync,
+        comm=comm,
+        driver=driver,
+    )
+
+
+class Writer:
+    """A file that is being written, section by section. After an error it is closed.
+
+    User strings have at most 58 bytes; a str is encoded as UTF-8. ``encode``: False, True, or ``"auto"``, which
+    compresses a section only if it gets smaller. Numbers are written as they are in memory.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        user: Union[str, bytes],
+        *,
+        style: str,
+        encoder: str,
+        level: Optional[int],
+        threads: Optional[int],
+        atomic: bool,
+        sync: bool,
+        comm: Any,
+        driver: str,
+    ) -> None:
+        self._closed = True  # should creating fail
+        self._path, self._ranks, number = prepare(path, comm, driver, threads)
+        self._atomic = atomic
+        failure: Optional[Exception] = None
+        try:
+            arguments = (_user(user), style, encoder, _core.DEFAULT_LEVEL if level is None else level)
+            _check_names(style, encoder)
+        except Exception as error:
+            failure = error
+        try:
+            if self._ranks is not None:
+                self._ranks.agree(failure)
+            elif failure is not None:
+                raise failure
+            text, *rest = arguments
+            self._core = _core.Writer(self._path, text, self._ranks, *rest, number, atomic, sync)
+        except BaseException:
+            self._release()
+            raise
+        self._closed = False
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file."""
+        return self._path
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._closed
+
+    def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:
+        """Writes an inline section: 32 bytes, of the rank root. The data of other ranks are ignored."""
+        with self._writing():
+            mine = None
+            if self._rank == root:
+                mine = _bytes(data)
+                if len(mine) != 32:
+                    raise ValueError(f"inline data: found {len(mine)} bytes, expected 32")
+            self._core.inline(_user(user), root, mine)
+
+    def block(
+        self, user: Union[str, bytes], data: Any, *, encode: Union[bool, str] = False, root: int = 0
+    ) -> None:
+        """Writes a block: any bytes, or a numpy array, of the rank root. The data of other ranks are ignored."""
+        with self._writing():
+            name = _encode(encode)
+            mine = _bytes(data) if self._rank == root else None
+            size = 0 if mine is None else len(mine)
+            if self._ranks is not None:
+                # A root that is none is an error that the core notices.
+                sizes = self._core.gather(size)
+                size = sizes[root] if 0 <= root < len(sizes) else 0
+            self._core.block(_user(user), root, size, mine, name)
+
+    def array(
+        self,
+        user: Union[str, bytes],
+        data: Any,
+        *,
+        size: Optional[int] = None,
+        counts: Optional[Sequence[int]] = None,
+        encode: Union[bool, str] = False,
+    ) -> None:
+        """Writes an array: elements of one size, on several ranks in the order of the ranks.
+
+        Args:
+            user: the user string.
+            data: this rank's elements: a numpy array, whose first dimension counts them; or bytes, with size.
+                It is not copied if it is contiguous.
+            size: the bytes of an element. None: those of ``data[0]``. The same on all ranks.
+            counts: how many elements each rank gives, by rank. None: the ranks tell each other.
+            encode: whether it is compressed, element by element.
+        """
+        with self._writing():
+            name = _encode(encode)
+            array, found = _elements_of(data, size)
+            number = len(array) // found if found else (len(data) if hasattr(data, "shape") else 0)
+            self._core.array(_user(user), self._counts(number, counts), found, array, name)
+
+    def varray(
+        self,
+        user: Union[str, bytes],
+        data: Any,
+        *,
+        counts: Optional[Sequence[int]] = None,
+        encode: Union[bool, str] = False,
+    ) -> None:
+        """Writes a varray: elements of their own sizes, on several ranks in the order of the ranks.
+
+        Args:
+            user: the user string.
+            data: this rank's elements: a list of bytes or of numpy arrays; or a tuple (offsets, values) as
+                :meth:`Section.to_ragged` returns it, where element i is ``values[offsets[i]:offsets[i + 1]]``.
+            counts: how many elements each rank gives, by rank. None: the ranks tell each other.
+            encode: whether it is compressed, element by element.
+        """
+        with self._writing():
+            name = _encode(encode)
+            sizes, values = _ragged(*data) if isinstance(data, tuple) else _joined(data)
+            self._core.varray(_user(user), self._counts(len(sizes), counts), sizes, values, name)
+
+    def flush(self) -> None:
+        """Writes what waits in memory, and raises what went wrong until now."""
+        with self._writing():
+            self._core.flush()
+
+    def close(self) -> None:
+        """Completes the file. Only when this returns is every byte in it. Closing again does nothing."""
+        if not self._closed:
+            self._closed = True
+            try:
+                self._core.close()
+            finally:
+                self._release()
+
+    @property
+    def _rank(self) -> int:
+        return 0 if self._ranks is None else self._ranks.rank
+
+    def _counts(self, number: int, counts: Optional[Sequence[int]]) -> list[int]:
+        if counts is not None:
+            return [int(n) for n in counts]
+        return [number] if self._ranks is None else self._core.gather(number)
+
+    def _writing(self) -> Any:
+        self._check_open()
+        return together(self._ranks, self._core)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"{self._path}: the file is closed", None, self._path)
+
+    def _abandon(self, why: str, collective: bool) -> None:
+        """Closes the file, incomplete."""
+        self._closed = True
+        try:
+            if collective:
+                self._core.abandon(why)
+            if not self._atomic and self._rank == 0:
+                _mark_incomplete(self._path)
+        finally:
+            if collective:
+                self._release()
+
+    def _release(self) -> None:
+        if self._ranks is not None:
+            self._ranks.free()
+
+    def __enter__(self) -> Writer:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self,
+        _: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        __: Optional[TracebackType],
+    ) -> None:
+        if error is None:
+            self.close()
+        elif not self._closed:
+            self._abandon(reason(error), True)
+
+    def __del__(self) -> None:
+        if not self._closed:
+            warnings.warn(f"{self._path} was not closed: it is incomplete", ResourceWarning, source=self)
+            # Other ranks may keep theirs longer.
+            self._abandon("the file was not closed", self._ranks is None)
+
+    def __repr__(self) -> str:
+        return f"<scda writer {self._path!r}, {'closed' if self._closed else 'open'}>"
+
+
+def _check_names(style: str, encoder: str) -> None:
+    if style not in ("unix", "mime"):
+        raise ValueError(f'style: found {style!r}, expected "unix" or "mime"')
+    if encoder not in ("fast", "zlib"):
+        raise ValueError(f'encoder: found {encoder!r}, expected "fast" or "zlib"')
+
+
+def _mark_incomplete(path: str) -> None:
+    """Makes a file that ends where a section may end end elsewhere."""
+    try:
+        if os.path.isfile(path) and os.path.getsize(path) % _SECTION_BYTES == 0:
+            with open(path, "ab") as file:
+                file.write(_INCOMPLETE)
+    except OSError as error:
+        warnings.warn(f"{path} is incomplete, and could not be marked so: {error}", RuntimeWarning)
+
+
+def _user(user: Union[str, bytes]) -> bytes:
+    if isinstance(user, str):
+        return user.encode()
+    if isinstance(user, (bytes, bytearray, memoryview)):
+        return bytes(user)
+    raise TypeError(f"user string: found {type(user).__name__}, expected str or bytes")
+
+
+def _encode(encode: Union[bool, str]) -> str:
+    if isinstance(encode, (bool, np.bool_, str)) and encode in _ENCODE:
+        return _ENCODE[encode]  # type: ignore[index]
+    raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
+
+
+def _array(data: Any) -> NDArray[Any]:
+    """Bytes or a numpy array as a contiguous array, without a copy if it is contiguous."""
+    if isinstance(data, str):
+        raise TypeError("data: found a str, expected bytes or a numpy array; encode it")
+    if not hasattr(data, "__array_interface__"):
+        data = memoryview(data)  # not a number, a list or anything else that numpy would make an array of
+    array = np.asarray(data)
+    dtype_of(array.dtype)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _bytes(data: Any) -> NDArray[np.uint8]:
+    return bytes_of(_array(data))
+
+
+def _elements_of(data: Any, size: Optional[int]) -> tuple[NDArray[np.uint8], int]:
+    """The bytes of elements, and the size of each."""
+    array = _array(data)
+    if size is None:
+        if not hasattr(data, "shape") or array.ndim == 0:
+            raise ValueError("size: found none, expected the bytes of an element where data is not an array of them")
+        size = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    elif size < 0 or (array.nbytes % size if size else array.nbytes):
+        raise ValueError(f"data: found {array.nbytes} bytes, expected a multiple of the size {size}")
+    return bytes_of(array), int(size)
+
+
+def _joined(elements: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The sizes of elements, and their bytes one after the other."""
+    if isinstance(elements, (str, bytes, bytearray, memoryview)) or (
+        isinstance(elements, np.ndarray) and elements.dtype != object
+    ):
+        raise TypeError(
+            f"data: found {type(elements).__name__}, expected a list of elements or a tuple (offsets, values)"
+        )
+    parts = [_bytes(element) for element in elements]
+    sizes = np.array([len(part) for part in parts], np.uint64)
+    return sizes, np.concatenate(parts) if parts else np.empty(0, np.uint8)
+
+
+def _ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The sizes of elements, and their bytes, out of (offsets, values)."""
+    if len(data) != 2 or np.ndim(data[0]) != 1 or np.asarray(data[0]).dtype.kind not in "iu" or len(data[0]) == 0:
+        raise TypeError("data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements")
+    offsets, values = np.asarray(data[0]).astype(np.int64), _array(data[1])
+    if values.ndim != 1:
+        raise ValueError(f"values: found {values.ndim} dimensions, expected one")
+    lengths = np.diff(offsets)
+    if offsets[0] < 0 or (lengths < 0).any() or offsets[-1] > len(values):
+        raise ValueError(f"offsets: expected numbers that never fall, from 0 to the {len(values)} values")
+    sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)
+    return sizes, bytes_of(values[int(offsets[0]) : int(offsets[-1])])
