@@ -34,23 +34,14 @@ impl Ranks {
         })
     }
 
-    /// Lets a method change values in place. They are 0 if it fails: there is no result.
+    /// Lets a method change values in place. If it fails they are what it has left.
     fn change(&self, method: &str, values: &mut [u64]) -> Result<()> {
-        let result = self.call(method, |py, ranks| {
+        self.call(method, |py, ranks| {
             let array = PyArray1::from_slice(py, values);
-            ranks.call_method1(method, (&array,))?;
-            array.to_vec().map_err(Into::into)
-        });
-        match result {
-            Ok(changed) => {
-                values.copy_from_slice(&changed);
-                Ok(())
-            }
-            Err(error) => {
-                values.fill(0);
-                Err(error)
-            }
-        }
+            let done = ranks.call_method1(method, (&array,));
+            values.copy_from_slice(&array.to_vec()?);
+            done.map(drop)
+        })
     }
 }
 

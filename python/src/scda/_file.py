@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import warnings
 from contextlib import contextmanager
@@ -593,8 +594,13 @@ class Section:
 
 def _open_to_map(path: str) -> Any:
     """The file, to be mapped. Why it cannot be opened is said by the core."""
+
+    def opener(name: str, flags: int) -> int:
+        # Not waiting for somebody to write into a pipe.
+        return os.open(name, flags | os.O_NONBLOCK)
+
     try:
-        return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        return builtins.open(path, "rb", buffering=0, opener=opener)
     except OSError:
         return None
 

@@ -28,18 +28,25 @@ class Ranks:
         self.rank: int = self._comm.Get_rank()
         self.size: int = self._comm.Get_size()
 
-    # What the core calls: its trait Communicator. Arrays are changed in place.
+    # What the core calls: its trait Communicator. Arrays are changed in place. Where a reduction raises an
+    # exception, they are 0 if there is no result; else this rank goes on like the others, and tells them.
 
     def allreduce_min(self, values: NDArray[np.uint64]) -> None:
-        self._comm.Allreduce(self._mpi.IN_PLACE, values, self._mpi.MIN)
+        self._reduce(self._comm.Allreduce, values, self._mpi.MIN)
 
     def allreduce_sum(self, values: NDArray[np.uint64]) -> None:
-        self._comm.Allreduce(self._mpi.IN_PLACE, values, self._mpi.SUM)
+        self._reduce(self._comm.Allreduce, values, self._mpi.SUM)
 
     def exscan_sum(self, values: NDArray[np.uint64]) -> None:
-        sums = np.zeros_like(values)
-        self._comm.Exscan(values, sums, self._mpi.SUM)
-        values[:] = sums if self.rank > 0 else 0
+        self._reduce(self._comm.Exscan, values, self._mpi.SUM)
+        if self.rank == 0:
+            values[:] = 0
+
+    @staticmethod
+    def _reduce(reduce: Any, values: NDArray[np.uint64], operation: Any) -> None:
+        sent = values.copy()
+        values[:] = 0
+        reduce(sent, values, operation)
 
     def allgather(self, values: NDArray[np.uint64]) -> None:
         self._comm.Allgather(self._mpi.IN_PLACE, values)

@@ -1,0 +1,76 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scda
+
+ROOT = Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "tests" / "vectors"
+
+
+class Wanted:
+    """A section as a manifest describes it."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.kind = {"I": "inline", "B": "block", "A": "array", "V": "varray"}[entry["type"]]
+        self.user = bytes.fromhex(entry["user_hex"])
+        self.encoded = bool(entry.get("encoded"))
+        self.size = entry.get("E", 0)
+        self.elements = [bytes.fromhex(text) for text in entry.get("elements_hex", [])]
+        self.data = bytes.fromhex(entry["data_hex"]) if "data_hex" in entry else b"".join(self.elements)
+
+    def write(self, w: scda.Writer) -> None:
+        if self.kind == "inline":
+            w.inline(self.user, self.data)
+        elif self.kind == "block":
+            w.block(self.user, self.data, encode=self.encoded)
+        elif self.kind == "array" and self.size == 0:
+            w.array(self.user, _empty_elements(len(self.elements)), encode=self.encoded)
+        elif self.kind == "array":
+            w.array(self.user, self.data, size=self.size, encode=self.encoded)
+        else:
+            w.varray(self.user, self.elements, encode=self.encoded)
+
+
+def _empty_elements(count: int) -> Any:
+    import numpy as np
+
+    return np.empty((count, 0), np.uint8)
+
+
+def manifest(name: str) -> tuple[bytes, list[Wanted]]:
+    """The user string and the sections of a vector."""
+    described = json.loads((VECTORS / f"{name}.json").read_text())
+    return bytes.fromhex(described["user_hex"]), [Wanted(entry) for entry in described["sections"]]
+
+
+def hello_text() -> bytes:
+    """The file of c-examples/hello.c, as its first comment shows it."""
+    comment = (ROOT / "c-examples" / "hello.c").read_text().split("*/")[0]
+    lines = re.findall(r"^ \*(?:   (.*))?$", comment.split("and one line.\n *\n")[1].split(" *   hello:")[0], re.M)
+    return "\n".join(lines[:-1]).encode() + b"\n\n"
+
+
+def write_hello(path: str | os.PathLike[str]) -> None:
+    """The sections of c-examples/hello.c."""
+    with scda.create(path, "hello.c: planets") as w:
+        w.inline("greeting", b"libscda says hello to the world\n")
+        w.block("echo", b" ".join([b"hello"] * 10) + b"\n", encode=True)
+        rows = b"Venus       0.723 au   0.615 yr\nEarth       1.000 au   1.000 yr\nMars        1.524 au   1.881 yr\n"
+        w.array("semi-major axis, period", rows, size=32)
+        w.varray("moons", [b"", b"Moon\n", b"Phobos, Deimos\n"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the file of c-examples/hello.c."""
+    monkeypatch.chdir(tmp_path)
+    write_hello("hello.scda")
+    return tmp_path

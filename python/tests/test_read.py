@@ -1,0 +1,352 @@
+"""Reading any part of a file with numpy."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import pickle
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+import pytest
+import scda
+
+GRID = np.arange(3000.0).reshape(1000, 3)
+STRINGS = [b"x" * (i % 7) + bytes([i % 251]) * (i % 13) for i in range(2000)]
+RAGGED = [np.arange(i % 5, dtype="<i4") * i for i in range(500)]
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "compressed"])
+def f(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    path = tmp_path / "f.scda"
+    with scda.create(path, b"user \xff string") as w:
+        w.inline("clock", b"%32d" % 42)
+        w.block("text", b"0123456789", encode=request.param)
+        w.array("grid", GRID, encode=request.param)
+        w.varray("strings", STRINGS, encode=request.param)
+        w.varray("ragged", RAGGED, encode=request.param)
+        w.array("grid", GRID[:1], encode=request.param)
+    with scda.open(path) as file:
+        yield file
+
+
+def test_sections_are_found_by_number_and_user_string(f: scda.File) -> None:
+    assert f[0].user == b"clock" and f[-1].index == 5 and f[-6] is f[0]
+    assert [s.user_text for s in f[1:3]] == ["text", "grid"]
+    assert f["text"] is f[1] and f["rag*"] is f[4] and f[b"strings"] is f[3]
+    assert [s.index for s in f.find("grid")] == [2, 5] and f.find("nothing") == []
+    assert "strings" in f and "x*" not in f and f[3] in f
+    for key in (6, -7):
+        with pytest.raises(IndexError, match="found 6 sections"):
+            f[key]
+    with pytest.raises(KeyError, match="found 2 sections, numbers 2, 5"):
+        f["grid"]
+    with pytest.raises(KeyError, match="'clock', 'text'"):
+        f["velocity"]
+    with pytest.raises(KeyError):
+        f[b"rag*"]
+    assert f.user == b"user \xff string" and f.user_text == "user \\xff string"
+    assert len(f) == 6 and "open" in repr(f) and "1000 elements of 24 bytes" in repr(f[2])
+
+
+def test_iteration_finds_sections_while_others_are_read(f: scda.File) -> None:
+    kinds = []
+    for s in f:
+        f[0].read()
+        kinds.append(s.kind)
+        s.read()
+    assert kinds == ["inline", "block", "array", "varray", "varray", "array"]
+
+
+SLICES = [
+    slice(None), slice(3, 17), slice(-5, None), slice(None, None, 7), slice(20, 3, -4), slice(5, 5), slice(None, None, -1),
+    slice(998, 5000), slice(7, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", SLICES, ids=str)
+def test_slices_are_those_of_python(f: scda.File, key: slice) -> None:
+    assert f[2][key] == GRID[key].tobytes()
+    assert f[3][key] == STRINGS[key]
+    assert f[1][key] == b"0123456789"[key]
+    assert f[0][key] == f[0].read()[key]
+
+
+def test_elements_one_by_one(f: scda.File) -> None:
+    for i in (0, 999, 5, -1, 500, 499):
+        assert f[2][i] == GRID[i].tobytes()
+        assert f[3][i] == STRINGS[i]
+    assert f[1][3] == ord("3") and f[1][-1] == ord("9")
+    assert list(f[2]) == [row.tobytes() for row in GRID]
+    assert list(f[3]) == STRINGS and list(f[1]) == list(b"0123456789")
+    assert [len(s) for s in f] == [32, 10, 1000, 2000, 500, 1]
+    for section, key in ((f[2], 1000), (f[3], -2001), (f[1], 10)):
+        with pytest.raises(IndexError):
+            section[key]
+
+
+def test_arrays_as_numpy_of_any_type(f: scda.File) -> None:
+    grid = f[2]
+    assert np.array_equal(grid.to_numpy("<f8"), GRID)
+    assert grid.to_numpy("<f8").shape == (1000, 3) and grid.to_numpy().shape == (1000, 24)
+    assert grid.to_numpy("<f8", (3, 1)).shape == (1000, 3, 1)
+    assert grid.to_numpy("V24").tobytes() == GRID.tobytes()
+    rows = grid.to_numpy([("x", "<f8"), ("yz", "<f8", 2)])
+    assert rows.shape == (1000,) and rows["yz"][7, 1] == GRID[7, 2]
+    assert f[1].to_numpy("S1").tolist() == [b"%d" % i for i in range(10)]
+    assert f[1].to_numpy("<u2", (5, 1)).shape == (5, 1) and f[0].to_numpy("S32")[0].strip() == b"42"
+    for dtype, shape in (("<f4", (3,)), ("<f8", (2,)), ("<f8", ()), ("V7", None), ("<f8", (-3, -1))):
+        with pytest.raises(ValueError, match="found each element of 24 bytes"):
+            grid.to_numpy(dtype, shape)
+    with pytest.raises(ValueError, match="found data of 10 bytes"):
+        f[1].to_numpy("<f8")
+    with pytest.raises(TypeError, match="without Python objects"):
+        grid.to_numpy(object)
+    with pytest.raises(TypeError, match="to_ragged"):
+        f[3].to_numpy()
+
+
+def test_varrays_as_offsets_and_values(f: scda.File) -> None:
+    offsets, values = f["ragged"].to_ragged("<i4")
+    assert offsets.dtype == np.int64 and offsets.shape == (501,) and offsets[0] == 0
+    for i, element in enumerate(RAGGED):
+        assert np.array_equal(values[offsets[i] : offsets[i + 1]], element)
+    assert np.array_equal(f["strings"].sizes(), [len(text) for text in STRINGS])
+    assert f["strings"].nbytes == sum(map(len, STRINGS))
+    with pytest.raises(ValueError, match="element 1: found 2 bytes, expected a multiple of 4"):
+        f["strings"].to_ragged("<i4")
+    for what in (f[2].to_ragged, f[1].to_ragged, f[0].sizes):
+        with pytest.raises(TypeError, match="varray"):
+            what()
+
+
+def test_what_is_read_cannot_be_written_to(f: scda.File) -> None:
+    for array in (f[0].to_numpy(), f[1].to_numpy(), f[2].to_numpy("<f8"), *f[4].to_ragged("<i4")):
+        assert not array.flags.writeable
+        with pytest.raises(ValueError):
+            array[...] = 0
+
+
+def test_a_partition_for_one_rank_is_everything_and_may_be_changed(f: scda.File) -> None:
+    part = f[2].read_partition(dtype="<f8")
+    assert np.array_equal(part, GRID)
+    part[:] = 0
+    offsets, values = f[4].read_partition([500], "<i4")
+    assert np.array_equal(values[offsets[7] : offsets[8]], RAGGED[7])
+    for counts in ([999], [1000, 0], [-1], []):
+        with pytest.raises(ValueError, match="counts"):
+            f[2].read_partition(counts)
+    with pytest.raises(TypeError, match="use read"):
+        f[1].read_partition()
+    with pytest.raises(ValueError, match="shape"):
+        f[3].read_partition(shape=(1,))
+
+
+def mapped(array: np.ndarray) -> Optional[mmap.mmap]:
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def test_plain_data_are_mapped_and_compressed_ones_are_not(f: scda.File) -> None:
+    for array in (f[1].to_numpy(), f[2].to_numpy("<f8"), f[4].to_ragged("<i4")[1]):
+        assert (mapped(array) is None) == f[1].compressed
+        assert isinstance(array, np.memmap) != f[1].compressed
+
+
+def test_mapped_data_are_those_of_the_file_and_outlive_it(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.array("grid", GRID)
+    with scda.open(path) as f:
+        offset, view = f[0].data_offset, f[0].to_numpy("<f8")
+        part = view[10:20]
+        assert np.shares_memory(part, view)
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(np.float64(-1).tobytes())
+    assert view[0, 0] == -1 and view.flags.aligned
+    del view
+    gc.collect()
+    assert part[0, 0] == GRID[10, 0]
+
+
+def test_a_file_larger_than_memory_takes_no_time(tmp_path: Path) -> None:
+    count, path = 50 << 30, tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.array("big", np.zeros(8, "u1"))
+    data = bytearray(path.read_bytes()[:256])
+    data[192:224] = (b"N %d " % count).ljust(30, b"-") + b"-\n"
+    path.write_bytes(data)
+    os.truncate(path, 256 + count + 32)
+    with open(path, "r+b") as file:
+        file.seek(256 + count - 3)
+        file.write(b"end")
+    with scda.open(path) as f:
+        big = f[0]
+        assert (len(f), big.count, big.nbytes) == (1, count, count)
+        assert big[-3:] == b"end" and big[5] == b"\0" and big[count - 1] == b"d"
+        assert big.to_numpy().shape == (count,) and big.to_numpy("S1")[-3:].tobytes() == b"end"
+        assert f[-1].offset + big.file_nbytes == path.stat().st_size
+
+
+def test_the_pairs_of_compressed_sections(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.array("grid", GRID, encode=True)
+    with scda.open(path, decode=False) as f:
+        assert [(s.kind, s.user) for s in f] == [("inline", b"A compressed scda 00"), ("varray", b"grid")]
+        assert f[0].read().startswith(b"U 24 --") and not f[1].compressed
+        assert f[1].count == 1000
+
+
+def test_any_number_of_threads_decodes_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    data = np.random.default_rng(1).integers(0, 9, (500, 4096)).astype("<i4")
+    with scda.create(path, threads=3) as w:
+        w.array("data", data, encode=True)
+    first = path.read_bytes()
+    with scda.create(path, threads=1) as w:
+        w.array("data", data, encode=True)
+    assert path.read_bytes() == first
+    for threads in (1, 2, 7, None):
+        with scda.open(path, threads=threads) as f:
+            assert np.array_equal(f[0].to_numpy("<i4"), data)
+    with pytest.raises(scda.ArgumentError, match="threads: found 0"):
+        scda.open(path, threads=0)
+
+
+def test_a_file_can_be_used_by_several_threads(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.array("plain", GRID)
+        w.array("compressed", GRID, encode=True)
+        w.varray("strings", STRINGS, encode=True)
+    wrong = []
+    with scda.open(path) as f:
+        sections = f[:]
+
+        def work(seed: int) -> None:
+            generator = np.random.default_rng(seed)
+            for _ in range(200):
+                i = int(generator.integers(0, 1000))
+                good = sections[0][i] == sections[1][i] == GRID[i].tobytes() and sections[2][i] == STRINGS[i]
+                wrong.extend([] if good else [i])
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
+def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.block("good", b"good")
+        w.array("bad", GRID, encode=True)
+        w.block("too", b"good too")
+    with scda.open(path) as f:
+        bad = f["bad"].data_offset
+    data = bytearray(path.read_bytes())
+    data[bad + 20] ^= 1
+    path.write_bytes(data)
+    with scda.open(path) as f:
+        for _ in range(2):
+            with pytest.raises(scda.DecodeError) as caught:
+                f["bad"].to_numpy("<f8")
+            assert bad <= caught.value.offset < bad + 100 and caught.value.code == 15002
+        assert f["too"].read() == b"good too" and f["bad"][1:3] == GRID[1:3].tobytes()
+        # Another file under this name is not taken for it.
+        path.rename(tmp_path / "old")
+        path.write_bytes(data)
+        with pytest.raises(scda.DecodeError):
+            f["bad"].read()
+        with pytest.raises(scda.FileInUseError, match="another file"):
+            f["good"][:]
+            f["bad"].read()
+
+
+def test_sections_before_the_end_of_a_cut_file_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.block("good", b"good")
+        w.array("cut", GRID)
+    os.truncate(path, path.stat().st_size - 100)
+    read = []
+    with scda.open(path) as f:
+        with pytest.raises(scda.ShortFileError, match="byte 256: section: found the end of the file"):
+            for s in f:
+                read.append(s.read())
+        with pytest.raises(EOFError):
+            len(f)
+        assert f[0].read() == b"good"
+    assert read == [b"good"]
+
+
+def test_a_closed_file(tmp_path: Path, f: scda.File) -> None:
+    section, view = f[2], f[2].to_numpy("<f8")
+    unread = f[1]
+    f.close()
+    f.close()
+    assert f.closed and np.array_equal(view, GRID)
+    for use in (section.read, section.to_numpy, unread.read, unread.to_numpy, lambda: len(f), lambda: f.__enter__()):
+        with pytest.raises(scda.UsageError, match="the file is closed"):
+            use()
+    with pytest.raises(ValueError):
+        section[0]
+
+
+def test_errors_are_those_of_python_too(tmp_path: Path) -> None:
+    missing = tmp_path / "none.scda"
+    with pytest.raises(FileNotFoundError) as caught:
+        scda.open(missing)
+    error = caught.value
+    assert isinstance(error, scda.Error) and (error.code, error.name) == (15020, "SCDA_ERR_NO_SUCH_FILE")
+    assert error.filename == error.path == str(missing) and error.errno == 2 and str(missing) in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.path, again.errno) == (type(error), str(error), error.path, 2)
+    (tmp_path / "text").write_text("no scda file, but long enough to have a header" * 4)
+    with pytest.raises(scda.FormatError) as other:
+        scda.open(tmp_path / "text")
+    assert other.value.offset == 0 and isinstance(other.value, ValueError)
+    with pytest.raises(scda.BadFileError):
+        scda.open(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(scda.BadFileError):
+        scda.open(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="driver"):
+        scda.open(missing, driver="mpi")
+    with pytest.raises(TypeError, match="comm"):
+        scda.open(missing, comm=3)
+    with pytest.raises(TypeError):
+        scda.open(3)
+
+
+def test_paths_of_every_kind(folder: Path) -> None:
+    for path in ("hello.scda", b"hello.scda", folder / "hello.scda"):
+        with scda.open(path) as f:
+            assert f.path == str(folder / "hello.scda")
+    f = scda.open("hello.scda")
+    os.chdir("/")
+    assert f["greeting"].read().startswith(b"libscda says hello")
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del f
+        gc.collect()
+
+
+def test_no_descriptor_is_left(folder: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with scda.open("hello.scda") as f:
+            len(f)
+        for bad in (folder, "none"):
+            with pytest.raises(scda.Error):
+                scda.open(bad)
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before

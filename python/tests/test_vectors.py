@@ -1,0 +1,140 @@
+"""Files of an independent writer, and damaged ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scda
+from conftest import ROOT, VECTORS, Wanted, hello_text, manifest, write_hello
+
+NAMES = ["header-only", "raw", "encoded", "mixed"]
+
+
+@pytest.mark.parametrize("style", ["unix", "mime", "wild"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_vector_is_read_to_what_its_manifest_says(name: str, style: str) -> None:
+    user, wanted = manifest(name)
+    with scda.open(VECTORS / f"{name}.{style}.scda") as f:
+        assert f.user == user
+        assert len(f) == len(wanted)
+        # First the data, then the headers: the order does not matter.
+        for section, want in zip(reversed(f[:]), reversed(wanted)):
+            assert (section.kind, section.user, section.compressed) == (want.kind, want.user, want.encoded)
+            assert section.read() == want.data
+            assert section.nbytes == len(want.data)
+            if want.kind == "array":
+                assert (section.count, section.size) == (len(want.elements), want.size)
+                assert list(section) == want.elements
+                assert section.to_numpy().tobytes() == want.data
+            elif want.kind == "varray":
+                assert section.count == len(want.elements)
+                assert section.sizes().tolist() == [len(element) for element in want.elements]
+                assert section[:] == list(section) == want.elements
+                offsets, values = section.to_ragged()
+                assert [values[a:b].tobytes() for a, b in zip(offsets, offsets[1:])] == want.elements
+            else:
+                assert section.size == len(want.data)
+                assert section.to_numpy().tobytes() == want.data == section[:]
+        ends = [section.offset + section.file_nbytes for section in f]
+        assert ends == [section.offset for section in f][1:] + [f_size(f)][: len(ends)]
+
+
+def f_size(f: scda.File) -> int:
+    return Path(f.path).stat().st_size
+
+
+@pytest.mark.parametrize("style", ["unix", "mime"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_vector_is_written_anew(name: str, style: str, tmp_path: Path) -> None:
+    user, wanted = manifest(name)
+    theirs = (VECTORS / f"{name}.{style}.scda").read_bytes()
+    written = []
+    for level in (0, 1, 6, 9):  # the independent writer took these in turn
+        path = tmp_path / f"{level}.scda"
+        with scda.create(path, user, style=style, encoder="zlib", level=level) as w:
+            for want in wanted:
+                want.write(w)
+        written.append(path)
+    # All but the vendor string; of compressed sections, with one of the levels.
+    assert written[0].read_bytes()[32:128] == theirs[32:128]
+    vector = sections(VECTORS / f"{name}.{style}.scda")
+    again = [sections(path) for path in written]
+    for index, part in enumerate(vector):
+        assert part in [file[index] for file in again], index
+    if not any(want.encoded for want in wanted):
+        assert written[0].read_bytes()[32:] == theirs[32:]
+
+
+def sections(path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    with scda.open(path) as f:
+        return [data[s.offset : s.offset + s.file_nbytes] for s in f]
+
+
+def test_the_file_of_the_c_example_is_the_same(tmp_path: Path) -> None:
+    write_hello(tmp_path / "hello.scda")
+    assert (tmp_path / "hello.scda").read_bytes() == hello_text()
+
+
+def test_the_file_of_the_authors_own_code_is_read() -> None:
+    with scda.open(VECTORS / "libsc-2.8.7-reference.scda") as f:
+        assert [s.kind for s in f] == ["block", "inline", "inline", "block", "array", "array", "array"]
+        assert f["Block section test"].read() == b"Test block data"
+        assert f["A fixed-length array section"][3:5] == b"abcabc"
+        assert f["An empty array"].to_numpy().shape == (0, 3)
+
+
+LEGAL = {
+    "format": {scda.FormatError},
+    "unsupported version": {scda.VersionError},
+    "short file": {scda.ShortFileError},
+    "short header": {scda.ShortFileError},
+    "decode": {scda.DecodeError},
+    "decode, without allocating 2^62 bytes": {scda.DecodeError},
+    "decode or short": {scda.DecodeError, scda.ShortFileError},
+    "short file or range": {scda.ShortFileError, scda.RangeError},
+    "beyond 64 bits or short file": {scda.ShortFileError, scda.RangeError},
+}
+EXPECTED = json.loads((VECTORS / "corrupt" / "EXPECTED.json").read_text())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_damaged_files_get_the_error_that_they_must(name: str) -> None:
+    expected = EXPECTED[name]
+    path = VECTORS / "corrupt" / f"{name}.scda"
+    try:
+        with scda.open(path) as f:
+            for section in f:
+                if section.kind == "varray":
+                    section.to_ragged()
+                section.read()
+    except scda.Error as error:
+        assert str(path) in str(error) and "byte " in str(error) and error.path == str(path)
+        if not expected.startswith("any"):
+            legal = {scda.RangeError} if expected.startswith("range") else LEGAL[expected]
+            assert type(error) in legal, error
+    else:
+        assert expected.startswith("any"), expected
+
+
+def test_the_codes_and_names_are_those_of_the_header() -> None:
+    header = (ROOT / "include" / "scda.h").read_text()
+    codes = {}
+    for line in header.splitlines():
+        words = line.split()
+        if len(words) == 3 and words[0] == "#define" and words[1].startswith("SCDA_ERR_") and words[2].isdigit():
+            codes[int(words[2])] = words[1]
+    classes = {cls.code: cls.name for cls in scda.Error.__subclasses__()}
+    assert classes == codes and len(codes) > 20
+
+
+def test_a_wanted_section_writes_what_it_says(tmp_path: Path) -> None:
+    entry = {"type": "A", "user_hex": "", "E": 0, "elements_hex": ["", ""]}
+    with scda.create(tmp_path / "f") as w:
+        Wanted(entry).write(w)
+    with scda.open(tmp_path / "f") as f:
+        assert (f[0].count, f[0].size, f[0].to_numpy().shape) == (2, 0, (2, 0))
+        assert np.asarray(f[0]).shape == (2,)

@@ -1,0 +1,195 @@
+"""Writing: what goes in comes out, and what is not finished does not look so."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+
+
+def written(path: Path) -> scda.File:
+    return scda.open(path)
+
+
+@pytest.mark.parametrize("encode", [False, True, "auto"])
+def test_what_is_written_is_read(tmp_path: Path, encode: Any) -> None:
+    path = tmp_path / "f.scda"
+    grid = np.arange(24, dtype=">i2").reshape(2, 3, 4)
+    table = np.array([(1, 2.5), (3, 4.5)], [("n", "<i4"), ("x", "<f8")])
+    with scda.create(path, "wind \N{DEGREE SIGN}") as w:
+        w.inline("inline", bytes(32))
+        w.block("bytes", b"0123", encode=encode)
+        w.block("array", grid, encode=encode)
+        w.block("empty", b"", encode=encode)
+        w.array("grid", grid, encode=encode)
+        w.array("table", table, encode=encode)
+        w.array("not contiguous", grid[:, ::2, :].T, encode=encode)
+        w.array("raw", bytearray(b"abcdef"), size=3, encode=encode)
+        w.array("as one", grid, size=48, encode=encode)
+        w.array("none", np.empty((0, 5)), encode=encode)
+        w.array("no bytes", np.empty((4, 0)), encode=encode)
+        w.varray("elements", [b"ab", memoryview(b""), np.arange(3, dtype="<i2")], encode=encode)
+        w.varray("ragged", (np.array([1, 1, 3]), np.arange(5.0)), encode=encode)
+        w.varray("nothing", [], encode=encode)
+        w.flush()
+    with scda.open(path) as f:
+        assert f.user_text == "wind \N{DEGREE SIGN}"
+        assert f["array"].to_numpy(">i2", grid.shape).tolist() == grid.tolist()
+        assert f["empty"].read() == b"" and f["empty"].to_numpy("<f8").shape == (0,)
+        assert f["grid"].to_numpy(">i2", (3, 4)).tolist() == grid.tolist()
+        assert f["table"].to_numpy(table.dtype).tolist() == table.tolist()
+        assert f["not contiguous"].to_numpy(">i2", (2, 2)).tolist() == grid[:, ::2, :].T.tolist()
+        assert (f["raw"].count, f["raw"].size, f["raw"][1]) == (2, 3, b"def")
+        assert f["as one"].count == 1
+        assert (f["none"].count, f["none"].size) == (0, 40)
+        assert (f["no bytes"].count, f["no bytes"].size, f["no bytes"][2], f["no bytes"][:]) == (4, 0, b"", b"")
+        assert list(f["no bytes"]) == [b""] * 4
+        assert f["elements"][:] == [b"ab", b"", b"\0\0\1\0\2\0"]
+        offsets, values = f["ragged"].to_ragged("<f8")
+        assert offsets.tolist() == [0, 0, 2] and values.tolist() == [1, 2]
+        assert f["nothing"][:] == [] and f["nothing"].to_ragged()[0].tolist() == [0]
+        # What was read can be written again.
+        with scda.create(tmp_path / "again", f.user) as w:
+            w.inline("inline", f["inline"].read())
+            w.varray("ragged", f["ragged"].to_ragged("<f8"), encode=encode)
+    with scda.open(tmp_path / "again") as f:
+        assert f[1].to_ragged("<f8")[1].tolist() == [1, 2]
+
+
+def test_auto_compresses_what_gets_smaller(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.array("zeros", np.zeros((10, 1000)), encode="auto")
+        w.array("noise", np.random.default_rng(1).random((10, 1000)), encode="auto")
+    with scda.open(tmp_path / "f") as f:
+        assert [s.compressed for s in f] == [True, False]
+        assert f[0].file_nbytes < f[0].nbytes / 10
+
+
+WRONG = [
+    (lambda w: w.inline("u", b"31"), ValueError, "found 2 bytes, expected 32"),
+    (lambda w: w.block("u" * 59, b""), scda.ArgumentError, "user string"),
+    (lambda w: w.block(7, b""), TypeError, "user string"),
+    (lambda w: w.block("u", "text"), TypeError, "found a str"),
+    (lambda w: w.block("u", 3), TypeError, "bytes-like"),
+    (lambda w: w.block("u", [1, 2]), TypeError, "bytes-like"),
+    (lambda w: w.block("u", b"", root=1), scda.ArgumentError, "root"),
+    (lambda w: w.block("u", b"", encode=2), ValueError, "encode"),
+    (lambda w: w.block("u", b"", encode="zip"), ValueError, "encode"),
+    (lambda w: w.block("u", np.array([{}])), TypeError, "Python objects"),
+    (lambda w: w.array("u", b"abc"), ValueError, "size"),
+    (lambda w: w.array("u", np.float64(3)), ValueError, "size"),
+    (lambda w: w.array("u", b"abc", size=2), ValueError, "multiple of the size 2"),
+    (lambda w: w.array("u", b"abc", size=0), ValueError, "multiple of the size 0"),
+    (lambda w: w.array("u", b"abc", size=-1), ValueError, "multiple of the size -1"),
+    (lambda w: w.array("u", b"abc", size=1, counts=[2]), scda.ArgumentError, "data"),
+    (lambda w: w.array("u", b"abc", size=1, counts=[1, 2]), scda.ArgumentError, "counts|partition"),
+    (lambda w: w.varray("u", b"abc"), TypeError, "found bytes"),
+    (lambda w: w.varray("u", np.arange(3)), TypeError, "found ndarray"),
+    (lambda w: w.varray("u", [b"a", "b"]), TypeError, "found a str"),
+    (lambda w: w.varray("u", ([0, 2], b"a")), ValueError, "offsets"),
+    (lambda w: w.varray("u", ([1, 0], b"a")), ValueError, "offsets"),
+    (lambda w: w.varray("u", ([-1, 0], b"a")), ValueError, "offsets"),
+    (lambda w: w.varray("u", ([], b"a")), TypeError, "offsets"),
+    (lambda w: w.varray("u", ([0.0, 1.0], b"a")), TypeError, "offsets"),
+    (lambda w: w.varray("u", (b"a", b"b", b"c")), TypeError, "offsets"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_wrong_arguments_are_refused_and_leave_no_file(tmp_path: Path, number: int) -> None:
+    call, expected, words = WRONG[number]
+    with pytest.raises(expected, match=words):
+        with scda.create(tmp_path / "f") as w:
+            w.block("first", b"first")
+            call(w)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_argument_that_python_refuses_does_not_end_the_file(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        with pytest.raises(ValueError):
+            w.inline("u", b"short")
+        w.block("u", b"good")
+    with scda.open(tmp_path / "f") as f:
+        assert f[0].read() == b"good"
+
+
+@pytest.mark.parametrize("options", [{"style": "dos"}, {"encoder": "lzma"}, {"level": 10}, {"threads": 0}, {"driver": "mpi"}, {"user": "u" * 59}, {"user": 3}])  # fmt: skip
+def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
+        scda.create(tmp_path / "f", **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_exception_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with scda.create(path) as w:
+        w.block("old", b"old")
+    old = path.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        with scda.create(path) as w:
+            w.array("new", np.zeros(100000))
+            raise KeyboardInterrupt
+    assert path.read_bytes() == old and os.listdir(tmp_path) == ["f"]
+    with pytest.raises(scda.UsageError):
+        w.block("more", b"")
+
+
+@pytest.mark.parametrize("data", [b"", b"small", bytes(10_000_000)], ids=len)
+def test_an_exception_leaves_nothing_that_looks_complete(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "f"
+    with pytest.raises(ZeroDivisionError):
+        with scda.create(path, atomic=False) as w:
+            w.block("good", b"good")
+            w.block("data", data)
+            1 / 0
+    with scda.open(path) as f:
+        assert f[0].read() == b"good" and f[1].read() == data
+        with pytest.raises(scda.ShortFileError, match="section header"):
+            len(f)
+
+
+def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path) -> None:
+    w = scda.create(tmp_path / "f")
+    w.block("data", b"data")
+    with pytest.warns(ResourceWarning, match="incomplete"):
+        del w
+        gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_is_there_when_it_is_closed_and_not_before(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    w = scda.create(path)
+    w.block("data", b"data")
+    assert not path.exists() and "open" in repr(w) and not w.closed
+    w.close()
+    w.close()
+    assert path.exists() and w.closed and w.path == str(path)
+    for use in (lambda: w.block("more", b""), w.flush, lambda: w.__enter__()):
+        with pytest.raises(scda.UsageError, match="the file is closed"):
+            use()
+
+
+def test_a_full_disk_is_an_error_of_the_system() -> None:
+    with pytest.raises(OSError) as caught:
+        with scda.create("/dev/full", atomic=False) as w:
+            w.array("data", np.zeros(1000000))
+    assert isinstance(caught.value, scda.NoSpaceError) and caught.value.errno == 28
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        scda.create(tmp_path / "none" / "f")
+
+
+def test_styles(tmp_path: Path) -> None:
+    for style, line_break in (("unix", b"-\n"), ("mime", b"\r\n")):
+        with scda.create(tmp_path / style, style=style) as w:
+            w.block("data", b"data")
+        assert (tmp_path / style).read_bytes()[190:192] == line_break
