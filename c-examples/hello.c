@@ -17,7 +17,7 @@
  *   U 60 --------------------------
  *   B echo --------------------------------------------------------
  *   E 38 --------------------------
- *   AAAAAAAAADx6eF7LSM3JyVfIIIfkAgCmqhXz=
+ *   AAAAAAAAADx6eF7LSM3JyVcgi+QCAKaqFfM==
  *   ========================
  *
  *   A semi-major axis, period -------------------------------------

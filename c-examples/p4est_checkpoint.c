@@ -13,7 +13,7 @@
  *     partition              25670 25671 25670 25671 cells
  *     state                  4.1 MB, 5 doubles a cell
  *     coefficients           41.5 MB, 27 to 216 doubles a cell
- *     file                   36.7 MB in 1.28 s
+ *     file                   36.3 MB in 1.28 s
  *
  *   restart from ball.scda on 3 ranks
  *     simulation             time 0.25, step 42, read in 0.38 s

@@ -38,6 +38,11 @@ mpicc_of() {
   return 1
 }
 
+# system_python: the Python that the distribution's packages are for, whatever else is in the path.
+system_python() {
+  if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi
+}
+
 # build_library openmpi|mpich|serial FOLDER: configures, builds and installs this variant into FOLDER/prefix.
 build_library() {
   local variant=$1 folder=$2 options=(-DSCDA_MPI=OFF)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# setup.sh demo|test|bench: installs what the demonstration, the tests or the benchmark need and this machine lacks (Debian, Ubuntu); elsewhere
-# says what is missing. Says nothing if all is there.
+# setup.sh demo|test|bench|python: installs what the demonstration, the tests, the benchmark or the tests of the Python package need and this
+# machine lacks (Debian, Ubuntu); elsewhere says what is missing. Says nothing if all is there.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
 case ${1-} in
-demo | test | bench) wanted=$1 ;;
+demo | test | bench | python) wanted=$1 ;;
 *)
-  echo "usage: $0 demo|test|bench" >&2
+  echo "usage: $0 demo|test|bench|python" >&2
   exit 2
   ;;
 esac
@@ -28,6 +28,7 @@ need() {
 has_header() { echo "#include <$1>" | "${2:-gcc}" -fsyntax-only -x c -; }
 has_mpiexec() { [ -x "$(dirname -- "$(mpicc_of "$1")")/mpiexec" ]; }
 has_p4est() { has_header p4est.h "$(mpicc_of openmpi)"; }
+has_python() { "$(system_python)" -c "import $1"; }
 has_libclang() { [ -n "${LIBCLANG_PATH-}" ] || ls -d /usr/lib*/libclang.so /usr/lib*/*/libclang.so /usr/lib*/*/lib*/libclang.so 2>/dev/null | grep -q .; }
 
 need gcc "compiles and links C" command -v gcc
@@ -37,7 +38,7 @@ need libopenmpi-dev "Open MPI, to build with" mpicc_of openmpi
 need openmpi-bin "Open MPI, to run with" has_mpiexec openmpi
 need libclang-dev "reads mpi.h for the Rust core" has_libclang
 [ "$wanted" = bench ] || need libp4est-dev "the mesh library of the example, built with Open MPI" has_p4est
-if [ "$wanted" != demo ]; then
+if [ "$wanted" = test ] || [ "$wanted" = bench ]; then
   need libmpich-dev "MPICH, to build with" mpicc_of mpich
   need mpich "MPICH, to run with" has_mpiexec mpich
   if command -v apt-get >/dev/null; then # elsewhere the benchmark does without, and says so
@@ -45,6 +46,14 @@ if [ "$wanted" != demo ]; then
     need libhdf5-mpich-dev "HDF5, to compare with" has_header hdf5/mpich/H5pubconf.h
     need libpnetcdf-dev "PnetCDF, to compare with" has_header pnetcdf.h "$(mpicc_of openmpi)"
   fi
+fi
+if [ "$wanted" = test ] || [ "$wanted" = python ]; then
+  need python3-venv "holds the Python package that is tested" has_python ensurepip
+  need python3-numpy "what the Python package reads into" has_python numpy
+  need python3-mpi4py "MPI for the Python package" has_python mpi4py
+  need python3-matplotlib "draws the picture of the tutorial" has_python matplotlib
+  need python3-pytest "runs the tests of the Python package" has_python pytest
+  need pkg-config "tells the tutorial how to compile" command -v pkg-config
 fi
 if [ "$wanted" = test ]; then
   need g++ "compiles the C++ tests" command -v g++

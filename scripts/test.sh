@@ -88,6 +88,9 @@ step fuzz 1200 scripts/fuzz.sh 5
 heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
+heading "The Python package, with the tutorial and its picture"
+step python 2400 scripts/python.sh $folder/openmpi
+
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
 heading "All tests passed"

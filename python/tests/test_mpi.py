@@ -29,7 +29,8 @@ def mpiexec() -> str:
     return found
 
 
-def run(ranks: int, task: str, folder: Path) -> None:
+def run_ranks(ranks: int, *program: str) -> str:
+    """Runs a Python program, and returns what it printed."""
     environment = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -37,14 +38,18 @@ def run(ranks: int, task: str, folder: Path) -> None:
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         **os.environ,
     }
-    command = [mpiexec(), "-n", str(ranks), sys.executable, str(PROGRAM), task, str(folder)]
-    # Open MPI keeps stdin open otherwise. Who waits longer has found a hang.
+    command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
+    # Who waits longer has found a hang.
     done = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS
     )
-    output = done.stdout + done.stderr
-    assert done.returncode == 0, output
-    finished = sorted(int(rank) for rank in re.findall(rf"rank (\d+) of {ranks} is done", done.stdout))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def run(ranks: int, task: str, folder: Path) -> None:
+    output = run_ranks(ranks, str(PROGRAM), task, str(folder))
+    finished = sorted(int(rank) for rank in re.findall(rf"rank (\d+) of {ranks} is done", output))
     assert finished == list(range(ranks)), output
 
 

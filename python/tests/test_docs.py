@@ -1,0 +1,137 @@
+"""Every example of the documentation is run: Python's, and the commands of the tutorial.
+
+The tutorial compiles a program: the environment variable SCDA_PREFIX says where libscda is installed, with MPI.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from conftest import ROOT, write_hello
+from test_mpi import mpiexec, run_ranks
+
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
+PAGES = ["README.md", "docs/python.md", "docs/tutorial.md"]
+
+
+def blocks(page: str) -> list[tuple[str, str, str, int]]:
+    """Language, the rest of the first line, text, and line number of each fenced block."""
+    text = (ROOT / page).read_text()
+    return [(m[1], m[2].strip(), m[3], text[: m.start(3)].count("\n")) for m in FENCE.finditer(text)]
+
+
+def run_block(language: str, text: str, where: str, line: int, names: dict[str, Any]) -> None:
+    if language == "python":
+        exec(compile("\n" * line + text, where, "exec"), names)
+    else:
+        test = doctest.DocTestParser().get_doctest(text, names, where, where, line)
+        runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+        output: list[str] = []
+        runner.run(test, out=output.append, clear_globs=False)
+        assert not runner.failures, "".join(output)
+        assert test.examples
+        names.update(test.globs)
+
+
+def run_python(page: str) -> int:
+    names: dict[str, Any] = {"__name__": "example"}
+    number = 0
+    for language, more, text, line in blocks(page):
+        if language not in ("python", "pycon"):
+            continue
+        number += 1
+        if more == "mpi":
+            Path("example.py").write_text(text)
+            run_ranks(3, "example.py")
+        else:
+            assert more == ""
+            run_block(language, text, page, line, names)
+    return number
+
+
+def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_python("README.md") == 1
+    assert capsys.readouterr().out == "array field 4 16 False\n"
+
+
+def test_the_python_page(folder: Path) -> None:
+    assert run_python("docs/python.md") == 6
+    scda.open("parallel.scda").close()
+
+
+def test_the_docstrings(folder: Path) -> None:
+    examples = 0
+    for module in (scda, scda._file, scda._writer):
+        for test in doctest.DocTestFinder().find(module, extraglobs={"scda": scda, "np": np}):
+            runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+            output: list[str] = []
+            runner.run(test, out=output.append)
+            assert not runner.failures, "".join(output)
+            examples += len(test.examples)
+    assert examples >= 8
+
+
+def test_everything_public_is_documented() -> None:
+    for name in scda.__all__:
+        thing = getattr(scda, name)
+        assert name == "__version__" or thing.__doc__, name
+        members = vars(thing).items() if isinstance(thing, type) else ()
+        assert [n for n, member in members if not n.startswith("_") and callable(member) and not member.__doc__] == []
+    page = (ROOT / "docs" / "python.md").read_text()
+    assert [name for name in scda.__all__ if name.endswith("Error") and name not in page] == []
+
+
+@pytest.fixture
+def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A folder as the tutorial has it after its installation, and the environment."""
+    prefix = os.environ.get("SCDA_PREFIX")
+    if not prefix:
+        pytest.skip("SCDA_PREFIX does not say where libscda is installed")
+    monkeypatch.chdir(tmp_path)
+    Path("libscda").symlink_to(ROOT)
+    Path("scda").symlink_to(prefix)
+    # The commands that the page has, whatever this machine calls those of this MPI.
+    programs = dict(line.split("=") for line in Path("scda/lib/pkgconfig/scda.pc").read_text().splitlines() if "=" in line)
+    Path("bin").mkdir()
+    for name, path in (("mpicc", programs["mpicc"]), ("mpirun", programs["mpiexec"]), ("python3", sys.executable)):
+        # Not a link: the programs look at the name they are called by.
+        Path("bin", name).write_text(f'#!/bin/sh\nexec "{shutil.which(path) or path}" "$@"\n')
+        Path("bin", name).chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+
+
+def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "example"}
+    kinds = []
+    for language, _, text, line in blocks("docs/tutorial.md"):
+        kinds.append(language)
+        if language == "sh":
+            command = ["sh", "-e", "-c", text]
+            done = subprocess.run(command, env=tutorial, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+            assert done.returncode == 0, done.stdout + done.stderr
+        else:
+            run_block(language, text, "docs/tutorial.md", line, names)
+    assert kinds == ["sh", "sh", "pycon", "pycon", "pycon", "sh", "python"]
+    with scda.open("fine.scda") as f:
+        assert [s.count for s in f] == [1, 66400, 66400] and f.user_text == "the fine cells of ball.scda"
+    picture = Path("forest.png").read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n" and len(picture) > 100_000
+    # That of the page was made so.
+    page = ROOT / "docs" / "images" / "forest.png"
+    size = [struct.unpack(">2I", data[16:24]) for data in (picture, page.read_bytes())]
+    assert size[0] == size[1] and page.stat().st_size <= 200_000
+    # The lines of C that it shows are in the program.
+    source = (ROOT / "c-examples" / "p4est_checkpoint.c").read_text()
+    shown = re.findall(r"^    (f = scda_\w+.*)$", (ROOT / "docs" / "tutorial.md").read_text(), re.M)
+    assert len(shown) == 2 and [line for line in shown if line not in source] == []

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# python.sh [FOLDER]: builds the Python package, also from its source archive, installs it below target/python, and runs its tests, the
+# examples in the documentation, and the tutorial with its picture. FOLDER/prefix has the library with Open MPI, as scripts/demo.sh and
+# scripts/test.sh install it; by default that is target/demo, built if it is not there.
+set -euo pipefail
+here=$(dirname -- "$0")
+with=$(realpath -- "${1-$here/../target/demo}")
+"$here/setup.sh" python
+. "$here/lib.sh"
+
+folder=target/python
+mkdir -p $folder/logs
+log=$root/$folder/logs/build.log
+[ -f "$with/prefix/lib/pkgconfig/scda.pc" ] || build_library openmpi "${with#"$root"/}"
+
+export CARGO_TARGET_DIR=$root/$folder/cargo
+options=(--locked --manifest-path python/Cargo.toml)
+if cargo fmt --version >/dev/null 2>&1; then
+  heading "Python package: Rust format"
+  run 60 cargo fmt --manifest-path python/Cargo.toml --check
+fi
+if cargo clippy --version >/dev/null 2>&1; then
+  heading "Python package: Rust lints"
+  run 900 cargo clippy "${options[@]}" --all-targets -- -D warnings
+fi
+
+heading "Python package: pip install ./python"
+# numpy, matplotlib, mpi4py and pytest are the system's: mpi4py then has the system's MPI.
+run 120 "$(system_python)" -m venv --clear --system-site-packages $folder/venv
+python=$folder/venv/bin/python
+run 1200 $python -m pip install --disable-pip-version-check --no-deps ./python
+
+heading "Python package: source archive and wheel"
+rm -rf $folder/dist
+run 300 $python -m pip install --disable-pip-version-check --ignore-installed 'maturin>=1.7,<2'
+run 300 $folder/venv/bin/maturin sdist --manifest-path python/Cargo.toml --out $folder/dist
+run 1200 $python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir $folder/dist $folder/dist/*.tar.gz
+run 60 ls $folder/dist/scda-*-cp39-abi3-*.whl
+run 300 $python -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
+
+heading "Python package: tests"
+log=$root/$folder/logs/pytest.log
+run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -p no:cacheprovider python
+if grep -qE '^=+ .* skipped' "$log"; then
+  grep '^SKIPPED' "$log" >&2
+  exit 1
+fi
+grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests passed/'
