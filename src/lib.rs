@@ -42,6 +42,6 @@ pub use parallel::mpi::Mpi;
 pub use parallel::{Communicator, SharedMemory, Solo, ThreadComm, run_on_threads, uniform_partition};
 pub use storage::Driver;
 pub use storage::faults::Faults;
-pub use storage::place::is_coherent;
 #[cfg(feature = "mpi")]
 pub use storage::mpi_io::Hints;
+pub use storage::place::is_coherent;
