@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import scda
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
+SECONDS = 60
 
 
 class Wanted:
@@ -66,6 +71,38 @@ def write_hello(path: str | os.PathLike[str]) -> None:
         rows = b"Venus       0.723 au   0.615 yr\nEarth       1.000 au   1.000 yr\nMars        1.524 au   1.881 yr\n"
         w.array("semi-major axis, period", rows, size=32)
         w.varray("moons", [b"", b"Moon\n", b"Phobos, Deimos\n"])
+
+
+def has_mpi() -> bool:
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def mpiexec() -> str:
+    """That of the MPI that mpi4py was built with. Not imported here: it starts MPI."""
+    ask = [sys.executable, "-c", "from mpi4py import MPI; print(MPI.get_vendor()[0])"]
+    vendor = subprocess.run(ask, capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip()
+    suffix = {"Open MPI": ".openmpi", "MPICH": ".mpich"}.get(vendor, "")
+    found = shutil.which("mpiexec" + suffix) or shutil.which("mpiexec")
+    assert found, "there is no mpiexec"
+    return found
+
+
+def run_ranks(ranks: int, *program: str) -> str:
+    """Runs a Python program, and returns what it printed."""
+    environment = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        **os.environ,
+    }
+    command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
+    # Who waits longer has found a hang.
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture

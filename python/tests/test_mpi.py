@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conftest import has_mpi, run_ranks
 
 PROGRAM = Path(__file__).with_name("mpi_program.py")
-SECONDS = 60
 
-if importlib.util.find_spec("mpi4py") is None:
-    pytest.skip("mpi4py is not installed", allow_module_level=True)
-
-
-def mpiexec() -> str:
-    """That of the MPI that mpi4py was built with. Not imported here: it starts MPI."""
-    ask = [sys.executable, "-c", "from mpi4py import MPI; print(MPI.get_vendor()[0])"]
-    vendor = subprocess.run(ask, capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip()
-    suffix = {"Open MPI": ".openmpi", "MPICH": ".mpich"}.get(vendor, "")
-    found = shutil.which("mpiexec" + suffix) or shutil.which("mpiexec")
-    assert found, "there is no mpiexec"
-    return found
-
-
-def run_ranks(ranks: int, *program: str) -> str:
-    """Runs a Python program, and returns what it printed."""
-    environment = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        **os.environ,
-    }
-    command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
-    # Who waits longer has found a hang.
-    done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+pytestmark = pytest.mark.skipif(not has_mpi(), reason="mpi4py is not installed")
 
 
 def run(ranks: int, task: str, folder: Path) -> None:

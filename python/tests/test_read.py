@@ -7,6 +7,7 @@ import mmap
 import os
 import pickle
 import threading
+import time
 from pathlib import Path
 from typing import Any, Optional
 
@@ -243,6 +244,27 @@ def test_a_file_can_be_used_by_several_threads(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert wrong == []
+
+
+def test_other_threads_run_while_data_are_decompressed(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.array("data", np.random.default_rng(1).integers(0, 9, (100, 1 << 16)).astype("<i4"), encode=True)
+    with scda.open(tmp_path / "f.scda", threads=1) as f:
+        took: list[float] = []
+
+        def work() -> None:
+            start = time.perf_counter()
+            f[0].to_numpy("<i4")
+            took.append(time.perf_counter() - start)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        longest, last = 0.0, time.perf_counter()
+        while not took:
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+        thread.join()
+    assert longest < 0.7 * took[0], (longest, took)
 
 
 def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:

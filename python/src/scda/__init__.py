@@ -35,7 +35,8 @@ from ._errors import (
     UsageError,
     VersionError,
 )
-from ._file import File, Section, open
+from ._file import File, open
+from ._section import Section
 from ._writer import Writer, create
 
 __all__ = [

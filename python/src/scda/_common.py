@@ -80,6 +80,10 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def text_of(user: bytes) -> str:
+    return user.decode("utf-8", "backslashreplace")
+
+
 def dtype_of(dtype: DTypeLike) -> np.dtype[Any]:
     """A type whose values are nothing but their bytes."""
     found = np.dtype(dtype)

@@ -16,7 +16,7 @@ from ._errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ENCODE = {False: "none", True: "always", "auto": "auto"}
+_ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
 # What is put behind the sections of a file that is not finished. No section ends where the file then ends:
 # they end at multiples of 32 bytes.
 _SECTION_BYTES = 32
@@ -104,7 +104,7 @@ class Writer:
         self._atomic = atomic
         failure: Optional[Exception] = None
         try:
-            arguments = (_user(user), style, encoder, _core.DEFAULT_LEVEL if level is None else level)
+            text = _user(user)
             _check_names(style, encoder)
         except Exception as error:
             failure = error
@@ -113,8 +113,8 @@ class Writer:
                 self._ranks.agree(failure)
             elif failure is not None:
                 raise failure
-            text, *rest = arguments
-            self._core = _core.Writer(self._path, text, self._ranks, *rest, number, atomic, sync)
+            depth = _core.DEFAULT_LEVEL if level is None else level
+            self._core = _core.Writer(self._path, text, self._ranks, style, encoder, depth, number, atomic, sync)
         except BaseException:
             self._release()
             raise
@@ -300,7 +300,7 @@ def _user(user: Union[str, bytes]) -> bytes:
 
 def _encode(encode: Union[bool, str]) -> str:
     if isinstance(encode, (bool, np.bool_, str)) and encode in _ENCODE:
-        return _ENCODE[encode]  # type: ignore[index]
+        return _ENCODE[encode]
     raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
 
 

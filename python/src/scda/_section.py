@@ -1,0 +1,394 @@
+"""Reading: one section."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from ._common import bytes_of, dtype_of, text_of
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from ._file import File
+
+_KINDS = {"I": "inline", "B": "block", "A": "array", "V": "varray"}
+# Elements are read so many bytes, or so many of them, at once when one after the other is wanted.
+_BATCH_BYTES = 1 << 20
+_BATCH_ELEMENTS = 1 << 10
+
+
+class Section:
+    """A section of a file.
+
+    Attributes:
+        index: its number in the file, from 0.
+        kind: ``"inline"`` (32 bytes), ``"block"`` (any number of bytes), ``"array"`` (elements of one size) or
+            ``"varray"`` (elements of their own sizes).
+        user: the user string, at most 58 bytes, any.
+        count: the number of elements N of an array or varray; 1 for the others.
+        size: bytes: E of a block or of each element of an array, 32 of an inline section; 0 for a varray, whose
+            :meth:`sizes` differ.
+        compressed: whether the data are compressed in the file. Reading makes no difference.
+        offset: the byte of the file where the section begins.
+        data_offset: the byte where its data begin, as they are in the file.
+    """
+
+    __slots__ = ("_file", "index", "kind", "user", "count", "size", "compressed", "offset", "data_offset")
+
+    def __init__(
+        self,
+        file: File,
+        index: int,
+        letter: str,
+        user: bytes,
+        count: int,
+        size: int,
+        compressed: bool,
+        offset: int,
+        data_offset: int,
+    ) -> None:
+        self._file = file
+        self.index = index
+        self.kind = _KINDS[letter]
+        self.user = user
+        self.count = count if letter in "AV" else 1
+        self.size = 32 if letter == "I" else size
+        self.compressed = compressed
+        self.offset = offset
+        self.data_offset = data_offset
+
+    @property
+    def user_text(self) -> str:
+        """The user string as text; bytes that are no UTF-8 are escaped."""
+        return text_of(self.user)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all data, decompressed. For a varray its sizes are read."""
+        return int(self._sizes(0, self.count).sum()) if self.kind == "varray" else self.count * self.size
+
+    @property
+    def file_nbytes(self) -> int:
+        """Bytes that the section takes in the file, with header and padding. Collective."""
+        with self._file._reading() as core:
+            return core.end(self.offset) - self.offset
+
+    def __len__(self) -> int:
+        """What can be indexed: elements, or the bytes of an inline section or block."""
+        return self.count if self._has_elements else self.size
+
+    def __getitem__(self, key: int | slice) -> Any:
+        """Elements, decompressed, without reading the others.
+
+        ``s[i]`` is element i, as bytes. ``s[a:b]`` of an array is its elements a to b one after the other, as
+        bytes; of a varray it is a list with the bytes of each. An inline section or a block is indexed like
+        the bytes that it holds. Negative numbers and steps are those of Python.
+
+        Where an element of a varray begins, or a compressed one of an array, only the sizes before it tell:
+        in order this costs nothing, at random :meth:`to_numpy` and :meth:`to_ragged` are faster.
+        """
+        if not self._has_elements:
+            whole = self.to_numpy()
+            return whole[key].tobytes() if isinstance(key, slice) else int(whole[key])
+        self._alone()
+        if not isinstance(key, slice):
+            index = key.__index__()
+            if index < 0:
+                index += self.count
+            if not 0 <= index < self.count:
+                raise IndexError(f"element {key}: found {self.count} elements")
+            return self._read(index, index + 1)
+        numbers = range(self.count)[key]
+        if len(numbers) == 0:
+            return [] if self.kind == "varray" else b""
+        start, stop = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1]) + 1
+        if self.kind == "varray":
+            return self._elements(start, stop)[:: numbers.step]
+        data = self._read(start, stop)
+        if numbers.step == 1:
+            return data
+        return np.frombuffer(data, np.uint8).reshape(-1, self.size)[:: numbers.step].tobytes()
+
+    def __iter__(self) -> Iterator[Any]:
+        """The elements in order, as bytes."""
+        if not self._has_elements:
+            yield from self.read()
+            return
+        step = _BATCH_ELEMENTS
+        if self.kind == "array":
+            step = max(1, _BATCH_BYTES // max(self.size, _BATCH_BYTES // _BATCH_ELEMENTS))
+        for start in range(0, self.count, step):
+            yield from self._elements(start, min(start + step, self.count))
+
+    def read(self) -> bytes:
+        """All data, decompressed, as bytes: elements one after the other.
+
+        Of a file that several ranks read, blocks and inline sections only: collective, and all ranks get them.
+
+        >>> with scda.open("hello.scda") as f:
+        ...     f["greeting"].read()
+        b'libscda says hello to the world\\n'
+        """
+        if self._has_elements:
+            self._alone()
+            return self._read(0, self.count)
+        if self._file._ranks is not None:
+            return self.to_numpy().tobytes()
+        with self._file._reading() as core:
+            if self.kind == "inline":
+                return core.read_inline(self.offset)
+            return core.read_block(self.offset, self.size)
+
+    def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Optional[Sequence[int]] = None) -> NDArray[Any]:
+        """The data as a numpy array that cannot be written to.
+
+        Plain data are mapped into memory, not read: it takes no time, and parts that are not used are never
+        read. (Should somebody cut the file short meanwhile, using them ends the program, as with all mapped
+        files.) Compressed data are decompressed, by several threads.
+
+        Args:
+            dtype: the type of the values in the file, in the byte order that they have there (``"<f8"``, or a
+                structured one). Nothing is converted.
+            shape: of an array the shape of one element, else that of all data. ``shape`` times the size of
+                ``dtype`` must be the size of the section. None: (), or one dimension, as it takes.
+
+        Returns:
+            Of an array, shape (count, *shape). Of an inline section or a block, shape.
+
+        Raises:
+            ValueError: the size of the section is another.
+            TypeError: for a varray: see :meth:`to_ragged`.
+
+        >>> with scda.open("hello.scda") as f:
+        ...     planets = f["semi-major axis, period"].to_numpy([("name", "S8"), ("text", "S24")])
+        >>> planets["name"][1], len(planets)
+        (b'Earth   ', 3)
+        """
+        if self.kind == "varray":
+            raise TypeError("to_numpy: found a varray, whose elements have sizes of their own; use to_ragged")
+        item = dtype_of(dtype)
+        inner = self._inner_shape(item, shape)
+        if not self._has_elements:
+            return self._whole(item, inner)
+        self._alone()
+        return self._array(item, (self.count, *inner))
+
+    def to_ragged(self, dtype: DTypeLike = np.uint8) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """The data of a varray as (offsets, values).
+
+        Element i is ``values[offsets[i]:offsets[i + 1]]``. Neither can be written to; values are mapped or
+        decompressed as by :meth:`to_numpy`. :meth:`Writer.varray` takes the two as they are.
+
+        Args:
+            dtype: the type of the values in the file.
+
+        Returns:
+            offsets: int64, shape (count + 1,), in values; values: dtype, one dimension.
+
+        Raises:
+            ValueError: the size of an element is no multiple of that of dtype.
+            TypeError: the section is no varray.
+        """
+        self._expect_varray("to_ragged")
+        self._alone()
+        item = dtype_of(dtype)
+        sizes = self._sizes(0, self.count)
+        offsets = _offsets(sizes, item)
+        total = int(offsets[-1])
+        if not self.compressed:
+            values = self._map(item, (total,))
+        else:
+            values = np.empty(total, item)
+            with self._file._reading() as core:
+                core.read_varray(self.offset, 0, self.count, sizes, bytes_of(values))
+            values.flags.writeable = False
+        offsets.flags.writeable = False
+        return offsets, values
+
+    def sizes(self) -> NDArray[np.int64]:
+        """The bytes of each element of a varray, decompressed: shape (count,)."""
+        self._expect_varray("sizes")
+        return self._sizes(0, self.count).astype(np.int64)
+
+    def read_partition(
+        self,
+        counts: Optional[Sequence[int]] = None,
+        dtype: DTypeLike = np.uint8,
+        shape: Optional[Sequence[int]] = None,
+    ) -> Any:
+        """This rank's elements of an array or varray. Collective.
+
+        Args:
+            counts: how many elements each rank gets, by rank, the same on all ranks; their sum is the count of
+                the section. None: evenly spread.
+            dtype, shape: as for :meth:`to_numpy`; shape not for a varray.
+
+        Returns:
+            Of an array what :meth:`to_numpy` returns, of a varray what :meth:`to_ragged` returns, for this
+            rank's elements; in memory of its own, which can be written to.
+        """
+        file = self._file
+        with file._reading() as core:
+            if not self._has_elements:
+                raise TypeError(f"read_partition: found {_a(self.kind)}, which has no elements; use read")
+            item = dtype_of(dtype)
+            ranks = 1 if file._ranks is None else file._ranks.size
+            parts = [int(n) for n in (_core.uniform_partition(self.count, ranks) if counts is None else counts)]
+            if len(parts) != ranks or min(parts) < 0 or sum(parts) != self.count:
+                raise ValueError(f"counts: found {parts}, expected {ranks} with the sum {self.count}")
+            if self.kind == "array":
+                inner = self._inner_shape(item, shape)
+                own = parts[0 if file._ranks is None else file._ranks.rank]
+                array = np.empty((own, *inner), item)
+                if file._ranks is None:
+                    core.read_array(self.offset, 0, own, self.size, bytes_of(array))
+                else:
+                    core.read_array_part(self.offset, parts, self.size, bytes_of(array))
+                return array
+            if shape is not None:
+                raise ValueError("shape: found one for a varray, whose elements have sizes of their own")
+            return self._ragged_part(core, parts, item)
+
+    def _ragged_part(
+        self, core: _core.Reader, parts: list[int], item: np.dtype[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        ranks = self._file._ranks
+        own = parts[0 if ranks is None else ranks.rank]
+        sizes = np.empty(own, np.uint64)
+        if ranks is None:
+            core.read_sizes(self.offset, 0, own, sizes)
+        else:
+            core.read_sizes_part(self.offset, parts, sizes)
+        offsets = _offsets(sizes, item)
+        values = np.empty(int(offsets[-1]), item)
+        if ranks is None:
+            core.read_varray(self.offset, 0, own, sizes, bytes_of(values))
+        else:
+            core.read_varray_part(parts, sizes, bytes_of(values))
+        return offsets, values
+
+    @property
+    def _has_elements(self) -> bool:
+        return self.kind in ("array", "varray")
+
+    def _expect_varray(self, what: str) -> None:
+        if self.kind != "varray":
+            raise TypeError(f"{what}: found {_a(self.kind)}, expected a varray")
+
+    def _alone(self) -> None:
+        self._file._check_open()
+        if self._file._ranks is not None:
+            raise UsageError(
+                f"{self._file.path}: found a file that {self._file._ranks.size} ranks read together, whose "
+                "elements read_partition shares out; to read any of them, open it without comm",
+                None,
+                self._file.path,
+            )
+
+    def _inner_shape(self, item: np.dtype[Any], shape: Optional[Sequence[int]]) -> tuple[int, ...]:
+        if shape is None:
+            if self.size == item.itemsize and self._has_elements:
+                return ()
+            inner: tuple[int, ...] = (self.size // item.itemsize,)
+        else:
+            inner = tuple(int(n) for n in shape)
+        bytes_expected = item.itemsize
+        for n in inner:
+            bytes_expected *= n
+        if bytes_expected != self.size or any(n < 0 for n in inner):
+            what = "each element" if self._has_elements else "data"
+            raise ValueError(
+                f"section {self.index}, {self.user_text!r}: found {what} of {self.size} bytes, which is not "
+                f"{item} ({item.itemsize} bytes) times {'any number' if shape is None else inner}"
+            )
+        return inner
+
+    def _read(self, start: int, stop: int) -> bytes:
+        """Elements one after the other."""
+        sizes = self._sizes(start, stop) if self.kind == "varray" else None
+        with self._file._reading() as core:
+            if sizes is None:
+                return core.read_array(self.offset, start, stop, self.size)
+            return core.read_varray(self.offset, start, stop, sizes)
+
+    def _elements(self, start: int, stop: int) -> list[bytes]:
+        if self.kind == "array":
+            data = self._read(start, stop)
+            return [data[i * self.size : (i + 1) * self.size] for i in range(stop - start)]
+        sizes = self._sizes(start, stop)
+        with self._file._reading() as core:
+            data = core.read_varray(self.offset, start, stop, sizes)
+        ends = np.cumsum(sizes).tolist()
+        return [data[begin:end] for begin, end in zip([0, *ends], ends)]
+
+    def _sizes(self, start: int, stop: int) -> NDArray[np.uint64]:
+        self._alone()
+        sizes = np.empty(stop - start, np.uint64)
+        with self._file._reading() as core:
+            core.read_sizes(self.offset, start, stop, sizes)
+        return sizes
+
+    def _whole(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """All data of an inline section or block; several ranks get them from rank 0."""
+        ranks = self._file._ranks
+        if ranks is None and not self.compressed:
+            return self._map(item, shape)
+        with self._file._reading() as core:
+            array = np.empty(shape, item)
+            memory = bytes_of(array)
+            if self.kind == "inline":
+                memory[:] = np.frombuffer(core.read_inline(self.offset), np.uint8)
+            else:
+                core.read_block(self.offset, self.size, memory)
+            if ranks is not None:
+                # What the root alone may have noticed, all learn now.
+                core.gather(0)
+                ranks.broadcast(memory, 0)
+        array.flags.writeable = False
+        return array
+
+    def _array(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        if not self.compressed:
+            return self._map(item, shape)
+        array = np.empty(shape, item)
+        with self._file._reading() as core:
+            core.read_array(self.offset, 0, self.count, self.size, bytes_of(array))
+        array.flags.writeable = False
+        return array
+
+    def _map(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        self._file._check_open()
+        if 0 in shape:
+            empty = np.empty(shape, item)
+            empty.flags.writeable = False
+            return empty
+        assert self._file._mapped is not None
+        return np.memmap(self._file._mapped, item, "r", self.data_offset, shape)
+
+    def __repr__(self) -> str:
+        sizes = {"varray": f"{self.count} elements", "array": f"{self.count} elements of {self.size} bytes"}
+        size = sizes.get(self.kind, f"{self.size} bytes")
+        compressed = ", compressed" if self.compressed else ""
+        return f"<scda section {self.index}: {self.kind} {self.user_text!r}, {size}{compressed}>"
+
+
+def _offsets(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    if item.itemsize == 1:
+        np.cumsum(sizes, out=offsets[1:])
+        return offsets
+    odd = np.flatnonzero(sizes % np.uint64(item.itemsize))
+    if len(odd):
+        raise ValueError(
+            f"element {odd[0]}: found {sizes[odd[0]]} bytes, expected a multiple of {item.itemsize}, the size of {item}"
+        )
+    np.cumsum(sizes // np.uint64(item.itemsize), out=offsets[1:])
+    return offsets
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
