@@ -156,6 +156,39 @@ fn a_rank_that_fails_early_meets_the_others_later() {
 }
 
 #[test]
+fn a_rank_that_abandons_a_file_tells_the_others() {
+    let scratch = Scratch::new();
+    let mut params = params(false);
+    params.atomic = true;
+    let write = |comm: ThreadComm, leaves: bool| {
+        let rank = comm.rank();
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+        file.array(b"", &[1; 3], 1, Source::Contiguous(b"x"), Encode::None)?;
+        if leaves && rank == 1 {
+            return Err(file.abandon("the simulation has diverged"));
+        }
+        file.close()
+    };
+    let error = error_of_all(3, |comm| write(comm, true));
+    assert_eq!(error.kind(), ErrorKind::Argument);
+    assert!(error.to_string().contains("rank 1: the simulation has diverged"), "{error}");
+    assert!(scratch.names().is_empty());
+    assert!(run_on_threads(3, |comm| write(comm, false)).iter().all(Result::is_ok));
+
+    let error = error_of_all(3, |comm| {
+        let rank = comm.rank();
+        let mut file = Reader::open(comm, &scratch.path(), &Params::default())?;
+        let section = file.next_section(true)?.expect("an array");
+        if rank == 2 {
+            return Err(file.abandon("out of patience"));
+        }
+        file.read_array(&[1; 3], section.size, Sink::Skip)?;
+        file.close()
+    });
+    assert!(error.to_string().contains("rank 2: out of patience"), "{error}");
+}
+
+#[test]
 fn after_an_error_there_is_no_file() {
     let scratch = Scratch::new();
     let mut file = Writer::create(scda::Solo, &scratch.path(), b"", &params(false)).unwrap();

@@ -94,6 +94,11 @@ def test_everything_public_is_documented() -> None:
     assert [name for name in scda.__all__ if name.endswith("Error") and name not in page] == []
 
 
+def test_the_version_is_that_of_the_library() -> None:
+    versions = [re.search(r'^version = "(.*)"$', (ROOT / toml).read_text(), re.M) for toml in ("Cargo.toml", "python/Cargo.toml")]
+    assert [version and version[1] for version in versions] == [scda.__version__] * 2
+
+
 @pytest.fixture
 def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A folder as the tutorial has it after its installation, and the environment."""

@@ -12,10 +12,6 @@ import pytest
 import scda
 
 
-def written(path: Path) -> scda.File:
-    return scda.open(path)
-
-
 @pytest.mark.parametrize("encode", [False, True, "auto"])
 def test_what_is_written_is_read(tmp_path: Path, encode: Any) -> None:
     path = tmp_path / "f.scda"
@@ -151,6 +147,19 @@ def test_an_exception_leaves_nothing_that_looks_complete(tmp_path: Path, data: b
     with scda.open(path) as f:
         assert f[0].read() == b"good" and f[1].read() == data
         with pytest.raises(scda.ShortFileError, match="section header"):
+            len(f)
+
+
+def test_an_error_of_the_library_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
+    w = scda.create(tmp_path / "f", atomic=False)
+    w.block("good", b"good")
+    with pytest.raises(scda.ArgumentError):
+        w.block("u" * 59, b"")
+    with pytest.raises(scda.UsageError):
+        w.close()
+    with scda.open(tmp_path / "f") as f:
+        assert f[0].read() == b"good"
+        with pytest.raises(scda.ShortFileError):
             len(f)
 
 

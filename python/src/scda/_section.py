@@ -165,7 +165,7 @@ class Section:
 
         >>> with scda.open("hello.scda") as f:
         ...     planets = f["semi-major axis, period"].to_numpy([("name", "S8"), ("text", "S24")])
-        >>> planets["name"][1], len(planets)
+        >>> planets["name"].tolist()[1], len(planets)
         (b'Earth   ', 3)
         """
         if self.kind == "varray":

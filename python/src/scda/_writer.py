@@ -212,6 +212,9 @@ class Writer:
             self._closed = True
             try:
                 self._core.close()
+            except BaseException:
+                self._mark_incomplete()
+                raise
             finally:
                 self._release()
 
@@ -238,11 +241,21 @@ class Writer:
         try:
             if collective:
                 self._core.abandon(why)
-            if not self._atomic and self._rank == 0:
-                _mark_incomplete(self._path)
+            self._mark_incomplete()
         finally:
             if collective:
                 self._release()
+
+    def _mark_incomplete(self) -> None:
+        """Makes a file that ends where a section may end end elsewhere."""
+        if self._atomic or self._rank != 0:
+            return
+        try:
+            if os.path.isfile(self._path) and os.path.getsize(self._path) % _SECTION_BYTES == 0:
+                with open(self._path, "ab") as file:
+                    file.write(_INCOMPLETE)
+        except OSError as error:
+            warnings.warn(f"{self._path} is incomplete, and could not be marked so: {error}", RuntimeWarning)
 
     def _release(self) -> None:
         if self._ranks is not None:
@@ -278,16 +291,6 @@ def _check_names(style: str, encoder: str) -> None:
         raise ValueError(f'style: found {style!r}, expected "unix" or "mime"')
     if encoder not in ("fast", "zlib"):
         raise ValueError(f'encoder: found {encoder!r}, expected "fast" or "zlib"')
-
-
-def _mark_incomplete(path: str) -> None:
-    """Makes a file that ends where a section may end end elsewhere."""
-    try:
-        if os.path.isfile(path) and os.path.getsize(path) % _SECTION_BYTES == 0:
-            with open(path, "ab") as file:
-                file.write(_INCOMPLETE)
-    except OSError as error:
-        warnings.warn(f"{path} is incomplete, and could not be marked so: {error}", RuntimeWarning)
 
 
 def _user(user: Union[str, bytes]) -> bytes:
