@@ -8,12 +8,9 @@ a tree lies in space is said by its eight corners; here its cells are cut by the
 
 import argparse
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import scda
-
-matplotlib.use("Agg")  # draws into a file, with or without a screen
-import matplotlib.pyplot as plt
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
@@ -46,9 +43,7 @@ def read_forest(path):
 
         widths = 0.5 ** cells["level"]
         unit = cells["origin"][:, None] / ROOT_LENGTH + widths[:, None, None] * CORNERS
-        corners = np.concatenate(
-            [place(tree, unit[i:j]) for tree, i, j in zip(trees, cells_before, cells_before[1:])]
-        )
+        corners = np.concatenate([place(tree, unit[i:j]) for tree, i, j in zip(trees, cells_before, cells_before[1:])])
         return trees, corners, cells["level"], state
 
 

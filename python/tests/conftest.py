@@ -17,7 +17,7 @@ import scda
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
-SECONDS = 60
+SECONDS = 180
 
 
 class Wanted:

@@ -38,13 +38,21 @@ def write_file(path: Path, communicator: Any, **options: Any) -> None:
     with scda.create(path, "of any number of ranks", comm=communicator, **options) as w:
         for encode in (False, True, "auto"):
             w.inline("inline", b"%32d" % 7 if rank == last or communicator is None else None, root=last)
-            w.block("block", b"data of the root" if rank == last or communicator is None else None, encode=encode, root=last)
+            w.block(
+                "block", b"data of the root" if rank == last or communicator is None else None, encode=encode, root=last
+            )
             w.array("grid", GRID[rows.start : rows.stop], encode=encode)
             w.varray("elements", ELEMENTS[strings.start : strings.stop], encode=encode)
             offsets = np.cumsum([0, *(len(VALUES[i]) for i in values)])
-            w.varray("ragged", (offsets, np.concatenate([VALUES[i] for i in values] or [np.empty(0, "<f4")])), encode=encode)
+            w.varray(
+                "ragged", (offsets, np.concatenate([VALUES[i] for i in values] or [np.empty(0, "<f4")])), encode=encode
+            )
         for i in range(50):
-            w.array(f"small {i}", GRID[rows.start : rows.stop], counts=[len(GRID)] if communicator is None else counts(len(GRID)))
+            w.array(
+                f"small {i}",
+                GRID[rows.start : rows.stop],
+                counts=[len(GRID)] if communicator is None else counts(len(GRID)),
+            )
         w.flush()
         w.array("large", np.repeat(GRID[rows.start : rows.stop], 50, axis=1))
 
@@ -77,7 +85,9 @@ def read(folder: Path) -> None:
             assert own == [ELEMENTS[i] for i in mine(len(ELEMENTS))]
             offsets, values = ragged.read_partition(dtype="<f4")
             first = comm.exscan(len(offsets) - 1) or 0
-            assert all(np.array_equal(values[a:b], VALUES[first + i]) for i, (a, b) in enumerate(zip(offsets, offsets[1:])))
+            assert all(
+                np.array_equal(values[a:b], VALUES[first + i]) for i, (a, b) in enumerate(zip(offsets, offsets[1:]))
+            )
         assert len(f) == 66 and f["small 49"].count == len(GRID)
         if size > 1:
             fails(scda.UsageError, "read_partition shares out", lambda: grid[0])

@@ -95,7 +95,10 @@ def test_everything_public_is_documented() -> None:
 
 
 def test_the_version_is_that_of_the_library() -> None:
-    versions = [re.search(r'^version = "(.*)"$', (ROOT / toml).read_text(), re.M) for toml in ("Cargo.toml", "python/Cargo.toml")]
+    versions = [
+        re.search(r'^version = "(.*)"$', (ROOT / toml).read_text(), re.M)
+        for toml in ("Cargo.toml", "python/Cargo.toml")
+    ]
     assert [version and version[1] for version in versions] == [scda.__version__] * 2
 
 
@@ -109,7 +112,9 @@ def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     Path("libscda").symlink_to(ROOT)
     Path("scda").symlink_to(prefix)
     # The commands that the page has, whatever this machine calls those of this MPI.
-    programs = dict(line.split("=") for line in Path("scda/lib/pkgconfig/scda.pc").read_text().splitlines() if "=" in line)
+    programs = dict(
+        line.split("=") for line in Path("scda/lib/pkgconfig/scda.pc").read_text().splitlines() if "=" in line
+    )
     Path("bin").mkdir()
     for name, path in (("mpicc", programs["mpicc"]), ("mpirun", programs["mpiexec"]), ("python3", sys.executable)):
         # Not a link: the programs look at the name they are called by.

@@ -24,9 +24,7 @@ class _Abandonable(Protocol):
     def abandon(self, why: str) -> None: ...
 
 
-def prepare(
-    path: Path, comm: Any, driver: str, threads: Optional[int]
-) -> tuple[str, Optional[Ranks], int]:
+def prepare(path: Path, comm: Any, driver: str, threads: Optional[int]) -> tuple[str, Optional[Ranks], int]:
     """The absolute path, the ranks if there are several, and the number of threads. Collective."""
     ranks = ranks_of(comm)
     failure: Optional[Exception] = None

@@ -140,9 +140,7 @@ class Writer:
                     raise ValueError(f"inline data: found {len(mine)} bytes, expected 32")
             self._core.inline(_user(user), root, mine)
 
-    def block(
-        self, user: Union[str, bytes], data: Any, *, encode: Union[bool, str] = False, root: int = 0
-    ) -> None:
+    def block(self, user: Union[str, bytes], data: Any, *, encode: Union[bool, str] = False, root: int = 0) -> None:
         """Writes a block: any bytes, or a numpy array, of the rank root. The data of other ranks are ignored."""
         with self._writing():
             name = _encode(encode)
@@ -350,7 +348,9 @@ def _joined(elements: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
 def _ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """The sizes of elements, and their bytes, out of (offsets, values)."""
     if len(data) != 2 or np.ndim(data[0]) != 1 or np.asarray(data[0]).dtype.kind not in "iu" or len(data[0]) == 0:
-        raise TypeError("data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements")
+        raise TypeError(
+            "data: found a tuple, expected (offsets, values) with offsets of integers, one more than elements"
+        )
     offsets, values = np.asarray(data[0]).astype(np.int64), _array(data[1])
     if values.ndim != 1:
         raise ValueError(f"values: found {values.ndim} dimensions, expected one")
