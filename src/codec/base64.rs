@@ -17,6 +17,12 @@ pub fn encoded_bytes(n: usize) -> usize {
     chars + chars.div_ceil(LINE_CHARS) * BREAK_BYTES
 }
 
+/// Where in the encoded `text` of an element the first line break begins that is not this one.
+pub fn other_line_break(text: &[u8], line_break: [u8; BREAK_BYTES]) -> Option<usize> {
+    let mut breaks = (FULL_LINE..text.len()).step_by(FULL_LINE).chain([text.len()]);
+    breaks.find(|&end| !text[..end].ends_with(&line_break)).map(|end| end.saturating_sub(BREAK_BYTES))
+}
+
 /// Encodes `data` into `out`, which has [`encoded_bytes`] of it.
 pub fn encode(data: &[u8], line_break: [u8; BREAK_BYTES], out: &mut [u8]) {
     debug_assert_eq!(out.len(), encoded_bytes(data.len()));
@@ -52,6 +58,18 @@ pub fn decode(text: &[u8], out: &mut [u8]) -> Option<usize> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn line_breaks_are_compared_wherever_they_are() {
+        for n in [1, 56, 57, 58, 114, 115, 171] {
+            let mut text = encoded(&vec![b'x'; n], *b"=\n");
+            assert_eq!(other_line_break(&text, *b"=\n"), None);
+            assert_eq!(other_line_break(&text, *b"\r\n"), Some(76.min(text.len() - 2)));
+            let last = text.len() - 2;
+            text[last] = b'-';
+            assert_eq!(other_line_break(&text, *b"=\n"), Some(last));
+        }
+    }
 
     fn encoded(data: &[u8], line_break: [u8; 2]) -> Vec<u8> {
         let mut out = vec![0; encoded_bytes(data.len())];

@@ -46,6 +46,13 @@ fn trim(buffer: &mut Vec<u8>) {
     }
 }
 
+/// Where in an encoded element, or in whole lines of one, the first line break begins that is not of this
+/// style.
+#[must_use]
+pub fn other_line_break(text: &[u8], style: LineBreak) -> Option<usize> {
+    base64::other_line_break(text, style.in_base64())
+}
+
 /// Compresses elements one after the other, with state made once.
 pub struct ElementEncoder {
     deflater: Deflater,
@@ -57,10 +64,7 @@ impl ElementEncoder {
     /// # Errors
     /// `Argument` if the level is not 0 to 9.
     pub fn new(encoder: Encoder, level: u32, style: LineBreak) -> Result<Self> {
-        let line_break = match style {
-            LineBreak::Unix => *b"=\n",
-            LineBreak::Mime => *b"\r\n",
-        };
+        let line_break = style.in_base64();
         Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new() })
     }
 

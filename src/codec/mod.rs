@@ -11,7 +11,9 @@ mod matches;
 mod probe;
 
 pub use deflate::Encoder;
-pub use element::{ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes};
+pub use element::{
+    ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes, other_line_break,
+};
 
 /// The user string of the first section of a compressed block (paper, equation 8).
 pub const BLOCK_CONVENTION: &[u8] = b"B compressed scda 00";

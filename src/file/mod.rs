@@ -18,4 +18,4 @@ pub use params::{Encode, Params};
 pub use reader::{Reader, Section};
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
-pub use writer::Writer;
+pub use writer::{ElementStream, Writer};

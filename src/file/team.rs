@@ -60,6 +60,7 @@ pub enum Function {
     ProcSizes,
     Seek,
     Skip,
+    CheckCanonical,
     Close,
 }
 

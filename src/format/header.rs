@@ -127,12 +127,22 @@ pub fn file_header(vendor: &[u8], user: &UserString, style: LineBreak) -> [u8; F
     header
 }
 
-/// The user string of the file that begins with `bytes`, its first 128 or all if it has fewer.
+/// What the header of a file says.
+#[derive(Clone, Copy)]
+pub struct FileHeader {
+    pub user: UserString,
+    /// The program that wrote the file.
+    pub vendor: UserString,
+    /// The line breaks of the header; the rest of the file may have others.
+    pub line_break: LineBreak,
+}
+
+/// The header of the file that begins with `bytes`, its first 128 or all if it has fewer.
 ///
 /// # Errors
 /// `Format` if it is no scda file, `UnsupportedVersion` if it is one of another version,
 /// `ShortFile` if it is cut.
-pub fn parse_file_header(bytes: &[u8]) -> Result<UserString> {
+pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
     let seen = &bytes[..bytes.len().min(MAGIC.len())];
     if seen != &MAGIC[..seen.len()] {
         return Err(magic_error(seen).at(0));
@@ -140,7 +150,7 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<UserString> {
     let Some(header) = bytes.first_chunk::<FILE_HEADER_BYTES>() else {
         return Err(Error::short_file("file header", FILE_HEADER_BYTES as u64, bytes.len() as u64).at(0));
     };
-    if strip_dashes(&header[VENDOR_FIELD]).is_none() {
+    let Some(vendor) = strip_dashes(&header[VENDOR_FIELD]) else {
         return Err(Error::new(
             ErrorKind::Format,
             format!(
@@ -149,7 +159,7 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<UserString> {
             ),
         )
         .at(8));
-    }
+    };
     let (_, rest) = header.split_at(VENDOR_FIELD.end);
     let lettered: &[u8; SECTION_HEADER_BYTES] = rest.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
     if lettered[0] != FILE_LETTER {
@@ -159,7 +169,11 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<UserString> {
         )
         .at(32));
     }
-    lettered_user(lettered).map_err(|e| e.at(32))
+    Ok(FileHeader {
+        user: lettered_user(lettered).map_err(|e| e.at(32))?,
+        vendor: UserString::new(vendor)?,
+        line_break: if header[VENDOR_FIELD].ends_with(b"\r\n") { LineBreak::Mime } else { LineBreak::Unix },
+    })
 }
 
 /// Why the first bytes are not the magic of this version.
@@ -214,7 +228,10 @@ mod tests {
         let header = file_header(b"libsc", &user, LineBreak::Unix);
         let reference = include_bytes!("../../tests/vectors/libsc-2.8.7-reference.scda");
         assert_eq!(header, reference[..FILE_HEADER_BYTES]);
-        assert_eq!(parse_file_header(reference).unwrap(), user);
+        let found = parse_file_header(reference).unwrap();
+        assert_eq!((found.user, &*found.vendor, found.line_break), (user, &b"libsc"[..], LineBreak::Unix));
+        let mime = file_header(b"", &user, LineBreak::Mime);
+        assert_eq!(parse_file_header(&mime).unwrap().line_break, LineBreak::Mime);
     }
 
     #[test]
@@ -229,7 +246,7 @@ mod tests {
             (b"p4data0 ", ErrorKind::Format),
         ] {
             header[..8].copy_from_slice(magic);
-            assert_eq!(parse_file_header(&header).unwrap_err().kind(), kind, "{}", magic.escape_ascii());
+            assert_eq!(parse_file_header(&header).err().unwrap().kind(), kind, "{}", magic.escape_ascii());
         }
     }
 
@@ -237,9 +254,9 @@ mod tests {
     fn a_short_file_is_told_from_another_file() {
         let header = file_header(b"v", &UserString::new(b"").unwrap(), LineBreak::Unix);
         for cut in 0..FILE_HEADER_BYTES {
-            assert_eq!(parse_file_header(&header[..cut]).unwrap_err().kind(), ErrorKind::ShortFile);
+            assert_eq!(parse_file_header(&header[..cut]).err().unwrap().kind(), ErrorKind::ShortFile);
         }
-        assert_eq!(parse_file_header(b"GIF89a").unwrap_err().kind(), ErrorKind::Format);
+        assert_eq!(parse_file_header(b"GIF89a").err().unwrap().kind(), ErrorKind::Format);
     }
 
     #[test]

@@ -10,6 +10,16 @@ pub enum LineBreak {
     Mime,
 }
 
+impl LineBreak {
+    /// What ends the lines of compressed data (paper, section 3.1).
+    pub(crate) const fn in_base64(self) -> [u8; 2] {
+        match self {
+            Self::Unix => *b"=\n",
+            Self::Mime => *b"\r\n",
+        }
+    }
+}
+
 /// The fewest bytes that data are padded with.
 const MIN_DATA_PADDING: u64 = 7;
 /// Padded data fill a multiple of this.

@@ -252,7 +252,7 @@ pub fn parsers(input: &[u8]) {
         );
     }
     let parsed = parse_file_header(&input[..input.len().min(128)]);
-    assert_eq!(parsed.ok().map(|user| user.to_vec()), naive::file_user(input));
+    assert_eq!(parsed.ok().map(|header| header.user.to_vec()), naive::file_user(input));
     // The numbers of the input come back, whatever they are.
     let values: Vec<u64> = input.chunks(8).map(|word| Input(word).word() >> (word[0] % 64)).collect();
     for style in [LineBreak::Unix, LineBreak::Mime] {

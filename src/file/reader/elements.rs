@@ -13,11 +13,11 @@ use crate::format::layout::{Layout, sum};
 use crate::parallel::Partition;
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
-const BATCH_BYTES: usize = 1 << 20;
+pub(super) const BATCH_BYTES: usize = 1 << 20;
 
 impl Open {
     /// Reads bytes that this rank alone wants: from the window, or else from the file.
-    fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
+    pub(super) fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
         match self.window.get(offset, memory.len() as u64) {
             Some(bytes) => memory.copy_from_slice(bytes),
             None if memory.is_empty() => {}
@@ -88,7 +88,7 @@ impl Open {
 
     /// Groups elements that lie one after the other from `offset` into batches of at most `most` bytes,
     /// or of one element if it is larger; hands out the offset, the first and the last but one index.
-    fn for_each_batch(
+    pub(super) fn for_each_batch(
         &mut self,
         mut offset: u64,
         sizes: Sizes<'_>,
@@ -361,7 +361,7 @@ impl<'a> Batch<'a> {
 }
 
 /// Makes a buffer of this length, whose contents do not matter.
-fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+pub(super) fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     if buffer.len() < length {
         let more = length - buffer.len();

@@ -1,5 +1,6 @@
 //! Reading a file, section by section.
 
+mod canonical;
 mod data;
 mod elements;
 mod header;
@@ -13,8 +14,9 @@ use super::source::Sink;
 use super::team::{Failure, Function, Team};
 use super::window::Window;
 use crate::error::{Error, Result};
-use crate::format::header::{SectionType, UserString, parse_file_header};
+use crate::format::header::{FileHeader, SectionType, UserString, parse_file_header};
 use crate::format::layout::Layout;
+use crate::format::padding::LineBreak;
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
@@ -68,7 +70,7 @@ pub struct Section {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Reader {
-    user: UserString,
+    header: FileHeader,
     session: Session<Open>,
 }
 
@@ -157,17 +159,36 @@ impl Reader {
             decoders: Decoders::default(),
         };
         let mut session = Session::new(open);
-        let user = session.operate(|open| {
+        let header = session.operate(|open| {
             let header = open.look(0, open.size.min(FILE_HEADER_BYTES as u64))?;
             Ok(parse_file_header(header)?)
         })?;
-        Ok(Self { user, session })
+        Ok(Self { header, session })
     }
 
     /// The user string of the file.
     #[must_use]
     pub fn user(&self) -> &UserString {
-        &self.user
+        &self.header.user
+    }
+
+    /// The vendor string of the file: the program that wrote it.
+    #[must_use]
+    pub fn vendor(&self) -> &UserString {
+        &self.header.vendor
+    }
+
+    /// The line breaks in the header of the file. Nothing forbids others in the rest:
+    /// [`Self::check_canonical`] tells.
+    #[must_use]
+    pub fn line_break(&self) -> LineBreak {
+        self.header.line_break
+    }
+
+    /// The bytes of the file when it was opened. Not collective. `None` after an error.
+    #[must_use]
+    pub fn file_size(&self) -> Option<u64> {
+        self.session.state().map(|open| open.size)
     }
 
     /// Whether no section follows. Not collective. As long as data of a section are expected, and
@@ -280,6 +301,15 @@ impl Reader {
         self.session.operate(|open| open.read_varray(counts, proc_sizes, data))
     }
 
+    /// Reads some bytes of a block, for a process that reads alone, as [`Self::read_array_range`] elements.
+    /// Of a compressed block, all is decoded for each range.
+    ///
+    /// # Errors
+    /// Those of [`Self::read_block`]; `Usage` if there is more than one rank.
+    pub fn read_block_range(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
+        self.session.operate(|open| open.read_block_range(&bytes, data))
+    }
+
     /// Reads some elements of an array, without regard to partitions, for a process that reads alone.
     /// The section goes on: other ranges, or all elements, can be read, until [`Self::skip`].
     ///
@@ -304,6 +334,20 @@ impl Reader {
     /// Those of [`Self::read_varray`]; `Usage` if there is more than one rank.
     pub fn read_varray_range(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
         self.session.operate(|open| open.read_varray_range(&elements, sizes, data))
+    }
+
+    /// Compares what the format leaves open with what this library writes: the paddings and line breaks of the
+    /// current section, of both sections if it is decoded; before the first section, those of the file
+    /// header. For a process that reads alone. The section goes on.
+    ///
+    /// Any bytes there are valid, so that no other function looks at them.
+    ///
+    /// # Errors
+    /// `Format` for the first difference; `ShortFile`, `Range` and `Decode` for the sizes of elements, `Usage`,
+    /// and the errors of the file system.
+    pub fn check_canonical(&mut self, line_break: LineBreak) -> Result<()> {
+        let header = self.header;
+        self.session.operate(|open| open.check_canonical(&header, line_break))
     }
 
     /// Ends the current section, whatever was read of it; the header of the next one follows.

@@ -76,23 +76,44 @@ impl Open {
             && place.index == current.section.count
     }
 
-    /// This range of elements as a part of those of the section.
-    fn check_range(&self, elements: &Range<u64>, section: &Section) -> Result<Partition> {
-        if !self.team.is_alone() {
-            return Err(Error::usage(format!(
-                "a range of elements: found {} ranks, expected one that reads alone",
-                self.team.size()
-            ))
-            .at(self.position));
+    /// An error if there are others, who would have to take part.
+    pub(super) fn check_alone(&self, what: &str) -> Result<()> {
+        if self.team.is_alone() {
+            return Ok(());
         }
-        if elements.start > elements.end || elements.end > section.count {
+        let size = self.team.size();
+        Err(Error::usage(format!("{what}: found {size} ranks, expected one that reads alone"))
+            .at(self.position))
+    }
+
+    /// This range as a part of the `total` elements, or bytes of a block, of the section.
+    fn check_range(&self, range: &Range<u64>, total: u64) -> Result<Partition> {
+        self.check_alone("a range of elements")?;
+        if range.start > range.end || range.end > total {
             return Err(Error::argument(format!(
-                "range of elements: found {} to {}, expected no more than the {} of the section",
-                elements.start, elements.end, section.count
+                "range of elements: found {} to {}, expected no more than the {total} of the section",
+                range.start, range.end
             )));
         }
-        let count = elements.end - elements.start;
-        Ok(Partition { offset: elements.start, count, total: section.count })
+        Ok(Partition { offset: range.start, count: range.end - range.start, total })
+    }
+
+    pub(super) fn read_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<(), Failure> {
+        let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
+        let part = self.check_range(bytes, current.section.size)?;
+        Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
+        if !current.section.decoded {
+            return Ok(self.read_own(current.layout.data + part.offset, data)?);
+        }
+        if part.count == part.total {
+            return Ok(self.fill_block(&current, data)?);
+        }
+        let mut all = Vec::new();
+        super::elements::resize(&mut all, part.total)?;
+        self.fill_block(&current, &mut all)?;
+        let start = usize::try_from(part.offset).unwrap_or(usize::MAX);
+        data.copy_from_slice(&all[start..start + data.len()]);
+        Ok(())
     }
 
     pub(super) fn read_array_range(
@@ -102,7 +123,7 @@ impl Open {
         mut data: Sink<'_>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
-        let part = self.check_range(elements, &current.section)?;
+        let part = self.check_range(elements, current.section.count)?;
         self.check_size(size, &current.section)?;
         let sizes = Sizes::Fixed { count: part.count, size };
         data.check(sizes)?;
@@ -128,7 +149,7 @@ impl Open {
         out: &mut [u64],
     ) -> Result<(), Failure> {
         let current = self.expect_varray(Function::ReadVarraySizes, "the sizes of a section 'V'")?;
-        let part = self.check_range(elements, &current.section)?;
+        let part = self.check_range(elements, current.section.count)?;
         if out.len() as u64 != part.count {
             return Err(Error::argument(format!(
                 "sizes E_i: found room for {}, expected {}",
@@ -172,7 +193,7 @@ impl Open {
         mut data: Sink<'_>,
     ) -> Result<(), Failure> {
         let current = self.expect_varray(Function::ReadVarray, "the data of a section 'V'")?;
-        let part = self.check_range(elements, &current.section)?;
+        let part = self.check_range(elements, current.section.count)?;
         let mut same = sizes.len() as u64 == part.count;
         self.read_user_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
         if !same {

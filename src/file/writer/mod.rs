@@ -2,6 +2,9 @@
 
 mod output;
 mod sections;
+mod streams;
+
+pub use streams::ElementStream;
 
 use super::encoding::Encoders;
 use super::open;
@@ -16,6 +19,7 @@ use crate::format::INLINE_BYTES;
 use crate::format::header::{UserString, file_header};
 use crate::parallel::Communicator;
 use crate::storage::ParallelFile;
+use std::io::Read;
 use std::path::Path;
 
 /// What this library writes into the vendor string.
@@ -220,6 +224,47 @@ impl Writer {
         encode: Encode,
     ) -> Result<()> {
         self.session.operate(|open| open.varray(user, counts, proc_sizes, data, encode))
+    }
+
+    /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
+    /// except if it is compressed. For a process that writes alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::block`], those of reading, `Usage` if there is more than one rank, and `Argument` for
+    /// [`Encode::Auto`]: the data are read only once.
+    pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
+        self.session.operate(|open| open.block_from(user, size, data, encode))
+    }
+
+    /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
+    /// for each thread, or if it is compressed one element. For a process that writes alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::array`] and of [`Self::block_from`].
+    pub fn array_from(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        size: u64,
+        data: &mut dyn Read,
+        encode: Encode,
+    ) -> Result<()> {
+        self.session.operate(|open| open.array_from(user, count, size, data, encode))
+    }
+
+    /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
+    /// [`Self::array_from`]. For a process that writes alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::varray`] and of [`Self::block_from`].
+    pub fn varray_from(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        elements: &mut dyn ElementStream,
+        encode: Encode,
+    ) -> Result<()> {
+        self.session.operate(|open| open.varray_from(user, count, elements, encode))
     }
 
     /// Writes everything that waits, and lets all ranks know whether all went well until now.

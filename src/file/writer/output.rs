@@ -18,13 +18,18 @@ use crate::parallel::Partition;
 const ENTRIES_PER_CHUNK: usize = 1024;
 
 /// The text before the entries or data of a section: header and counts.
-struct Head {
+pub(super) struct Head {
     text: [u8; SECTION_HEADER_BYTES + 2 * COUNT_BYTES],
     length: usize,
 }
 
 impl Head {
-    fn new(section: SectionType, user: &UserString, counts: &[&[u8; COUNT_BYTES]], style: LineBreak) -> Self {
+    pub(super) fn new(
+        section: SectionType,
+        user: &UserString,
+        counts: &[&[u8; COUNT_BYTES]],
+        style: LineBreak,
+    ) -> Self {
         let mut head =
             Self { text: [0; SECTION_HEADER_BYTES + 2 * COUNT_BYTES], length: SECTION_HEADER_BYTES };
         head.text[..SECTION_HEADER_BYTES].copy_from_slice(&section_header(section, user, style));
@@ -35,7 +40,7 @@ impl Head {
         head
     }
 
-    fn as_slice(&self) -> &[u8] {
+    pub(super) fn as_slice(&self) -> &[u8] {
         &self.text[..self.length]
     }
 }

@@ -1,0 +1,110 @@
+//! `scda append` and `scda join`: sections of several files in one.
+
+use crate::copy::{How, sections};
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Output, Threads};
+use crate::select::Selection;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Append the sections of other files to a file
+///
+/// A new file is written beside FILE: its sections, then those of the others. When it is complete it takes FILE's place.
+/// Until then, and whatever happens, FILE stays as it is; so there must be room for both. If FILE changes meanwhile, it
+/// is not replaced.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda append series.scda step-17.scda
+  scda append --select 'field*' series.scda step-17.scda step-18.scda")]
+pub struct AppendArgs {
+    /// The file that gets more sections
+    file: PathBuf,
+    /// The files that they come from; - is standard input
+    #[arg(required = true, value_name = "FROM")]
+    from: Vec<PathBuf>,
+    /// Only these sections of each FROM: numbers, ranges, or a pattern for user strings
+    #[arg(short, long, value_name = "SECTIONS")]
+    select: Vec<Selection>,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Join the sections of several files into a new one
+///
+/// Its user string, and the style of its line breaks, are those of the first file.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda join part-*.scda -o all.scda
+  scda join --encode 6 part-*.scda -o all.scda")]
+pub struct JoinArgs {
+    /// The files, in order; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short, long = "output", value_name = "OUT")]
+    to: PathBuf,
+    #[command(flatten)]
+    how: How,
+    /// Only these sections of each file: numbers, ranges, or a pattern for user strings
+    #[arg(short, long, value_name = "SECTIONS")]
+    select: Vec<Selection>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Which file it is, and whether it has changed.
+fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
+    (status.dev(), status.ino(), status.size(), status.mtime(), status.mtime_nsec())
+}
+
+/// Whether a file is the one of this path, as it was.
+fn status(path: &Path) -> Result<Metadata> {
+    path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
+}
+
+pub fn run_append(args: &AppendArgs) -> Result<()> {
+    if args.file.as_os_str() == "-" {
+        return Err(Fail::Trouble("-: sections are appended to a file".to_owned()));
+    }
+    let before = status(&args.file)?;
+    let input = Input::new(&args.file, &args.threads)?;
+    let mut reader = input.open()?;
+    let (user, how) = (*reader.user(), How::default());
+    let params = how.params(reader.line_break(), &args.threads);
+    let style = params.line_break;
+    let mut output = Output::create(&args.file, true, &user, params)?;
+    sections(&input, &mut reader, output.writer(), &how, &[], style)?;
+    for from in &args.from {
+        let input = Input::new(from, &args.threads)?;
+        sections(&input, &mut input.open()?, output.writer(), &how, &args.select, style)?;
+    }
+    if state(&before) != state(&status(&args.file)?) {
+        return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was appended"));
+    }
+    output.finish()
+}
+
+pub fn run_join(args: &JoinArgs) -> Result<()> {
+    let inputs: Vec<_> =
+        args.files.iter().map(|path| Input::new(path, &args.threads)).collect::<Result<_>>()?;
+    let mut output = None;
+    for input in &inputs {
+        let mut reader = input.open()?;
+        let (output, style) = match &mut output {
+            Some(output) => output,
+            None => {
+                let params = args.how.params(reader.line_break(), &args.threads);
+                let style = params.line_break;
+                output.insert((Output::create(&args.to, args.force, reader.user(), params)?, style))
+            }
+        };
+        sections(input, &mut reader, output.writer(), &args.how, &args.select, *style)?;
+    }
+    output.map_or(Ok(()), |(output, _)| output.finish())
+}

@@ -1,0 +1,329 @@
+//! `scda check`: whether files are whole, and what is wrong.
+
+use crate::fail::{Fail, NO, Result, is_invalid};
+use crate::files::{Input, Threads};
+use crate::ls::kind;
+use crate::manifest;
+use crate::output::{Output, quote};
+use crate::pieces::Pieces;
+use crate::progress::Progress;
+use scda::{Error, Reader, Section, SectionType};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Check that files are valid, and say what is wrong with those that are not
+///
+/// Reads every byte and decompresses every element. For what is wrong it says where (byte of the file, section,
+/// element), what was found and what was expected, and up to where the file is whole; scda salvage saves that.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 all files are valid; 1 one is not; 2 one could not be read.
+
+Examples:
+  scda check state.scda
+  scda check --strict state.scda              every padding and line break as this library writes it
+  scda check --json *.scda | jq 'select(.valid | not) | .file'")]
+pub struct Args {
+    /// The files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also what may be any bytes: paddings and line breaks must be those of this library
+    #[arg(long)]
+    strict: bool,
+    /// Only say what is wrong
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// JSON, an object for each file
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Something wrong.
+pub struct Finding {
+    /// The section, counted from 1 as by scda ls; 0 for the header of the file.
+    pub number: u64,
+    /// The section, if its header could be read.
+    pub section: Option<Section>,
+    /// The element of an array or varray.
+    pub element: Option<u64>,
+    pub error: Error,
+}
+
+/// What a file is like.
+pub struct Scan {
+    /// Sections that were seen, and how many of them are whole.
+    pub sections: u64,
+    pub whole: u64,
+    /// The whole parts of the file, header included, in order; sections that lie together are one.
+    pub parts: Vec<Range<u64>>,
+    /// How many sections come before anything that is wrong, and where the last one ends.
+    pub first_sections: u64,
+    pub first_end: u64,
+    pub size: u64,
+    pub findings: Vec<Finding>,
+}
+
+/// Reads a section to its end.
+fn read(reader: &mut Reader, pieces: &mut Pieces, progress: &mut Progress, base: u64) -> Result<()> {
+    let mut bytes = 0;
+    while pieces.next(reader)? {
+        bytes += pieces.data().len() as u64;
+        // How far it is in the file is known of plain data.
+        progress.set(if pieces.is_decoded() { 0 } else { base + bytes });
+    }
+    Ok(reader.skip()?)
+}
+
+/// Opens the file again at a section, and reads its header.
+fn reopen(input: &Input, position: u64, decode: bool) -> scda::Result<Option<(Reader, Section)>> {
+    let mut reader = input.open()?;
+    reader.seek(position)?;
+    Ok(reader.next_section(decode)?.map(|section| (reader, section)))
+}
+
+/// The first element of those that could not be read.
+fn locate(input: &Input, section: &Section, range: Range<u64>) -> Option<u64> {
+    if matches!(section.section_type, SectionType::Inline | SectionType::Block) {
+        return None;
+    }
+    // After an error a file is closed.
+    let fails = |part: Range<u64>| -> Option<bool> {
+        let (mut reader, section) = reopen(input, section.offset, section.decoded).ok()??;
+        let mut pieces = Pieces::new(&section, part);
+        loop {
+            match pieces.next(&mut reader) {
+                Ok(true) => {}
+                Ok(false) => return Some(false),
+                Err(_) => return Some(true),
+            }
+        }
+    };
+    let (mut first, mut end) = (range.start, range.end);
+    if !fails(first..end)? {
+        return None;
+    }
+    while end - first > 1 {
+        let middle = first + (end - first) / 2;
+        if fails(first..middle)? {
+            end = middle;
+        } else {
+            first = middle;
+        }
+    }
+    Some(first)
+}
+
+/// The reader behind a damaged section, if its headers and sizes tell where it ends.
+fn step_over(input: &Input, position: u64) -> Option<Reader> {
+    for decode in [true, false] {
+        if let Ok(Some((mut reader, _))) = reopen(input, position, decode)
+            && reader.skip().is_ok()
+        {
+            return Some(reader);
+        }
+    }
+    None
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
+    let mut scan = Scan {
+        sections: 0,
+        whole: 0,
+        parts: Vec::new(),
+        first_sections: 0,
+        first_end: 0,
+        size: 0,
+        findings: Vec::new(),
+    };
+    scan.size = std::fs::metadata(input.path()).map_or(0, |status| status.len());
+    let mut reader = match input.open() {
+        Ok(reader) => reader,
+        Err(error) if is_invalid(&error) => {
+            scan.findings.push(Finding { number: 0, section: None, element: None, error });
+            return Ok(scan);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    scan.size = reader.file_size().unwrap_or(scan.size);
+    let mut progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
+    let mut position = reader.position().unwrap_or(0);
+    scan.parts.push(0..position);
+    scan.first_end = position;
+    loop {
+        let number = scan.sections + 1;
+        let (mut section, mut pieces) = (None, None);
+        let result = match reader.next_section(true) {
+            Ok(None) => return Ok(scan),
+            Ok(Some(header)) => {
+                section = Some(header);
+                let pieces = pieces.insert(Pieces::all(&header));
+                read(&mut reader, pieces, &mut progress, header.data_offset)
+            }
+            Err(error) => Err(error.into()),
+        };
+        scan.sections = number;
+        match result {
+            Ok(()) => {
+                let end = reader.position().unwrap_or(position);
+                scan.whole += 1;
+                if scan.findings.is_empty() {
+                    (scan.first_sections, scan.first_end) = (number, end);
+                }
+                match scan.parts.last_mut() {
+                    Some(part) if part.end == position => part.end = end,
+                    _ => scan.parts.push(position..end),
+                }
+                position = end;
+            }
+            Err(Fail::Scda(error)) if is_invalid(&error) => {
+                // The second half of a pair, whose damage was found with the first.
+                if scan.findings.last().is_some_and(|last| last.error.offset() == error.offset()) {
+                    scan.sections -= 1;
+                    return Ok(scan);
+                }
+                let element =
+                    section.zip(pieces).and_then(|(section, pieces)| locate(input, &section, pieces.range()));
+                scan.findings.push(Finding { number, section, element, error });
+                let Some(behind) = step_over(input, position) else { return Ok(scan) };
+                reader = behind;
+                position = reader.position().unwrap_or(position);
+            }
+            Err(fail) => return Err(fail),
+        }
+        progress.set(position);
+    }
+}
+
+/// The first thing in the file that is not canonical.
+fn strict(input: &Input) -> Result<Option<Finding>> {
+    let mut reader = input.open()?;
+    let style = reader.line_break();
+    let mut number = 0;
+    let mut section = None;
+    loop {
+        match reader.check_canonical(style) {
+            Ok(()) => {}
+            Err(error) if is_invalid(&error) => {
+                return Ok(Some(Finding { number, section, element: None, error }));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        reader.skip()?;
+        number += 1;
+        section = reader.next_section(true)?;
+        if section.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
+fn sections(count: u64) -> String {
+    if count == 1 { "1 section".to_owned() } else { format!("{count} sections") }
+}
+
+/// Where in the file something is wrong, and what.
+pub fn words(finding: &Finding) -> String {
+    let place = match (finding.number, finding.section, finding.element) {
+        (0, ..) => "header of the file".to_owned(),
+        (number, None, _) => format!("section {number}"),
+        (number, Some(section), None) => {
+            format!("section {number} ({} {})", kind(&section), quote(&section.user))
+        }
+        (number, Some(section), Some(element)) => {
+            format!("section {number} ({} {}), element {element}", kind(&section), quote(&section.user))
+        }
+    };
+    // The message begins with the name of the file, which is said already.
+    let message = finding.error.to_string();
+    let at = finding.error.offset().and_then(|offset| message.find(&format!("byte {offset}: ")));
+    format!("{place}: {}", at.map_or(message.as_str(), |at| &message[at..]))
+}
+
+/// What follows what is wrong: up to where the file is whole.
+pub fn whole(scan: &Scan) -> String {
+    match (scan.first_sections, scan.first_end) {
+        (_, 0) => "nothing is whole".to_owned(),
+        (0, end) => format!("only the header is whole, up to byte {end}"),
+        (count, end) => {
+            let more = if scan.whole > count {
+                format!("; {} after that", scan.whole - count)
+            } else {
+                String::new()
+            };
+            format!("whole up to section {count}, byte {end}{more}")
+        }
+    }
+}
+
+fn as_json(input: &Input, scan: &Scan) -> Value {
+    let findings = scan.findings.iter().map(|finding| {
+        let mut object = Map::new();
+        object.insert("section".into(), finding.number.into());
+        if let Some(section) = finding.section {
+            object.insert("type".into(), char::from(section.section_type.letter()).to_string().into());
+            manifest::put_bytes(&mut object, "user", &section.user);
+        }
+        object.insert("element".into(), finding.element.into());
+        object.insert("error".into(), manifest::error(&finding.error));
+        Value::Object(object)
+    });
+    json!({
+        "file": input.name(),
+        "valid": scan.findings.is_empty(),
+        "bytes": scan.size,
+        "sections": scan.sections,
+        "whole": { "sections": scan.first_sections, "bytes": scan.first_end },
+        "findings": findings.collect::<Vec<_>>(),
+    })
+}
+
+fn check(out: &mut Output, input: &Input, args: &Args) -> Result<bool> {
+    let mut scan = scan(input, "check")?;
+    if args.strict && scan.findings.is_empty() {
+        scan.findings.extend(strict(input)?);
+    }
+    let name = input.name();
+    if args.json {
+        out.text(format_args!("{}\n", as_json(input, &scan)))?;
+    } else if scan.findings.is_empty() {
+        if !args.quiet {
+            let (valid, count) = (out.colour(32, "valid"), sections(scan.sections));
+            out.text(format_args!("{name}: {valid}: {count}, {} bytes\n", scan.size))?;
+        }
+    } else {
+        let invalid = out.colour(31, "INVALID");
+        for finding in &scan.findings {
+            out.text(format_args!("{name}: {invalid}: {}\n", words(finding)))?;
+        }
+        if scan.whole < scan.sections || scan.first_end == 0 {
+            out.text(format_args!("{name}: {}\n", whole(&scan)))?;
+        }
+    }
+    Ok(scan.findings.is_empty())
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = Output::new()?;
+    let mut code = 0;
+    for path in &args.files {
+        let result = Input::new(path, &args.threads).and_then(|input| check(&mut out, &input, args));
+        out.finish()?;
+        match result {
+            Ok(true) => {}
+            Ok(false) => code = code.max(NO),
+            Err(Fail::Quiet) => return Err(Fail::Quiet),
+            Err(fail) => {
+                code = code.max(fail.code());
+                fail.report();
+            }
+        }
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+}

@@ -1,0 +1,157 @@
+//! `scda copy`, and what it has in common with the other commands that write sections of files.
+
+use crate::fail::{Fail, Result};
+use crate::files::{EncoderName, Input, Output, Style, Threads};
+use crate::pieces::Stream;
+use crate::progress::Progress;
+use crate::select::{self, Selection};
+use scda::{Encode, LineBreak, Params, Reader, Section, SectionType, Writer};
+use std::path::PathBuf;
+
+/// Copy a file, compressed or not, or some of its sections
+///
+/// Without options the copy has the same sections, and compressed data byte for byte as they are. OUT appears when it
+/// is complete. The memory needed does not grow with the file, but a compressed block, or one element, must fit it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda copy --encode 6 state.scda small.scda         everything compressed, with level 6
+  scda copy --decode small.scda plain.scda           nothing compressed
+  scda copy --select 1-3 --select 'field*' state.scda part.scda
+  scda copy --style mime state.scda mail.scda        lines end with \\r\\n; compressed data are compressed anew")]
+pub struct Args {
+    /// The file to read; - is standard input
+    #[arg(value_name = "IN")]
+    from: PathBuf,
+    /// The file to write
+    #[arg(value_name = "OUT")]
+    to: PathBuf,
+    #[command(flatten)]
+    how: How,
+    /// Only these sections: numbers, ranges, or a pattern for user strings
+    #[arg(short, long, value_name = "SECTIONS")]
+    select: Vec<Selection>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// How sections are written.
+#[derive(clap::Args, Default)]
+pub struct How {
+    /// Compress all sections but inline ones, with this level, 0 to 9 (2 is what the library takes by default)
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), conflicts_with = "decode")]
+    encode: Option<u32>,
+    /// Decompress all sections
+    #[arg(long)]
+    decode: bool,
+    /// The line breaks of paddings and compressed data [default: those of the file]
+    #[arg(long, value_name = "STYLE")]
+    style: Option<Style>,
+    /// What compresses: fast, or zlib for the bytes that others write
+    #[arg(long, value_name = "ENCODER", requires = "encode")]
+    encoder: Option<EncoderName>,
+}
+
+impl How {
+    /// The parameters for a file whose sections come from one with this style.
+    pub fn params(&self, style: LineBreak, threads: &Threads) -> Params {
+        let mut params = Params::default();
+        params.threads = threads.count();
+        params.line_break = self.style.map_or(style, LineBreak::from);
+        params.level = self.encode.unwrap_or(Params::DEFAULT_LEVEL);
+        params.encoder = self.encoder.map_or(params.encoder, Into::into);
+        params
+    }
+}
+
+/// Writes sections of a file.
+pub fn sections(
+    input: &Input,
+    reader: &mut Reader,
+    writer: &mut Writer,
+    how: &How,
+    selections: &[Selection],
+    style: LineBreak,
+) -> Result<u64> {
+    let total = reader.file_size().unwrap_or(0);
+    let mut progress = Progress::new(&format!("copy {}", input.name()), total);
+    // Compressed data have line breaks, which are as they are.
+    let as_they_are =
+        how.encode.is_none() && !how.decode && how.style.is_none() && style == reader.line_break();
+    let (mut number, mut copied) = (0, 0);
+    while let Some(section) = reader.next_section(true)? {
+        number += 1;
+        if !select::any(selections, number, &section) {
+            reader.skip()?;
+            continue;
+        }
+        copied += 1;
+        if section.decoded && as_they_are {
+            reader.seek(section.offset)?;
+            for _ in 0..2 {
+                if let Some(part) = reader.next_section(false)? {
+                    one(reader, writer, &part, Encode::None, &mut progress)?;
+                }
+            }
+        } else {
+            let encode = how.encode.is_some() || section.decoded && !how.decode;
+            let encode = if encode { Encode::Always } else { Encode::None };
+            one(reader, writer, &section, encode, &mut progress)?;
+        }
+        progress.set(reader.position().unwrap_or(0));
+    }
+    for selection in selections {
+        if selection.is_beyond(number) {
+            let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
+            return Err(Fail::file(input.name(), format_args!("--select names a section beyond its {last}")));
+        }
+    }
+    Ok(copied)
+}
+
+/// Writes the reader's current section.
+fn one(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    encode: Encode,
+    progress: &mut Progress,
+) -> Result<()> {
+    let user = &section.user;
+    match section.section_type {
+        SectionType::Inline => {
+            let mut data = [0; scda::INLINE_BYTES];
+            reader.read_inline(0, Some(&mut data))?;
+            writer.inline(user, 0, Some(&data))?;
+        }
+        SectionType::Block => {
+            writer.block_from(user, section.size, &mut Stream::new(reader, section, progress), encode)?;
+        }
+        SectionType::Array => {
+            let mut stream = Stream::new(reader, section, progress);
+            writer.array_from(user, section.count, section.size, &mut stream, encode)?;
+        }
+        SectionType::Varray => {
+            let mut stream = Stream::new(reader, section, progress);
+            writer.varray_from(user, section.count, &mut stream, encode)?;
+        }
+    }
+    Ok(reader.skip()?)
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let input = Input::new(&args.from, &args.threads)?;
+    let mut reader = input.open()?;
+    let user = *reader.user();
+    let params = args.how.params(reader.line_break(), &args.threads);
+    let style = params.line_break;
+    let mut output = Output::create(&args.to, args.force, &user, params)?;
+    let copied = sections(&input, &mut reader, output.writer(), &args.how, &args.select, style)?;
+    if copied == 0 && !args.select.is_empty() {
+        return Err(Fail::file(input.name(), "--select names no section of it"));
+    }
+    output.finish()
+}

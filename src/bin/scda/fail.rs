@@ -1,0 +1,81 @@
+//! Why a command ends, and with which exit code.
+
+use crate::output;
+use scda::{Error, ErrorKind};
+use std::io;
+use std::process::ExitCode;
+
+/// The answer is no: a file is not valid, or files differ.
+pub const NO: u8 = 1;
+/// Something else went wrong.
+pub const TROUBLE: u8 = 2;
+
+/// Why a command ends early.
+pub enum Fail {
+    /// An error of the library, which names the file.
+    Scda(Error),
+    /// Trouble, in words.
+    Trouble(String),
+    /// All has been said.
+    Said(u8),
+    /// Nobody reads what we write.
+    Quiet,
+}
+
+/// The result of nearly everything here.
+pub type Result<T, E = Fail> = std::result::Result<T, E>;
+
+impl Fail {
+    /// Trouble with a file.
+    pub fn file(name: &str, what: impl std::fmt::Display) -> Self {
+        Self::Trouble(format!("{name}: {what}"))
+    }
+
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Scda(error) if is_invalid(error) => NO,
+            Self::Scda(_) | Self::Trouble(_) => TROUBLE,
+            Self::Said(code) => *code,
+            Self::Quiet => 0,
+        }
+    }
+
+    /// Says it on standard error.
+    pub fn report(self) -> ExitCode {
+        let code = self.code();
+        match self {
+            Self::Scda(error) => output::complain(&message(&error)),
+            Self::Trouble(text) => output::complain(&text),
+            Self::Said(_) | Self::Quiet => {}
+        }
+        ExitCode::from(code)
+    }
+}
+
+/// Whether a file is not as the format has it; other errors tell nothing about it.
+pub fn is_invalid(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Format
+            | ErrorKind::Decode
+            | ErrorKind::ShortFile
+            | ErrorKind::UnsupportedVersion
+            | ErrorKind::Range
+    )
+}
+
+/// The words of an error; of one of writing that began with one of reading, those of the first.
+fn message(error: &Error) -> String {
+    first(error).to_string()
+}
+
+fn first(error: &Error) -> &Error {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    source.and_then(io::Error::get_ref).and_then(|inner| inner.downcast_ref::<Error>()).map_or(error, first)
+}
+
+impl From<Error> for Fail {
+    fn from(error: Error) -> Self {
+        Self::Scda(error)
+    }
+}

@@ -1,0 +1,140 @@
+//! The files that are read and written.
+
+use crate::fail::{Fail, Result};
+use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// How many threads compress and decompress.
+#[derive(clap::Args)]
+pub struct Threads {
+    /// Threads that compress and decompress; all cores if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Threads {
+    pub fn count(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get().min(1024));
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+/// A file to read, or what standard input has.
+pub struct Input {
+    path: PathBuf,
+    name: String,
+    threads: usize,
+    /// Standard input, if it is a pipe: random access needs a file.
+    _spool: Option<TempDir>,
+}
+
+impl Input {
+    pub fn new(path: &Path, threads: &Threads) -> Result<Self> {
+        let threads = threads.count();
+        let name = path.display().to_string();
+        if path.as_os_str() != "-" {
+            return Ok(Self { path: path.to_owned(), name, threads, _spool: None });
+        }
+        let name = "standard input".to_owned();
+        let is_file = std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.is_file());
+        if is_file {
+            return Ok(Self { path: "/dev/stdin".into(), name, threads, _spool: None });
+        }
+        let spool = || -> io::Result<_> {
+            let folder = tempfile::tempdir()?;
+            let path = folder.path().join("stdin");
+            io::copy(&mut io::stdin().lock(), &mut File::create_new(&path)?)?;
+            Ok((folder, path))
+        };
+        let (folder, path) = spool().map_err(|e| Fail::file(&name, e))?;
+        Ok(Self { path, name, threads, _spool: Some(folder) })
+    }
+
+    /// The name for people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn open(&self) -> scda::Result<Reader> {
+        let mut params = Params::default();
+        params.threads = self.threads;
+        Reader::open(Solo, &self.path, &params)
+    }
+}
+
+/// How files are written.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Style {
+    Unix,
+    Mime,
+}
+
+impl From<Style> for LineBreak {
+    fn from(style: Style) -> Self {
+        match style {
+            Style::Unix => Self::Unix,
+            Style::Mime => Self::Mime,
+        }
+    }
+}
+
+/// Which code compresses.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum EncoderName {
+    Fast,
+    Zlib,
+}
+
+impl From<EncoderName> for Encoder {
+    fn from(name: EncoderName) -> Self {
+        match name {
+            EncoderName::Fast => Self::Fast,
+            EncoderName::Zlib => Self::Zlib,
+        }
+    }
+}
+
+/// A file to write: it appears under its name when it is complete.
+pub struct Output {
+    path: PathBuf,
+    force: bool,
+    writer: Writer,
+}
+
+impl Output {
+    pub fn create(path: &Path, force: bool, user: &[u8], mut params: Params) -> Result<Self> {
+        check_free(path, force)?;
+        params.atomic = true;
+        let writer = Writer::create(Solo, path, user, &params)?;
+        Ok(Self { path: path.to_owned(), force, writer })
+    }
+
+    pub fn writer(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+
+    pub fn finish(self) -> Result<()> {
+        // Somebody else may have come in the meantime.
+        check_free(&self.path, self.force)?;
+        Ok(self.writer.close()?)
+    }
+}
+
+/// Trouble if a file is in the way.
+pub fn check_free(path: &Path, force: bool) -> Result<()> {
+    let name = path.display().to_string();
+    if path.as_os_str() == "-" {
+        return Err(Fail::file(&name, "an scda file is written to a file, not to standard output"));
+    }
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(Fail::file(&name, "the file exists; --force replaces it"));
+    }
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! Bytes as numbers, as text, and in hexadecimal.
+
+use crate::fail::{Fail, Result};
+use crate::output::Output;
+use crate::pieces::Pieces;
+use scda::{Section, SectionType};
+use std::fmt::Write;
+use std::str::FromStr;
+
+/// How data are shown.
+#[derive(Clone, PartialEq)]
+pub enum Format {
+    /// As they are.
+    Bytes,
+    Hex,
+    Text,
+    Numbers(Vec<Number>),
+}
+
+/// A number in memory.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Number {
+    kind: Kind,
+    bytes: usize,
+    big_endian: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Signed,
+    Unsigned,
+    Float,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "bytes" => return Ok(Self::Bytes),
+            "hex" => return Ok(Self::Hex),
+            "text" => return Ok(Self::Text),
+            _ => {}
+        }
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let times = if digits == 0 { Some(1) } else { part[..digits].parse::<usize>().ok() };
+            let number = times.zip(Number::new(&part[digits..]));
+            let (times, number) = number.filter(|(times, _)| (1..=4096).contains(times)).ok_or_else(|| {
+                format!(
+                    "\"{part}\" is none of hex, text, bytes, and no number such as f64le, i32be, u8 or 3f32le: \
+                     i, u or f; 8, 16, 32 or 64 bits; le (the least byte first) or be"
+                )
+            })?;
+            numbers.extend(std::iter::repeat_n(number, times));
+        }
+        Ok(Self::Numbers(numbers))
+    }
+}
+
+impl Number {
+    fn new(text: &str) -> Option<Self> {
+        let (kind, rest) = match text.split_at_checked(1)? {
+            ("i", rest) => (Kind::Signed, rest),
+            ("u", rest) => (Kind::Unsigned, rest),
+            ("f", rest) => (Kind::Float, rest),
+            _ => return None,
+        };
+        let end = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (bits, order) = rest.split_at(end);
+        let bytes = match (kind, bits) {
+            (Kind::Signed | Kind::Unsigned, "8") => 1,
+            (Kind::Signed | Kind::Unsigned, "16") => 2,
+            (_, "32") => 4,
+            (_, "64") => 8,
+            _ => return None,
+        };
+        match (order, bytes) {
+            ("le", 2..) | ("", 1) => Some(Self { kind, bytes, big_endian: false }),
+            ("be", 2..) => Some(Self { kind, bytes, big_endian: true }),
+            _ => None,
+        }
+    }
+
+    /// Appends the number that these bytes are.
+    fn show(self, bytes: &[u8], text: &mut String) {
+        let mut word = [0; 8];
+        word[..self.bytes].copy_from_slice(bytes);
+        if self.big_endian {
+            word[..self.bytes].reverse();
+        }
+        let unsigned = u64::from_le_bytes(word);
+        let unused = 64 - 8 * u32::try_from(self.bytes).unwrap_or(8);
+        let _ = match (self.kind, self.bytes) {
+            (Kind::Unsigned, _) => write!(text, "{unsigned}"),
+            // Shifted up and down again, with its sign.
+            (Kind::Signed, _) => write!(text, "{}", (unsigned << unused).cast_signed() >> unused),
+            (Kind::Float, 4) => {
+                write!(text, "{:?}", f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+            }
+            (Kind::Float, _) => write!(text, "{:?}", f64::from_bits(unsigned)),
+        };
+    }
+}
+
+/// Shows the pieces of a section, one after the other.
+pub struct Show {
+    format: Format,
+    is_block: bool,
+    /// Numbers, or bytes in hexadecimal, in a line.
+    columns: Option<usize>,
+    /// Of a block: bytes at the end of the last piece that wait for the next ones.
+    waiting: Vec<u8>,
+    offset: u64,
+    line: String,
+}
+
+const HEX_COLUMNS: usize = 16;
+/// Numbers of a block in a line, where it has no elements to go by.
+const BLOCK_COLUMNS: usize = 8;
+
+impl Show {
+    pub fn new(format: Format, columns: Option<usize>, section: &Section, start: u64) -> Self {
+        let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
+        Self { format, is_block, columns, waiting: Vec::new(), offset: start, line: String::new() }
+    }
+
+    pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
+        if self.format == Format::Bytes {
+            return out.bytes(pieces.data());
+        }
+        if !self.is_block {
+            return pieces.elements().try_for_each(|(index, element)| self.element(out, index, element));
+        }
+        let mut data = std::mem::take(&mut self.waiting);
+        data.extend_from_slice(pieces.data());
+        let whole = match &self.format {
+            Format::Hex => data.len() - data.len() % self.columns.unwrap_or(HEX_COLUMNS),
+            // Whole records, and whole lines of them.
+            Format::Numbers(numbers) => {
+                data.len() - data.len() % (record(numbers) * self.columns.unwrap_or(BLOCK_COLUMNS))
+            }
+            // A character may be cut by the end of the piece.
+            Format::Text => data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len()),
+            Format::Bytes => data.len(),
+        };
+        self.waiting = data.split_off(whole);
+        self.block(out, &data)
+    }
+
+    /// Shows what waits.
+    pub fn finish(mut self, out: &mut Output) -> Result<()> {
+        let rest = std::mem::take(&mut self.waiting);
+        if rest.is_empty() { Ok(()) } else { self.block(out, &rest) }
+    }
+
+    fn block(&mut self, out: &mut Output, data: &[u8]) -> Result<()> {
+        match self.format {
+            Format::Hex => self.hex(out, None, self.offset, data)?,
+            Format::Text => out.text(format_args!("{}", text(data)))?,
+            Format::Numbers(_) => self.numbers(out, None, data)?,
+            Format::Bytes => out.bytes(data)?,
+        }
+        self.offset += data.len() as u64;
+        Ok(())
+    }
+
+    fn element(&mut self, out: &mut Output, index: u64, data: &[u8]) -> Result<()> {
+        match self.format {
+            Format::Hex => self.hex(out, Some(index), 0, data),
+            Format::Text => {
+                let end = if data.ends_with(b"\n") { "" } else { "\n" };
+                out.text(format_args!("{}{end}", text(data)))
+            }
+            Format::Numbers(_) if data.is_empty() => out.bytes(b"\n"),
+            Format::Numbers(_) => self.numbers(out, Some(index), data),
+            Format::Bytes => out.bytes(data),
+        }
+    }
+
+    /// Lines of numbers.
+    fn numbers(&mut self, out: &mut Output, element: Option<u64>, data: &[u8]) -> Result<()> {
+        let Format::Numbers(numbers) = &self.format else { return Ok(()) };
+        let one = record(numbers);
+        if !data.len().is_multiple_of(one) {
+            let place = element.map(|index| format!("element {index}: ")).unwrap_or_default();
+            let found = data.len();
+            return Err(Fail::Trouble(format!(
+                "{place}found {found} bytes, expected a multiple of {one} for --as"
+            )));
+        }
+        let all = (data.len() / one).max(1) * numbers.len();
+        let columns = self.columns.unwrap_or(if element.is_some() { all } else { BLOCK_COLUMNS });
+        let (mut rest, mut in_line) = (data, 0);
+        self.line.clear();
+        for number in numbers.iter().cycle() {
+            let Some((bytes, others)) = rest.split_at_checked(number.bytes) else { break };
+            rest = others;
+            self.line.push_str(if in_line == 0 { "" } else { " " });
+            number.show(bytes, &mut self.line);
+            in_line += 1;
+            if in_line == columns {
+                self.line.push('\n');
+                in_line = 0;
+                if self.line.len() > 1 << 14 {
+                    out.bytes(self.line.as_bytes())?;
+                    self.line.clear();
+                }
+            }
+        }
+        if in_line > 0 {
+            self.line.push('\n');
+        }
+        out.bytes(self.line.as_bytes())
+    }
+
+    /// Lines of bytes in hexadecimal and as text, after their offset in the element or block.
+    fn hex(&mut self, out: &mut Output, element: Option<u64>, mut offset: u64, data: &[u8]) -> Result<()> {
+        let columns = self.columns.unwrap_or(HEX_COLUMNS);
+        let name = element.map(|index| format!("[{index}] ")).unwrap_or_default();
+        if data.is_empty() {
+            return out.text(format_args!("{name}\n"));
+        }
+        for chunk in data.chunks(columns) {
+            self.line.clear();
+            let _ = write!(self.line, "{name}{offset:08x} ");
+            chunk.iter().for_each(|byte| self.line.push_str(&format!(" {byte:02x}")));
+            let missing = if data.len() > columns { columns - chunk.len() } else { 0 };
+            self.line.extend(std::iter::repeat_n("   ", missing));
+            self.line.push_str("  |");
+            let printable = |&byte: &u8| if (b' '..=b'~').contains(&byte) { char::from(byte) } else { '.' };
+            self.line.extend(chunk.iter().map(printable));
+            self.line.push_str("|\n");
+            out.bytes(self.line.as_bytes())?;
+            offset += chunk.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of all the numbers.
+fn record(numbers: &[Number]) -> usize {
+    numbers.iter().map(|number| number.bytes).sum()
+}
+
+/// Text in which control characters but for tabs and line breaks, and bytes that are no UTF-8, are escaped.
+fn text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' | '\t' => text.push(c),
+                c if c.is_control() => {
+                    c.to_string().bytes().for_each(|byte| text += &format!("\\x{byte:02x}"))
+                }
+                c => text.push(c),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+    }
+    text
+}
+
+/// Whether people can read it as it is.
+pub fn is_text(bytes: &[u8]) -> bool {
+    let mut chunks = bytes.utf8_chunks();
+    let is_fine = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
+    // The last character may be cut.
+    chunks.next().is_none_or(|first| {
+        first.valid().chars().all(is_fine) && first.invalid().len() < 4 && chunks.next().is_none()
+    })
+}

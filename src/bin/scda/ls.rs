@@ -1,0 +1,231 @@
+//! `scda ls`: what is in a file.
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Threads};
+use crate::manifest;
+use crate::output::{Output, quote};
+use crate::pieces::units;
+use crate::select::{self, Selection};
+use scda::{Reader, Section, SectionType};
+use std::path::PathBuf;
+
+/// List the sections of files
+///
+/// One line for each section: its number, its kind (I: inline data, B: a block, A: an array, V: an array of elements
+/// of their own sizes), the number of elements N, the bytes E of each (of V: the least, the mean, and the most), the
+/// bytes of data, the offset in the file, the ratio of these bytes to those in the file (of compressed sections
+/// only), and the user string. Only headers and sizes are read.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda ls state.scda
+  scda ls -l state.scda                       what is known of each section, in words
+  scda ls --raw state.scda                    a compressed section as the two that the file has
+  scda ls --json state.scda | jq '.sections[] | select(.type == \"A\") | .user'
+  scda ls --json --data state.scda > all.json; scda make all.json again.scda")]
+pub struct Args {
+    /// The files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// All details, several lines for each section
+    #[arg(short, long)]
+    long: bool,
+    /// A compressed section as the two sections that the file has
+    #[arg(long)]
+    raw: bool,
+    /// Only these sections: numbers, ranges, or a pattern for user strings
+    #[arg(short, long, value_name = "SECTIONS")]
+    select: Vec<Selection>,
+    /// JSON, which scda make understands
+    #[arg(long, conflicts_with = "long")]
+    json: bool,
+    /// With --json: the data, too
+    #[arg(long, requires = "json")]
+    data: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// What the list tells of a section.
+pub struct Row {
+    pub number: u64,
+    pub section: Section,
+    /// The bytes of data, decompressed.
+    pub bytes: u64,
+    /// The bytes of the whole section in the file.
+    pub stored: u64,
+    /// Of a varray with elements: the least and the largest size.
+    pub extremes: Option<(u64, u64)>,
+}
+
+impl Row {
+    pub fn mean(&self) -> f64 {
+        as_f64(self.bytes) / as_f64(self.section.count)
+    }
+}
+
+/// For ratios, which need not be exact.
+#[allow(clippy::cast_precision_loss)]
+fn as_f64(n: u64) -> f64 {
+    n as f64
+}
+
+/// Sizes are read so many at a time.
+const SIZES: u64 = 1 << 16;
+
+/// Reads what there is to know of the current section, and ends it.
+pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Result<Row> {
+    let (mut bytes, mut extremes) = (section.count * section.size, None);
+    match section.section_type {
+        SectionType::Inline | SectionType::Block => bytes = units(&section),
+        SectionType::Array => {}
+        SectionType::Varray => {
+            let mut sizes = Vec::new();
+            let mut done = 0;
+            while done < section.count {
+                let step = (section.count - done).min(SIZES);
+                sizes.resize(usize::try_from(step).unwrap_or(0), 0);
+                reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+                for &size in &sizes {
+                    // A sum that leaves 63 bits is an error of the section's end below.
+                    bytes = bytes.saturating_add(size);
+                    let (least, most) = extremes.unwrap_or((size, size));
+                    extremes = Some((size.min(least), size.max(most)));
+                }
+                done += step;
+            }
+        }
+    }
+    reader.skip()?;
+    let end = reader.position().unwrap_or(section.offset);
+    Ok(Row { number, section, bytes, stored: end - section.offset, extremes })
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = Output::new()?;
+    let mut code = 0;
+    for (index, path) in args.files.iter().enumerate() {
+        if index > 0 && !args.json {
+            out.bytes(b"\n")?;
+        }
+        let result = Input::new(path, &args.threads).and_then(|input| match args.json {
+            true => manifest::write(&mut out, &input, args.raw, args.data, &args.select),
+            false => list(&mut out, &input, args),
+        });
+        out.finish()?;
+        match result {
+            Err(Fail::Quiet) => return Err(Fail::Quiet),
+            Err(fail) => {
+                code = code.max(fail.code());
+                fail.report();
+            }
+            Ok(()) => {}
+        }
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+}
+
+fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
+    let mut reader = input.open()?;
+    let size = reader.file_size().unwrap_or(0);
+    let (user, vendor) = (quote(reader.user()), quote(reader.vendor()));
+    out.text(format_args!("{}: {user}, {size} bytes, by {vendor}\n", input.name()))?;
+    if !args.long {
+        let line = head();
+        out.text(format_args!("{}\n", out.colour(1, &line)))?;
+    }
+    let mut number = 0;
+    while let Some(section) = reader.next_section(!args.raw)? {
+        number += 1;
+        if args.select.iter().all(|selection| selection.ends_before(number)) && !args.select.is_empty() {
+            return Ok(());
+        }
+        if !select::any(&args.select, number, &section) {
+            reader.skip()?;
+            continue;
+        }
+        let row = measure(&mut reader, number, section)?;
+        if args.long { describe(out, &row)? } else { out.text(format_args!("{}\n", line(&row)))? }
+    }
+    Ok(())
+}
+
+/// What stands over the lines.
+pub fn head() -> String {
+    format!(
+        "{:>5} {:4} {:>12} {:>14} {:>14} {:>14} {:>6}  user string",
+        "", "kind", "N", "E", "bytes", "offset", "ratio"
+    )
+}
+
+/// One line for a section.
+pub fn line(row: &Row) -> String {
+    let section = &row.section;
+    let (mut n, mut e, mut ratio) = ("-".to_owned(), "-".to_owned(), "-".to_owned());
+    match section.section_type {
+        SectionType::Inline => {}
+        SectionType::Block => e = section.size.to_string(),
+        SectionType::Array => (n, e) = (section.count.to_string(), section.size.to_string()),
+        SectionType::Varray => {
+            n = section.count.to_string();
+            if let Some((least, most)) = row.extremes {
+                e = if least == most {
+                    least.to_string()
+                } else {
+                    format!("{least}/{:.1}/{most}", row.mean())
+                };
+            }
+        }
+    }
+    if section.decoded {
+        ratio = format!("{:.2}", as_f64(row.bytes) / as_f64(row.stored));
+    }
+    let kind = char::from(section.section_type.letter());
+    format!(
+        "{:5} {kind:4} {n:>12} {e:>14} {:14} {:14} {ratio:>6}  {}",
+        row.number,
+        row.bytes,
+        section.offset,
+        quote(&section.user)
+    )
+}
+
+/// What a kind is called.
+pub fn kind(section: &Section) -> &'static str {
+    match section.section_type {
+        SectionType::Inline => "inline",
+        SectionType::Block => "block",
+        SectionType::Array => "array",
+        SectionType::Varray => "varray",
+    }
+}
+
+/// All that is known of a section, in words.
+fn describe(out: &mut Output, row: &Row) -> Result<()> {
+    let section = &row.section;
+    let title = format!("section {}: {} {}", row.number, kind(section), quote(&section.user));
+    let count = match (section.section_type, row.extremes) {
+        (SectionType::Inline | SectionType::Block, _) => format!("{} bytes", row.bytes),
+        (SectionType::Array, _) => {
+            format!("{} elements of {} bytes: {} bytes", section.count, section.size, row.bytes)
+        }
+        (SectionType::Varray, None) => "0 elements".to_owned(),
+        (SectionType::Varray, Some((least, most))) => format!(
+            "{} elements of {least} to {most} bytes, {:.3} in the mean: {} bytes",
+            section.count,
+            row.mean(),
+            row.bytes
+        ),
+    };
+    let (offset, end) = (section.offset, section.offset + row.stored);
+    let compressed = match section.decoded {
+        true => format!("yes, {:.3} of the data for 1 of the file", as_f64(row.bytes) / as_f64(row.stored)),
+        false => "no".to_owned(),
+    };
+    out.text(format_args!(
+        "{}\n  data        {count}\n  compressed  {compressed}\n  in the file {} bytes, from {offset} to {end}; data from {}\n",
+        out.colour(1, &title),
+        row.stored,
+        section.data_offset,
+    ))
+}

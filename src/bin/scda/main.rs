@@ -1,0 +1,77 @@
+//! The command `scda`: looks into a file, checks it, changes it. See docs/tools.md.
+
+mod append;
+mod cat;
+mod check;
+mod copy;
+mod described;
+mod diff;
+mod fail;
+mod files;
+mod formats;
+mod generate;
+mod ls;
+mod make;
+mod manifest;
+mod output;
+mod pieces;
+mod progress;
+mod salvage;
+mod select;
+mod sum;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Looks into files of the scda format, checks them, and makes others from them.
+#[derive(Parser)]
+#[command(
+    name = "scda",
+    version,
+    max_term_width = 100,
+    after_help = "\
+A FILE of - is standard input. Sections are named by their numbers, as `scda ls` shows them, by ranges such as 2-5, or
+by their user strings, in which * and ? stand for any text and any character.
+
+Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Ls(ls::Args),
+    Cat(cat::Args),
+    Check(check::Args),
+    Salvage(salvage::Args),
+    Diff(diff::Args),
+    Copy(copy::Args),
+    Append(append::AppendArgs),
+    Join(append::JoinArgs),
+    Make(make::Args),
+    Sum(sum::Args),
+    #[command(hide = true)]
+    Generate(generate::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Ls(args) => ls::run(&args),
+        Command::Cat(args) => cat::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Salvage(args) => salvage::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Copy(args) => copy::run(&args),
+        Command::Append(args) => append::run_append(&args),
+        Command::Join(args) => append::run_join(&args),
+        Command::Make(args) => make::run(&args),
+        Command::Sum(args) => sum::run(&args),
+        Command::Generate(args) => generate::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fail) => fail.report(),
+    }
+}

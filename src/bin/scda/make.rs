@@ -1,0 +1,215 @@
+//! `scda make`: a file from its description.
+
+use crate::described::{Data, Elements, Object, Sizes, Words, one};
+use crate::fail::{Fail, Result};
+use crate::files::{EncoderName, Output, Style, Threads};
+use scda::{Encode, Params, Writer};
+use serde_json::Value;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Make a file from a description in JSON
+///
+/// What scda ls --json --data writes is one; docs/tools.md says all that it may have. Data are in the description, in files
+/// beside it, or generated.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda make state.json state.scda
+  echo '{\"sections\": [{\"type\": \"A\", \"N\": 100000000, \"E\": 8, \"generate\": \"counter\"}]}' | scda make - large.scda
+  scda ls --json --data a.scda | scda make - b.scda; scda diff a.scda b.scda")]
+pub struct Args {
+    /// The description; - is standard input
+    #[arg(value_name = "MANIFEST")]
+    from: PathBuf,
+    /// The file to write
+    #[arg(value_name = "OUT")]
+    to: PathBuf,
+    /// The line breaks of paddings and compressed data
+    #[arg(long, value_name = "STYLE", default_value = "unix")]
+    style: Style,
+    /// The level of compression, 0 to 9, of sections that have "encoded": true
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), default_value_t = Params::DEFAULT_LEVEL)]
+    level: u32,
+    /// What compresses: fast, or zlib for the bytes that others write
+    #[arg(long, value_name = "ENCODER", default_value = "fast")]
+    encoder: EncoderName,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// An error if there are not as many as said.
+fn expect(what: &str, found: u64, expected: u64) -> Words<()> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: found {found}, expected {expected}")) }
+}
+
+/// What `scda ls --json` tells of a section and the sections themselves imply.
+const SECTION_FACTS: [&str; 8] =
+    ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
+
+/// What keeps a section from being written.
+enum Wrong {
+    /// In the description, in words.
+    Words(String),
+    /// In the file.
+    Writing(scda::Error),
+}
+
+impl From<String> for Wrong {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+impl From<scda::Error> for Wrong {
+    fn from(error: scda::Error) -> Self {
+        Self::Writing(error)
+    }
+}
+
+/// What a description says of a section.
+struct Described {
+    user: Vec<u8>,
+    encode: Encode,
+    n: Option<u64>,
+    e: Option<u64>,
+    data: Data,
+    sizes: Option<Sizes>,
+}
+
+/// Writes a section.
+fn section(writer: &mut Writer, value: &Value, folder: &Path) -> Result<(), Wrong> {
+    let mut object = Object::new(value)?;
+    let kind = object.text("type")?.ok_or("expected a \"type\": I, B, A or V")?;
+    let user = object.user()?;
+    let encode = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);
+    let encode = if encode { Encode::Always } else { Encode::None };
+    let (n, e) = (object.number("N")?, object.number("E")?);
+    let data = Data::new(&mut object, folder)?;
+    let sizes = Sizes::new(&mut object, n)?;
+    object.finish(&SECTION_FACTS)?;
+    let is_empty = match kind {
+        "B" => e == Some(0),
+        "A" => n == Some(0) || e == Some(0) && n.is_some(),
+        "V" => n == Some(0),
+        _ => false,
+    };
+    let data = data.or_else(|| is_empty.then(Data::none));
+    let data = data.ok_or("found no data, expected data_..., elements_..., data_file or generate")?;
+    if kind != "V" && sizes.is_some() {
+        return Err("sizes: they are for type V".into());
+    }
+    if matches!(kind, "I" | "B") && (n.is_some() || data.elements.is_some()) {
+        return Err(format!("found N or elements, which type {kind} has not").into());
+    }
+    let described = Described { user, encode, n, e, data, sizes };
+    match kind {
+        "I" => inline(writer, described),
+        "B" => block(writer, described),
+        "A" => array(writer, described),
+        "V" => varray(writer, described),
+        other => Err(format!("type: found \"{other}\", expected I, B, A or V").into()),
+    }
+}
+
+fn inline(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
+    if section.encode == Encode::Always || section.e.is_some() {
+        return Err("found encoded or E, which type I has not".into());
+    }
+    let mut data = [0; scda::INLINE_BYTES];
+    let all = data.len() as u64;
+    expect("bytes of inline data", section.data.bytes.unwrap_or(all), all)?;
+    section.data.from.read_exact(&mut data).map_err(|e| e.to_string())?;
+    Ok(writer.inline(&section.user, 0, Some(&data))?)
+}
+
+fn block(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
+    let size = section.e.or(section.data.bytes).ok_or("expected E, the number of bytes")?;
+    expect("bytes", section.data.bytes.unwrap_or(size), size)?;
+    Ok(writer.block_from(&section.user, size, &mut section.data.from, section.encode)?)
+}
+
+fn array(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
+    let (n, data) = (section.n, &section.data);
+    let same = data.elements.as_ref().and_then(|sizes| sizes.first().copied());
+    let size = section.e.or(same).ok_or("expected E, the bytes of each element")?;
+    let given = data.elements.as_ref().map(|sizes| sizes.len() as u64);
+    for (index, &found) in data.elements.iter().flatten().enumerate() {
+        expect(&format!("bytes of element {index}"), found, size)?;
+    }
+    let fitting = data.bytes.filter(|_| size > 0).map(|bytes| bytes / size);
+    let count = n.or(given).or(fitting).ok_or("expected N, the number of elements")?;
+    expect("elements", given.unwrap_or(count), count)?;
+    let bytes = count.checked_mul(size).ok_or("N times E is too large")?;
+    expect("bytes", data.bytes.unwrap_or(bytes), bytes)?;
+    Ok(writer.array_from(&section.user, count, size, &mut section.data.from, section.encode)?)
+}
+
+fn varray(writer: &mut Writer, section: Described) -> Result<(), Wrong> {
+    if section.e.is_some() {
+        return Err("found E, which type V has not: it has sizes".into());
+    }
+    let given = section.data.elements.map(Sizes::List);
+    let sizes = one([given, section.sizes], &["elements_...", "sizes"])?;
+    let sizes =
+        sizes.or_else(|| (section.n == Some(0)).then(|| Sizes::List(Vec::new()))).ok_or("expected sizes")?;
+    let count = match (&sizes, section.n) {
+        (Sizes::List(sizes), n) => {
+            let count = sizes.len() as u64;
+            expect("elements", count, n.unwrap_or(count))?;
+            count
+        }
+        (Sizes::Generated(..), n) => n.ok_or("expected N, the number of elements")?,
+    };
+    if let Some(bytes) = section.data.bytes {
+        let total = (0..count).try_fold(0_u64, |total, index| total.checked_add(sizes.get(index)));
+        expect("bytes", bytes, total.ok_or("the sum of the sizes is too large")?)?;
+    }
+    let mut elements = Elements { data: section.data.from, sizes, next: 0 };
+    Ok(writer.varray_from(&section.user, count, &mut elements, section.encode)?)
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let name = if args.from.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        args.from.display().to_string()
+    };
+    let wrong = |words: String| Fail::file(&name, words);
+    let read = || match args.from.as_os_str() == "-" {
+        true => io::read_to_string(io::stdin().lock()),
+        false => std::fs::read_to_string(&args.from),
+    };
+    let text = read().map_err(|e| wrong(e.to_string()))?;
+    let manifest: Value = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    drop(text);
+    let head = || -> Words<_> {
+        let mut object = Object::new(&manifest)?;
+        let user = object.user()?;
+        let sections = object.list("sections")?.ok_or("expected \"sections\", a list")?;
+        object.finish(&["file", "bytes", "vendor", "vendor_hex"])?;
+        Ok((user, sections))
+    };
+    let (user, sections) = head().map_err(wrong)?;
+    let mut params = Params::default();
+    (params.threads, params.line_break) = (args.threads.count(), args.style.into());
+    (params.level, params.encoder) = (args.level, args.encoder.into());
+    let folder = args.from.parent().unwrap_or(Path::new(""));
+    let mut output = Output::create(&args.to, args.force, &user, params)?;
+    for (index, value) in sections.iter().enumerate() {
+        section(output.writer(), value, folder).map_err(|wrong| match wrong {
+            Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
+            Wrong::Writing(error) => error.into(),
+        })?;
+    }
+    output.finish()
+}

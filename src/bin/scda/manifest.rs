@@ -1,0 +1,156 @@
+//! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
+
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use crate::ls::{Row, measure};
+use crate::output::Output;
+use crate::pieces::Pieces;
+use crate::select::{self, Selection};
+use scda::{Reader, Section, SectionType};
+use serde_json::{Map, Value, json};
+
+/// Data of at most so many bytes are written as text, if they are text.
+const TEXT_BYTES: u64 = 1 << 16;
+
+/// Hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes as a string if they are UTF-8, else in hexadecimal, under a name that says so.
+pub fn put_bytes(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => object.insert(name.to_owned(), text.into()),
+        Err(_) => object.insert(format!("{name}_hex"), hex(bytes).into()),
+    };
+}
+
+/// The facts of a section; `row` has those that need reading on.
+pub fn facts(number: u64, section: &Section) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("number".into(), number.into());
+    object.insert("type".into(), char::from(section.section_type.letter()).to_string().into());
+    put_bytes(&mut object, "user", &section.user);
+    if matches!(section.section_type, SectionType::Array | SectionType::Varray) {
+        object.insert("N".into(), section.count.into());
+    }
+    if matches!(section.section_type, SectionType::Array | SectionType::Block) {
+        object.insert("E".into(), section.size.into());
+    }
+    object
+}
+
+/// The facts of a section that `scda make` does not need.
+fn more_facts(object: &mut Map<String, Value>, row: &Row) {
+    object.insert("encoded".into(), row.section.decoded.into());
+    if let Some((least, most)) = row.extremes {
+        object.insert("size_min".into(), least.into());
+        object.insert("size_mean".into(), row.mean().into());
+        object.insert("size_max".into(), most.into());
+    }
+    object.insert("bytes".into(), row.bytes.into());
+    object.insert("stored_bytes".into(), row.stored.into());
+    object.insert("offset".into(), row.section.offset.into());
+    object.insert("data_offset".into(), row.section.data_offset.into());
+}
+
+/// An error as an object.
+pub fn error(error: &scda::Error) -> Value {
+    json!({ "code": error.code(), "kind": error.kind().text(), "message": error.to_string(), "offset": error.offset() })
+}
+
+/// Writes the description of a file, a line for each section.
+pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections: &[Selection]) -> Result<()> {
+    let mut reader = input.open()?;
+    let mut head = Map::new();
+    head.insert("file".into(), input.name().into());
+    head.insert("bytes".into(), reader.file_size().into());
+    put_bytes(&mut head, "vendor", reader.vendor());
+    put_bytes(&mut head, "user", reader.user());
+    out.text(format_args!("{{\n"))?;
+    for (name, value) in &head {
+        out.text(format_args!("{}: {value},\n", json!(name)))?;
+    }
+    out.text(format_args!("\"sections\": ["))?;
+    let mut written = false;
+    let mut one = |out: &mut Output, reader: &mut Reader, number| -> Result<bool> {
+        let Some(section) = reader.next_section(!raw)? else { return Ok(false) };
+        if !select::any(selections, number, &section) {
+            reader.skip()?;
+            return Ok(true);
+        }
+        let row = measure(reader, number, section)?;
+        let mut object = facts(number, &section);
+        more_facts(&mut object, &row);
+        let text = Value::Object(object).to_string();
+        out.text(format_args!("{}\n{}", if written { "," } else { "" }, text.trim_end_matches('}')))?;
+        written = true;
+        if data {
+            let end = reader.position();
+            reader.seek(section.offset)?;
+            reader.next_section(!raw)?;
+            write_data(out, reader, &section, row.bytes)?;
+            reader.seek(end.unwrap_or(0))?;
+        }
+        out.text(format_args!("}}"))?;
+        Ok(true)
+    };
+    let mut number = 1;
+    let result = loop {
+        match one(out, &mut reader, number) {
+            Ok(true) => number += 1,
+            Ok(false) => break Ok(()),
+            Err(fail) => break Err(fail),
+        }
+    };
+    out.text(format_args!("\n]"))?;
+    if let Err(Fail::Scda(e)) = &result {
+        out.text(format_args!(",\n\"error\": {}", error(e)))?;
+    }
+    out.text(format_args!("\n}}\n"))?;
+    result
+}
+
+/// Writes the data of the reader's current section, which are not held in memory.
+fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u64) -> Result<()> {
+    let mut pieces = Pieces::all(section);
+    if section.section_type == SectionType::Varray {
+        out.text(format_args!(",\"sizes\":["))?;
+        let mut comma = "";
+        let mut sizes = vec![0; 1 << 12];
+        let mut done = 0;
+        while done < section.count {
+            let step = (section.count - done).min(sizes.len() as u64);
+            sizes.truncate(usize::try_from(step).unwrap_or(0));
+            reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+            for size in &sizes {
+                out.text(format_args!("{comma}{size}"))?;
+                comma = ",";
+            }
+            done += step;
+        }
+        out.text(format_args!("]"))?;
+    }
+    let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
+    if is_block && bytes <= TEXT_BYTES {
+        let mut all = Vec::new();
+        while pieces.next(reader)? {
+            all.extend_from_slice(pieces.data());
+        }
+        if let Ok(text) = std::str::from_utf8(&all) {
+            return out.text(format_args!(",\"data_text\":{}", json!(text)));
+        }
+        return out
+            .text(format_args!(",\"data_base64\":\"{}\"", base64_simd::STANDARD.encode_to_string(all)));
+    }
+    out.text(format_args!(",\"data_base64\":\""))?;
+    // Groups of three bytes; others wait for the next piece.
+    let mut rest = Vec::new();
+    while pieces.next(reader)? {
+        rest.extend_from_slice(pieces.data());
+        let whole = rest.len() / 3 * 3;
+        out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest[..whole])))?;
+        rest.drain(..whole);
+    }
+    out.text(format_args!("{}\"", base64_simd::STANDARD.encode_to_string(&rest)))
+}

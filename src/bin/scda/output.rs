@@ -1,0 +1,88 @@
+//! What goes to standard output and standard error.
+
+use crate::fail::{Fail, Result};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
+
+/// Standard output, or a file in its place. A reader that has gone away is no trouble.
+pub struct Output {
+    to: BufWriter<File>,
+    is_terminal: bool,
+    colour: bool,
+}
+
+impl Output {
+    pub fn new() -> Result<Self> {
+        let fd = io::stdout().as_fd().try_clone_to_owned().map_err(trouble)?;
+        let is_terminal = io::stdout().is_terminal();
+        let colour = is_terminal && wants_colour();
+        Ok(Self { to: BufWriter::with_capacity(1 << 16, File::from(fd)), is_terminal, colour })
+    }
+
+    /// Whether people read it as it comes.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.to.write_all(bytes).map_err(trouble)
+    }
+
+    pub fn text(&mut self, text: fmt::Arguments<'_>) -> Result<()> {
+        self.to.write_fmt(text).map_err(trouble)
+    }
+
+    /// What is to be written is; call it at the end.
+    pub fn finish(&mut self) -> Result<()> {
+        self.to.flush().map_err(trouble)
+    }
+
+    /// Text in a colour (a number of the terminal's graphics), if there is any.
+    pub fn colour(&self, number: u8, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{number}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+fn trouble(error: io::Error) -> Fail {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Fail::Quiet,
+        _ => Fail::file("standard output", error),
+    }
+}
+
+/// See <https://no-color.org>.
+fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// A line on standard error, if anybody is there to read it.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "scda: {text}");
+}
+
+/// Text that names bytes without loss: UTF-8 but for control characters, quotes and backslashes, which are
+/// escaped, as are bytes that are no UTF-8.
+pub fn escape(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' | '\\' | '\n' | '\t' | '\r' => text.extend(c.escape_default()),
+                c if c.is_control() => {
+                    c.to_string().bytes().for_each(|byte| text += &format!("\\x{byte:02x}"))
+                }
+                c => text.push(c),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
+    }
+    text
+}
+
+/// [`escape`] in quotes.
+pub fn quote(bytes: &[u8]) -> String {
+    format!("\"{}\"", escape(bytes))
+}

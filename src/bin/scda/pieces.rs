@@ -1,0 +1,234 @@
+//! The data of a section piece by piece, in bounded memory.
+
+use crate::fail::{Fail, Result};
+use crate::progress::Progress;
+use scda::{ElementStream, Reader, Section, SectionType, Sink};
+use std::io::{self, Read};
+use std::ops::Range;
+
+/// The bytes of a piece, unless one element is larger.
+const PIECE_BYTES: u64 = 8 << 20;
+/// The most elements of a piece.
+const PIECE_ELEMENTS: u64 = 1 << 17;
+
+/// What a section is counted in: bytes of inline data and blocks, elements of arrays and varrays.
+pub fn units(section: &Section) -> u64 {
+    match section.section_type {
+        SectionType::Inline => scda::INLINE_BYTES as u64,
+        SectionType::Block => section.size,
+        SectionType::Array | SectionType::Varray => section.count,
+    }
+}
+
+/// Goes through the data of the reader's current section.
+pub struct Pieces {
+    section: Section,
+    /// What is read, or was read last.
+    now: Range<u64>,
+    end: u64,
+    /// Of a varray: sizes that were read ahead, from this element on.
+    sizes: Vec<u64>,
+    sizes_from: u64,
+    data: Vec<u8>,
+}
+
+impl Pieces {
+    /// The data of these units of the section.
+    pub fn new(section: &Section, range: Range<u64>) -> Self {
+        let now = range.start..range.start;
+        Self {
+            section: *section,
+            now,
+            end: range.end,
+            sizes: Vec::new(),
+            sizes_from: range.start,
+            data: Vec::new(),
+        }
+    }
+
+    /// All of the section.
+    pub fn all(section: &Section) -> Self {
+        Self::new(section, 0..units(section))
+    }
+
+    pub fn is_decoded(&self) -> bool {
+        self.section.decoded
+    }
+
+    /// Whether there are no more pieces.
+    pub fn is_done(&self) -> bool {
+        self.now.end == self.end
+    }
+
+    /// Of a varray: the element of this piece in which this byte of the piece is, and which byte of it.
+    pub fn varray_element(&self, byte: usize) -> (u64, u64) {
+        let mut left = byte as u64;
+        for (index, &size) in (self.now.start..).zip(self.piece_sizes()) {
+            if left < size {
+                return (index, left);
+            }
+            left -= size;
+        }
+        (self.now.end, left)
+    }
+
+    /// The units of this piece; after an error, those that could not be read.
+    pub fn range(&self) -> Range<u64> {
+        self.now.clone()
+    }
+
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The elements of this piece, each with its index; of a block the piece as one.
+    pub fn elements(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let (mut rest, now) = (self.data.as_slice(), self.now.clone());
+        let is_block = matches!(self.section.section_type, SectionType::Inline | SectionType::Block);
+        let until = if is_block { (now.start + 1).min(now.end) } else { now.end };
+        let mut sizes = self.piece_sizes().iter();
+        (now.start..until).map(move |index| {
+            let size = match self.section.section_type {
+                SectionType::Inline | SectionType::Block => rest.len(),
+                SectionType::Array => usize::try_from(self.section.size).unwrap_or(0),
+                SectionType::Varray => sizes.next().map_or(0, |&size| usize::try_from(size).unwrap_or(0)),
+            };
+            let (element, others) = rest.split_at(size);
+            rest = others;
+            (index, element)
+        })
+    }
+
+    /// The sizes of a varray's elements in this piece.
+    pub fn piece_sizes(&self) -> &[u64] {
+        let at = |index: u64| usize::try_from(index - self.sizes_from).unwrap_or(0);
+        match self.section.section_type {
+            SectionType::Varray => &self.sizes[at(self.now.start)..at(self.now.end)],
+            _ => &[],
+        }
+    }
+
+    /// Reads the next piece; false at the end. The last one may have no bytes.
+    pub fn next(&mut self, reader: &mut Reader) -> Result<bool> {
+        let start = self.now.end;
+        if start == self.end {
+            return Ok(false);
+        }
+        let left = self.end - start;
+        let Section { section_type, size, decoded, .. } = self.section;
+        match section_type {
+            SectionType::Inline => {
+                let mut data = [0; scda::INLINE_BYTES];
+                self.now = 0..data.len() as u64;
+                reader.read_inline(0, Some(&mut data))?;
+                let wanted = usize::try_from(start).unwrap_or(0)..usize::try_from(self.end).unwrap_or(0);
+                self.now = start..self.end;
+                self.data = data[wanted].to_vec();
+            }
+            SectionType::Block => {
+                // What is compressed is one element.
+                let step = if decoded { left } else { left.min(PIECE_BYTES) };
+                self.now = start..start + step;
+                resize(&mut self.data, step)?;
+                reader.read_block_range(self.now.clone(), &mut self.data)?;
+            }
+            SectionType::Array => {
+                let fitting = if size == 0 && !decoded { left } else { (PIECE_BYTES / size.max(1)).max(1) };
+                let step = left.min(if decoded { fitting.min(PIECE_ELEMENTS) } else { fitting });
+                self.now = start..start + step;
+                resize(&mut self.data, step * size)?;
+                reader.read_array_range(self.now.clone(), size, Sink::Contiguous(&mut self.data))?;
+            }
+            SectionType::Varray => {
+                if start >= self.sizes_from + self.sizes.len() as u64 {
+                    let step = left.min(PIECE_ELEMENTS);
+                    self.now = start..start + step;
+                    self.sizes.resize(usize::try_from(step).unwrap_or(0), 0);
+                    self.sizes_from = start;
+                    if let Err(error) = reader.read_varray_sizes_range(self.now.clone(), &mut self.sizes) {
+                        self.sizes.clear();
+                        return Err(error.into());
+                    }
+                }
+                // As many as fit, but one at least.
+                let ahead = &self.sizes[usize::try_from(start - self.sizes_from).unwrap_or(0)..];
+                let (mut bytes, mut count) = (0_u64, 0);
+                while count < ahead.len() && (count == 0 || bytes + ahead[count] <= PIECE_BYTES) {
+                    bytes += ahead[count];
+                    count += 1;
+                }
+                self.now = start..start + count as u64;
+                resize(&mut self.data, bytes)?;
+                reader.read_varray_range(
+                    self.now.clone(),
+                    &ahead[..count],
+                    Sink::Contiguous(&mut self.data),
+                )?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Makes a buffer of this length, whose contents do not matter.
+fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if buffer.try_reserve(length.saturating_sub(buffer.len())).is_err() {
+        return Err(Fail::Trouble(format!(
+            "not enough memory: cannot allocate {length} bytes for one element"
+        )));
+    }
+    buffer.resize(length, 0);
+    Ok(())
+}
+
+/// The data of the reader's current section for a writer.
+pub struct Stream<'a> {
+    reader: &'a mut Reader,
+    progress: &'a mut Progress,
+    pieces: Pieces,
+    /// Bytes of the piece that have been handed out, and sizes.
+    used: usize,
+    next_size: u64,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(reader: &'a mut Reader, section: &Section, progress: &'a mut Progress) -> Self {
+        Self { reader, progress, pieces: Pieces::all(section), used: 0, next_size: 0 }
+    }
+}
+
+/// For a trip through a writer.
+fn as_io_error(fail: Fail) -> io::Error {
+    match fail {
+        Fail::Scda(error) => io::Error::other(error),
+        Fail::Trouble(text) => io::Error::other(text),
+        Fail::Said(_) | Fail::Quiet => io::ErrorKind::Other.into(),
+    }
+}
+
+impl Read for Stream<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.used == self.pieces.data().len() {
+            self.progress.add(self.pieces.data().len() as u64);
+            self.used = 0;
+            if !self.pieces.next(self.reader).map_err(as_io_error)? {
+                self.pieces.data.clear();
+                return Ok(0);
+            }
+        }
+        let left = &self.pieces.data()[self.used..];
+        let step = left.len().min(buffer.len());
+        buffer[..step].copy_from_slice(&left[..step]);
+        self.used += step;
+        Ok(step)
+    }
+}
+
+impl ElementStream for Stream<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
+        let range = self.next_size..self.next_size + sizes.len() as u64;
+        self.next_size = range.end;
+        self.reader.read_varray_sizes_range(range, sizes).map_err(io::Error::other)
+    }
+}

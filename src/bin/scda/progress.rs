@@ -1,0 +1,64 @@
+//! How far a long task is, on a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Short tasks show nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A line on standard error that is overwritten, and goes away at the end.
+pub struct Progress {
+    what: String,
+    total: u64,
+    done: u64,
+    began: Instant,
+    /// When it is to be shown next; never, if nobody looks.
+    next: Option<Instant>,
+    shown: bool,
+}
+
+impl Progress {
+    /// `total` are the bytes to do, 0 if that is not known.
+    pub fn new(what: &str, total: u64) -> Self {
+        let began = Instant::now();
+        let next = std::io::stderr().is_terminal().then(|| began + PATIENCE);
+        Self { what: crate::output::escape(what.as_bytes()), total, done: 0, began, next, shown: false }
+    }
+
+    /// So many bytes more are done.
+    pub fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        self.show();
+    }
+
+    /// All up to here is done.
+    pub fn set(&mut self, done: u64) {
+        self.done = self.done.max(done);
+        self.show();
+    }
+
+    fn show(&mut self) {
+        let Some(next) = self.next else { return };
+        let now = Instant::now();
+        if now < next {
+            return;
+        }
+        self.next = Some(now + INTERVAL);
+        self.shown = true;
+        // Compressed data are counted as they are without.
+        let percent = if self.total > 0 { 100 * u128::from(self.done) / u128::from(self.total) } else { 100 };
+        let percent = if percent < 100 { format!("{percent:3} %  ") } else { String::new() };
+        let mib = self.done >> 20;
+        let speed = u128::from(mib) * 1000 / (now - self.began).as_millis().max(1);
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K{}  {percent}{mib} MiB  {speed} MiB/s", self.what);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}

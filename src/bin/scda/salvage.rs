@@ -1,0 +1,94 @@
+//! `scda salvage`: what is whole of a damaged file.
+
+use crate::check::{scan, words};
+use crate::fail::{Fail, NO, Result};
+use crate::files::{Input, Threads, check_free};
+use crate::output::{Output, complain};
+use crate::progress::Progress;
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Save the whole sections of a damaged file
+///
+/// Copies them byte for byte: those up to the damage, and those behind a damaged section whose end can be told.
+/// What is left out is said. IN stays as it is.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda check state.scda
+  scda salvage state.scda saved.scda")]
+pub struct Args {
+    /// The damaged file; - is standard input
+    #[arg(value_name = "IN")]
+    from: PathBuf,
+    /// The file to write
+    #[arg(value_name = "OUT")]
+    to: PathBuf,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    check_free(&args.to, args.force)?;
+    let input = Input::new(&args.from, &args.threads)?;
+    let scan = scan(&input, "check")?;
+    scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
+    if scan.parts.is_empty() {
+        complain(&format!("{}: nothing can be saved", input.name()));
+        return Err(Fail::Said(NO));
+    }
+    let bytes = scan.parts.iter().map(|part| part.end - part.start).sum::<u64>();
+    let mut progress = Progress::new("salvage", bytes);
+    let to = args.to.display().to_string();
+    copy(&input, &scan.parts, args, &mut progress).map_err(|e| Fail::file(&to, e))?;
+    let mut out = Output::new()?;
+    out.text(format_args!(
+        "{to}: {} of {} sections, {bytes} of {} bytes\n",
+        scan.whole, scan.sections, scan.size
+    ))?;
+    out.finish()
+}
+
+fn copy(
+    input: &Input,
+    parts: &[std::ops::Range<u64>],
+    args: &Args,
+    progress: &mut Progress,
+) -> io::Result<()> {
+    // A link is followed, not replaced.
+    let path = std::fs::canonicalize(&args.to).unwrap_or_else(|_| args.to.clone());
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default();
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(name).suffix(".scda-part").permissions(Permissions::from_mode(0o666));
+    let mut from = File::open(input.path())?;
+    let mut part = builder.tempfile_in(folder)?;
+    for range in parts {
+        from.seek(SeekFrom::Start(range.start))?;
+        let mut left = range.end - range.start;
+        while left > 0 {
+            let step = left.min(64 << 20);
+            // In the kernel, where it can.
+            let copied = io::copy(&mut (&from).take(step), part.as_file_mut())?;
+            if copied == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            left -= copied;
+            progress.add(copied);
+        }
+    }
+    part.as_file().sync_all()?;
+    if args.force {
+        part.persist(&path)?
+    } else {
+        part.persist_noclobber(&path)?
+    };
+    File::open(folder)?
+        .sync_all()
+        .or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
+}

@@ -1,0 +1,111 @@
+//! Which sections are meant.
+
+use crate::output::escape;
+use scda::Section;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+/// Numbers of sections, or a pattern for user strings.
+#[derive(Clone)]
+pub enum Selection {
+    /// Ranges that include both ends.
+    Numbers(Vec<(u64, u64)>),
+    Pattern(Vec<char>),
+}
+
+impl FromStr for Selection {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let number =
+            |text: &str| text.bytes().all(|c| c.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let range = |text: &str| match text.split_once('-') {
+            None => number(text).map(|n| (n, n)),
+            Some((from, "")) => Some((number(from)?, u64::MAX)),
+            Some((from, to)) => Some((number(from)?, number(to)?)),
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        Ok(ranges.map_or_else(|| Self::Pattern(text.chars().collect()), Self::Numbers))
+    }
+}
+
+impl Selection {
+    /// Whether the section with this number is meant.
+    pub fn has(&self, number: u64, section: &Section) -> bool {
+        match self {
+            Self::Numbers(ranges) => ranges.iter().any(|&(from, to)| (from..=to).contains(&number)),
+            Self::Pattern(pattern) => matches(pattern, &escape(&section.user).chars().collect::<Vec<_>>()),
+        }
+    }
+
+    /// Whether it names a number that is larger than that of the last section.
+    pub fn is_beyond(&self, last: u64) -> bool {
+        match self {
+            Self::Numbers(ranges) => ranges.iter().any(|&(from, _)| from > last || from == 0),
+            Self::Pattern(_) => false,
+        }
+    }
+
+    /// Whether neither this section nor one after it can be meant.
+    pub fn ends_before(&self, number: u64) -> bool {
+        match self {
+            Self::Numbers(ranges) => ranges.iter().all(|&(_, to)| to < number),
+            Self::Pattern(_) => false,
+        }
+    }
+}
+
+/// Whether any of the selections means the section; all of them mean it if there is none.
+pub fn any(selections: &[Selection], number: u64, section: &Section) -> bool {
+    selections.is_empty() || selections.iter().any(|selection| selection.has(number, section))
+}
+
+/// `*` stands for any text and `?` for any character.
+fn matches(pattern: &[char], text: &[char]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // Where to go on if the last star stands for one character more.
+    let mut retry = None;
+    loop {
+        match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p, t));
+                p += 1;
+                continue;
+            }
+            Some(&c) if t < text.len() && (c == '?' || c == text[t]) => {
+                p += 1;
+                t += 1;
+                continue;
+            }
+            None if t == text.len() => return true,
+            _ => {}
+        }
+        match retry {
+            Some((star, from)) if from < text.len() => {
+                retry = Some((star, from + 1));
+                (p, t) = (star + 1, from + 1);
+            }
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let matches = |pattern: &str, text: &str| {
+            matches(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
+        };
+        for (pattern, text) in
+            [("a", "a"), ("*", ""), ("a*c", "abbc"), ("?é*", "xéy"), ("*b*b", "abab"), ("", "")]
+        {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("a", "ab"), ("?", ""), ("a*c", "abcd"), ("*b", "ba"), ("", "a")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `scda sum`: digests that depend on what is in a file, not on how it was written.
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Threads};
+use crate::manifest::{facts, hex, put_bytes};
+use crate::output::{Output, quote};
+use crate::pieces::{Pieces, units};
+use crate::progress::Progress;
+use scda::{Reader, Section, SectionType};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// Print digests of the sections and of the file
+///
+/// They depend on the kinds, user strings, counts, sizes and data of the sections, and not on compression, line breaks, or
+/// who wrote the file. Each is a SHA-256, of these bytes, in which every number is 8 bytes, the least first: of a section the letter
+/// of its kind; the length of the user string, and the user string; N and E, which are 0 where there is none; of V all sizes; the data.
+/// Of the file the length of its user string, and the user string; the number of sections; the digests of all sections.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda sum state.scda
+  scda sum --total *.scda                      one line for each file
+  test \"$(scda sum --total < a.scda -)\" = \"$(scda sum --total < b.scda -)\"")]
+pub struct Args {
+    /// The files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only the digest of the file
+    #[arg(short, long)]
+    total: bool,
+    /// JSON, an object for each file
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+fn put_number(hash: &mut Sha256, number: u64) {
+    hash.update(number.to_le_bytes());
+}
+
+fn put_user(hash: &mut Sha256, user: &[u8]) {
+    put_number(hash, user.len() as u64);
+    hash.update(user);
+}
+
+/// The digest of the reader's current section, which it ends.
+fn digest(reader: &mut Reader, section: &Section, progress: &mut Progress) -> Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    hash.update([section.section_type.letter()]);
+    put_user(&mut hash, &section.user);
+    put_number(&mut hash, section.count);
+    put_number(&mut hash, section.size);
+    if section.section_type == SectionType::Varray {
+        let (mut sizes, mut bytes) = (vec![0; 1 << 13], Vec::new());
+        let (mut done, all) = (0, units(section));
+        while done < all {
+            let step = (all - done).min(sizes.len() as u64);
+            sizes.truncate(usize::try_from(step).unwrap_or(0));
+            reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+            bytes.clear();
+            sizes.iter().for_each(|size| bytes.extend(size.to_le_bytes()));
+            hash.update(&bytes);
+            done += step;
+        }
+    }
+    let mut pieces = Pieces::all(section);
+    while pieces.next(reader)? {
+        hash.update(pieces.data());
+        progress.add(pieces.data().len() as u64);
+    }
+    reader.skip()?;
+    progress.set(reader.position().unwrap_or(0));
+    Ok(hash.finalize().into())
+}
+
+fn sum(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
+    let mut reader = input.open()?;
+    let mut progress = Progress::new(&format!("sum {}", input.name()), reader.file_size().unwrap_or(0));
+    let mut file = Sha256::new();
+    put_user(&mut file, reader.user());
+    let (mut digests, mut sections, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some(section) = reader.next_section(true)? {
+        let number = digests.len() as u64 + 1;
+        let digest = digest(&mut reader, &section, &mut progress)?;
+        digests.push(digest);
+        if args.json {
+            let mut object = facts(number, &section);
+            object.insert("sha256".into(), hex(&digest).into());
+            sections.push(Value::Object(object));
+        } else if !args.total {
+            let kind = char::from(section.section_type.letter());
+            lines.push(format!("{}  {number:5} {kind} {}\n", hex(&digest), quote(&section.user)));
+        }
+    }
+    put_number(&mut file, digests.len() as u64);
+    digests.iter().for_each(|digest| file.update(digest));
+    let total = hex(&file.finalize());
+    drop(progress);
+    if args.json {
+        let mut object = Map::new();
+        object.insert("file".into(), input.name().into());
+        put_bytes(&mut object, "user", reader.user());
+        object.insert("sha256".into(), total.into());
+        if !args.total {
+            object.insert("sections".into(), sections.into());
+        }
+        return out.text(format_args!("{}\n", Value::Object(object)));
+    }
+    lines.iter().try_for_each(|line| out.bytes(line.as_bytes()))?;
+    out.text(format_args!("{total}  {}\n", input.name()))
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = Output::new()?;
+    let mut code = 0;
+    for path in &args.files {
+        let result = Input::new(path, &args.threads).and_then(|input| sum(&mut out, &input, args));
+        out.finish()?;
+        match result {
+            Ok(()) => {}
+            Err(Fail::Quiet) => return Err(Fail::Quiet),
+            Err(fail) => {
+                code = code.max(fail.code());
+                fail.report();
+            }
+        }
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+}

@@ -1,0 +1,217 @@
+//! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
+
+use super::elements::{BATCH_BYTES, resize};
+use super::{Current, Expect, Open};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
+use crate::error::{Error, ErrorKind, Result, quote};
+use crate::file::source::Sizes;
+use crate::file::team::{Failure, Function};
+use crate::format::entry::{CountFormat, parse_counts};
+use crate::format::header::{FileHeader, SectionType, UserString, file_header, section_header};
+use crate::format::layout::{Layout, sum};
+use crate::format::padding::{DataPadding, LineBreak};
+use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+
+/// Long text is looked at this many bytes at a time: whole lines.
+const TEXT_BYTES: u64 = 78 << 13;
+/// Entries are compared this many at a time.
+const ENTRIES: u64 = (BATCH_BYTES / COUNT_BYTES) as u64;
+
+/// The first difference.
+fn difference(what: &str, found: &[u8], expected: &[u8], offset: u64) -> Result<()> {
+    let Some(at) = found.iter().zip(expected).position(|(found, expected)| found != expected) else {
+        return Ok(());
+    };
+    // Enough of them to see which line break or padding it is.
+    let end = found.len().min(at + 8);
+    let (found, expected) = (quote(&found[at..end]), quote(&expected[at..end]));
+    let message = format!("{what}: found {found}, expected {expected}");
+    Err(Error::new(ErrorKind::Format, message).at(offset + at as u64))
+}
+
+impl Open {
+    pub(super) fn check_canonical(&mut self, header: &FileHeader, style: LineBreak) -> Result<(), Failure> {
+        self.team.note_call(Function::CheckCanonical);
+        self.check_alone("canonical bytes")?;
+        let current = match self.expect {
+            Expect::Data(current) | Expect::VarraySizes(current) | Expect::VarrayData(current, _) => current,
+            Expect::Header if self.position == FILE_HEADER_BYTES as u64 => {
+                let expected = file_header(&header.vendor, &header.user, style);
+                return Ok(self.compare("file header", 0, &expected)?);
+            }
+            Expect::Header => return Err(self.out_of_order("the paddings of a section").into()),
+        };
+        if current.section.decoded {
+            self.check_first_of_pair(&current, style)?;
+        }
+        Ok(self.check_section(&current, style)?)
+    }
+
+    fn compare(&mut self, what: &str, offset: u64, expected: &[u8]) -> Result<()> {
+        let mut found = vec![0; expected.len()];
+        self.read_own(offset, &mut found)?;
+        difference(what, &found, expected, offset)
+    }
+
+    fn compare_header(
+        &mut self,
+        start: u64,
+        section_type: SectionType,
+        user: &UserString,
+        counts: &[(u8, u64)],
+        style: LineBreak,
+    ) -> Result<()> {
+        let mut expected = section_header(section_type, user, style).to_vec();
+        counts
+            .iter()
+            .for_each(|&(letter, value)| CountFormat::new(letter, style).append(&[value], &mut expected));
+        self.compare("section header", start, &expected)
+    }
+
+    /// The padding of a section whose data are known to be in the file.
+    fn compare_padding(&mut self, layout: Layout, style: LineBreak) -> Result<()> {
+        let mut last = [0];
+        let last = if layout.data_bytes > 0 {
+            self.read_own(layout.padding() - 1, &mut last)?;
+            Some(last[0])
+        } else {
+            None
+        };
+        let expected = DataPadding::new(layout.data_bytes, last, style);
+        self.compare("padding", layout.padding(), expected.as_slice())
+    }
+
+    /// The entries of sizes from `offset`, which are handed out.
+    fn compare_entries(
+        &mut self,
+        current: &Current,
+        mut offset: u64,
+        letter: u8,
+        style: LineBreak,
+        mut each: impl FnMut(&mut Self, &[u64]) -> Result<()>,
+    ) -> Result<()> {
+        let format = CountFormat::new(letter, style);
+        let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut left = current.section.count;
+        while left > 0 {
+            let step = left.min(ENTRIES);
+            resize(&mut found, step * COUNT_BYTES as u64)?;
+            self.read_own(offset, &mut found)?;
+            sizes.clear();
+            parse_counts(&found, letter, offset, |_, size| {
+                sizes.push(size);
+                Ok(())
+            })
+            .map_err(|error| current.conform(error))?;
+            expected.clear();
+            format.append(&sizes, &mut expected);
+            difference("count entry", &found, &expected, offset)?;
+            each(self, &sizes)?;
+            offset += found.len() as u64;
+            left -= step;
+        }
+        Ok(())
+    }
+
+    fn check_first_of_pair(&mut self, current: &Current, style: LineBreak) -> Result<()> {
+        let start = current.section.offset;
+        let (count, size) = (current.section.count, current.section.size);
+        let convention = match current.section.section_type {
+            SectionType::Block => BLOCK_CONVENTION,
+            SectionType::Varray => VARRAY_CONVENTION,
+            SectionType::Inline | SectionType::Array => ARRAY_CONVENTION,
+        };
+        let user = UserString::new(convention)?;
+        let Some(entries) = current.size_entries else {
+            // The data of the inline section are an entry.
+            return self.compare_header(start, SectionType::Inline, &user, &[(b'U', size)], style);
+        };
+        let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
+        self.compare_header(start, SectionType::Array, &user, &counts, style)?;
+        self.compare_entries(current, entries, b'U', style, |_, _| Ok(()))?;
+        let layout = Layout::array(start, count, COUNT_BYTES as u64);
+        self.compare_padding(layout.ok_or_else(|| super::header::leaves_63_bits(&[count]))?, style)
+    }
+
+    /// The section itself, or the second one of a pair, which has compressed data.
+    fn check_section(&mut self, current: &Current, style: LineBreak) -> Result<()> {
+        let section = &current.section;
+        let (layout, decoded) = (current.layout, section.decoded);
+        // What an array is compressed to is a varray.
+        let section_type = match section.section_type {
+            SectionType::Array if decoded => SectionType::Varray,
+            other => other,
+        };
+        let counts: &[(u8, u64)] = match section_type {
+            SectionType::Inline => &[],
+            SectionType::Block => &[(b'E', layout.data_bytes)],
+            SectionType::Array => &[(b'N', section.count), (b'E', section.size)],
+            SectionType::Varray => &[(b'N', section.count)],
+        };
+        self.compare_header(layout.start, section_type, &section.user, counts, style)?;
+        match section_type {
+            // There is no padding.
+            SectionType::Inline => return Ok(()),
+            SectionType::Block if decoded => self.check_text(layout.data, layout.data_bytes, style)?,
+            SectionType::Block | SectionType::Array => {}
+            SectionType::Varray => {
+                let (mut at, mut total) = (layout.data, 0);
+                self.compare_entries(current, layout.entries, b'E', style, |open, sizes| {
+                    let bytes = Sizes::Each(sizes).total()?;
+                    total =
+                        sum(total, bytes).ok_or_else(|| super::header::leaves_63_bits(&[total, bytes]))?;
+                    open.varray_layout(current, total)?;
+                    if decoded {
+                        open.check_texts(at, sizes, style)?;
+                    }
+                    at += bytes;
+                    Ok(())
+                })?;
+                return self.compare_padding(self.varray_layout(current, total)?, style);
+            }
+        }
+        self.compare_padding(layout, style)
+    }
+
+    /// The compressed elements that lie one after the other from `offset`.
+    fn check_texts(&mut self, offset: u64, sizes: &[u64], style: LineBreak) -> Result<()> {
+        let mut text = Vec::new();
+        self.for_each_batch(offset, Sizes::Each(sizes), BATCH_BYTES, |open, mut at, first, last| {
+            if last == first + 1 {
+                return open.check_text(at, sizes[first], style);
+            }
+            resize(&mut text, sizes[first..last].iter().sum())?;
+            open.read_own(at, &mut text)?;
+            let mut rest = text.as_slice();
+            for &size in &sizes[first..last] {
+                let (element, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
+                compare_breaks(element, at, style)?;
+                rest = others;
+                at += size;
+            }
+            Ok(())
+        })
+    }
+
+    /// One compressed element.
+    fn check_text(&mut self, offset: u64, length: u64, style: LineBreak) -> Result<()> {
+        let mut text = Vec::new();
+        let mut done = 0;
+        while done < length {
+            let step = (length - done).min(TEXT_BYTES);
+            resize(&mut text, step)?;
+            self.read_own(offset + done, &mut text)?;
+            compare_breaks(&text, offset + done, style)?;
+            done += step;
+        }
+        Ok(())
+    }
+}
+
+fn compare_breaks(text: &[u8], offset: u64, style: LineBreak) -> Result<()> {
+    let Some(at) = other_line_break(text, style) else { return Ok(()) };
+    let found = quote(&text[at..text.len().min(at + 2)]);
+    let expected = quote(&style.in_base64());
+    let message = format!("line break of compressed data: found {found}, expected {expected}");
+    Err(Error::new(ErrorKind::Format, message).at(offset + at as u64))
+}

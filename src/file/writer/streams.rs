@@ -1,0 +1,301 @@
+//! Sections that come piece by piece, so that they need not fit memory.
+
+use super::Open;
+use super::output::{Head, too_large};
+use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
+use crate::error::{Error, Result};
+use crate::file::params::{Encode, Params};
+use crate::file::source::{Sizes, Source};
+use crate::file::team::Failure;
+use crate::format::COUNT_BYTES;
+use crate::format::entry::CountFormat;
+use crate::format::header::{SectionType, UserString};
+use crate::format::layout::{Layout, sum};
+use crate::format::padding::DataPadding;
+use crate::storage::ParallelFile;
+use std::io::{self, Read};
+
+/// Elements of a varray that come one after the other: sizes, and as a reader their bytes.
+pub trait ElementStream: Read {
+    /// Fills in the sizes of the next elements; their bytes are read before other sizes are asked for.
+    ///
+    /// # Errors
+    /// What keeps it from doing so.
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()>;
+}
+
+/// Elements of one size.
+struct Fixed<'a> {
+    data: &'a mut dyn Read,
+    size: u64,
+}
+
+impl Read for Fixed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.data.read(buffer)
+    }
+}
+
+impl ElementStream for Fixed<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
+        sizes.fill(self.size);
+        Ok(())
+    }
+}
+
+/// The most bytes that are read at once for each thread, except for one element to compress.
+const PIECE_BYTES: usize = 4 << 20;
+/// The most elements that are read at once.
+const PIECE_ELEMENTS: usize = 1 << 16;
+
+fn read(from: &mut dyn Read, buffer: &mut [u8]) -> Result<()> {
+    from.read_exact(buffer).map_err(|e| Error::io("reading the data to write", e))
+}
+
+fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    buffer.try_reserve(length.saturating_sub(buffer.len())).map_err(|_| Error::memory(length))?;
+    buffer.resize(length, 0);
+    Ok(())
+}
+
+/// Where the next entry and the next data of a varray go.
+struct Tail {
+    entries: u64,
+    data: u64,
+    /// Bytes of data that were written, and the last of them.
+    total: u64,
+    last: Option<u8>,
+    format: CountFormat,
+    text: Vec<u8>,
+}
+
+impl Tail {
+    fn new(layout: Layout, letter: u8, params: &Params) -> Self {
+        let format = CountFormat::new(letter, params.line_break);
+        Self { entries: layout.entries, data: layout.data, total: 0, last: None, format, text: Vec::new() }
+    }
+
+    fn put_sizes(&mut self, file: &mut dyn ParallelFile, sizes: &[u64]) -> Result<()> {
+        self.text.clear();
+        self.format.append(sizes, &mut self.text);
+        file.write_at(self.entries, &[&self.text])?;
+        self.entries += self.text.len() as u64;
+        Ok(())
+    }
+
+    fn put_data(&mut self, file: &mut dyn ParallelFile, data: &[u8]) -> Result<()> {
+        let Some(&last) = data.last() else { return Ok(()) };
+        let total = sum(self.total, data.len() as u64).ok_or_else(too_large)?;
+        sum(self.data, total).ok_or_else(too_large)?;
+        file.write_at(self.data + self.total, &[data])?;
+        (self.total, self.last) = (total, Some(last));
+        Ok(())
+    }
+}
+
+impl Open {
+    fn check_stream(&self, encode: Encode) -> Result<()> {
+        if !self.team.is_alone() {
+            let size = self.team.size();
+            return Err(Error::usage(format!(
+                "a stream: found {size} ranks, expected one that writes alone"
+            )));
+        }
+        if encode == Encode::Auto {
+            return Err(Error::argument(
+                "encode: found Auto for a stream, which is read only once, expected None or Always",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The bytes that are read at once.
+    fn piece_bytes(&self) -> u64 {
+        (PIECE_BYTES as u64).saturating_mul(self.params.threads as u64)
+    }
+
+    pub(super) fn block_from(
+        &mut self,
+        user: &[u8],
+        size: u64,
+        data: &mut dyn Read,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        self.check_stream(encode)?;
+        let layout = Layout::block(self.end, size).ok_or_else(too_large)?;
+        let mut piece = Vec::new();
+        if encode == Encode::Always || size <= PIECE_BYTES as u64 {
+            resize(&mut piece, size)?;
+            read(data, &mut piece)?;
+            return self.block(user, 0, size, Ok(&piece), encode);
+        }
+        let user = UserString::new(user)?;
+        self.write_all()?;
+        let entry = CountFormat::new(b'E', self.params.line_break).entry(size);
+        let head = Head::new(SectionType::Block, &user, &[&entry], self.params.line_break);
+        Ok(self.pass_on(layout, &head, data)?)
+    }
+
+    pub(super) fn array_from(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        size: u64,
+        data: &mut dyn Read,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        self.check_stream(encode)?;
+        let style = self.params.line_break;
+        let layout = Layout::array(self.end, count, size).ok_or_else(too_large)?;
+        if layout.data_bytes <= PIECE_BYTES as u64
+            && (encode == Encode::None || count <= PIECE_ELEMENTS as u64)
+        {
+            let mut piece = Vec::new();
+            resize(&mut piece, layout.data_bytes)?;
+            read(data, &mut piece)?;
+            return self.array(user, &[count], size, Ok(Source::Contiguous(&piece)), encode);
+        }
+        let user = UserString::new(user)?;
+        if encode == Encode::Always {
+            self.write_size_note(ARRAY_CONVENTION, true, size)?;
+            self.write_all()?;
+            return Ok(self.encode_on(&user, None, count, &mut Fixed { data, size })?);
+        }
+        self.write_all()?;
+        let n = CountFormat::new(b'N', style).entry(count);
+        let e = CountFormat::new(b'E', style).entry(size);
+        let head = Head::new(SectionType::Array, &user, &[&n, &e], style);
+        Ok(self.pass_on(layout, &head, data)?)
+    }
+
+    /// Writes a section whose layout is known, with data that come piece by piece.
+    fn pass_on(&mut self, layout: Layout, head: &Head, data: &mut dyn Read) -> Result<()> {
+        self.file.write_at(layout.start, &[head.as_slice()])?;
+        let mut piece = Vec::new();
+        let (mut at, mut last) = (layout.data, None);
+        while at < layout.padding() {
+            resize(&mut piece, (layout.padding() - at).min(PIECE_BYTES as u64))?;
+            read(data, &mut piece)?;
+            self.file.write_at(at, &[&piece])?;
+            at += piece.len() as u64;
+            last = piece.last().copied();
+        }
+        self.finish(layout, last)
+    }
+
+    /// Writes the padding of a section; the next one follows.
+    fn finish(&mut self, layout: Layout, last: Option<u8>) -> Result<()> {
+        let padding = DataPadding::new(layout.data_bytes, last, self.params.line_break);
+        self.file.write_at(layout.padding(), &[padding.as_slice()])?;
+        self.end = layout.end;
+        self.written = layout.end;
+        Ok(())
+    }
+
+    pub(super) fn varray_from(
+        &mut self,
+        user: &[u8],
+        count: u64,
+        elements: &mut dyn ElementStream,
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        self.check_stream(encode)?;
+        let user = UserString::new(user)?;
+        self.write_all()?;
+        if encode == Encode::None {
+            return Ok(self.varray_on(&user, count, elements)?);
+        }
+        let style = self.params.line_break;
+        let sizes = Layout::array(self.end, count, COUNT_BYTES as u64).ok_or_else(too_large)?;
+        let n = CountFormat::new(b'N', style).entry(count);
+        let e = CountFormat::new(b'E', style).entry(COUNT_BYTES as u64);
+        let head = Head::new(SectionType::Array, &UserString::new(VARRAY_CONVENTION)?, &[&n, &e], style);
+        self.file.write_at(sizes.start, &[head.as_slice()])?;
+        // The last byte of the data is that of an entry.
+        self.finish(sizes, (count > 0).then_some(b'\n'))?;
+        Ok(self.encode_on(&user, Some(sizes), count, elements)?)
+    }
+
+    /// Writes a varray that comes piece by piece.
+    fn varray_on(&mut self, user: &UserString, count: u64, elements: &mut dyn ElementStream) -> Result<()> {
+        let start = self.begin_varray(user, count)?;
+        let mut tail = Tail::new(start, b'E', &self.params);
+        let (mut sizes, mut data) = (Vec::new(), Vec::new());
+        let mut left = count;
+        while left > 0 {
+            let step = next_sizes(elements, left, &mut sizes)?;
+            tail.put_sizes(&mut *self.file, &sizes)?;
+            let mut bytes = Sizes::Each(&sizes).total()?;
+            while bytes > 0 {
+                resize(&mut data, bytes.min(PIECE_BYTES as u64))?;
+                read(elements, &mut data)?;
+                tail.put_data(&mut *self.file, &data)?;
+                bytes -= data.len() as u64;
+            }
+            left -= step;
+        }
+        self.finish(Layout::varray(start.start, count, tail.total).ok_or_else(too_large)?, tail.last)
+    }
+
+    /// Writes the varray of compressed elements; and if there is an array for them, their sizes.
+    fn encode_on(
+        &mut self,
+        user: &UserString,
+        sizes_note: Option<Layout>,
+        count: u64,
+        elements: &mut dyn ElementStream,
+    ) -> Result<()> {
+        let start = self.begin_varray(user, count)?;
+        let mut tail = Tail::new(start, b'E', &self.params);
+        let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', &self.params));
+        let most = self.piece_bytes();
+        let (mut sizes, mut data) = (Vec::new(), Vec::new());
+        let mut left = count;
+        while left > 0 {
+            let step = next_sizes(elements, left, &mut sizes)?;
+            if let Some(note) = &mut note {
+                note.put_sizes(&mut *self.file, &sizes)?;
+            }
+            let mut rest = sizes.as_slice();
+            while !rest.is_empty() {
+                // As many as fit, but one at least.
+                let mut bytes = rest[0];
+                let mut end = 1;
+                while end < rest.len() && bytes.saturating_add(rest[end]) <= most {
+                    bytes += rest[end];
+                    end += 1;
+                }
+                let (now, later) = rest.split_at(end);
+                resize(&mut data, bytes)?;
+                read(elements, &mut data)?;
+                let encoded =
+                    self.encoders.encode(&self.params, Source::Contiguous(&data), Sizes::Each(now))?;
+                tail.put_sizes(&mut *self.file, &encoded.sizes)?;
+                for chunk in &encoded.chunks {
+                    tail.put_data(&mut *self.file, chunk)?;
+                }
+                rest = later;
+            }
+            left -= step;
+        }
+        self.finish(Layout::varray(start.start, count, tail.total).ok_or_else(too_large)?, tail.last)
+    }
+
+    /// Writes the header of a varray; the layout is that without data.
+    fn begin_varray(&mut self, user: &UserString, count: u64) -> Result<Layout> {
+        let layout = Layout::varray(self.end, count, 0).ok_or_else(too_large)?;
+        let n = CountFormat::new(b'N', self.params.line_break).entry(count);
+        let head = Head::new(SectionType::Varray, user, &[&n], self.params.line_break);
+        self.file.write_at(layout.start, &[head.as_slice()])?;
+        Ok(layout)
+    }
+}
+
+/// Asks for the sizes of some of the elements that are left, and tells of how many.
+fn next_sizes(elements: &mut dyn ElementStream, left: u64, sizes: &mut Vec<u64>) -> Result<u64> {
+    let step = left.min(PIECE_ELEMENTS as u64);
+    sizes.resize(usize::try_from(step).unwrap_or(PIECE_ELEMENTS), 0);
+    elements.read_sizes(sizes).map_err(|e| Error::io("reading the sizes to write", e))?;
+    Ok(step)
+}
