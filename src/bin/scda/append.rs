@@ -44,7 +44,7 @@ pub struct JoinArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write
-    #[arg(short, long = "output", value_name = "OUT")]
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]
     how: How,
@@ -79,10 +79,10 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let params = how.params(reader.line_break(), &args.threads);
     let style = params.line_break;
     let mut output = Output::create(&args.file, true, &user, params)?;
-    sections(&input, &mut reader, output.writer(), &how, &[], style)?;
+    sections(&input, &mut reader, output.writer()?, &how, &[], style)?;
     for from in &args.from {
         let input = Input::new(from, &args.threads)?;
-        sections(&input, &mut input.open()?, output.writer(), &how, &args.select, style)?;
+        sections(&input, &mut input.open()?, output.writer()?, &how, &args.select, style)?;
     }
     if state(&before) != state(&status(&args.file)?) {
         return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was appended"));
@@ -104,7 +104,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
                 output.insert((Output::create(&args.to, args.force, reader.user(), params)?, style))
             }
         };
-        sections(input, &mut reader, output.writer(), &args.how, &args.select, *style)?;
+        sections(input, &mut reader, output.writer()?, &args.how, &args.select, *style)?;
     }
     output.map_or(Ok(()), |(output, _)| output.finish())
 }

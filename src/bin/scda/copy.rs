@@ -103,12 +103,7 @@ pub fn sections(
         }
         progress.set(reader.position().unwrap_or(0));
     }
-    for selection in selections {
-        if selection.is_beyond(number) {
-            let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
-            return Err(Fail::file(input.name(), format_args!("--select names a section beyond its {last}")));
-        }
-    }
+    select::check(selections, input.name(), number)?;
     Ok(copied)
 }
 
@@ -121,25 +116,20 @@ fn one(
     progress: &mut Progress,
 ) -> Result<()> {
     let user = &section.user;
-    match section.section_type {
-        SectionType::Inline => {
-            let mut data = [0; scda::INLINE_BYTES];
-            reader.read_inline(0, Some(&mut data))?;
-            writer.inline(user, 0, Some(&data))?;
-        }
-        SectionType::Block => {
-            writer.block_from(user, section.size, &mut Stream::new(reader, section, progress), encode)?;
-        }
-        SectionType::Array => {
-            let mut stream = Stream::new(reader, section, progress);
-            writer.array_from(user, section.count, section.size, &mut stream, encode)?;
-        }
-        SectionType::Varray => {
-            let mut stream = Stream::new(reader, section, progress);
-            writer.varray_from(user, section.count, &mut stream, encode)?;
-        }
+    if section.section_type == SectionType::Inline {
+        let mut data = [0; scda::INLINE_BYTES];
+        reader.read_inline(0, Some(&mut data))?;
+        return Ok(writer.inline(user, 0, Some(&data))?);
     }
-    Ok(reader.skip()?)
+    let mut stream = Stream::new(reader, section, progress);
+    match section.section_type {
+        SectionType::Inline | SectionType::Block => {
+            writer.block_from(user, section.size, &mut stream, encode)?;
+        }
+        SectionType::Array => writer.array_from(user, section.count, section.size, &mut stream, encode)?,
+        SectionType::Varray => writer.varray_from(user, section.count, &mut stream, encode)?,
+    }
+    stream.finish()
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -149,7 +139,7 @@ pub fn run(args: &Args) -> Result<()> {
     let params = args.how.params(reader.line_break(), &args.threads);
     let style = params.line_break;
     let mut output = Output::create(&args.to, args.force, &user, params)?;
-    let copied = sections(&input, &mut reader, output.writer(), &args.how, &args.select, style)?;
+    let copied = sections(&input, &mut reader, output.writer()?, &args.how, &args.select, style)?;
     if copied == 0 && !args.select.is_empty() {
         return Err(Fail::file(input.name(), "--select names no section of it"));
     }

@@ -121,35 +121,33 @@ fn random(seed: u64, n: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Bytes that are computed: those of the words of 8 bytes, the least first.
+/// Bytes that are computed: those of words of 8 bytes, the least first.
 struct Generated {
     word: Box<dyn Fn(u64) -> u64>,
     next: u64,
-    /// What is left of the last word.
-    rest: Vec<u8>,
+    /// The last word, and how many of its bytes are left.
+    last: [u8; 8],
+    left: usize,
+}
+
+impl Generated {
+    fn new(word: Box<dyn Fn(u64) -> u64>) -> Self {
+        Self { word, next: 0, last: [0; 8], left: 0 }
+    }
 }
 
 impl Read for Generated {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            if self.rest.is_empty() {
-                self.rest = (self.word)(self.next).to_le_bytes().to_vec();
-                self.next += 1;
-                // Whole words go straight to the buffer.
-                if self.next > 0 && buffer.len() - filled >= 8 {
-                    buffer[filled..filled + 8].copy_from_slice(&self.rest);
-                    self.rest.clear();
-                    filled += 8;
-                    continue;
-                }
-            }
-            let step = self.rest.len().min(buffer.len() - filled);
-            buffer[filled..filled + step].copy_from_slice(&self.rest[..step]);
-            self.rest.drain(..step);
-            filled += step;
+        let (begin, rest) = buffer.split_at_mut(self.left.min(buffer.len()));
+        begin.copy_from_slice(&self.last[8 - self.left..][..begin.len()]);
+        self.left -= begin.len();
+        for chunk in rest.chunks_mut(8) {
+            self.last = (self.word)(self.next).to_le_bytes();
+            self.next += 1;
+            chunk.copy_from_slice(&self.last[..chunk.len()]);
+            self.left = 8 - chunk.len();
         }
-        Ok(filled)
+        Ok(buffer.len())
     }
 }
 
@@ -266,11 +264,7 @@ impl Data {
                 ("counter", None) => Box::new(|n| n),
                 _ => return Err(format!("generate: found \"{how}\", expected zeros, counter or random")),
             };
-            Ok(Data {
-                from: Box::new(Generated { word, next: 0, rest: Vec::new() }),
-                bytes: None,
-                elements: None,
-            })
+            Ok(Data { from: Box::new(Generated::new(word)), bytes: None, elements: None })
         });
         let generated = generated.transpose()?;
         if generated.is_none() && seed.is_some() {

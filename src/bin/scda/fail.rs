@@ -33,7 +33,7 @@ impl Fail {
 
     pub fn code(&self) -> u8 {
         match self {
-            Self::Scda(error) if is_invalid(error) => NO,
+            Self::Scda(error) if is_invalid(first(error)) => NO,
             Self::Scda(_) | Self::Trouble(_) => TROUBLE,
             Self::Said(code) => *code,
             Self::Quiet => 0,
@@ -44,7 +44,7 @@ impl Fail {
     pub fn report(self) -> ExitCode {
         let code = self.code();
         match self {
-            Self::Scda(error) => output::complain(&message(&error)),
+            Self::Scda(error) => output::complain(&first(&error).to_string()),
             Self::Trouble(text) => output::complain(&text),
             Self::Said(_) | Self::Quiet => {}
         }
@@ -64,11 +64,7 @@ pub fn is_invalid(error: &Error) -> bool {
     )
 }
 
-/// The words of an error; of one of writing that began with one of reading, those of the first.
-fn message(error: &Error) -> String {
-    first(error).to_string()
-}
-
+/// The error that it began with: what a writer reports may be one of reading.
 fn first(error: &Error) -> &Error {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
     source.and_then(io::Error::get_ref).and_then(|inner| inner.downcast_ref::<Error>()).map_or(error, first)

@@ -105,7 +105,8 @@ impl From<EncoderName> for Encoder {
 pub struct Output {
     path: PathBuf,
     force: bool,
-    writer: Writer,
+    /// Until it is finished.
+    writer: Option<Writer>,
 }
 
 impl Output {
@@ -113,17 +114,25 @@ impl Output {
         check_free(path, force)?;
         params.atomic = true;
         let writer = Writer::create(Solo, path, user, &params)?;
-        Ok(Self { path: path.to_owned(), force, writer })
+        Ok(Self { path: path.to_owned(), force, writer: Some(writer) })
     }
 
-    pub fn writer(&mut self) -> &mut Writer {
-        &mut self.writer
+    pub fn writer(&mut self) -> Result<&mut Writer> {
+        self.writer.as_mut().ok_or_else(|| Fail::Trouble("the file is finished".to_owned()))
     }
 
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         // Somebody else may have come in the meantime.
         check_free(&self.path, self.force)?;
-        Ok(self.writer.close()?)
+        self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.abandon("the file is not completed");
+        }
     }
 }
 

@@ -156,6 +156,9 @@ impl Show {
     }
 
     fn block(&mut self, out: &mut Output, data: &[u8]) -> Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
         match self.format {
             Format::Hex => self.hex(out, None, self.offset, data)?,
             Format::Text => out.text(format_args!("{}", text(data)))?,

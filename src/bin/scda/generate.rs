@@ -1,8 +1,9 @@
 //! `scda generate`: manual pages and completions, when the command is built.
 
 use crate::fail::{Fail, Result};
-use clap::{CommandFactory, ValueEnum};
+use clap::CommandFactory;
 use clap_complete::Shell;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Write manual pages and shell completions into a folder
@@ -12,16 +13,43 @@ pub struct Args {
     folder: PathBuf,
 }
 
-pub fn run(args: &Args) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(&args.folder)?;
-        let mut command = crate::Cli::command();
-        for shell in Shell::value_variants() {
-            if matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish) {
-                clap_complete::generate_to(*shell, &mut command, "scda", &args.folder)?;
-            }
+/// The manual page of a command. Its examples stay in the lines that they have.
+fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    writeln!(page, ".SH NOTES")?;
+    for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
+        let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+        match line.starts_with(' ') {
+            true => write!(page, ".nf\n{escaped}\n.fi\n")?,
+            false => write!(page, ".PP\n{escaped}\n")?,
         }
-        clap_mangen::generate_to(command, &args.folder)
+    }
+    Ok(page)
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let write = || -> io::Result<()> {
+        std::fs::create_dir_all(&args.folder)?;
+        let mut command = crate::Cli::command().disable_help_subcommand(true);
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            clap_complete::generate_to(shell, &mut command, "scda", &args.folder)?;
+        }
+        command.build();
+        std::fs::write(args.folder.join("scda.1"), page(&command)?)?;
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let name = format!("scda-{}", sub.get_name());
+            std::fs::write(args.folder.join(format!("{name}.1")), page(sub)?)?;
+        }
+        Ok(())
     };
     write().map_err(|e| Fail::file(&args.folder.display().to_string(), e))
 }

@@ -147,13 +147,13 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         let row = measure(&mut reader, number, section)?;
         if args.long { describe(out, &row)? } else { out.text(format_args!("{}\n", line(&row)))? }
     }
-    Ok(())
+    select::check(&args.select, input.name(), number)
 }
 
 /// What stands over the lines.
 pub fn head() -> String {
     format!(
-        "{:>5} {:4} {:>12} {:>14} {:>14} {:>14} {:>6}  user string",
+        "{:>5} {:4} {:>12} {:>18} {:>14} {:>14} {:>6}  user string",
         "", "kind", "N", "E", "bytes", "offset", "ratio"
     )
 }
@@ -182,7 +182,7 @@ pub fn line(row: &Row) -> String {
     }
     let kind = char::from(section.section_type.letter());
     format!(
-        "{:5} {kind:4} {n:>12} {e:>14} {:14} {:14} {ratio:>6}  {}",
+        "{:5} {kind:4} {n:>12} {e:>18} {:14} {:14} {ratio:>6}  {}",
         row.number,
         row.bytes,
         section.offset,

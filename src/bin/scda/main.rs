@@ -23,14 +23,14 @@ mod sum;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Looks into files of the scda format, checks them, and makes others from them.
+/// Look into files of the scda format, check them, and make others from them
 #[derive(Parser)]
 #[command(
     name = "scda",
     version,
     max_term_width = 100,
     after_help = "\
-A FILE of - is standard input. Sections are named by their numbers, as `scda ls` shows them, by ranges such as 2-5, or
+A FILE of - is standard input. Sections are named by their numbers, as scda ls shows them, by ranges such as 2-5, or \
 by their user strings, in which * and ? stand for any text and any character.
 
 Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong."

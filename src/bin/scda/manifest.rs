@@ -99,7 +99,7 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     let result = loop {
         match one(out, &mut reader, number) {
             Ok(true) => number += 1,
-            Ok(false) => break Ok(()),
+            Ok(false) => break select::check(selections, input.name(), number - 1),
             Err(fail) => break Err(fail),
         }
     };

@@ -198,6 +198,14 @@ impl<'a> Stream<'a> {
     }
 }
 
+impl Stream<'_> {
+    /// Ends the section. Elements without bytes may still be unread, though not unchecked.
+    pub fn finish(mut self) -> Result<()> {
+        while self.pieces.next(self.reader)? {}
+        Ok(self.reader.skip()?)
+    }
+}
+
 /// For a trip through a writer.
 fn as_io_error(fail: Fail) -> io::Error {
     match fail {

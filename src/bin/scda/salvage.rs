@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  scda check state.scda
-  scda salvage state.scda saved.scda")]
+  scda salvage state.scda saved.scda
+  scda check state.scda                       only says what is wrong")]
 pub struct Args {
     /// The damaged file; - is standard input
     #[arg(value_name = "IN")]

@@ -1,5 +1,6 @@
 //! Which sections are meant.
 
+use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::Section;
 use std::convert::Infallible;
@@ -39,7 +40,7 @@ impl Selection {
     }
 
     /// Whether it names a number that is larger than that of the last section.
-    pub fn is_beyond(&self, last: u64) -> bool {
+    fn is_beyond(&self, last: u64) -> bool {
         match self {
             Self::Numbers(ranges) => ranges.iter().any(|&(from, _)| from > last || from == 0),
             Self::Pattern(_) => false,
@@ -58,6 +59,14 @@ impl Selection {
 /// Whether any of the selections means the section; all of them mean it if there is none.
 pub fn any(selections: &[Selection], number: u64, section: &Section) -> bool {
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, section))
+}
+
+/// Trouble if a selection names a section that the file, which has so many, does not have.
+pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
+    if selections.iter().any(|selection| selection.is_beyond(count)) {
+        return Err(Fail::file(name, format_args!("--select names a section beyond its {count} sections")));
+    }
+    Ok(())
 }
 
 /// `*` stands for any text and `?` for any character.

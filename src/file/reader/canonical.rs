@@ -210,8 +210,6 @@ impl Open {
 
 fn compare_breaks(text: &[u8], offset: u64, style: LineBreak) -> Result<()> {
     let Some(at) = other_line_break(text, style) else { return Ok(()) };
-    let found = quote(&text[at..text.len().min(at + 2)]);
-    let expected = quote(&style.in_base64());
-    let message = format!("line break of compressed data: found {found}, expected {expected}");
-    Err(Error::new(ErrorKind::Format, message).at(offset + at as u64))
+    let found = &text[at..text.len().min(at + 2)];
+    difference("line break of compressed data", found, &style.in_base64(), offset + at as u64)
 }

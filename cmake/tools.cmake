@@ -1,0 +1,28 @@
+# The command scda, its manual pages and completions. It knows nothing of MPI, and is the same for all variants.
+
+option(SCDA_TOOLS "Build and install the command scda" ON)
+set(SCDA_TOOLS_DIR "${PROJECT_BINARY_DIR}/cargo/tools" CACHE PATH "The folder in which cargo builds scda; several builds can share one")
+if(NOT SCDA_TOOLS)
+  return()
+endif()
+
+set(tools "${PROJECT_BINARY_DIR}/tools")
+set(features "$<$<BOOL:${SCDA_BUNDLED_ZLIB}>:bundled-zlib,>cli")
+# Run every time, as for the library.
+add_custom_target(scda_tools ALL
+  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}" CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
+          "${SCDA_CARGO}" build --release --locked --bin scda --no-default-features --features "${features}"
+          --target-dir "${SCDA_TOOLS_DIR}" ${SCDA_CARGO_FLAGS}
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${tools}"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${SCDA_TOOLS_DIR}/release/scda" "${tools}/scda"
+  COMMAND "${tools}/scda" generate "${tools}/pages"
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+  BYPRODUCTS "${tools}/scda"
+  COMMENT "cargo: the command scda"
+  USES_TERMINAL VERBATIM)
+
+install(PROGRAMS "${tools}/scda" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(DIRECTORY "${tools}/pages/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" FILES_MATCHING PATTERN "*.1")
+install(FILES "${tools}/pages/scda.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME scda)
+install(FILES "${tools}/pages/_scda" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES "${tools}/pages/scda.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")

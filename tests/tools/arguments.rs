@@ -1,0 +1,230 @@
+//! Arguments, pipes, terminals.
+
+use crate::run::{Place, vector, with_sections};
+
+const COMMANDS: [&str; 10] =
+    ["ls", "cat", "check", "salvage", "diff", "copy", "append", "join", "make", "sum"];
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let place = Place::new();
+    let all = place.scda("--help").good();
+    assert_eq!(place.scda("--version").good().text(), concat!("scda ", env!("CARGO_PKG_VERSION"), "\n"));
+    for command in COMMANDS {
+        let help = place.scda(&format!("{command} --help")).good();
+        assert!(
+            help.text().contains(&format!("Examples:\n  scda {command}")) || command == "make",
+            "{}",
+            help.text()
+        );
+        assert!(help.text().contains("Examples:"));
+        assert!(all.text().contains(&format!("\n  {command} ")));
+        // No line is cut in two.
+        assert!(help.text().lines().all(|line| line.len() <= 100), "{}", help.text());
+    }
+    assert!(!all.text().contains("generate"));
+}
+
+#[test]
+fn manual_pages_and_completions_are_generated() {
+    let place = Place::new();
+    place.scda("generate pages/here").good();
+    for command in COMMANDS {
+        let page = place.shell(&format!("cat pages/here/scda-{command}.1")).good();
+        assert!(page.text().contains(&format!(".TH scda-{command} 1")), "{}", page.text());
+        assert!(page.text().contains(&format!("\n.nf\n  scda {command} ")), "{}", page.text());
+    }
+    let found = place.shell("cd pages/here; ls").good();
+    assert_eq!(found.text().lines().count(), COMMANDS.len() + 4, "{}", found.text());
+    let complete = "COMP_WORDS=(scda ch); COMP_CWORD=1; _scda scda ch scda; echo ${COMPREPLY[@]}";
+    let found = place.shell(&format!("bash -c '. pages/here/scda.bash; {complete}'")).good();
+    assert_eq!(found.text(), "check\n");
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    for (arguments, words) in [
+        ("", "Usage: scda"),
+        ("list", "unrecognized subcommand 'list'"),
+        ("ls", "<FILE>"),
+        ("ls --colour a.scda", "--colour"),
+        ("ls --data a.scda", "--json"),
+        ("ls -s 11 a.scda", "beyond its 10 sections"),
+        ("ls missing.scda", "scda: missing.scda: open: No such file or directory"),
+        ("cat a.scda", "<SECTION>"),
+        ("cat a.scda 11", "scda: a.scda: no such section among its 10 sections"),
+        ("cat a.scda 0", "no such section"),
+        ("cat a.scda nothing", "no such section"),
+        ("cat a.scda 4 --range 1000:1001", "expected a range within 0:1000"),
+        ("cat a.scda 4 --range 2:1", "expected a range within"),
+        ("cat a.scda 4 --range 5", "expected A:B"),
+        ("cat a.scda 4 --range a:b", "\"a\" is no whole number"),
+        ("cat a.scda 4 --as f16", "\"f16\" is none of"),
+        ("cat a.scda 4 --as f64", "le (the least byte first) or be"),
+        ("cat a.scda 4 --as 0f64le", "none of"),
+        ("cat a.scda 4 --as u8,99999999999999999999u8", "none of"),
+        ("cat a.scda 4 --as 3f32le", "element 0: found 8 bytes, expected a multiple of 12 for --as"),
+        ("cat a.scda 4 --cols 3", "--cols is for"),
+        ("cat a.scda 4 --as hex --cols 0", "--cols"),
+        ("check", "<FILE>"),
+        ("check --threads 0 a.scda", "--threads"),
+        ("salvage a.scda", "<OUT>"),
+        ("copy a.scda -", "not to standard output"),
+        ("copy a.scda no/such/folder", "No such file"),
+        ("copy --encode 10 a.scda b.scda", "--encode"),
+        ("copy --encode 1 --decode a.scda b.scda", "--decode"),
+        ("copy --encoder zlib a.scda b.scda", "--encode"),
+        ("copy --style dos a.scda b.scda", "unix, mime"),
+        ("append a.scda", "<FROM>"),
+        ("append new.scda a.scda", "scda: new.scda: No such file"),
+        ("append - a.scda", "-: sections are appended to a file"),
+        ("join a.scda", "--output"),
+        ("make missing.json b.scda", "scda: missing.json: No such file"),
+        ("diff a.scda", "<B>"),
+        ("sum", "<FILE>"),
+    ] {
+        let run = place.scda(arguments).bad(2, words);
+        assert!(run.text().is_empty() || arguments.starts_with("ls"), "{arguments}");
+    }
+    assert_eq!(place.names(), ["a.scda"]);
+}
+
+#[test]
+fn an_ambiguous_section_lists_the_candidates() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let run = place
+        .scda("cat a.scda varray*")
+        .bad(2, "scda: a.scda: 2 sections are meant by that, expected one:\n");
+    assert!(
+        run.err.contains("    6 V ") && run.err.contains("    7 V ") && run.err.lines().count() == 4,
+        "{}",
+        run.err
+    );
+    assert_eq!(run.text(), "");
+    place.scda("cat a.scda array").good();
+    place.scda("cat a.scda ?lock").good();
+    place.scda("cat a.scda 4,5").bad(2, "2 sections");
+}
+
+#[test]
+fn data_are_shown_as_bytes_numbers_text_and_hexadecimal() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let show = |arguments: &str| place.scda(&format!("cat a.scda {arguments}")).good();
+    assert_eq!(show("1").text(), "thirty-two bytes of inline data\n");
+    assert_eq!(show("1 --range -5:").text(), "data\n");
+    assert_eq!(show("2 --range :3").text(), "a b");
+    assert_eq!(show("3").out, [0, 1, 2, 3]);
+    assert_eq!(show("3 --as hex").text(), "00000000  00 01 02 03  |....|\n");
+    assert_eq!(show("3 --as u16be,u16le").text(), "1 770\n");
+    assert_eq!(show("4 --range 998: --as u64le").text(), "998\n999\n");
+    assert_eq!(show("4 --range 2:5 --as i64be --cols 1").text().lines().next(), Some("144115188075855872"));
+    assert_eq!(show("5 --range -1: --as 3u64le").text(), "897 898 899\n");
+    assert_eq!(show("5 --range 1:3 --as u64le").text(), "3 4 5\n6 7 8\n");
+    assert_eq!(show("5 --range 1:2 --as u64le --cols 2").text(), "3 4\n5\n");
+    assert_eq!(show("5 --range 1:2 --as u32le,4u8,i64le,f64le").text(), "3 0 0 0 0 4 2.5e-323\n");
+    assert_eq!(show("6").text(), "onethree\n");
+    assert_eq!(show("6 --as text").text(), "one\n\nthree\n");
+    assert_eq!(show("6 --as hex --range 1:").text(), "[1] \n[2] 00000000  74 68 72 65 65 0a  |three.|\n");
+    assert_eq!(
+        show("6 --as hex --cols 4 --range 2:").text(),
+        "[2] 00000000  74 68 72 65  |thre|\n[2] 00000004  65 0a        |e.|\n"
+    );
+    assert_eq!(show("8").text(), "");
+    assert_eq!(show("9 --as f32le").text(), "");
+    assert_eq!(show("10").text(), "");
+    // The two sections that a compressed one is in the file.
+    assert!(show("3 --raw").text().starts_with("U 4 ----"));
+    assert!(show("4 --raw").text().starts_with("AAAAAAAAAAR6"));
+    let all = show("7");
+    let one_by_one: Vec<u8> =
+        (0..200).step_by(40).flat_map(|from| show(&format!("7 --range {from}:{}", from + 40)).out).collect();
+    assert!(all.out == one_by_one && all.out.len() > 5000);
+
+    // A block longer than what is read at once: lines go on across the pieces, and so do characters.
+    let text = "é".repeat(4_500_000);
+    place.write("text", &text);
+    place.write("m.json", r#"{"sections": [{"type": "B", "data_file": "text"}]}"#);
+    place.scda("make m.json b.scda").good();
+    let shown = place.scda("cat b.scda 1 --as text").good();
+    assert!(shown.text() == text);
+    let shown = place.scda("cat b.scda 1 --as u8 --cols 7").good();
+    let numbers: usize = shown.text().lines().map(|line| line.split(' ').count()).sum();
+    assert_eq!((numbers, shown.text().lines().count()), (9_000_000, 9_000_000_usize.div_ceil(7)));
+}
+
+#[test]
+fn lists_are_of_the_sections_that_are_wanted() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let numbers = |arguments: &str| -> Vec<String> {
+        let run = place.scda(&format!("ls a.scda {arguments}")).good();
+        run.text().lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(numbers(""), ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
+    assert_eq!(numbers("-s 2-3 -s 9-"), ["2", "3", "9", "10"]);
+    assert_eq!(numbers("-s *array,compressed"), [] as [&str; 0]);
+    assert_eq!(numbers("-s 1,4 -s *compressed"), ["1", "4", "5", "7"]);
+    assert_eq!(numbers("--raw").len(), 14);
+    let long = place.scda("ls -l a.scda").good();
+    assert!(long.text().contains("section 3: block \"\\x00\\xff\\\\\\\"\"\n"), "{}", long.text());
+    let line = place.scda("ls a.scda -s 6").good();
+    let words: Vec<_> = line.text().lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(words[..5], ["6", "V", "3", "0/3.0/6", "9"]);
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let bytes = place.read("a.scda");
+    let expected = place.scda("sum -t a.scda").good().text()[..64].to_owned();
+    assert_eq!(place.with_input("sum -t -", &bytes).good().text(), format!("{expected}  standard input\n"));
+    assert_eq!(place.shell("scda sum -t - <a.scda").good().text(), format!("{expected}  standard input\n"));
+    place.with_input("diff a.scda -", &bytes).good();
+    place.with_input("copy - b.scda", &bytes).good();
+    place.with_input("check -", &bytes[..300]).bad(1, "");
+    place.with_input("check -", b"").bad(1, "");
+    assert_eq!(place.names(), ["a.scda", "b.scda"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_trouble() {
+    let place = Place::new();
+    let large = r#"{"sections": [{"type": "A", "N": 1000000, "E": 8, "generate": "counter"}]}"#;
+    place.with_input("make - a.scda", large.as_bytes()).good();
+    for command in
+        ["cat a.scda 1", "cat a.scda 1 --as u64le", "cat a.scda 1 --as hex", "ls --json --data a.scda"]
+    {
+        let run = place.shell(&format!("{{ scda {command}; echo $? >&2; }} | head -c 5 >/dev/null"));
+        assert_eq!((run.code, run.err.as_str()), (0, "0\n"), "{command}");
+    }
+    // A full disk is.
+    for command in ["cat a.scda 1", "ls a.scda", "sum a.scda", "check a.scda"] {
+        place.shell(&format!("scda {command} >/dev/full")).bad(2, "scda: standard output: No space left");
+    }
+}
+
+#[test]
+fn a_terminal_gets_colours_and_no_binary() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    assert!(place.terminal("check a.scda", "").contains("\u{1b}[32mvalid\u{1b}[0m: 10 sections"));
+    assert!(place.terminal("check a.scda", "NO_COLOR=1").contains("valid: 10 sections"));
+    assert!(!place.terminal("ls a.scda", "NO_COLOR=1").contains('\u{1b}'));
+    assert!(!place.scda("check a.scda").good().text().contains('\u{1b}'));
+    assert!(place.terminal("cat a.scda 3", "").contains("00 01 02 03  |....|"));
+    assert!(place.terminal("cat a.scda 2", "").contains("a block"));
+    assert!(place.terminal("cat a.scda 3 --as bytes", "").contains("not for a terminal"));
+    // What a file says cannot command the terminal.
+    let evil = r#"{"user": "\u001b[2J", "sections": [{"type": "B", "user": "\u001b]0;x\u0007", "data_text": "\u001b[2J"}]}"#;
+    place.with_input("make - b.scda", evil.as_bytes()).good();
+    for command in ["ls b.scda", "ls -l b.scda", "cat b.scda 1", "cat b.scda 1 --as text", "sum b.scda"] {
+        let shown = place.terminal(command, "NO_COLOR=1");
+        assert!(!shown.contains('\u{1b}') && !shown.is_empty(), "{shown:?}");
+    }
+    assert!(vector("").starts_with('/'));
+}

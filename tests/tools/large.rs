@@ -1,0 +1,99 @@
+//! Files that are much larger than memory may be.
+
+use crate::run::Place;
+use scda::internals::{CountFormat, DataPadding, section_header};
+use scda::{LineBreak, SectionType, UserString};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+const UNIX: LineBreak = LineBreak::Unix;
+
+/// A file whose data are holes.
+struct Sparse {
+    file: File,
+    end: u64,
+}
+
+impl Sparse {
+    fn new(place: &Place, name: &str) -> Self {
+        place.with_input(&format!("make - {name}"), br#"{"user": "sparse", "sections": []}"#).good();
+        let file = File::options().write(true).open(place.path(name)).unwrap();
+        Self { file, end: 128 }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.file.write_all_at(bytes, self.end).unwrap();
+        self.end += bytes.len() as u64;
+    }
+
+    fn section(&mut self, kind: SectionType, user: &str, counts: &[(u8, u64)], sizes: &[u64], bytes: u64) {
+        self.put(&section_header(kind, &UserString::new(user.as_bytes()).unwrap(), UNIX));
+        for &(letter, count) in counts {
+            self.put(&CountFormat::new(letter, UNIX).entry(count));
+        }
+        let mut entries = Vec::new();
+        CountFormat::new(b'E', UNIX).append(sizes, &mut entries);
+        self.put(&entries);
+        self.end += bytes;
+        self.put(DataPadding::new(bytes, Some(0), UNIX).as_slice());
+    }
+}
+
+/// Runs with so many MiB of memory.
+fn bounded(place: &Place, mib: u64, command: &str) -> (crate::run::Run, Duration) {
+    let began = Instant::now();
+    let run = place.shell(&format!("ulimit -v {}; exec scda {command}", mib << 10));
+    (run, began.elapsed())
+}
+
+#[test]
+fn a_list_of_20_gigabytes_is_there_at_once() {
+    let place = Place::on_disk();
+    let mut file = Sparse::new(&place, "large.scda");
+    file.section(SectionType::Array, "field", &[(b'N', 1 << 31), (b'E', 8)], &[], 1 << 34);
+    let sizes: Vec<u64> = (0..20_000).map(|i| (i % 200) * 1000).collect();
+    file.section(SectionType::Varray, "some", &[(b'N', 20_000)], &sizes, sizes.iter().sum());
+    file.section(SectionType::Block, "end", &[(b'E', 2 << 30)], &[], 2 << 30);
+    assert!(place.path("large.scda").metadata().unwrap().len() > 20_000_000_000);
+    let (run, time) = bounded(&place, 64, "ls large.scda --threads 1");
+    let run = run.good();
+    assert!(run.text().contains("  2147483648                  8    17179869184 "), "{}", run.text());
+    assert!(run.text().contains(" 0/99500.0/199000 "), "{}", run.text());
+    // A machine that is busy has its time; reading all would take ten times as long.
+    assert!(time < Duration::from_secs(1), "{time:?}");
+    // The end of it is near, too.
+    let (run, time) = bounded(&place, 64, "cat large.scda end --range -4: --as hex --threads 1");
+    assert_eq!(run.good().text(), "7ffffffc  00 00 00 00  |....|\n");
+    assert!(time < Duration::from_secs(1), "{time:?}");
+    let (run, _) = bounded(&place, 64, "cat large.scda field --range -2: --as f64le --threads 1");
+    assert_eq!(run.good().text(), "0.0\n0.0\n");
+}
+
+#[test]
+fn memory_does_not_grow_with_the_file() {
+    let place = Place::on_disk();
+    let mut file = Sparse::new(&place, "a.scda");
+    const BYTES: u64 = 80 << 20;
+    file.section(SectionType::Block, "block", &[(b'E', BYTES)], &[], BYTES);
+    file.section(SectionType::Array, "array", &[(b'N', BYTES >> 15), (b'E', 1 << 15)], &[], BYTES);
+    let sizes: Vec<u64> = (0..BYTES >> 15).map(|_| 1 << 15).collect();
+    file.section(SectionType::Varray, "varray", &[(b'N', BYTES >> 15)], &sizes, BYTES);
+    // Virtual memory: the program, its libraries, and some pieces of 8 MiB.
+    for command in [
+        "check a.scda",
+        "sum a.scda",
+        "copy a.scda b.scda",
+        // A block is one element where it is compressed.
+        "copy --encode 1 -s 2-3 a.scda c.scda",
+        "copy --decode c.scda d.scda",
+        "check c.scda",
+        "diff c.scda d.scda",
+        "append c.scda c.scda",
+    ] {
+        let (run, _) = bounded(&place, 72, &format!("{command} --threads 1"));
+        run.good();
+    }
+    place.scda("copy -f -s 2-3 b.scda e.scda").good();
+    assert!(place.read("d.scda") == place.read("e.scda"));
+}

@@ -1,0 +1,280 @@
+//! What is written comes back, however it was written.
+
+use crate::run::{Place, vector, vectors, with_sections};
+use serde_json::Value;
+
+const VECTORS: [&str; 4] = ["header-only", "raw", "encoded", "mixed"];
+
+#[test]
+fn vectors_are_made_from_their_descriptions() {
+    let place = Place::new();
+    for name in VECTORS {
+        for style in ["unix", "mime"] {
+            let zlib = "--encoder zlib --level 9";
+            place
+                .scda(&format!(
+                    "make -f --style {style} {zlib} {} made.scda",
+                    vector(&format!("{name}.json"))
+                ))
+                .good();
+            assert_eq!(place.scda("check --strict -q made.scda").good().text(), "");
+            for other in ["unix", "mime", "wild"] {
+                let theirs = vector(&format!("{name}.{other}.scda"));
+                assert_eq!(place.scda(&format!("diff made.scda {theirs}")).good().text(), "");
+            }
+            // Plain files are the same but for the name of the writer.
+            if name == "raw" {
+                let theirs = std::fs::read(vector(&format!("{name}.{style}.scda"))).unwrap();
+                assert!(place.read("made.scda")[32..] == theirs[32..]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_with_data_makes_the_file_again() {
+    let place = Place::new();
+    with_sections(&place, "kinds.scda");
+    let mut files = vectors("");
+    files.push("kinds.scda".to_owned());
+    for file in files {
+        for raw in ["", "--raw"] {
+            let list = place.scda(&format!("ls --json --data {raw} {file}")).good();
+            assert!(list.json()["sections"].is_array());
+            place.with_input("make -f - again.scda", &list.out).good();
+            assert_eq!(place.scda(&format!("diff {raw} again.scda {file}")).good().text(), "");
+            let facts = |value: Value| -> Vec<Value> {
+                let sections = value["sections"].as_array().unwrap().iter().cloned();
+                sections
+                    .map(|mut section| {
+                        // These depend on how it is written.
+                        for name in ["offset", "data_offset", "stored_bytes"] {
+                            section[name] = Value::Null;
+                        }
+                        section
+                    })
+                    .collect()
+            };
+            let again = place.scda(&format!("ls --json --data {raw} again.scda")).good();
+            assert_eq!(facts(again.json()), facts(list.json()), "{file}");
+        }
+    }
+}
+
+#[test]
+fn copies_have_the_same_data_and_say_so() {
+    let place = Place::new();
+    with_sections(&place, "kinds.scda");
+    let mut files = vectors("");
+    files.push("kinds.scda".to_owned());
+    for file in files {
+        let sum = |name: &str| place.scda(&format!("sum --total {name}")).good().text()[..64].to_owned();
+        let expected = sum(&file);
+        let encodings = ["", "--decode", "--encode 0", "--encode 9 --encoder zlib"];
+        for encoding in encodings {
+            for style in ["", "--style unix", "--style mime"] {
+                place.scda(&format!("copy -f {encoding} {style} {file} copy.scda")).good();
+                assert_eq!(sum("copy.scda"), expected, "{file} {encoding} {style}");
+                assert_eq!(place.scda(&format!("diff {file} copy.scda")).good().text(), "");
+                // Compressed data of strange style stay as they are, if not told otherwise.
+                if !file.contains("wild") || !style.is_empty() || !encoding.is_empty() {
+                    place.scda("check --strict copy.scda").good();
+                }
+                let list = place.scda("ls --json copy.scda").good().json();
+                for section in list["sections"].as_array().unwrap() {
+                    let may = section["type"] != "I";
+                    assert!(encoding != "--decode" || section["encoded"] == false);
+                    assert!(!encoding.starts_with("--encode") || section["encoded"] == may);
+                }
+            }
+        }
+        place.scda(&format!("copy -f {file} copy.scda")).good();
+        if file.contains("unix") || file.contains("mime") {
+            // As it was, byte for byte, but for the name of the writer.
+            assert!(place.read("copy.scda")[32..] == std::fs::read(&file).unwrap()[32..], "{file}");
+        }
+    }
+}
+
+#[test]
+fn sums_can_be_computed_by_others() {
+    let place = Place::new();
+    with_sections(&place, "kinds.scda");
+    let program = r#"
+import base64, hashlib, json, struct, sys
+file = json.load(sys.stdin)
+def user(o): return o["user"].encode() if "user" in o else bytes.fromhex(o["user_hex"])
+def n(*numbers): return struct.pack("<%dQ" % len(numbers), *numbers)
+digests = []
+for s in file["sections"]:
+    data = s["data_text"].encode() if "data_text" in s else base64.b64decode(s["data_base64"])
+    u = user(s)
+    all = s["type"].encode() + n(len(u)) + u + n(s.get("N", 0), s.get("E", 0)) + n(*s.get("sizes", [])) + data
+    digests.append(hashlib.sha256(all).digest())
+    print(digests[-1].hex())
+u = user(file)
+print(hashlib.sha256(n(len(u)) + u + n(len(digests)) + b"".join(digests)).hexdigest())
+"#;
+    place.write("sum.py", program);
+    let theirs = place.shell("scda ls --json --data kinds.scda | python3 sum.py").good();
+    let ours = place.scda("sum kinds.scda").good();
+    let ours: Vec<_> = ours.text().lines().map(|line| &line[..64]).collect();
+    assert_eq!(theirs.text().lines().collect::<Vec<_>>(), ours);
+    let json = place.scda("sum --json kinds.scda").good().json();
+    assert_eq!(json["sha256"], ours[10]);
+    assert_eq!(json["sections"][3]["sha256"], ours[3]);
+}
+
+#[test]
+fn differences_are_found_and_named() {
+    let place = Place::new();
+    let make = |name: &str, sections: &str| {
+        let text = format!("{{\"user\": \"u\", \"sections\": [{sections}]}}");
+        place.with_input(&format!("make -f - {name}"), text.as_bytes()).good();
+    };
+    let array =
+        |data: &str| format!(r#"{{"type": "A", "user": "a", "N": 4, "E": 2, "data_text": "{data}"}}"#);
+    let block = r#"{"type": "B", "user": "b", "encoded": true, "data_text": "block"}"#;
+    make("a.scda", &format!("{}, {block}", array("abcdefgh")));
+    make("b.scda", &format!("{}, {block}", array("abcdeXgh")));
+    let found = place.scda("diff a.scda b.scda");
+    assert_eq!(found.text(), "section 1 (array \"a\"): element 2, byte 1: 0x66 | 0x58\n");
+    assert_eq!((found.code, found.err.as_str()), (1, ""));
+    assert_eq!(place.scda("diff -q a.scda b.scda").bad(1, "").text(), "");
+    let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
+    assert_eq!((&json["same"], &json["differences"][0]["element"]), (&false.into(), &2.into()));
+
+    make("b.scda", &array("abcdefgh"));
+    let found = place.scda("diff a.scda b.scda").bad(1, "");
+    assert_eq!(found.text(), "section 2: block of 5 bytes, \"b\" | none\n");
+    let varray = |elements: &str| format!(r#"{{"type": "V", "user": "v", "elements_text": {elements}}}"#);
+    make("a.scda", &varray(r#"["", "ab", "", "cdef"]"#));
+    make("b.scda", &varray(r#"["", "abc", "", "def"]"#));
+    let found = place.scda("diff a.scda b.scda").bad(1, "");
+    assert_eq!(found.text(), "section 1 (varray \"v\"): element 1: 2 bytes | 3 bytes\n");
+    make("b.scda", &varray(r#"["", "ab", "", "cdxf"]"#));
+    let found = place.scda("diff a.scda b.scda").bad(1, "");
+    assert_eq!(found.text(), "section 1 (varray \"v\"): element 3, byte 2: 0x65 | 0x78\n");
+
+    // Compressed or not is a difference in the files only.
+    place.scda("copy --encode 2 a.scda c.scda").good();
+    place.scda("diff a.scda c.scda").good();
+    place.scda("diff --raw a.scda c.scda").bad(1, "");
+    place.scda("diff a.scda missing.scda").bad(2, "scda: missing.scda: ");
+    place.write("not.scda", "something else");
+    place.scda("diff a.scda not.scda").bad(2, "not an scda file");
+}
+
+#[test]
+fn sections_are_joined_and_appended() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let (raw, mixed) = (vector("raw.unix.scda"), vector("mixed.mime.scda"));
+    place.scda(&format!("join a.scda {raw} {mixed} -o all.scda")).good();
+    place.scda("check --strict all.scda").good();
+    let sections = |files: &[&str]| -> Vec<String> {
+        let sums = files.iter().map(|file| place.scda(&format!("sum {file}")).good());
+        let lines = |run: crate::run::Run| -> Vec<String> {
+            let mut lines: Vec<_> = run.text().lines().map(|line| line[..64].to_owned()).collect();
+            lines.pop();
+            lines
+        };
+        sums.flat_map(lines).collect()
+    };
+    let expected = sections(&["a.scda", &raw, &mixed]);
+    assert_eq!(sections(&["all.scda"]), expected);
+    std::fs::set_permissions(place.path("a.scda"), std::os::unix::fs::PermissionsExt::from_mode(0o640))
+        .unwrap();
+    place.scda(&format!("append a.scda {raw} {mixed}")).good();
+    assert!(place.read("a.scda") == place.read("all.scda"));
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&place.path("a.scda").metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o640);
+
+    // Some sections; and parts of a file make it anew.
+    place.scda("copy -s 1-10 all.scda first.scda").good();
+    place.scda("copy -s 11- all.scda rest.scda").good();
+    place.scda("join first.scda rest.scda -o again.scda").good();
+    assert!(place.read("again.scda") == place.read("all.scda"));
+    place.scda("append -s varray* rest.scda first.scda").good();
+    assert_eq!(sections(&["rest.scda"])[105..], expected[5..7]);
+
+    // A damaged file is not appended, and the old file stays.
+    let before = place.read("rest.scda");
+    let bytes = place.read("all.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 32]);
+    place.scda("append rest.scda cut.scda").bad(1, "scda: cut.scda: byte ");
+    place.scda("append rest.scda missing.scda").bad(2, "missing.scda");
+    assert!(place.read("rest.scda") == before);
+    place.scda("join all.scda cut.scda -o none.scda").bad(1, "");
+    place.scda("copy -s 200 all.scda none.scda").bad(2, "beyond its 115 sections");
+    place.scda("copy -s nothing all.scda none.scda").bad(2, "no section");
+    assert!(!place.path("none.scda").exists());
+    // Nor is anything left behind.
+    assert!(place.names().iter().all(|name| name.ends_with(".scda")), "{:?}", place.names());
+}
+
+#[test]
+fn a_file_that_exists_is_not_replaced_unless_told_so() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    place.write("old", "something precious");
+    place.write("m.json", r#"{"sections": []}"#);
+    for command in ["copy a.scda old", "join a.scda -o old", "salvage a.scda old", "make m.json old"] {
+        place.scda(command).bad(2, "scda: old: the file exists; --force replaces it");
+        assert_eq!(place.read("old"), b"something precious");
+    }
+    for command in
+        ["copy -f a.scda old", "join -f a.scda -o old", "salvage -f a.scda old", "make -f m.json old"]
+    {
+        place.write("old", "something precious");
+        place.scda(command);
+        assert_eq!(place.read("old")[..8], *b"scdata0 ", "{command}");
+    }
+    // Onto itself.
+    place.scda("copy -f --decode a.scda a.scda").good();
+    place.scda("check a.scda").good();
+    assert_eq!(place.names(), ["a.scda", "m.json", "old"]);
+}
+
+#[test]
+fn a_description_with_mistakes_says_which() {
+    let place = Place::new();
+    place.write("five", "12345");
+    for (section, words) in [
+        (r#"{"type": "X", "data_text": ""}"#, "found \"X\", expected I, B, A or V"),
+        (r#"{"type": "I", "data_text": "short"}"#, "bytes of inline data: found 5, expected 32"),
+        (r#"{"type": "B"}"#, "found no data"),
+        (r#"{"type": "B", "data_text": "", "data_hex": ""}"#, "more than one of data_text"),
+        (r#"{"type": "B", "data_hex": "0g"}"#, "pairs of hexadecimal digits"),
+        (r#"{"type": "B", "data_base64": "?"}"#, "expected base64"),
+        (r#"{"type": "B", "E": 4, "data_text": "12345"}"#, "bytes: found 5, expected 4"),
+        (r#"{"type": "B", "generate": "zeros"}"#, "expected E"),
+        (r#"{"type": "B", "E": 1, "generate": "ones"}"#, "expected zeros, counter or random"),
+        (r#"{"type": "B", "E": 1, "generate": "zeros", "seed": 1}"#, "seed: "),
+        (r#"{"type": "B", "data_text": "", "colour": 1}"#, "unknown name \"colour\""),
+        (r#"{"type": "B", "data_file": "missing"}"#, "missing: No such file"),
+        (r#"{"type": "A", "N": 2, "E": 2, "data_file": "five"}"#, "bytes: found 5, expected 4"),
+        (r#"{"type": "A", "elements_text": ["a", "bc"]}"#, "bytes of element 1: found 2, expected 1"),
+        (r#"{"type": "A", "N": -1, "E": 1, "generate": "zeros"}"#, "N: found -1, expected a whole number"),
+        (r#"{"type": "A", "N": 1, "E": 1, "data_text": "x", "sizes": [1]}"#, "sizes"),
+        (r#"{"type": "V", "sizes": [1, 2], "data_text": "1234"}"#, "bytes: found 4, expected 3"),
+        (r#"{"type": "V", "data_text": "1234"}"#, "expected sizes"),
+        (r#"{"type": "V", "N": 3, "elements_hex": []}"#, "elements: found 0, expected 3"),
+    ] {
+        place.write("m.json", format!(r#"{{"sections": [{{"type": "B", "E": 0}}, {section}]}}"#));
+        let run = place.scda("make m.json new.scda").bad(2, words);
+        assert!(run.err.starts_with("scda: m.json: section 2: "), "{}", run.err);
+        assert_eq!(place.names(), ["five", "m.json"]);
+    }
+    for (text, words) in
+        [("{", "line 1"), ("{}", "sections"), ("[]", "object"), (r#"{"sections": 1}"#, "a list")]
+    {
+        place.with_input("make - new.scda", text.as_bytes()).bad(2, words);
+    }
+    let long = format!(r#"{{"user": "{}", "sections": []}}"#, "x".repeat(59));
+    place.with_input("make - new.scda", long.as_bytes()).bad(2, "found 59 bytes, expected at most 58");
+    place.write("m.json", r#"{"sections": [{"type": "A", "E": 5, "data_file": "five"}]}"#);
+    place.scda("make m.json new.scda").good();
+    assert_eq!(place.scda("cat new.scda 1").good().out, b"12345");
+}
