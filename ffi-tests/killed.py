@@ -42,11 +42,12 @@ for number in range(int(kills)):
     # Open MPI's MPI-IO waits for ever for a semaphore that a killed job has left.
     for name in glob.glob("/dev/shm/sem.OMPIO_state.scda*"):
         os.remove(name)
+    started = time.time()
     job = subprocess.Popen(launcher + [program, "write", folder, driver], stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     while len(pids()) < ranks or not os.path.exists(state):
         time.sleep(0.005)
-        if job.poll() is not None or time.time() > begin + 120 + 10 * number:
+        if job.poll() is not None or time.time() > started + 120:
             sys.exit(f"kill {number}: the program does not run (status {job.poll()})")
     time.sleep(rng.uniform(0, 0.15))
     victims = pids()
@@ -58,9 +59,9 @@ for number in range(int(kills)):
         alone += 1
         kill(victims[0])
     try:
-        job.wait(30)
+        job.wait(60)
     except subprocess.TimeoutExpired:
-        sys.exit(f"kill {number}: the other ranks still run after 30 seconds")
+        sys.exit(f"kill {number}: the other ranks still run after 60 seconds")
     for pid in victims:  # a launcher that was killed may leave some
         kill(pid)
     while any(os.path.exists(f"/proc/{pid}/exe") for pid in victims):

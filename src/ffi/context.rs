@@ -16,6 +16,7 @@ pub struct scda_fcontext {
 pub type scda_fcontext_t = scda_fcontext;
 
 /// A file that is open.
+#[allow(clippy::large_enum_variant)] // it is kept in a box
 pub enum Context {
     Writing(Writer),
     Reading(Reader),
