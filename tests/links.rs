@@ -1,0 +1,51 @@
+//! What the pages of the documentation point to is there.
+
+use std::path::{Path, PathBuf};
+
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The headings of a page, as their links name them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |line: &str| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut found = Vec::new();
+    pages(Path::new(env!("CARGO_MANIFEST_DIR")), &mut found);
+    let mut links = 0;
+    for page in &found {
+        let text = std::fs::read_to_string(page).unwrap();
+        // Programs may have the same brackets in them.
+        let prose = text.split("```").step_by(2).collect::<String>();
+        for rest in prose.split("](").skip(1) {
+            let link = rest.split(')').next().unwrap();
+            if link.contains("://") {
+                continue;
+            }
+            links += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: {link}", page.display());
+            let there = || anchors(&std::fs::read_to_string(&target).unwrap()).iter().any(|a| a == anchor);
+            assert!(anchor.is_empty() || there(), "{}: {link}", page.display());
+        }
+    }
+    assert!(links > 30, "{links} links on {} pages", found.len());
+}
