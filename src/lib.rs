@@ -44,4 +44,4 @@ pub use storage::Driver;
 pub use storage::faults::Faults;
 #[cfg(feature = "mpi")]
 pub use storage::mpi_io::Hints;
-pub use storage::place::is_coherent;
+pub use storage::place::FileSystem;

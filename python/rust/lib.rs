@@ -20,7 +20,7 @@ type BytesMut<'py> = PyReadwriteArray1<'py, u8>;
 /// core asks before it chooses the POSIX driver.
 #[pyfunction]
 fn is_coherent(py: Python<'_>, path: std::path::PathBuf) -> bool {
-    py.detach(|| scda::is_coherent(&path))
+    py.detach(|| scda::FileSystem::of(&path).is_ok_and(|kind| kind.is_coherent))
 }
 
 /// The counts of `n` elements spread evenly over `size` ranks.

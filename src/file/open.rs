@@ -116,7 +116,9 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
     let (has_mpi, asked_for) = mpi_io(team, path, params);
     let mut coherent = [2];
     if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
-        coherent = [1 + u64::from(place::is_coherent(real_path(team, path, params)))];
+        coherent = [1 + u64::from(
+            place::FileSystem::of(real_path(team, path, params)).is_ok_and(|kind| kind.is_coherent),
+        )];
         team.comm().allreduce_min(&mut coherent)?;
     }
     let choice = match params.driver {

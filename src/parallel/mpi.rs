@@ -84,26 +84,40 @@ const FAMILY: &str = if cfg!(mpi_family = "openmpi") {
     ""
 };
 
-/// An error if the program runs with another MPI than the one that this crate was built for: the
-/// handles would mean something else.
-fn check_family() -> Result<()> {
+/// What the MPI library that the program runs with says of itself.
+fn library_version() -> Result<String> {
     let mut text = [0_u8; 8192]; // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest
     let mut length: c_int = 0;
     // SAFETY: the buffer is large enough for any version text; takes no handle.
     let status = unsafe { sys::MPI_Get_library_version(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     check("MPI_Get_library_version", status)?;
-    let version = String::from_utf8_lossy(&text[..usize::try_from(length).unwrap_or(0).min(text.len())]);
+    let text = &text[..usize::try_from(length).unwrap_or(0).min(text.len())];
+    Ok(String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+}
+
+/// An error if the program runs with another MPI than the one that this crate was built for: the
+/// handles would mean something else.
+fn check_family() -> Result<()> {
+    let version = library_version()?;
     // MPICH's relatives share its handles, and say so in their own words.
     let relatives = ["MPICH", "MVAPICH", "Intel", "CRAY"];
     let is_mpich = relatives.iter().any(|name| version.contains(name));
     if FAMILY.is_empty() || version.contains(FAMILY) || FAMILY == "MPICH" && is_mpich {
         return Ok(());
     }
-    let version = version.lines().next().unwrap_or_default().trim_end_matches('\0');
+    let version = version.lines().next().unwrap_or_default();
     Err(Error::usage(format!("libscda was built for {FAMILY}, but the program runs with {version}")))
 }
 
 impl Mpi {
+    /// What the MPI library that the program runs with says of itself. Not collective.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    pub fn library_version(&self) -> Result<String> {
+        library_version()
+    }
+
     /// Duplicates a communicator. Collective over it.
     ///
     /// # Errors

@@ -51,6 +51,23 @@ impl Hints {
     }
 }
 
+impl Hints {
+    /// The hints that MPI-IO says are in effect for a file that exists, by name, when this library opens it with
+    /// no others. Collective over `comm`.
+    ///
+    /// # Errors
+    /// Those of the file system and of MPI.
+    pub fn in_effect(comm: &Mpi, path: &Path) -> Result<Vec<(String, String)>> {
+        let (file, opened) = MpiFile::open(Some(comm), path, Access::Read, &complete(Self::default())?);
+        let Some(file) = file else {
+            return opened.map(|()| Vec::new());
+        };
+        let hints = file.hints();
+        Box::new(file).close()?;
+        opened.and(hints)
+    }
+}
+
 /// Hints that hold unless the user sets them. Every access is contiguous, so ROMIO's data sieving can only
 /// lock the file, which some file systems refuse.
 const DEFAULT_HINTS: [(&CStr, &CStr); 2] = [(c"romio_ds_write", c"disable"), (c"romio_ds_read", c"disable")];
@@ -220,6 +237,32 @@ impl MpiFile {
         // SAFETY: the file is open, and the handler is a constant of the C shim.
         let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
         (Some(Self { file }), opened)
+    }
+
+    /// The hints in effect, by name.
+    fn hints(&self) -> Result<Vec<(String, String)>> {
+        // SAFETY: reads a constant of the C shim.
+        let mut info = unsafe { sys::RSMPI_INFO_NULL };
+        // SAFETY: the file is open; writes one handle, which is ours.
+        check("MPI_File_get_info", unsafe { sys::MPI_File_get_info(self.file, &raw mut info) })?;
+        let info = CompleteHints(info);
+        let mut count = 0;
+        // SAFETY: the handle is valid; writes one int.
+        check("MPI_Info_get_nkeys", unsafe { sys::MPI_Info_get_nkeys(info.0, &raw mut count) })?;
+        let mut hints = Vec::new();
+        for index in 0..count {
+            let mut key = [0_u8; 256]; // MPI_MAX_INFO_KEY is 255 at most, without the NUL of MPICH
+            // SAFETY: the index is below the number of keys, and the buffer has room for any key.
+            let status =
+                unsafe { sys::MPI_Info_get_nthkey(info.0, index, key.as_mut_ptr().cast::<c_char>()) };
+            check("MPI_Info_get_nthkey", status)?;
+            let Ok(key) = CStr::from_bytes_until_nul(&key) else { continue };
+            if let Some(value) = get(info.0, key)? {
+                hints.push((key.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+            }
+        }
+        hints.sort();
+        Ok(hints)
     }
 
     fn write_piece(&self, mut offset: u64, piece: &[u8]) -> Result<()> {

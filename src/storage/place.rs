@@ -114,29 +114,56 @@ pub fn part(path: &Path) -> PathBuf {
     path.with_file_name(part)
 }
 
-/// Whether every node sees at once what another has written, so that `pwrite` by every rank is
-/// right: file systems of one node, and the parallel ones that keep POSIX semantics. NFS does not,
-/// and what is not known here is left to MPI-IO.
-#[must_use]
-pub fn is_coherent(path: &Path) -> bool {
-    const COHERENT: [u64; 13] = [
-        0xEF53,      // ext2, ext3, ext4
-        0x5846_5342, // XFS
-        0x9123_683E, // btrfs
-        0x2FC1_2FC1, // ZFS
-        0xF2F5_2010, // F2FS
-        0xCA45_1A4E, // bcachefs
-        0x0102_1994, // tmpfs
-        0x8584_58F6, // ramfs
-        0x794C_7630, // overlayfs
-        0x7371_7368, // squashfs
-        0x0BD0_0BD0, // Lustre
-        0x4750_4653, // GPFS
-        0x1983_0326, // BeeGFS
-    ];
-    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
-    let kind = |path| rustix::fs::statfs(path).map(|fs| fs.f_type as u32 as u64);
-    kind(path).or_else(|_| kind(folder(path))).is_ok_and(|kind| COHERENT.contains(&kind))
+/// The kind of file system that a file is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its name, as `mount` has it; `None` if it is not known here.
+    pub name: Option<&'static str>,
+    /// Whether every node sees at once what another has written, so that `pwrite` by every rank is right:
+    /// file systems of one node, and the parallel ones that keep POSIX semantics. NFS does not, and what
+    /// is not known is not relied on: there, [`Driver::Auto`](super::Driver::Auto) leaves it to MPI-IO.
+    pub is_coherent: bool,
+}
+
+impl FileSystem {
+    /// That of a file, or of the folder where it will be.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn of(path: &Path) -> Result<Self> {
+        const KNOWN: [(u64, &str, bool); 25] = [
+            (0xEF53, "ext4", true), // and ext2, ext3
+            (0x5846_5342, "xfs", true),
+            (0x9123_683E, "btrfs", true),
+            (0x2FC1_2FC1, "zfs", true),
+            (0xF2F5_2010, "f2fs", true),
+            (0xCA45_1A4E, "bcachefs", true),
+            (0x0102_1994, "tmpfs", true),
+            (0x8584_58F6, "ramfs", true),
+            (0x794C_7630, "overlay", true),
+            (0x7371_7368, "squashfs", true),
+            (0x0BD0_0BD0, "lustre", true),
+            (0x4750_4653, "gpfs", true),
+            (0x1983_0326, "beegfs", true),
+            (0x6969, "nfs", false),
+            (0xFF53_4D42, "cifs", false),
+            (0xFE53_4D42, "smb2", false),
+            (0x6573_5546, "fuse", false),
+            (0x0102_1997, "9p", false),
+            (0x00C3_6400, "ceph", false),
+            (0x5346_414F, "afs", false),
+            (0x2003_0528, "orangefs", false),
+            (0xAAD7_AAEA, "panfs", false),
+            (0x0116_1970, "gfs2", false),
+            (0x7461_636F, "ocfs2", false),
+            (0x9FA0, "proc", false),
+        ];
+        #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
+        let kind = |path| rustix::fs::statfs(path).map(|fs| fs.f_type as u32 as u64);
+        let kind = kind(path).or_else(|_| kind(folder(path))).map_err(|e| Error::io("statfs", e))?;
+        let known = KNOWN.iter().find(|known| known.0 == kind);
+        Ok(Self { name: known.map(|known| known.1), is_coherent: known.is_some_and(|known| known.2) })
+    }
 }
 
 /// What `fstat` says of a path when it is opened anew: network file systems ask their server only
@@ -261,8 +288,9 @@ mod tests {
 
     #[test]
     fn local_file_systems_are_coherent_and_others_unknown() {
-        assert!(is_coherent(Path::new("/dev/shm/not-there-yet")));
-        assert!(!is_coherent(Path::new("/proc/self/status")));
+        let of = |path| FileSystem::of(Path::new(path)).unwrap();
+        assert_eq!(of("/dev/shm/not-there-yet"), FileSystem { name: Some("tmpfs"), is_coherent: true });
+        assert_eq!(of("/proc/self/status"), FileSystem { name: Some("proc"), is_coherent: false });
     }
 
     #[test]

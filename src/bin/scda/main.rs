@@ -6,6 +6,8 @@ mod check;
 mod copy;
 mod described;
 mod diff;
+mod doctor;
+mod examine;
 mod fail;
 mod files;
 mod formats;
@@ -52,6 +54,7 @@ enum Command {
     Join(append::JoinArgs),
     Make(make::Args),
     Sum(sum::Args),
+    Doctor(examine::Args),
     #[command(hide = true)]
     Generate(generate::Args),
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Join(args) => append::run_join(&args),
         Command::Make(args) => make::run(&args),
         Command::Sum(args) => sum::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Generate(args) => generate::run(&args),
     };
     match result {

@@ -1,0 +1,300 @@
+//! What `scda doctor` examines, with any communicator: a folder, by each driver.
+//!
+//! Also a part of the program `scda-doctor-mpi`.
+
+use scda::{
+    Communicator, Driver, Encode, ErrorKind, FileSystem, Params, Reader, Result, Sink, Source, Writer,
+    uniform_partition,
+};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Examine whether files can be trusted to a folder
+///
+/// Writes small files there by every driver, atomically, reads them with another partition and compares; has the system
+/// refuse a write, and looks whether that is told; and removes them. Says which file system, MPI library and settings
+/// are in effect, and what is known to go wrong with them.
+///
+/// Alone it knows one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started:
+/// mpirun -n 4 scda doctor DIR
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda doctor /scratch/me
+  mpirun -n 4 scda doctor /scratch/me
+
+Exit codes: 0 all is well; 1 a trial failed; 2 something else went wrong, such as a folder that is not there.")]
+pub struct Args {
+    /// The folder
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// JSON, one object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was found, line by line.
+#[derive(Default)]
+pub struct Report {
+    lines: Vec<(&'static str, String)>,
+    failed: bool,
+}
+
+impl Report {
+    pub fn say(&mut self, topic: &'static str, text: impl Into<String>) {
+        self.lines.push((topic, text.into()));
+    }
+
+    /// A trial that failed.
+    fn fail(&mut self, topic: &'static str, text: &str) {
+        self.failed = true;
+        self.say(topic, format!("FAILED: {text}"));
+    }
+
+    /// Prints it, advice last; the exit code.
+    pub fn print(mut self, json: bool) -> u8 {
+        self.lines.sort_by_key(|(topic, _)| *topic == "advice");
+        let mut text = String::new();
+        if json {
+            let line = |(topic, text): &(_, _)| serde_json::json!({"topic": topic, "text": text});
+            let found: Vec<_> = self.lines.iter().map(line).collect();
+            let object = serde_json::json!({"ok": !self.failed, "found": found});
+            let _ = writeln!(text, "{object}");
+        } else {
+            let mut last = "";
+            for (topic, line) in &self.lines {
+                let _ = writeln!(text, "{:12} {line}", if *topic == last { "" } else { topic });
+                last = topic;
+            }
+        }
+        // Whoever closed the pipe does not want it.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        u8::from(self.failed)
+    }
+}
+
+/// What is known of the folder without touching it.
+pub fn describe(report: &mut Report, folder: &Path) -> Result<()> {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    report.say("folder", absolute.display().to_string());
+    let kind = FileSystem::of(folder)?;
+    let name = kind.name.unwrap_or("of an unknown kind");
+    let mut text = name.to_owned();
+    if let Some((free, all)) = space(folder) {
+        let _ = write!(text, ", {} free of {}", bytes(free), bytes(all));
+        if free < all / 50 || free < 1 << 30 {
+            report.say("advice", "there is little room left");
+        }
+    }
+    report.say("file system", text);
+    let driver = if kind.is_coherent { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
+    report.say("driver", format!("{driver}, unless params.driver or SCDA_IO choose"));
+    for name in
+        ["SCDA_IO", "SCDA_CHECK", "SCDA_SHARED_MEMORY", "ROMIO_HINTS", "ROMIO_FSTYPE_FORCE", "OMPI_MCA_io"]
+    {
+        if let Some(value) = std::env::var_os(name) {
+            report.say("environment", format!("{name}={}", value.display()));
+        }
+    }
+    advise(report, name);
+    Ok(())
+}
+
+/// What is known of such file systems.
+fn advise(report: &mut Report, name: &str) {
+    match name {
+        "nfs" | "cifs" | "smb2" | "9p" | "afs" => {
+            report.say("advice", format!("{name} may take data and lose them later: set params.sync or params.atomic, so that it has to tell"));
+            report.say("advice", format!("the ranks of several nodes do not see at once what others wrote on {name}: leave the driver to MPI-IO, or use a parallel file system"));
+        }
+        "lustre" => report.say("advice", "a large file is written faster by several servers: lfs setstripe -c COUNT DIR, before it is written"),
+        "tmpfs" | "ramfs" => report.say("advice", "this is memory of one node: what is here does not outlive it"),
+        "ext4" | "xfs" | "btrfs" | "zfs" | "f2fs" | "bcachefs" | "overlay" => {
+            report.say("advice", "this is the disk of one node: jobs on several nodes need a file system that all of them see");
+        }
+        "of an unknown kind" | "fuse" => {
+            report.say("advice", "if it is coherent between nodes, SCDA_IO=posix is likely to be faster");
+        }
+        _ => {}
+    }
+    if let Some((free, _)) = space(Path::new("/dev/shm")).filter(|(free, _)| *free < 256 << 20) {
+        let text = format!(
+            "/dev/shm, where MPI has its shared memory, has {} left: programs crash when it is full",
+            bytes(free)
+        );
+        report.say("advice", text);
+    }
+    // OMPIO's, of the name of the file; a job that was killed may have left it locked.
+    for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b"sem.OMPIO_") {
+            report.say(
+                "advice",
+                format!("/dev/shm/{} is left by Open MPI: if no job runs, remove it, or opening that file by MPI-IO may hang", name.display()),
+            );
+        }
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if let Some(limit) = limit {
+        report.say(
+            "advice",
+            format!(
+                "files may have {} at most (ulimit -f); the system ends programs that write more",
+                bytes(limit)
+            ),
+        );
+    }
+}
+
+/// Free and all bytes of a file system.
+fn space(folder: &Path) -> Option<(u64, u64)> {
+    let space = rustix::fs::statvfs(folder).ok()?;
+    Some((space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize))
+}
+
+fn bytes(n: u64) -> String {
+    let mut value = n as f64;
+    let mut unit = "bytes";
+    for next in ["kB", "MB", "GB", "TB", "PB"] {
+        if value < 1000. {
+            break;
+        }
+        (value, unit) = (value / 1000., next);
+    }
+    if unit == "bytes" { format!("{n} bytes") } else { format!("{value:.1} {unit}") }
+}
+
+/// The elements of a trial: of the array, each of 64 bytes, and of the varray, for each rank.
+const ELEMENTS: u64 = 20_000;
+const ELEMENT_BYTES: u64 = 64;
+
+/// The byte at a place of the section, wherever it is.
+fn byte(place: u64) -> u8 {
+    // The remainder fits.
+    u8::try_from((place / 7 + place % 251) % 256).unwrap_or(0)
+}
+
+/// Some files in a folder, and how to talk to the other ranks.
+pub struct Trial<'a, C> {
+    /// Gives a communicator over all ranks.
+    pub comm: &'a dyn Fn() -> Result<C>,
+    pub folder: &'a Path,
+    pub driver: Driver,
+}
+
+impl<C: Communicator + 'static> Trial<'_, C> {
+    /// Runs it. Collective. Every rank learns the same.
+    pub fn run(&self, report: &mut Report, topic: &'static str) {
+        let path = self.folder.join("scda-doctor.scda");
+        let begin = Instant::now();
+        let mut trusted = false;
+        match self.write(&path).and_then(|size| self.read(&path).map(|same| (size, same))) {
+            Ok((size, true)) => {
+                trusted = true;
+                let time = begin.elapsed().as_secs_f64() * 1e3;
+                report.say(
+                    topic,
+                    format!(
+                        "ok: {} written atomically and read with another partition, in {time:.0} ms",
+                        bytes(size)
+                    ),
+                );
+            }
+            Ok((_, false)) => report.fail(topic, "what was read is not what was written"),
+            Err(error) => report.fail(topic, &error.to_string()),
+        }
+        if trusted {
+            match self.refused(&path) {
+                None => report.fail(topic, "the system refused a write, and nothing told so"),
+                Some(ErrorKind::NoSpace | ErrorKind::Quota | ErrorKind::Io) => {
+                    report.say(topic, "ok: a write that the system refuses is an error on all ranks");
+                }
+                Some(kind) => {
+                    report.fail(topic, &format!("a write that the system refuses is told as {kind:?}"))
+                }
+            }
+        }
+        if let Ok(comm) = (self.comm)()
+            && comm.rank() == 0
+        {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+
+    fn params(&self) -> Params {
+        let mut params = Params::default();
+        params.driver = self.driver;
+        params.atomic = true;
+        params
+    }
+
+    /// Writes a section of each kind; the bytes of the file.
+    fn write(&self, path: &Path) -> Result<u64> {
+        let comm = (self.comm)()?;
+        let (rank, size) = (comm.rank(), comm.size());
+        // Every other rank has less.
+        let counts: Vec<u64> = (0..size).map(|p| if p % 2 == 0 { ELEMENTS } else { ELEMENTS / 10 }).collect();
+        let first: u64 = counts[..rank].iter().sum();
+        let own = counts[rank];
+        let data: Vec<u8> = (first * ELEMENT_BYTES..(first + own) * ELEMENT_BYTES).map(byte).collect();
+        let mut file = Writer::create(comm, path, b"scda doctor", &self.params())?;
+        file.inline(b"step", 0, Some(b"of scda doctor, to be removed   "))?;
+        file.block(b"block", size - 1, 64, Some(&[b'x'; 64]), Encode::Always)?;
+        file.array(b"plain", &counts, ELEMENT_BYTES, Source::Contiguous(&data), Encode::None)?;
+        let sizes = vec![ELEMENT_BYTES; data.len() / 64];
+        file.varray(b"compressed", &counts, &sizes, None, Source::Contiguous(&data), Encode::Always)?;
+        file.close()?;
+        Ok(std::fs::metadata(path).map_or(0, |status| status.len()))
+    }
+
+    /// Reads it on another partition, and tells whether all ranks found what was written.
+    fn read(&self, path: &Path) -> Result<bool> {
+        let comm = (self.comm)()?;
+        let (rank, size) = (comm.rank(), comm.size());
+        let mut file = Reader::open(comm, path, &self.params())?;
+        let mut same = true;
+        while let Some(section) = file.next_section(true)? {
+            if section.count == 0 {
+                file.skip()?;
+                continue;
+            }
+            let counts = uniform_partition(section.count, size);
+            let first: u64 = counts[..rank].iter().sum();
+            let own = counts[rank];
+            let mut data = vec![0; usize::try_from(own * ELEMENT_BYTES).unwrap_or(0)];
+            if section.size == 0 {
+                let mut sizes = vec![0; data.len() / 64];
+                file.read_varray_sizes(&counts, Some(&mut sizes))?;
+                file.read_varray(&counts, Some(&sizes), None, Sink::Contiguous(&mut data))?;
+            } else {
+                file.read_array(&counts, section.size, Sink::Contiguous(&mut data))?;
+            }
+            same &= (first * ELEMENT_BYTES..).zip(&data).all(|(place, found)| *found == byte(place));
+        }
+        let wrong = file.proc_sizes(&[u64::from(!same)])?;
+        file.close()?;
+        Ok(wrong.iter().sum::<u64>() == 0)
+    }
+
+    /// How a write beyond a limit of the system is told.
+    fn refused(&self, path: &Path) -> Option<ErrorKind> {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        ignore_limits();
+        let before = getrlimit(Resource::Fsize);
+        let limit = Rlimit { current: Some(256 << 10), ..before };
+        // There is no higher one yet, since more could be written.
+        let _ = setrlimit(Resource::Fsize, limit);
+        let written = self.write(path);
+        let _ = setrlimit(Resource::Fsize, before);
+        written.err().map(|error| error.kind())
+    }
+}
+
+/// A process that reaches a limit gets an error then, not a signal.
+#[allow(unsafe_code)]
+fn ignore_limits() {
+    // SAFETY: there is no handler that could run.
+    let _ = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
