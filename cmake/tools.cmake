@@ -1,4 +1,5 @@
-# The command scda, its manual pages and completions. It knows nothing of MPI, and is the same for all variants.
+# The command scda, its manual pages and completions. It knows nothing of MPI, and is the same for all variants. What `scda doctor`
+# becomes in an MPI job is a program for each MPI.
 
 option(SCDA_TOOLS "Build and install the command scda" ON)
 set(SCDA_TOOLS_DIR "${PROJECT_BINARY_DIR}/cargo/tools" CACHE PATH "The folder in which cargo builds scda; several builds can share one")
@@ -26,3 +27,23 @@ install(DIRECTORY "${tools}/pages/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" F
 install(FILES "${tools}/pages/scda.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME scda)
 install(FILES "${tools}/pages/_scda" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 install(FILES "${tools}/pages/scda.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+if(SCDA_MPI)
+  string(TOLOWER "${scda_MPI_FAMILY}" doctor)
+  string(REPLACE " " "" doctor "scda-doctor-${doctor}")
+  # MPI may be outside of the system's folders.
+  list(GET MPI_C_LIBRARIES 0 mpi_folder)
+  get_filename_component(mpi_folder "${mpi_folder}" DIRECTORY)
+  # In the folder of the library, whose parts it shares; so after it.
+  add_custom_target(scda_doctor ALL
+    COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env}
+            "${SCDA_CARGO}" rustc --release --locked --bin scda-doctor-mpi --no-default-features --features "mpi,${features}"
+            --target-dir "${cargo_dir}" ${SCDA_CARGO_FLAGS} -- "-Clink-arg=-Wl,-rpath,${mpi_folder}"
+    COMMAND "${CMAKE_STRIP}" -o "${tools}/${doctor}" "${cargo_dir}/release/scda-doctor-mpi"
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    BYPRODUCTS "${tools}/${doctor}"
+    COMMENT "cargo: ${doctor}"
+    USES_TERMINAL VERBATIM)
+  add_dependencies(scda_doctor scda_cargo scda_tools)
+  install(PROGRAMS "${tools}/${doctor}" DESTINATION libexec/scda) # where scda looks for it
+endif()

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod damage;
+mod doctor;
 mod documents;
 mod large;
 mod run;

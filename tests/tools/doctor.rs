@@ -1,0 +1,30 @@
+//! `scda doctor`; in an MPI job it is run by ffi-tests.
+
+use crate::run::Place;
+
+#[test]
+fn a_good_folder_is_praised_and_left_as_it_was() {
+    let place = Place::new();
+    let found = place.scda("doctor .").good();
+    assert!(found.text().starts_with("folder       /"), "{}", found.text());
+    assert!(found.text().contains("\nPOSIX        ok: "), "{}", found.text());
+    assert!(found.text().contains("a write that the system refuses is an error"), "{}", found.text());
+    assert!(place.names().is_empty());
+
+    let found = place.scda("doctor --json .").good().json();
+    assert_eq!(found["ok"], true);
+    assert!(found["found"].as_array().unwrap().len() > 4);
+}
+
+#[test]
+fn what_keeps_it_from_looking_is_said() {
+    let place = Place::new();
+    place.scda("doctor missing").bad(2, "missing: No such file");
+    place.write("file", "");
+    place.scda("doctor file").bad(2, "file: Not a directory");
+    // Where nothing can be written, not even by root.
+    let found = place.scda("doctor /proc");
+    assert_eq!(found.code, 1, "{}", found.text());
+    assert!(found.text().contains("\nPOSIX        FAILED: /proc/scda-doctor.scda: "), "{}", found.text());
+    place.shell("PMI_SIZE=1 scda doctor .").bad(2, "no libscda for it");
+}
