@@ -11,7 +11,7 @@ with=$(realpath -- "${1-$here/../target/demo}")
 folder=target/python
 mkdir -p $folder/logs
 log=$root/$folder/logs/build.log
-[ -f "$with/prefix/lib/pkgconfig/scda.pc" ] || build_library openmpi "${with#"$root"/}"
+[ -x "$with/prefix/bin/scda" ] || build_library openmpi "${with#"$root"/}"
 
 export CARGO_TARGET_DIR=$root/$folder/cargo
 options=(--locked --manifest-path python/Cargo.toml)

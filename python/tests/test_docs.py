@@ -125,16 +125,21 @@ def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "example"}
-    kinds = []
+    kinds, printed = [], ""
     for language, _, text, line in blocks("docs/tutorial.md"):
         kinds.append(language)
-        if language == "sh":
+        if language == "text":
+            assert printed == text
+        elif language == "sh":
             command = ["sh", "-e", "-c", text]
-            done = subprocess.run(command, env=tutorial, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+            done = subprocess.run(
+                command, env=tutorial, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180
+            )
             assert done.returncode == 0, done.stdout + done.stderr
+            printed = done.stdout
         else:
             run_block(language, text, "docs/tutorial.md", line, names)
-    assert kinds == ["sh", "sh", "pycon", "pycon", "pycon", "sh", "python"]
+    assert kinds == ["sh", "sh", "text", "pycon", "pycon", "pycon", "sh", "python"]
     with scda.open("fine.scda") as f:
         assert [s.count for s in f] == [1, 66400, 66400] and f.user_text == "the fine cells of ball.scda"
     picture = Path("forest.png").read_bytes()
