@@ -70,7 +70,7 @@ pub struct Section {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Reader {
-    header: FileHeader,
+    header: Box<FileHeader>,
     session: Session<Open>,
 }
 
@@ -163,7 +163,7 @@ impl Reader {
             let header = open.look(0, open.size.min(FILE_HEADER_BYTES as u64))?;
             Ok(parse_file_header(header)?)
         })?;
-        Ok(Self { header, session })
+        Ok(Self { header: Box::new(header), session })
     }
 
     /// The user string of the file.
@@ -346,8 +346,8 @@ impl Reader {
     /// `Format` for the first difference; `ShortFile`, `Range` and `Decode` for the sizes of elements, `Usage`,
     /// and the errors of the file system.
     pub fn check_canonical(&mut self, line_break: LineBreak) -> Result<()> {
-        let header = self.header;
-        self.session.operate(|open| open.check_canonical(&header, line_break))
+        let header = &self.header;
+        self.session.operate(|open| open.check_canonical(header, line_break))
     }
 
     /// Ends the current section, whatever was read of it; the header of the next one follows.
