@@ -75,13 +75,24 @@ while read -r function; do
   [ -s "$prefix/share/man/man3/$function.3" ] || fail "no manual page of $function"
 done <"$symbols"
 
+# The command, which is the same for all variants, with its pages and completions.
+same "version of the command" "scda $version" "$("$prefix/bin/scda" --version)"
+"$prefix/bin/scda" make "$here/../../tests/vectors/mixed.json" "$work/mixed.scda"
+"$prefix/bin/scda" diff "$work/mixed.scda" "$here/../../tests/vectors/mixed.wild.scda" || fail "the command makes another file"
+same "libraries needed by the command" "" "$(readelf -d "$prefix/bin/scda" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+  grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz)\.so' || true)"
+for file in man/man1/scda.1 man/man1/scda-check.1 bash-completion/completions/scda zsh/site-functions/_scda \
+  fish/vendor_completions.d/scda.fish; do
+  [ -s "$prefix/share/$file" ] || fail "no $file"
+done
+
 # What the loader is told: the system's libraries and MPI, none of them in a folder of the build.
 needed=$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz|lib(mpi|mpich|open-rte|open-pal))\.so' || true)
 same "libraries needed beyond those expected" "" "$needed"
 runpath=$(readelf -d "$library.so" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\]/\2/p')
 case $runpath in *"$root"* | *"$prefix"*) fail "the library has the run path $runpath" ;; esac
-for file in "$library.so" "$library.a" "$prefix"/lib/cmake/"$name"/* "$prefix/lib/pkgconfig/$name.pc"; do
+for file in "$prefix/bin/scda" "$library.so" "$library.a" "$prefix"/lib/cmake/"$name"/* "$prefix/lib/pkgconfig/$name.pc"; do
   ! grep -qF -- "$root/" "$file" || fail "$file names the folder of the sources"
 done
 
