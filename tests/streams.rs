@@ -46,6 +46,8 @@ impl ElementStream for Elements<'_> {
 fn params(line_break: LineBreak, threads: usize) -> Params {
     let mut params = Params::default();
     (params.line_break, params.threads) = (line_break, threads);
+    // The quickest in a debug build: what compresses is C.
+    (params.encoder, params.level) = (Encoder::Zlib, 1);
     params
 }
 
@@ -121,7 +123,7 @@ fn a_stream_that_fails_leaves_nothing_behind() {
     // Nor does a file that is given up.
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
     file.block_from(b"", 5 << 20, &mut Trickle(&short), Encode::None).unwrap();
-    file.abandon().unwrap();
+    assert!(file.abandon("enough").to_string().ends_with("enough"));
     assert_eq!(files(folder.path()), 0);
 }
 
@@ -143,13 +145,6 @@ fn streams_are_for_one_rank_and_cannot_be_tried() {
         file.check_canonical(LineBreak::Unix).unwrap_err()
     }) {
         assert_eq!(error.kind(), ErrorKind::Usage);
-    }
-    // Given up by all.
-    for result in run_on_threads(3, |comm| {
-        let file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
-        file.abandon()
-    }) {
-        result.unwrap();
     }
 }
 
