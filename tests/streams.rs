@@ -1,7 +1,8 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
 use scda::{
-    ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads,
+    ElementStream, Encode, Encoder, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer,
+    run_on_threads,
 };
 use std::io::{self, Read};
 use std::path::Path;
