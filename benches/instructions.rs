@@ -1,13 +1,15 @@
-//! The pure parts of the library, for `scripts/instructions.sh`, which counts their instructions.
+//! The pure parts of the library, and whole calls for small sections, for `scripts/instructions.sh`, which
+//! counts their instructions.
 //!
 //! Without argument: prints their names. With a name: runs this one in the function `counted`, and
 //! what has to be made before it elsewhere.
 #![allow(missing_docs)]
 
 use scda::internals::{
-    CountFormat, DataPadding, ElementDecoder, ElementEncoder, parse_counts, section_header,
+    CountFormat, ElementDecoder, ElementEncoder, MAX_DATA_PADDING, data_padding, parse_counts,
+    put_section_header,
 };
-use scda::{Encoder, LineBreak, SectionType, UserString};
+use scda::{Encode, Encoder, LineBreak, Params, Reader, SectionType, Sink, Solo, Source, UserString, Writer};
 use std::hint::black_box;
 
 /// What is counted: this function and all that it calls.
@@ -51,7 +53,45 @@ fn doubles(kind: &str) -> Vec<u8> {
     random(1 << 13).enumerate().flat_map(|pair| value(pair).to_le_bytes()).collect()
 }
 
+/// Sections as small as 1000 arrays of 1000 bytes and 1000 blocks of 100 bytes, by one rank alone.
+fn small_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, params) = (folder.path().join("small.scda"), Params::default());
+    let (array, block) = (vec![7; 1000], [8; 100]);
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    part("write 1000 arrays of 1000 bytes", || {
+        for _ in 0..1000 {
+            let data = Source::Contiguous(&array);
+            file.array(b"density", &[125], 8, data, Encode::None).unwrap();
+        }
+    });
+    part("write 1000 blocks of 100 bytes", || {
+        for _ in 0..1000 {
+            file.block(b"parameters", 0, 100, Some(&block), Encode::None).unwrap();
+        }
+    });
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &params).unwrap();
+    let mut found = vec![0; 1000];
+    part("read 1000 arrays of 1000 bytes", || {
+        for _ in 0..1000 {
+            let section = file.next_section(false).unwrap().unwrap();
+            file.read_array(&[section.count], section.size, Sink::Contiguous(&mut found)).unwrap();
+        }
+    });
+    assert!(found == array);
+    part("read 1000 blocks of 100 bytes", || {
+        for _ in 0..1000 {
+            let section = file.next_section(false).unwrap().unwrap();
+            file.read_block(section.size, 0, Some(&mut found[..100])).unwrap();
+        }
+    });
+    assert!(found[..100] == block && file.at_end());
+    file.close().unwrap();
+}
+
 fn main() {
+    small_sections();
     let values: Vec<u64> = random(10_000).map(|n| n % 5000).collect();
     let mut text = Vec::with_capacity(32 * values.len());
     part("format 10000 entries", || CountFormat::new(b'E', LineBreak::Unix).append(&values, &mut text));
@@ -65,14 +105,17 @@ fn main() {
     });
     assert_eq!(sum, values.iter().sum::<u64>());
     let user = UserString::new(b"density").unwrap();
+    let mut header = [0; 64];
     part("1000 section headers", || {
         for _ in 0..1000 {
-            black_box(section_header(SectionType::Array, black_box(&user), LineBreak::Unix));
+            put_section_header(&mut header, SectionType::Array, black_box(&user), LineBreak::Unix);
+            black_box(&header);
         }
     });
+    let mut padding = [0; MAX_DATA_PADDING];
     part("1000 paddings", || {
         for n in 0..1000 {
-            black_box(DataPadding::new(black_box(n), Some(b'x'), LineBreak::Unix));
+            black_box(data_padding(&mut padding, black_box(n), Some(b'x'), LineBreak::Unix));
         }
     });
     let mut encoder = ElementEncoder::new(Encoder::Fast, 6, LineBreak::Unix).unwrap();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Counts the instructions of the pure parts (benches/instructions.rs) and compares them with
+# Counts the instructions of the pure parts and of whole calls (benches/instructions.rs) and compares them with
 # benches/records/instructions.txt: more than 5 % more is a failure. SCDA_UPDATE=1 writes the record anew.
 #
 # valgrind shows every program the same processor, whatever the machine has, as far as it is of its kind (with or without

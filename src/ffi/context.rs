@@ -88,38 +88,55 @@ struct Lease {
 
 impl Lease {
     /// The file of a handle.
+    #[inline(always)]
     fn new(f: *const scda_fcontext_t) -> Result<Self> {
-        if f.is_null() {
-            return Err(Error::argument("file context: found NULL"));
-        }
-        let closed = || Error::usage("file context: it was closed already, or was never open");
-        let slot = match slot(f.addr()).ok_or_else(closed)?.try_lock() {
+        let slot = match slot(f.addr()).ok_or_else(|| not_open(f))?.try_lock() {
             Ok(slot) => slot,
             Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::usage("file context: another thread is using it"));
-            }
+            Err(TryLockError::WouldBlock) => return Err(in_use()),
         };
+        // No handle is 0.
         if slot.handle != f.addr() || slot.context.is_none() {
-            return Err(closed());
+            return Err(not_open(f));
         }
         Ok(Self { slot, keep: false })
     }
 
     /// The file.
+    #[inline]
     fn context(&mut self) -> Result<&mut Context> {
         self.slot.context.as_deref_mut().ok_or_else(|| Error::usage("file context: it is closed"))
+    }
+
+    /// Closes the file.
+    #[cold]
+    fn give_up(&mut self) {
+        self.slot.context = None;
+        let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(number);
     }
 }
 
 impl Drop for Lease {
+    #[inline]
     fn drop(&mut self) {
         if !self.keep {
-            self.slot.context = None;
-            let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
-            FREE.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(number);
+            self.give_up();
         }
     }
+}
+
+#[cold]
+fn not_open(f: *const scda_fcontext_t) -> Error {
+    if f.is_null() {
+        return Error::argument("file context: found NULL");
+    }
+    Error::usage("file context: it was closed already, or was never open")
+}
+
+#[cold]
+fn in_use() -> Error {
+    Error::usage("file context: another thread is using it")
 }
 
 /// Whether reading has come to the end, or the handle has no file to read from.

@@ -28,20 +28,27 @@ pub unsafe fn slice_mut<'a, T>(pointer: *mut T, count: u64, name: &str) -> Resul
     Ok(if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(pointer, count) } })
 }
 
+/// How many values there are, if they can be there.
+#[inline]
 fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
-    if count == 0 {
-        return Ok(0);
+    let fits = |&count: &usize| count <= isize::MAX.unsigned_abs() / size_of::<T>();
+    match usize::try_from(count).ok().filter(fits) {
+        Some(0) => Ok(0),
+        Some(count) if !pointer.is_null() && pointer.is_aligned() => Ok(count),
+        _ => Err(not_there(pointer.is_null(), pointer.is_aligned(), count, name)),
     }
-    if pointer.is_null() {
-        return Err(Error::argument(format!("{name}: found NULL, expected {count} values")));
+}
+
+/// Why there are no such values.
+#[cold]
+fn not_there(is_null: bool, is_aligned: bool, count: u64, name: &str) -> Error {
+    if is_null {
+        Error::argument(format!("{name}: found NULL, expected {count} values"))
+    } else if !is_aligned {
+        Error::argument(format!("{name}: found a pointer that is not aligned"))
+    } else {
+        Error::range(format!("{name}: found {count} values, more than memory can hold"))
     }
-    if !pointer.is_aligned() {
-        return Err(Error::argument(format!("{name}: found a pointer that is not aligned")));
-    }
-    usize::try_from(count)
-        .ok()
-        .filter(|count| count.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok()))
-        .ok_or_else(|| Error::range(format!("{name}: found {count} values, more than memory can hold")))
 }
 
 /// A user string to write: of `*len` bytes, or a C string if `len` is NULL.
@@ -49,17 +56,15 @@ fn checked<T>(pointer: *const T, count: u64, name: &str) -> Result<usize> {
 /// # Safety
 /// `userstr` and `len` are NULL or may be read as said.
 pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
-    let too_long = |found: &str| {
-        Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
-    };
     if len.is_null() {
         if userstr.is_null() {
             return Err(Error::argument("user string: found NULL"));
         }
-        // No byte after the first NUL is touched, nor any after the longest string.
-        // SAFETY: by contract a C string.
-        let n = (0..=USER_STRING_BYTES).find(|&i| unsafe { userstr.wrapping_add(i).read() } == 0);
-        let n = n.ok_or_else(|| too_long("more"))?;
+        // SAFETY: by contract a C string; no more of it is read than the longest user string has.
+        let n = unsafe { libc::strnlen(userstr, USER_STRING_BYTES + 1) };
+        if n > USER_STRING_BYTES {
+            return Err(too_long("more"));
+        }
         // SAFETY: the `n` bytes were just read.
         return unsafe { slice(userstr.cast(), n as u64, "user string") };
     }
@@ -70,6 +75,11 @@ pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Resu
     }
     // SAFETY: by contract `*len` bytes.
     unsafe { slice(userstr.cast(), n as u64, "user string") }
+}
+
+#[cold]
+fn too_long(found: &str) -> Error {
+    Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
 }
 
 /// Hands out a user string that was read, with a NUL behind it, and its length.

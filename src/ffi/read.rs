@@ -49,7 +49,7 @@ pub unsafe extern "C" fn scda_fread_section_header(
     let body = |context: &mut Context| {
         // SAFETY: by contract NULL or readable.
         let wanted = !decode.is_null() && unsafe { decode.read_unaligned() } != 0;
-        let Some(section) = context.reader()?.next_section(wanted)? else {
+        let Some(section) = context.reader()?.next_header(wanted)? else {
             return Ok(Outcome::EndOfFile);
         };
         let letter = c_char::from_ne_bytes([section.section_type.letter()]);

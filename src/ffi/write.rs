@@ -18,20 +18,31 @@ pub const SCDA_ENCODE_ALWAYS: c_int = 1;
 /// (and the encoder and the level) alone, not on the partition. A reader that decodes sees no difference.
 pub const SCDA_ENCODE_AUTO: c_int = 2;
 
+#[inline]
 fn encoding(encode: c_int) -> Result<Encode> {
     match encode {
         SCDA_ENCODE_NONE => Ok(Encode::None),
         SCDA_ENCODE_ALWAYS => Ok(Encode::Always),
         SCDA_ENCODE_AUTO => Ok(Encode::Auto),
-        other => Err(Error::argument(format!(
-            "encode: found {other}, expected SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS or SCDA_ENCODE_AUTO"
-        ))),
+        other => Err(no_encoding(other)),
     }
 }
 
+#[cold]
+fn no_encoding(found: c_int) -> Error {
+    let expected = "SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS or SCDA_ENCODE_AUTO";
+    Error::argument(format!("encode: found {found}, expected {expected}"))
+}
+
 /// The root of a section without a partition.
+#[inline]
 pub(super) fn rank(root: c_int) -> Result<usize> {
-    usize::try_from(root).map_err(|_| Error::argument(format!("root: found {root}, expected a rank")))
+    usize::try_from(root).map_err(|_| no_rank(root))
+}
+
+#[cold]
+fn no_rank(found: c_int) -> Error {
+    Error::argument(format!("root: found {found}, expected a rank"))
 }
 
 /// Writes an inline section: 32 bytes of one rank.

@@ -101,11 +101,6 @@ impl Params {
         (self.aggregation_bytes / 8).min(SMALL_BYTES.max(ranks.saturating_mul(SMALL_BYTES_PER_RANK)))
     }
 
-    /// Whether a section, or a part of one, of so many bytes is small.
-    pub(super) fn is_small(&self, bytes: u64, ranks: usize) -> bool {
-        bytes <= self.small_bytes(ranks) as u64
-    }
-
     /// The bytes of each of the two halves of the memory that the ranks of a node share for small
     /// sections. More than stays in a cache makes nothing faster: the pages of new memory cost as much
     /// as writing them to the file.

@@ -9,9 +9,31 @@ use crate::storage::ParallelFile;
 use std::ops::Range;
 
 /// Takes the bytes of a section that this rank owns, in the order of their offsets.
-pub trait Outlet {
+pub enum Outlet<'a> {
+    /// They wait, behind others that begin at this offset of the file.
+    Wait(&'a mut Waiting, u64),
+    /// They are written.
+    Stage(Stage<'a>),
+}
+
+impl Outlet<'_> {
     /// Takes the pieces, which lie one after the other from `offset`.
-    fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()>;
+    #[inline]
+    pub fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        match self {
+            Self::Wait(waiting, start) => waiting.put(*start, offset, pieces),
+            Self::Stage(stage) => stage.put(offset, pieces),
+        }
+    }
+
+    /// All has been put.
+    #[inline]
+    pub fn finish(&mut self) -> Result<()> {
+        match self {
+            Self::Wait(..) => Ok(()),
+            Self::Stage(stage) => stage.finish(),
+        }
+    }
 }
 
 /// After so many fillings of the first small buffer the ranks look for memory that they share: before, they
@@ -90,13 +112,16 @@ impl Waiting {
     }
 
     /// Takes this rank's bytes at `offset` of the file, of which what waits begins at `start`.
-    fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+    pub fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         match &mut self.place {
             Place::Shared(turns, _) => {
-                let mut at = usize::try_from(offset - start).map_err(|_| broken())?;
+                let at = usize::try_from(offset - start).map_err(|_| broken())?;
+                let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+                let mut room = turns.own(at..at + length);
                 for piece in pieces {
-                    turns.own(at..at + piece.len()).copy_from_slice(piece);
-                    at += piece.len();
+                    let (now, later) = room.split_at_mut(piece.len());
+                    now.copy_from_slice(piece);
+                    room = later;
                 }
             }
             Place::Messages(messages) => messages.pending.append(offset, pieces),
@@ -135,7 +160,7 @@ impl Waiting {
                 // No more than a half has.
                 let length = |end| usize::try_from(end - start).map_err(|_| broken());
                 let (first, all) = (length(cut)?, length(end)?);
-                let mine = if is_first { file.write_at(start, &[turns.current(first)]) } else { Ok(()) };
+                let mine = if is_first { file.write_at(start, &[turns.current(0..first)]) } else { Ok(()) };
                 turns.turn();
                 let is_last = team.rank() + 1 == team.size();
                 *owed = (is_last && cut < end).then_some(Owed { offset: cut, range: first..all });
@@ -159,19 +184,6 @@ impl Waiting {
 /// Where the first rank's part of a piece of the file ends: about in the middle, between two pages.
 fn part_end(start: u64, end: u64) -> u64 {
     (start + (end - start) / 2).next_multiple_of(PAGE_BYTES).min(end)
-}
-
-/// What a rank owns of a section that waits.
-pub struct Wait<'a> {
-    pub waiting: &'a mut Waiting,
-    /// Offset in the file of the first byte that waits.
-    pub start: u64,
-}
-
-impl Outlet for Wait<'_> {
-    fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        self.waiting.put(self.start, offset, pieces)
-    }
 }
 
 /// The pages of a file system's cache.
@@ -278,16 +290,15 @@ impl<'a> Stage<'a> {
     }
 
     /// Writes what is staged.
-    pub fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
             self.file.write_at(self.offset, &[&self.buffer])?;
             self.buffer.clear();
         }
         Ok(())
     }
-}
 
-impl Outlet for Stage<'_> {
+    /// See [`Outlet::put`].
     fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         if self.offset + self.buffer.len() as u64 != offset {
             self.finish()?;

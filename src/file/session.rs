@@ -36,15 +36,16 @@ impl<S: State> Session<S> {
             let agree = state.checks_every_call() || state.team().is_alone();
             if agree { state.team().agree(Ok(())).map(|()| value) } else { Ok(value) }
         });
-        let failure = match result {
-            Ok(value) => return Ok(value),
-            Err(failure) => failure,
-        };
+        result.map_err(|failure| self.abandon(failure))
+    }
+
+    /// Closes the file on all ranks after a failure.
+    #[cold]
+    fn abandon(&mut self, failure: Failure) -> Error {
+        let Some(mut state) = self.0.take() else { return closed() };
         let error = state.team().settle(failure);
-        if let Some(state) = self.0.take() {
-            state.abandon();
-        }
-        Err(error)
+        state.abandon();
+        error
     }
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.

@@ -1,6 +1,7 @@
 //! Where data to write come from, and where data that are read go to.
 
 use crate::error::{Error, Result};
+use crate::format::layout::{product, sum};
 
 /// Elements in memory of their own, to be written.
 pub trait Elements: Sync {
@@ -89,19 +90,72 @@ impl Sizes<'_> {
     ///
     /// # Errors
     /// `Range` if they leave 63 bits.
+    #[inline]
     pub fn total(&self) -> Result<u64> {
-        use crate::format::layout::{product, sum};
         match self {
             Self::Fixed { count, size } => product(*count, *size),
-            Self::Each(sizes) => sizes.iter().try_fold(0, |total, &size| sum(total, size)),
+            Self::Each(sizes) => sum_all(sizes),
         }
-        .ok_or_else(|| Error::range("the sizes of the elements: found a sum that leaves 63 bits"))
+        .ok_or_else(too_many_bytes)
     }
 }
 
+#[inline(never)]
+fn sum_all(sizes: &[u64]) -> Option<u64> {
+    sizes.iter().try_fold(0, |total, &size| sum(total, size))
+}
+
+#[cold]
+fn too_many_bytes() -> Error {
+    Error::range("the sizes of the elements: found a sum that leaves 63 bits")
+}
+
+/// The memory for all elements has another size.
+#[cold]
+fn wrong_length(found: usize, expected: u64) -> Error {
+    Error::argument(format!("data: found {found} bytes, expected {expected}"))
+}
+
 /// The memory that belongs to an element is not of its size.
+#[cold]
 fn mismatch(what: &str, index: usize, found: usize, expected: u64) -> Error {
     Error::argument(format!("{what} {index}: found {found} bytes of memory, expected {expected}"))
+}
+
+/// An error if memory of this length is not for elements of these sizes.
+#[inline]
+fn check_length(found: usize, sizes: Sizes<'_>) -> Result<()> {
+    let expected = sizes.total()?;
+    if found as u64 == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
+}
+
+/// An error if the memory of an element is not of its size.
+fn check_elements(elements: &dyn Elements, sizes: Sizes<'_>) -> Result<()> {
+    check_count(elements.count(), sizes)?;
+    (0..sizes.count()).try_for_each(|index| {
+        let (found, size) = (elements.element(index).len(), sizes.size(index));
+        if found as u64 == size { Ok(()) } else { Err(mismatch("element", index, found, size)) }
+    })
+}
+
+/// As [`check_elements`].
+fn check_elements_mut(elements: &mut dyn ElementsMut, sizes: Sizes<'_>) -> Result<()> {
+    check_count(elements.count(), sizes)?;
+    (0..sizes.count()).try_for_each(|index| match elements.element_mut(index) {
+        Some(memory) if memory.len() as u64 != sizes.size(index) => {
+            Err(mismatch("element", index, memory.len(), sizes.size(index)))
+        }
+        _ => Ok(()),
+    })
+}
+
+/// An error if so many elements are not those of these sizes.
+fn check_count(found: usize, sizes: Sizes<'_>) -> Result<()> {
+    let expected = sizes.count();
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::argument(format!("data: found {found} elements, expected {expected}")))
 }
 
 impl<'a> Source<'a> {
@@ -112,27 +166,11 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// `Argument`.
+    #[inline]
     pub(super) fn check(&self, sizes: Sizes<'_>) -> Result<()> {
         match self {
-            Self::Contiguous(data) => {
-                let expected = sizes.total()?;
-                if data.len() as u64 == expected {
-                    return Ok(());
-                }
-                Err(Error::argument(format!("data: found {} bytes, expected {expected}", data.len())))
-            }
-            Self::Indirect(elements) => {
-                let (found, expected) = (elements.count(), sizes.count());
-                if found != expected {
-                    return Err(Error::argument(format!(
-                        "data: found {found} elements, expected {expected}"
-                    )));
-                }
-                (0..expected).try_for_each(|index| {
-                    let (found, size) = (elements.element(index).len(), sizes.size(index));
-                    if found as u64 == size { Ok(()) } else { Err(mismatch("element", index, found, size)) }
-                })
-            }
+            Self::Contiguous(data) => check_length(data.len(), sizes),
+            Self::Indirect(elements) => check_elements(*elements, sizes),
         }
     }
 
@@ -170,23 +208,11 @@ impl Sink<'_> {
     ///
     /// # Errors
     /// `Argument`.
+    #[inline]
     pub(super) fn check(&mut self, sizes: Sizes<'_>) -> Result<()> {
         match self {
-            Self::Contiguous(data) => Source::Contiguous(data).check(sizes),
-            Self::Indirect(elements) => {
-                let (found, expected) = (elements.count(), sizes.count());
-                if found != expected {
-                    return Err(Error::argument(format!(
-                        "data: found {found} elements, expected {expected}"
-                    )));
-                }
-                (0..expected).try_for_each(|index| match elements.element_mut(index) {
-                    Some(memory) if memory.len() as u64 != sizes.size(index) => {
-                        Err(mismatch("element", index, memory.len(), sizes.size(index)))
-                    }
-                    _ => Ok(()),
-                })
-            }
+            Self::Contiguous(data) => check_length(data.len(), sizes),
+            Self::Indirect(elements) => check_elements_mut(*elements, sizes),
             Self::Skip => Ok(()),
         }
     }

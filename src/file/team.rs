@@ -146,6 +146,7 @@ impl Team {
     }
 
     /// Notes a value that all ranks must pass alike.
+    #[inline]
     pub fn note(&mut self, topic: Topic, value: u64) {
         if !self.is_alone() {
             let hash = &mut self.trace[topic as usize];
@@ -154,25 +155,20 @@ impl Team {
     }
 
     /// Notes bytes that all ranks must pass alike.
+    #[inline]
     pub fn note_bytes(&mut self, topic: Topic, bytes: &[u8]) {
-        if self.is_alone() {
-            return;
+        if !self.is_alone() {
+            let hash = &mut self.trace[topic as usize];
+            *hash = mix_bytes(*hash, bytes);
         }
-        self.note(topic, bytes.len() as u64);
-        let (words, rest) = bytes.as_chunks();
-        for word in words {
-            self.note(topic, u64::from_le_bytes(*word));
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.note(topic, u64::from_le_bytes(last));
     }
 
     /// Notes numbers that all ranks must pass alike.
+    #[inline]
     pub fn note_counts(&mut self, topic: Topic, counts: &[u64]) {
-        self.note(topic, counts.len() as u64);
-        for &count in counts {
-            self.note(topic, count);
+        if !self.is_alone() {
+            let hash = &mut self.trace[topic as usize];
+            *hash = mix_all(mix(*hash, counts.len() as u64), counts);
         }
     }
 
@@ -188,10 +184,16 @@ impl Team {
     }
 
     /// Keeps an error of this rank until the ranks next agree.
+    #[inline]
     pub fn defer(&mut self, result: Result<()>) {
         if let Err(error) = result {
-            self.deferred.get_or_insert(error);
+            self.keep(error);
         }
+    }
+
+    #[cold]
+    fn keep(&mut self, error: Error) {
+        self.deferred.get_or_insert(error);
     }
 
     /// Whether an error of this rank waits to be agreed on.
@@ -206,11 +208,15 @@ impl Team {
 
     /// Lets all ranks know whether all are well: one small reduction. If one is not, or the ranks
     /// disagree on what they noted, all get the same error.
+    #[inline]
     pub fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
         self.defer(mine);
-        if self.is_alone() && self.deferred.is_none() {
-            return Ok(());
-        }
+        if self.is_alone() && self.deferred.is_none() { Ok(()) } else { self.reduce() }
+    }
+
+    /// The reduction.
+    #[cold]
+    fn reduce(&mut self) -> Result<(), Failure> {
         let mine = self.deferred.take().map(|error| error.in_file(&self.file_name));
         if self.is_alone() {
             return mine.map_or(Ok(()), |error| Err(Failure::Agreed(error)));
@@ -326,6 +332,21 @@ pub fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
 pub fn mix(hash: u64, value: u64) -> u64 {
     // Odd, so that no difference is lost; one less is twice an odd number, so that no exchange is.
     hash.wrapping_mul(0x9E37_79B9_7F4A_7C17).wrapping_add(value)
+}
+
+/// The hash of more numbers.
+#[inline(never)]
+pub fn mix_all(hash: u64, values: &[u64]) -> u64 {
+    values.iter().fold(hash, |hash, &value| mix(hash, value))
+}
+
+#[inline(never)]
+fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
+    words.fold(mix(hash, bytes.len() as u64), mix)
 }
 
 #[cfg(test)]

@@ -34,9 +34,10 @@ impl Turns {
         self.half
     }
 
-    /// The first bytes of the half whose turn it is.
-    pub fn current(&self, length: usize) -> &[u8] {
-        self.memory.get(self.start..self.start + length.min(self.half))
+    /// Bytes of the half whose turn it is.
+    #[inline]
+    pub fn current(&self, range: Range<usize>) -> &[u8] {
+        self.memory.get(self.start + range.start..self.start + range.end.min(self.half))
     }
 
     /// Bytes in the other half, before the ranks meet again.
@@ -46,6 +47,7 @@ impl Turns {
     }
 
     /// Bytes of this rank in the half whose turn it is.
+    #[inline]
     pub fn own(&mut self, range: Range<usize>) -> &mut [u8] {
         self.memory.get_mut(self.start + range.start..self.start + range.end.min(self.half))
     }

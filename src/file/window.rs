@@ -5,6 +5,7 @@ use super::team::{Failure, Team};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::ParallelFile;
+use std::ops::Range;
 
 /// The bytes read ahead where nothing is known of what follows.
 const FIRST_BYTES: u64 = 4096;
@@ -39,26 +40,36 @@ impl Window {
         self.start + self.length
     }
 
-    /// These bytes of the file, if the window holds all of them.
-    pub fn get(&self, offset: u64, length: u64) -> Option<&[u8]> {
-        let start = offset.checked_sub(self.start).filter(|&start| start <= self.length)?;
-        if length > self.length - start {
-            return None;
-        }
-        let bytes = match &self.place {
-            Place::Own { bytes, .. } => bytes,
-            Place::Shared(turns) => turns.current(usize::try_from(self.length).ok()?),
-        };
-        let start = usize::try_from(start).ok()?;
-        bytes.get(start..start + usize::try_from(length).ok()?)
+    /// Where these bytes of the file are in the window, if it holds all of them.
+    #[inline]
+    fn find(&self, offset: u64, length: u64) -> Option<Range<usize>> {
+        let start = offset.checked_sub(self.start)?;
+        let end = start.checked_add(length).filter(|&end| end <= self.length)?;
+        Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// Moves the window so that it begins at `offset` and holds at least `length` bytes, which the
-    /// file has. Collective; nothing happens if it holds them already.
+    /// These bytes of the file, if the window holds all of them.
+    #[inline]
+    pub fn get(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        self.find(offset, length).map(|range| self.bytes(range))
+    }
+
+    /// Bytes that the window holds.
+    #[inline]
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        match &self.place {
+            Place::Own { bytes, .. } => &bytes[range],
+            Place::Shared(turns) => turns.current(range),
+        }
+    }
+
+    /// These bytes of the file, which it must have. Collective: if the window does not hold them, it is
+    /// moved so that it begins with them.
     ///
     /// As long as one window follows the other the file is being walked, and they double in size; the
     /// longer ones are read into memory that all ranks see, if there is any. A jump over data begins
     /// anew with a small window.
+    #[inline(always)]
     pub fn cover(
         &mut self,
         team: &mut Team,
@@ -67,10 +78,28 @@ impl Window {
         file_size: u64,
         offset: u64,
         length: u64,
+    ) -> Result<&[u8], Failure> {
+        let range = match self.find(offset, length) {
+            Some(range) => range,
+            None => {
+                self.advance(team, file, params, file_size, offset, length)?;
+                self.find(offset, length).ok_or_else(missed)?
+            }
+        };
+        Ok(self.bytes(range))
+    }
+
+    /// Reads what the window does not hold.
+    #[cold]
+    fn advance(
+        &mut self,
+        team: &mut Team,
+        file: &mut dyn ParallelFile,
+        params: &Params,
+        file_size: u64,
+        offset: u64,
+        length: u64,
     ) -> Result<(), Failure> {
-        if self.get(offset, length).is_some() {
-            return Ok(());
-        }
         // A step over a padding, or over what is no longer than the window, is no jump.
         let near = self.end() + self.length;
         let follows = self.length > 0 && (self.start..=near).contains(&offset);
@@ -101,6 +130,12 @@ impl Window {
         self.length = bytes;
         Ok(())
     }
+}
+
+/// The window has not the bytes that it covers.
+#[cold]
+pub fn missed() -> Error {
+    Error::new(ErrorKind::Internal, "the window misses what it covers")
 }
 
 /// Reads bytes of the file into the next half of the shared memory, each rank a part of them.
@@ -193,7 +228,7 @@ mod tests {
                     let length = [5001, 60_000][at % 2].min(bytes.len() - at);
                     let (offset, size) = (at as u64, bytes.len() as u64);
                     let covered = window.cover(&mut team, &mut file, &params, size, offset, length as u64);
-                    assert!(covered.is_ok());
+                    assert!(covered.is_ok_and(|covered| covered == &bytes[at..at + length]));
                     assert!(window.get(offset, length as u64) == Some(&bytes[at..at + length]));
                     shared |= matches!(window.place, Place::Shared(_));
                     at += length;

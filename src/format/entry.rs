@@ -1,7 +1,7 @@
 //! Count entries: a letter, a space, a decimal number, padded to 32 bytes (paper, section 2.4).
 
 use super::COUNT_BYTES;
-use super::padding::{LineBreak, fill_dashes, strip_dashes};
+use super::padding::{LineBreak, dashes, strip_dashes};
 use crate::error::{Error, ErrorKind, Result, quote};
 
 /// The most decimal digits of a count.
@@ -33,6 +33,9 @@ const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
     }
     tails
 };
+
+/// The space behind the letter, in the first half of an entry.
+const LETTER_END: u128 = (b' ' as u128) << 8;
 
 /// Eight times this byte.
 const fn eight(byte: u8) -> u64 {
@@ -68,39 +71,51 @@ fn short_text(value: u64) -> (u64, usize) {
 
 /// Formats count entries of one letter and one style.
 ///
-/// The unchanging bytes are laid out once; an entry costs a copy and its digits.
-#[derive(Clone, Debug)]
+/// The bytes that do not change are constants; an entry costs a copy and its digits.
+#[derive(Clone, Copy, Debug)]
 pub struct CountFormat {
-    blank: [u8; COUNT_BYTES],
+    letter: u8,
+    style: LineBreak,
 }
 
 impl CountFormat {
     /// Entries that begin with `letter`: `N`, `E` or `U`.
     #[must_use]
-    pub fn new(letter: u8, style: LineBreak) -> Self {
-        let mut blank = [0; COUNT_BYTES];
-        blank[0] = letter;
-        blank[1] = b' ';
-        fill_dashes(&mut blank[NUMBER..], 0, style);
-        blank[NUMBER] = b'-';
-        Self { blank }
+    #[inline]
+    pub const fn new(letter: u8, style: LineBreak) -> Self {
+        Self { letter, style }
     }
 
     /// The entry of `value`.
     #[must_use]
     #[inline]
     pub fn entry(&self, value: u64) -> [u8; COUNT_BYTES] {
-        let mut entry = self.blank;
-        if value < SHORT_LIMIT {
-            let (text, count) = short_text(value);
-            let half = u128::from(text) << (8 * NUMBER) | SHORT_TAILS[count] | self.letter();
-            entry[..HALF].copy_from_slice(&half.to_le_bytes());
-            return entry;
+        let mut entry = [0; COUNT_BYTES];
+        self.put(value, &mut entry);
+        entry
+    }
+
+    /// Fills the entry of `value`.
+    #[inline]
+    pub fn put(&self, value: u64, entry: &mut [u8; COUNT_BYTES]) {
+        if value >= SHORT_LIMIT {
+            return self.put_long(value, entry);
         }
+        let (text, count) = short_text(value);
+        let half =
+            u128::from(text) << (8 * NUMBER) | SHORT_TAILS[count] | u128::from(self.letter) | LETTER_END;
+        entry[..HALF].copy_from_slice(&half.to_le_bytes());
+        entry[HALF..].copy_from_slice(&dashes::<HALF>(self.style));
+    }
+
+    #[inline(never)]
+    fn put_long(&self, value: u64, entry: &mut [u8; COUNT_BYTES]) {
         let low = [value / SHORT_LIMIT % SHORT_LIMIT, value % SHORT_LIMIT];
         let first = value / SHORT_LIMIT / SHORT_LIMIT;
         let (first, low) = if first > 0 { (first, &low[..]) } else { (low[0], &low[1..]) };
         let (text, count) = short_text(first);
+        *entry = dashes(self.style);
+        entry[..NUMBER].copy_from_slice(&[self.letter, b' ']);
         // The first digits, and what the next eight overwrite.
         entry[NUMBER..NUMBER + SHORT_DIGITS].copy_from_slice(&text.to_le_bytes());
         let mut end = NUMBER + count;
@@ -110,32 +125,30 @@ impl CountFormat {
             end += SHORT_DIGITS;
         }
         entry[end] = b' ';
-        entry
-    }
-
-    /// The letter and the space as the first bytes of an entry.
-    fn letter(&self) -> u128 {
-        u128::from(u16::from_le_bytes([self.blank[0], self.blank[1]]))
     }
 
     /// Appends the entries of `values` to `out`.
     pub fn append(&self, values: &[u64], out: &mut Vec<u8>) {
-        out.reserve(values.len() * COUNT_BYTES);
-        for &value in values {
-            out.extend_from_slice(&self.entry(value));
+        let mut entries = [[0; COUNT_BYTES]; 32];
+        for values in values.chunks(entries.len()) {
+            for (entry, &value) in entries.iter_mut().zip(values) {
+                self.put(value, entry);
+            }
+            out.extend_from_slice(entries[..values.len()].as_flattened());
         }
     }
 }
 
-/// Digits at the beginning of eight bytes: their values, in as many low bytes, and how many they are.
+/// Eight bytes that begin with digits: the values of these, in as many low bytes; what follows them, in the
+/// other bytes; and how many they are.
 #[inline]
-fn leading_digits(text: u64) -> (u64, usize) {
+fn leading_digits(text: u64) -> (u64, u64, usize) {
     // Up to 9 for digits; the sum has the highest bit of each other byte set, up to the first one.
     let digits = text ^ eight(b'0');
     let others = (digits.wrapping_add(eight(0x76)) | digits) & eight(0x80);
     let count = others.trailing_zeros() / 8;
     let mask = if count > 0 { u64::MAX >> (64 - 8 * count) } else { 0 };
-    (digits & mask, count as usize)
+    (digits & mask, text & !mask, count as usize)
 }
 
 /// Eight bytes of an entry.
@@ -146,32 +159,47 @@ fn word(entry: &[u8; COUNT_BYTES], at: usize) -> u64 {
 
 /// The number in a count entry that begins with `letter`, if it has at most 15 digits and all is well.
 /// `None` tells nothing.
-#[inline]
+#[inline(always)]
 fn parse_short(entry: &[u8; COUNT_BYTES], letter: u8) -> Option<u64> {
-    const DASHES: u64 = eight(b'-');
-    let (digits, count) = leading_digits(word(entry, NUMBER));
+    let (digits, rest, count) = leading_digits(word(entry, NUMBER));
     let leads_with_zero = digits & 0xff == 0 && count > 1;
     if entry[..NUMBER] != [letter, b' '] || leads_with_zero || count == 0 {
         return None;
     }
-    // What must follow the digits, up to the line break.
-    let follows = |start: usize, count: usize| {
-        let tail = SHORT_TAILS[count] >> (8 * NUMBER);
-        let first = u128::from(word(entry, start)) | u128::from(word(entry, start + 6)) << 48;
-        let digits = if count > 0 { u128::MAX >> (128 - 8 * count) } else { 0 };
-        first & !digits & (u128::MAX >> 16) == tail
-    };
-    let dashes = |start| word(entry, start) == DASHES;
-    if count < SHORT_DIGITS || entry[NUMBER + SHORT_DIGITS] == b' ' {
-        // To the end, with zeros before.
-        let value = join_digits(digits << (64 - 8 * count));
-        return (follows(NUMBER, count) && dashes(16) && dashes(22)).then_some(value);
+    if count == SHORT_DIGITS {
+        return parse_longer(entry, digits);
     }
-    let next = NUMBER + SHORT_DIGITS;
-    let (more, count) = leading_digits(word(entry, next));
-    let all_well = (1..SHORT_DIGITS).contains(&count) && follows(next, count) && dashes(22);
-    all_well.then(|| join_digits(digits) * POWERS[count] + join_digits(more << (64 - 8 * count)))
+    let dashes = |start| word(entry, start) == eight(b'-');
+    let all_well = rest == WORD_TAILS[count] && dashes(NUMBER + SHORT_DIGITS) && dashes(18) && dashes(22);
+    all_well.then(|| join_digits(align(digits, count)))
 }
+
+/// As [`parse_short`], from the ninth digit on, if there is one. All is well up to there.
+#[inline(never)]
+fn parse_longer(entry: &[u8; COUNT_BYTES], first: u64) -> Option<u64> {
+    let (digits, rest, count) = leading_digits(word(entry, NUMBER + SHORT_DIGITS));
+    let dashes = |start| word(entry, start) == eight(b'-');
+    let all_well = count < SHORT_DIGITS && rest == WORD_TAILS[count] && dashes(18) && dashes(22);
+    all_well.then(|| join_digits(first) * POWERS[count] + join_digits(align(digits, count)))
+}
+
+/// Less than eight digits, or none, moved to the end of their word, with zeros before.
+#[inline]
+const fn align(digits: u64, count: usize) -> u64 {
+    digits << 8 << (56 - 8 * count)
+}
+
+/// What follows so many digits in eight bytes; the other bytes are 0.
+const WORD_TAILS: [u64; SHORT_DIGITS] = {
+    let mut tails = [0; SHORT_DIGITS];
+    let mut digits = 0;
+    while digits < SHORT_DIGITS {
+        let dashes = eight(b'-') << (8 * digits);
+        tails[digits] = dashes - (((b'-' - b' ') as u64) << (8 * digits));
+        digits += 1;
+    }
+    tails
+};
 
 /// The powers of ten of a short number.
 const POWERS: [u64; SHORT_DIGITS] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];

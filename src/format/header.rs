@@ -1,6 +1,6 @@
 //! The file header and the opening 64 bytes of a section (paper, figures 1 to 5).
 
-use super::padding::{DataPadding, LineBreak, fill_dashes, strip_dashes};
+use super::padding::{LineBreak, MAX_DATA_PADDING, dashes, data_padding, fill, strip_dashes};
 use super::{FILE_HEADER_BYTES, SECTION_HEADER_BYTES, USER_STRING_BYTES, VENDOR_STRING_BYTES};
 use crate::error::{Error, ErrorKind, Result, quote};
 use std::fmt;
@@ -16,8 +16,9 @@ const VENDOR_FIELD: std::ops::Range<usize> = 8..32;
 const FILE_LETTER: u8 = b'F';
 
 /// A user string: 0 to 58 bytes of anything.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct UserString {
+    /// What follows the string has no meaning.
     bytes: [u8; USER_STRING_BYTES],
     len: usize,
 }
@@ -28,17 +29,39 @@ impl UserString {
     /// # Errors
     /// `Argument` if there are more than 58.
     pub fn new(text: &[u8]) -> Result<Self> {
-        if text.len() > USER_STRING_BYTES {
-            return Err(Error::argument(format!(
-                "user string: found {} bytes, expected at most {USER_STRING_BYTES}",
-                text.len()
-            )));
-        }
+        Self::check(text)?;
         let mut bytes = [0; USER_STRING_BYTES];
         bytes[..text.len()].copy_from_slice(text);
         Ok(Self { bytes, len: text.len() })
     }
+
+    /// An error if there are more bytes than a user string has.
+    #[inline]
+    pub(crate) fn check(text: &[u8]) -> Result<()> {
+        if text.len() <= USER_STRING_BYTES { Ok(()) } else { Err(too_long(text.len())) }
+    }
+
+    /// The user string that a field begins with, if it is padded as it must be.
+    #[inline]
+    fn of_field(field: &[u8; SECTION_HEADER_BYTES - 2]) -> Option<Self> {
+        // The shortest padding has four bytes, so no string is longer than the longest.
+        let len = strip_dashes(field)?.len();
+        field.first_chunk().map(|bytes| Self { bytes: *bytes, len })
+    }
 }
+
+#[cold]
+fn too_long(found: usize) -> Error {
+    Error::argument(format!("user string: found {found} bytes, expected at most {USER_STRING_BYTES}"))
+}
+
+impl PartialEq for UserString {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for UserString {}
 
 impl Deref for UserString {
     type Target = [u8];
@@ -79,51 +102,54 @@ impl SectionType {
     }
 
     fn from_letter(letter: u8) -> Option<Self> {
-        [Self::Inline, Self::Block, Self::Array, Self::Varray].into_iter().find(|t| t.letter() == letter)
+        match letter {
+            b'I' => Some(Self::Inline),
+            b'B' => Some(Self::Block),
+            b'A' => Some(Self::Array),
+            b'V' => Some(Self::Varray),
+            _ => None,
+        }
     }
 }
 
 /// The letter, space and padded string that make 64 bytes.
-fn lettered(letter: u8, user: &UserString, style: LineBreak) -> [u8; SECTION_HEADER_BYTES] {
-    let mut header = [0; SECTION_HEADER_BYTES];
+#[inline(always)]
+fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
+    header.copy_from_slice(&dashes::<SECTION_HEADER_BYTES>(style));
     header[0] = letter;
     header[1] = b' ';
-    header[2..2 + user.len()].copy_from_slice(user);
-    fill_dashes(&mut header[2..], user.len(), style);
-    header
+    fill(&mut header[2..], user);
 }
 
 /// The user string of 64 bytes whose letter was checked.
+#[inline]
 fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserString> {
-    if header[1] != b' ' {
-        return Err(Error::new(
-            ErrorKind::Format,
-            format!("section header: found {}, expected a space after the type", quote(&header[..2])),
-        ));
-    }
-    let user = strip_dashes(&header[2..]).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Format,
-            format!(
-                "user string: found {}, expected it to be padded by a space, dashes and two bytes",
-                quote(&header[2..])
-            ),
-        )
-    })?;
-    // 62 bytes less the shortest padding of 4 cannot exceed 58: the padding has 2 + at least 1 + 1.
-    UserString::new(user)
+    let field = header.last_chunk().filter(|_| header[1] == b' ');
+    field.and_then(UserString::of_field).ok_or_else(|| user_error(header))
+}
+
+/// Why there is no user string behind a letter.
+#[cold]
+fn user_error(header: &[u8; SECTION_HEADER_BYTES]) -> Error {
+    let words = if header[1] == b' ' {
+        let found = quote(&header[2..]);
+        format!("user string: found {found}, expected it to be padded by a space, dashes and two bytes")
+    } else {
+        format!("section header: found {}, expected a space after the type", quote(&header[..2]))
+    };
+    Error::new(ErrorKind::Format, words)
 }
 
 /// The first 128 bytes of a file. A vendor string is at most 20 bytes long.
 #[must_use]
-pub fn file_header(vendor: &[u8], user: &UserString, style: LineBreak) -> [u8; FILE_HEADER_BYTES] {
-    let mut header = [0; FILE_HEADER_BYTES];
+pub fn file_header(vendor: &[u8], user: &[u8], style: LineBreak) -> [u8; FILE_HEADER_BYTES] {
     let vendor = &vendor[..vendor.len().min(VENDOR_STRING_BYTES)];
+    let mut header = [0; FILE_HEADER_BYTES];
+    header[..32].copy_from_slice(&dashes::<32>(style));
     header[..8].copy_from_slice(MAGIC);
-    header[8..8 + vendor.len()].copy_from_slice(vendor);
-    fill_dashes(&mut header[VENDOR_FIELD], vendor.len(), style);
-    header[32..96].copy_from_slice(&lettered(FILE_LETTER, user, style));
-    header[96..].copy_from_slice(DataPadding::new(0, None, style).as_slice());
+    fill(&mut header[VENDOR_FIELD], vendor);
+    put_lettered(&mut header[32..96], FILE_LETTER, user, style);
+    header[96..].copy_from_slice(data_padding(&mut [0; MAX_DATA_PADDING], 0, None, style));
     header
 }
 
@@ -194,28 +220,26 @@ fn magic_error(seen: &[u8]) -> Error {
     }
 }
 
-/// The opening 64 bytes of a section.
-#[must_use]
-pub fn section_header(
-    section: SectionType,
-    user: &UserString,
-    style: LineBreak,
-) -> [u8; SECTION_HEADER_BYTES] {
-    lettered(section.letter(), user, style)
+/// Fills the opening 64 bytes of a section. A user string is at most 58 bytes long.
+#[inline]
+pub fn put_section_header(header: &mut [u8], section: SectionType, user: &[u8], style: LineBreak) {
+    put_lettered(header, section.letter(), user, style);
 }
 
 /// The type and user string in the opening 64 bytes of a section.
 ///
 /// # Errors
 /// `Format`.
+#[inline(always)]
 pub fn parse_section_header(header: &[u8; SECTION_HEADER_BYTES]) -> Result<(SectionType, UserString)> {
-    let section = SectionType::from_letter(header[0]).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Format,
-            format!("section type: found {}, expected 'I', 'B', 'A' or 'V'", quote(&header[..1])),
-        )
-    })?;
+    let section = SectionType::from_letter(header[0]).ok_or_else(|| type_error(header[0]))?;
     Ok((section, lettered_user(header)?))
+}
+
+#[cold]
+fn type_error(found: u8) -> Error {
+    let found = quote(&[found]);
+    Error::new(ErrorKind::Format, format!("section type: found {found}, expected 'I', 'B', 'A' or 'V'"))
 }
 
 #[cfg(test)]

@@ -63,11 +63,13 @@ impl Layout {
         Self::padded(start, HEADER + COUNT, product(n, COUNT)?, total)
     }
 
+    #[inline]
     fn padded(start: u64, header: u64, entry_bytes: u64, data_bytes: u64) -> Option<Self> {
-        let entries = sum(start, header)?;
-        let data = sum(entries, entry_bytes)?;
-        let end = sum(sum(data, data_bytes)?, data_padding_bytes(data_bytes))?;
-        Some(Self { start, entries, data, data_bytes, end })
+        // No sum is greater than the last.
+        let entries = start.checked_add(header)?;
+        let data = entries.checked_add(entry_bytes)?;
+        let end = data.checked_add(data_bytes)?.checked_add(data_padding_bytes(data_bytes))?;
+        (end <= MAX_OFFSET).then_some(Self { start, entries, data, data_bytes, end })
     }
 
     /// Offset of the padding.

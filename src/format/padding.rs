@@ -27,29 +27,50 @@ const DATA_DIVISOR: u64 = 32;
 /// The most bytes that data are padded with.
 pub const MAX_DATA_PADDING: usize = 38;
 
-/// Pads with dashes: `field` begins with `n` bytes of content, at most `field.len() - 4`, and is
-/// completed by a space, dashes and two bytes of line break.
-pub fn fill_dashes(field: &mut [u8], n: usize, style: LineBreak) {
-    let d = field.len();
-    debug_assert!(n + 4 <= d);
-    field[n] = b' ';
-    field[n + 1..d - 2].fill(b'-');
-    field[d - 2..].copy_from_slice(match style {
-        LineBreak::Unix => b"-\n",
-        LineBreak::Mime => b"\r\n",
-    });
+/// A field padded with dashes before it has its content, at most D - 4 bytes and a space: dashes and two
+/// bytes of line break.
+#[must_use]
+#[inline]
+pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
+    let mut field = [b'-'; D];
+    field[D - 1] = b'\n';
+    if matches!(style, LineBreak::Mime) {
+        field[D - 2] = b'\r';
+    }
+    field
+}
+
+/// Puts the content of a field of dashes in its place, with the space behind it.
+#[inline]
+pub fn fill(field: &mut [u8], content: &[u8]) {
+    debug_assert!(content.len() + 4 <= field.len());
+    field[..content.len()].copy_from_slice(content);
+    field[content.len()] = b' ';
 }
 
 /// The content of a field padded with dashes, parsed from the right: two bytes of anything, at
 /// least one dash, one space. `None` if the field is not of that form.
 #[must_use]
 pub fn strip_dashes(field: &[u8]) -> Option<&[u8]> {
+    const WORD: usize = 8;
     let dashed = &field[..field.len().checked_sub(2)?];
-    let undashed = &dashed[..dashed.iter().rposition(|&b| b != b'-')? + 1];
-    if undashed.len() == dashed.len() {
+    let mut rest = dashed;
+    // A word at a time, as long as there are whole ones.
+    while let Some((before, word)) = rest.split_last_chunk() {
+        let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'-'; WORD]);
+        if others != 0 {
+            rest = &rest[..rest.len() - others.leading_zeros() as usize / WORD];
+            break;
+        }
+        rest = before;
+    }
+    while let [before @ .., b'-'] = rest {
+        rest = before;
+    }
+    if rest.len() == dashed.len() {
         return None;
     }
-    undashed.strip_suffix(b" ")
+    rest.strip_suffix(b" ")
 }
 
 /// The number of bytes that pad `n` bytes of data: 7 to 38, to a multiple of 32.
@@ -59,35 +80,23 @@ pub const fn data_padding_bytes(n: u64) -> u64 {
     if p < MIN_DATA_PADDING { p + DATA_DIVISOR } else { p }
 }
 
-/// The padding of data bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct DataPadding {
-    bytes: [u8; MAX_DATA_PADDING],
-    len: usize,
-}
-
-impl DataPadding {
-    /// The padding of `n` bytes of data, the last of which is `last` (`None` if there are none).
-    #[must_use]
-    pub fn new(n: u64, last: Option<u8>, style: LineBreak) -> Self {
-        let len = usize::try_from(data_padding_bytes(n)).unwrap_or(MAX_DATA_PADDING);
-        let mut bytes = [b'='; MAX_DATA_PADDING];
-        let (begin, end): (&[u8], &[u8]) = match style {
-            LineBreak::Unix => (b"\n=", b"\n\n"),
-            LineBreak::Mime => (b"\r\n", b"\r\n\r\n"),
-        };
-        if last != Some(b'\n') {
-            bytes[..2].copy_from_slice(begin);
-        }
-        bytes[len - end.len()..len].copy_from_slice(end);
-        Self { bytes, len }
+/// Puts the padding of `n` bytes of data in its place. The last of them is `last` (`None` if there are none).
+#[inline(always)]
+pub fn data_padding(text: &mut [u8; MAX_DATA_PADDING], n: u64, last: Option<u8>, style: LineBreak) -> &[u8] {
+    let len = usize::try_from(data_padding_bytes(n)).unwrap_or(MAX_DATA_PADDING);
+    *text = [b'='; MAX_DATA_PADDING];
+    if last != Some(b'\n') {
+        text[..2].copy_from_slice(match style {
+            LineBreak::Unix => b"\n=",
+            LineBreak::Mime => b"\r\n",
+        });
     }
-
-    /// The bytes.
-    #[must_use]
-    pub fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
+    // Of lengths that the compiler knows.
+    match style {
+        LineBreak::Unix => text[len - 2..len].copy_from_slice(b"\n\n"),
+        LineBreak::Mime => text[len - 4..len].copy_from_slice(b"\r\n\r\n"),
     }
+    &text[..len]
 }
 
 #[cfg(test)]
@@ -97,11 +106,13 @@ mod tests {
 
     #[test]
     fn dashes_as_the_paper_draws_them() {
-        let mut field = *b"abc.............";
-        fill_dashes(&mut field, 3, LineBreak::Unix);
-        assert_eq!(&field, b"abc -----------\n");
-        fill_dashes(&mut field, 3, LineBreak::Mime);
-        assert_eq!(&field, b"abc ----------\r\n");
+        let field = |style| {
+            let mut field = dashes::<16>(style);
+            fill(&mut field, b"abc");
+            field
+        };
+        assert_eq!(&field(LineBreak::Unix), b"abc -----------\n");
+        assert_eq!(&field(LineBreak::Mime), b"abc ----------\r\n");
     }
 
     #[test]
@@ -114,7 +125,7 @@ mod tests {
 
     #[test]
     fn data_padding_of_each_style() {
-        let text = |n, last, style| DataPadding::new(n, last, style).as_slice().to_vec();
+        let text = |n, last, style| data_padding(&mut [0; MAX_DATA_PADDING], n, last, style).to_vec();
         assert_eq!(text(0, None, LineBreak::Unix), b"\n=============================\n\n");
         assert_eq!(text(0, None, LineBreak::Mime), b"\r\n==========================\r\n\r\n");
         assert_eq!(text(25, Some(b'x'), LineBreak::Unix), b"\n====\n\n");
@@ -130,7 +141,8 @@ mod tests {
             prop_assert!((7..=38).contains(&p));
             prop_assert_eq!((n + p) % 32, 0);
             for style in [LineBreak::Unix, LineBreak::Mime] {
-                prop_assert_eq!(DataPadding::new(n, Some(0), style).as_slice().len() as u64, p);
+                let mut text = [0; MAX_DATA_PADDING];
+                prop_assert_eq!(data_padding(&mut text, n, Some(0), style).len() as u64, p);
             }
         }
 
@@ -139,9 +151,8 @@ mod tests {
             content in proptest::collection::vec(prop_oneof![Just(b'-'), Just(b' '), any::<u8>()], 0..=58),
             q in any::<[u8; 2]>(),
         ) {
-            let mut field = [0; 62];
-            field[..content.len()].copy_from_slice(&content);
-            fill_dashes(&mut field, content.len(), LineBreak::Unix);
+            let mut field = dashes::<62>(LineBreak::Unix);
+            fill(&mut field, &content);
             field[60..].copy_from_slice(&q);
             prop_assert_eq!(strip_dashes(&field), Some(&content[..]));
         }

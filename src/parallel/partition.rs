@@ -19,20 +19,16 @@ impl Partition {
     ///
     /// # Errors
     /// `Argument` if there is not one count for each rank, `Range` if their sum leaves 63 bits.
+    #[inline(always)]
     pub fn new(counts: &[u64], rank: usize, size: usize) -> Result<Self> {
         if counts.len() != size {
-            return Err(Error::argument(format!(
-                "partition: found {} counts, expected one for each of {size} ranks",
-                counts.len()
-            )));
+            return Err(miscounted(counts.len(), size));
         }
-        let add = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
-        let (below, others) = (add(&counts[..rank]), add(&counts[rank..]));
-        let narrow = |sum| u64::try_from(sum).ok().filter(|&sum| sum <= layout::MAX_OFFSET);
-        match (narrow(below), narrow(below + others)) {
-            (Some(offset), Some(total)) => Ok(Self { offset, count: counts[rank], total }),
-            _ => Err(Error::range("partition: found counts whose sum leaves 63 bits, expected it to fit")),
-        }
+        let add = |sum, counts: &[u64]| counts.iter().try_fold(sum, |sum, &count| layout::sum(sum, count));
+        let (below, others) = counts.split_at(rank);
+        let sums = add(0, below).and_then(|offset| Some((offset, add(offset, others)?)));
+        let (offset, total) = sums.ok_or_else(too_large)?;
+        Ok(Self { offset, count: counts[rank], total })
     }
 
     /// Whether this rank owns the first of all.
@@ -46,6 +42,16 @@ impl Partition {
     pub fn is_last(&self) -> bool {
         self.count > 0 && self.offset + self.count == self.total
     }
+}
+
+#[cold]
+fn miscounted(found: usize, size: usize) -> Error {
+    Error::argument(format!("partition: found {found} counts, expected one for each of {size} ranks"))
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::range("partition: found counts whose sum leaves 63 bits, expected it to fit")
 }
 
 /// The counts of `n` elements spread evenly over `size` ranks, in order.

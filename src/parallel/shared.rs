@@ -68,6 +68,7 @@ impl SharedMemory {
     ///
     /// # Panics
     /// If there are not so many.
+    #[inline]
     pub(crate) fn get(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.bytes, "beyond the shared memory");
         // SAFETY: in bounds, initialised, and by the rule of this type not written while it is borrowed.
@@ -80,6 +81,7 @@ impl SharedMemory {
     ///
     /// # Panics
     /// If there are not so many.
+    #[inline]
     pub(crate) fn get_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         assert!(range.start <= range.end && range.end <= self.bytes, "beyond the shared memory");
         // SAFETY: in bounds, initialised, and by the rule of this type used by nobody else while it is

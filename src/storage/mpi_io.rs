@@ -16,7 +16,7 @@ use std::path::Path;
 /// The most bytes of one call, whose counts are 32 bits.
 const MAX_CALL_BYTES: usize = 1 << 30;
 /// Pieces that together are no longer than this are copied into one call.
-const COPY_BYTES: usize = 1 << 14;
+const COPY_BYTES: usize = 1 << 20;
 
 /// Hints for MPI-IO. None unless made from a handle.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! Files that are much larger than memory may be.
 
 use crate::run::Place;
-use scda::internals::{CountFormat, DataPadding, section_header};
-use scda::{LineBreak, SectionType, UserString};
+use scda::internals::{CountFormat, MAX_DATA_PADDING, data_padding, put_section_header};
+use scda::{LineBreak, SectionType};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -28,7 +28,9 @@ impl Sparse {
     }
 
     fn section(&mut self, kind: SectionType, user: &str, counts: &[(u8, u64)], sizes: &[u64], bytes: u64) {
-        self.put(&section_header(kind, &UserString::new(user.as_bytes()).unwrap(), UNIX));
+        let mut header = [0; 64];
+        put_section_header(&mut header, kind, user.as_bytes(), UNIX);
+        self.put(&header);
         for &(letter, count) in counts {
             self.put(&CountFormat::new(letter, UNIX).entry(count));
         }
@@ -36,7 +38,7 @@ impl Sparse {
         CountFormat::new(b'E', UNIX).append(sizes, &mut entries);
         self.put(&entries);
         self.end += bytes;
-        self.put(DataPadding::new(bytes, Some(0), UNIX).as_slice());
+        self.put(data_padding(&mut [0; MAX_DATA_PADDING], bytes, Some(0), UNIX));
     }
 }
 

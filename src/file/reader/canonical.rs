@@ -1,16 +1,16 @@
 //! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
 
 use super::elements::{BATCH_BYTES, resize};
-use super::{Current, Expect, Open};
+use super::{Current, Expect, Open, Section};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::Sizes;
 use crate::file::team::{Failure, Function};
 use crate::format::entry::{CountFormat, parse_counts};
-use crate::format::header::{FileHeader, SectionType, UserString, file_header, section_header};
+use crate::format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};
 use crate::format::layout::{Layout, sum};
-use crate::format::padding::{DataPadding, LineBreak};
-use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
+use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 
 /// Long text is looked at this many bytes at a time: whole lines.
 const TEXT_BYTES: u64 = 78 << 13;
@@ -41,7 +41,7 @@ impl Open {
             }
             Expect::Header => return Err(self.out_of_order("the paddings of a section").into()),
         };
-        if current.section.decoded {
+        if current.decoded {
             self.check_first_of_pair(&current, style)?;
         }
         Ok(self.check_section(&current, style)?)
@@ -61,7 +61,8 @@ impl Open {
         counts: &[(u8, u64)],
         style: LineBreak,
     ) -> Result<()> {
-        let mut expected = section_header(section_type, user, style).to_vec();
+        let mut expected = vec![0; SECTION_HEADER_BYTES];
+        put_section_header(&mut expected, section_type, user, style);
         counts
             .iter()
             .for_each(|&(letter, value)| CountFormat::new(letter, style).append(&[value], &mut expected));
@@ -77,8 +78,9 @@ impl Open {
         } else {
             None
         };
-        let expected = DataPadding::new(layout.data_bytes, last, style);
-        self.compare("padding", layout.padding(), expected.as_slice())
+        let mut expected = [0; MAX_DATA_PADDING];
+        let expected = data_padding(&mut expected, layout.data_bytes, last, style);
+        self.compare("padding", layout.padding(), expected)
     }
 
     /// The entries of sizes from `offset`, which are handed out.
@@ -92,7 +94,7 @@ impl Open {
     ) -> Result<()> {
         let format = CountFormat::new(letter, style);
         let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-        let mut left = current.section.count;
+        let mut left = current.count;
         while left > 0 {
             let step = left.min(ENTRIES);
             resize(&mut found, step * COUNT_BYTES as u64)?;
@@ -114,9 +116,9 @@ impl Open {
     }
 
     fn check_first_of_pair(&mut self, current: &Current, style: LineBreak) -> Result<()> {
-        let start = current.section.offset;
-        let (count, size) = (current.section.count, current.section.size);
-        let convention = match current.section.section_type {
+        let start = self.position;
+        let (count, size) = (current.count, current.size);
+        let convention = match current.section_type {
             SectionType::Block => BLOCK_CONVENTION,
             SectionType::Varray => VARRAY_CONVENTION,
             SectionType::Inline | SectionType::Array => ARRAY_CONVENTION,
@@ -135,20 +137,22 @@ impl Open {
 
     /// The section itself, or the second one of a pair, which has compressed data.
     fn check_section(&mut self, current: &Current, style: LineBreak) -> Result<()> {
-        let section = &current.section;
-        let (layout, decoded) = (current.layout, section.decoded);
+        let Some(Section { user, .. }) = self.header else {
+            return Err(self.out_of_order("the paddings of a section"));
+        };
+        let Current { layout, decoded, count, size, .. } = *current;
         // What an array is compressed to is a varray.
-        let section_type = match section.section_type {
+        let section_type = match current.section_type {
             SectionType::Array if decoded => SectionType::Varray,
             other => other,
         };
         let counts: &[(u8, u64)] = match section_type {
             SectionType::Inline => &[],
             SectionType::Block => &[(b'E', layout.data_bytes)],
-            SectionType::Array => &[(b'N', section.count), (b'E', section.size)],
-            SectionType::Varray => &[(b'N', section.count)],
+            SectionType::Array => &[(b'N', count), (b'E', size)],
+            SectionType::Varray => &[(b'N', count)],
         };
-        self.compare_header(layout.start, section_type, &section.user, counts, style)?;
+        self.compare_header(layout.start, section_type, &user, counts, style)?;
         match section_type {
             // There is no padding.
             SectionType::Inline => return Ok(()),

@@ -1,10 +1,10 @@
 //! The data of a section: what may be called, and with which arguments.
 
 use super::header::leaves_63_bits;
-use super::{Current, Expect, KnownSizes, Open, Section};
+use super::{Current, Expect, KnownSizes, Open};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
-use crate::file::team::{Failure, Function, Topic, mix};
+use crate::file::team::{Failure, Function, Topic, mix, mix_all};
 use crate::format::INLINE_BYTES;
 use crate::format::header::SectionType;
 use crate::format::layout::Layout;
@@ -15,19 +15,16 @@ impl Open {
     pub(super) fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
         self.team.note_call(function);
         match self.expect {
-            Expect::Data(current) if current.section.section_type == section_type => Ok(current),
-            _ => {
-                Err(self
-                    .out_of_order(&format!("the data of a section '{}'", char::from(section_type.letter()))))
-            }
+            Expect::Data(current) if current.section_type == section_type => Ok(current),
+            _ => Err(self.out_of_order(&data_of(section_type))),
         }
     }
 
+    #[cold]
     pub(super) fn out_of_order(&self, wanted: &str) -> Error {
-        let letter = |current: &Current| char::from(current.section.section_type.letter());
         let expected = match &self.expect {
             Expect::Header => "the header of a section".to_owned(),
-            Expect::Data(current) => format!("the data of a section '{}'", letter(current)),
+            Expect::Data(current) => data_of(current.section_type),
             Expect::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
             Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
         };
@@ -36,26 +33,17 @@ impl Open {
     }
 
     /// Notes and checks the number of bytes that the section's header said.
-    pub(super) fn check_size(&mut self, size: u64, section: &Section) -> Result<()> {
+    pub(super) fn check_size(&mut self, size: u64, expected: u64) -> Result<()> {
         self.team.note(Topic::Size, size);
-        if size != section.size {
-            return Err(Error::argument(format!(
-                "size E: found {size}, expected {} as in the header",
-                section.size
-            )));
-        }
-        Ok(())
+        if size == expected { Ok(()) } else { Err(unlike_header("size E", size, expected)) }
     }
 
     /// Notes and checks the partition of the section's elements.
-    fn check_counts(&mut self, counts: &[u64], section: &Section) -> Result<Partition> {
+    fn check_counts(&mut self, counts: &[u64], expected: u64) -> Result<Partition> {
         self.team.note_counts(Topic::Counts, counts);
         let part = self.team.partition(counts)?;
-        if part.total != section.count {
-            return Err(Error::argument(format!(
-                "counts N_q: found a sum of {}, expected {} as in the header",
-                part.total, section.count
-            )));
+        if part.total != expected {
+            return Err(unlike_header("the sum of the counts N_q", part.total, expected));
         }
         Ok(part)
     }
@@ -93,14 +81,14 @@ impl Open {
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
         let is_root = self.team.check_root(root)?;
-        self.check_size(size, &current.section)?;
+        self.check_size(size, current.size)?;
         let layout = current.layout;
         let small = self.look_if_small(layout)?;
         let mine = data.and_then(|data| match data {
             Some(data) if is_root => self.fill_block(&current, data),
             _ => Ok(()),
         });
-        if small && !current.section.decoded {
+        if small && !current.decoded {
             // Everything is in memory: only a wrong length of the user's memory can be an error.
             self.team.defer(mine);
         } else {
@@ -117,12 +105,13 @@ impl Open {
         data: Result<Sink<'_>>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
-        let part = self.check_counts(counts, &current.section)?;
-        self.check_size(size, &current.section)?;
+        let part = self.check_counts(counts, current.count)?;
+        self.check_size(size, current.size)?;
         let sizes = Sizes::Fixed { count: part.count, size };
         let data = data.and_then(|mut data| data.check(sizes).map(|()| data));
-        if current.section.decoded {
-            return self.read_compressed(&current, part, sizes, data);
+        if current.decoded {
+            // A copy, so that what the short way needs can stay in registers.
+            return self.read_compressed(&{ current }, part, sizes, data);
         }
         // The product is bounded by that of the header.
         let offset = current.layout.data + part.offset * size;
@@ -147,7 +136,7 @@ impl Open {
         let Expect::VarraySizes(current) = self.expect else {
             return Err(self.out_of_order("the sizes of a section 'V'").into());
         };
-        let part = self.check_counts(counts, &current.section)?;
+        let part = self.check_counts(counts, current.count)?;
         let sizes = sizes.and_then(|sizes| match sizes {
             Some(sizes) if sizes.len() as u64 != part.count => Err(Error::argument(format!(
                 "sizes E_i: found room for {}, expected {}",
@@ -182,7 +171,7 @@ impl Open {
                 out[index] = size;
             }
         })?;
-        if current.section.decoded {
+        if current.decoded {
             self.check_expansion(bytes.total, current.layout.start)?;
         } else {
             self.varray_layout(current, bytes.total)?;
@@ -200,7 +189,7 @@ impl Open {
         let Expect::VarrayData(current, mut known) = self.expect else {
             return Err(self.out_of_order("the data of a section 'V'").into());
         };
-        let part = self.check_counts(counts, &current.section)?;
+        let part = self.check_counts(counts, current.count)?;
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
         let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
@@ -225,7 +214,7 @@ impl Open {
             Ok((sizes, data)) => (sizes, Ok(data)),
             Err(error) => (&[] as &[u64], Err(error)),
         };
-        if current.section.decoded {
+        if current.decoded {
             return self.read_compressed(&current, part, Sizes::Each(sizes), data);
         }
         let layout = self.varray_layout(&current, known.bytes.total)?;
@@ -240,14 +229,24 @@ impl Open {
     /// The layout of the varray in the file, now that the bytes of all its elements are known.
     pub(super) fn varray_layout(&self, current: &Current, total: u64) -> Result<Layout> {
         let start = current.layout.start;
-        let layout = Layout::varray(start, current.section.count, total)
-            .ok_or_else(|| leaves_63_bits(&[total]).at(start))?;
+        let layout =
+            Layout::varray(start, current.count, total).ok_or_else(|| leaves_63_bits(&[total]).at(start))?;
         self.check_end("varray", start, layout.end)?;
         Ok(layout)
     }
 }
 
+#[cold]
+fn data_of(section_type: SectionType) -> String {
+    format!("the data of a section '{}'", char::from(section_type.letter()))
+}
+
+#[cold]
+fn unlike_header(what: &str, found: u64, expected: u64) -> Error {
+    Error::argument(format!("{what}: found {found}, expected {expected} as in the header"))
+}
+
 /// A hash of numbers in order.
 fn hash(numbers: &[u64]) -> u64 {
-    numbers.iter().fold(0, |hash, &number| mix(hash, number))
+    mix_all(0, numbers)
 }

@@ -17,6 +17,7 @@ pub(super) const BATCH_BYTES: usize = 1 << 20;
 
 impl Open {
     /// Reads bytes that this rank alone wants: from the window, or else from the file.
+    #[inline]
     pub(super) fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
         match self.window.get(offset, memory.len() as u64) {
             Some(bytes) => memory.copy_from_slice(bytes),
@@ -28,13 +29,13 @@ impl Open {
 
     /// Reads or decodes a block into the memory of the root.
     pub(super) fn fill_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
-        let (section, layout) = (&current.section, current.layout);
-        Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: section.size })?;
-        if !section.decoded {
+        let (size, layout) = (current.size, current.layout);
+        Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size })?;
+        if !current.decoded {
             return self.read_own(layout.data, data);
         }
         let mut text = Vec::new();
-        self.read_encoded(layout.data, layout.data_bytes, section.size, &mut text)?;
+        self.read_encoded(layout.data, layout.data_bytes, size, &mut text)?;
         self.decoders.decode_one(&text, layout.data, data)
     }
 
@@ -53,37 +54,42 @@ impl Open {
     }
 
     /// Reads this rank's elements, which begin at `offset`, as they are.
+    #[inline]
     pub(super) fn read_plain(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
         match &mut data {
             Sink::Skip => Ok(()),
             Sink::Contiguous(memory) => self.read_own(offset, memory),
-            Sink::Indirect(_) => {
-                let mut batch = Vec::new();
-                self.for_each_batch(offset, sizes, BATCH_BYTES, |this, start, first, last| {
-                    if last == first + 1 {
-                        // A large element goes straight to its memory.
-                        let size = sizes.size(first);
-                        return match data.element(first, 0, size) {
-                            Some(memory) => this.read_own(start, memory),
-                            None => Ok(()),
-                        };
-                    }
-                    let length = (first..last).map(|index| sizes.size(index)).sum();
-                    resize(&mut batch, length)?;
-                    this.read_own(start, &mut batch)?;
-                    let mut rest = batch.as_slice();
-                    for index in first..last {
-                        let size = sizes.size(index);
-                        let (bytes, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
-                        rest = others;
-                        if let Some(memory) = data.element(index, 0, size) {
-                            memory.copy_from_slice(bytes);
-                        }
-                    }
-                    Ok(())
-                })
-            }
+            Sink::Indirect(_) => self.read_scattered(offset, sizes, data),
         }
+    }
+
+    /// As [`Self::read_plain`], into elements of their own memory.
+    #[inline(never)]
+    fn read_scattered(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
+        let mut batch = Vec::new();
+        self.for_each_batch(offset, sizes, BATCH_BYTES, |this, start, first, last| {
+            if last == first + 1 {
+                // A large element goes straight to its memory.
+                let size = sizes.size(first);
+                return match data.element(first, 0, size) {
+                    Some(memory) => this.read_own(start, memory),
+                    None => Ok(()),
+                };
+            }
+            let length = (first..last).map(|index| sizes.size(index)).sum();
+            resize(&mut batch, length)?;
+            this.read_own(start, &mut batch)?;
+            let mut rest = batch.as_slice();
+            for index in first..last {
+                let size = sizes.size(index);
+                let (bytes, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
+                rest = others;
+                if let Some(memory) = data.element(index, 0, size) {
+                    memory.copy_from_slice(bytes);
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Groups elements that lie one after the other from `offset` into batches of at most `most` bytes,
@@ -147,7 +153,7 @@ impl Open {
         let add = |a, b| sum(a, b).ok_or_else(|| leaves_63_bits(&[a, b]));
         // The header was checked: all entries are in the file.
         let all_bytes = part.total * COUNT_BYTES as u64;
-        if !self.params.is_small(all_bytes, self.team.size()) {
+        if all_bytes > self.small_bytes {
             let mut count = 0;
             let first = entries + part.offset * COUNT_BYTES as u64;
             let read = mine.and_then(|()| {
@@ -180,8 +186,9 @@ impl Open {
     }
 
     /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
+    #[inline]
     pub(super) fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
-        let small = self.params.is_small(layout.bytes(), self.team.size());
+        let small = layout.bytes() <= self.small_bytes;
         if small {
             self.look(layout.data, layout.data_bytes)?;
         }
@@ -191,6 +198,7 @@ impl Open {
     /// Reads the encoded elements of a compressed array or varray and decodes them.
     ///
     /// `sizes` are those of the decoded elements. This rank may have an error already.
+    #[inline(never)]
     pub(super) fn read_compressed(
         &mut self,
         current: &Current,

@@ -4,6 +4,7 @@ use super::{Current, Expect, Open, Section};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, can_expand};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic};
+use crate::file::window::missed;
 use crate::format::entry::parse_count;
 use crate::format::header::{SectionType, UserString, parse_section_header};
 use crate::format::layout::{Layout, MAX_OFFSET, product};
@@ -12,106 +13,75 @@ use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 /// The bytes of a section header with all its counts.
 const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
-/// A section header as the file has it, with the layout of its parts.
-#[derive(Clone, Copy)]
-struct Raw {
-    section_type: SectionType,
-    user: UserString,
-    count: u64,
-    size: u64,
-    layout: Layout,
-}
-
 impl Open {
     pub(super) fn at_end(&self) -> bool {
         matches!(self.expect, Expect::Header) && self.position == self.size
     }
 
     /// Bytes of the file that all ranks see. Collective; the file must have them.
+    #[inline(always)]
     pub(super) fn look(&mut self, offset: u64, length: u64) -> Result<&[u8], Failure> {
-        self.window.cover(&mut self.team, &mut *self.file, &self.params, self.size, offset, length)?;
-        let bytes = self.window.get(offset, length);
-        Ok(bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "the window misses what it covers"))?)
+        self.window.cover(&mut self.team, &mut *self.file, &self.params, self.size, offset, length)
     }
 
     /// An error if the file ends before `end`.
     pub(super) fn check_end(&self, what: &str, offset: u64, end: u64) -> Result<()> {
-        if end > self.size {
-            return Err(Error::short_file(what, end, self.size).at(offset));
-        }
-        Ok(())
+        if end <= self.size { Ok(()) } else { Err(cut_off(what, offset, end, self.size)) }
     }
 
-    pub(super) fn next_section(&mut self, decode: bool) -> Result<Option<Section>, Failure> {
+    /// Reads the next header, if there is one.
+    #[inline]
+    pub(super) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.team.note_call(Function::ReadHeader);
         self.team.note(Topic::Encode, u64::from(decode));
         if !matches!(self.expect, Expect::Header) {
-            return Err(Error::usage(
-                "reading a header: expected the data of the last section to be read or skipped",
-            )
-            .at(self.position)
-            .into());
+            let words = "reading a header: expected the data of the last section to be read or skipped";
+            return Err(Error::usage(words).at(self.position).into());
         }
         if self.at_end() {
-            return Ok(None);
+            return Ok(false);
         }
-        let first = self.read_raw_header(self.position)?;
-        let pair = if decode { self.read_pair(&first)? } else { None };
-        let current = pair.unwrap_or(Current {
-            section: Section {
-                section_type: first.section_type,
-                user: first.user,
-                count: first.count,
-                size: first.size,
-                decoded: false,
-                offset: first.layout.start,
-                data_offset: first.layout.data,
-            },
-            layout: first.layout,
-            size_entries: None,
-        });
-        self.expect = match current.section.section_type {
+        let (mut user, mut current) = self.read_raw_header(self.position)?;
+        if decode && let Some(pair) = self.read_pair(&user, &current)? {
+            (user, current) = pair;
+        }
+        let Current { section_type, count, size, decoded, layout, .. } = current;
+        self.expect = match section_type {
             SectionType::Varray => Expect::VarraySizes(current),
             _ => Expect::Data(current),
         };
-        Ok(Some(current.section))
+        let (offset, data_offset) = (self.position, layout.data);
+        self.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
+        Ok(true)
     }
 
-    /// Reads one section header and checks that the file is long enough for what it says.
-    fn read_raw_header(&mut self, start: u64) -> Result<Raw, Failure> {
-        let left = self.size - start;
+    /// Reads one section header as the file has it, and checks that the file is long enough for what it
+    /// says.
+    #[inline(always)]
+    fn read_raw_header(&mut self, start: u64) -> Result<(UserString, Current), Failure> {
         self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
-        let bytes = self.look(start, left.min(LONGEST_HEADER))?;
-        let (header, counts) = bytes
-            .split_first_chunk::<SECTION_HEADER_BYTES>()
-            .ok_or_else(|| Error::new(ErrorKind::Internal, "a header was looked at in part"))?;
+        let bytes = self.look(start, LONGEST_HEADER.min(self.size - start))?;
+        let header = bytes.first_chunk().ok_or_else(missed)?;
         let (section_type, user) = parse_section_header(header).map_err(|e| e.at(start))?;
-        let letters: &[u8] = match section_type {
-            SectionType::Inline => b"",
-            SectionType::Block => b"E",
-            SectionType::Array => b"NE",
-            SectionType::Varray => b"N",
+        let (count, size) = match section_type {
+            SectionType::Inline => (0, 0),
+            SectionType::Block => (0, count(bytes, start, 0, b'E')?),
+            SectionType::Array => (count(bytes, start, 0, b'N')?, count(bytes, start, 1, b'E')?),
+            SectionType::Varray => (count(bytes, start, 0, b'N')?, 0),
         };
-        let mut values = [0; 2];
-        let entries = counts.as_chunks::<COUNT_BYTES>().0;
-        for (index, letter) in letters.iter().enumerate() {
-            let offset = start + (SECTION_HEADER_BYTES + index * COUNT_BYTES) as u64;
-            let entry = entries.get(index).ok_or_else(|| {
-                Error::short_file("count entry", offset + COUNT_BYTES as u64, start + left).at(offset)
-            })?;
-            values[index] = parse_count(entry, *letter).map_err(|e| e.at(offset))?;
-        }
-        let [a, b] = values;
-        let (count, size, layout) = match section_type {
-            SectionType::Inline => (0, 0, Layout::inline(start)),
-            SectionType::Block => (0, a, Layout::block(start, a)),
-            SectionType::Array => (a, b, Layout::array(start, a, b)),
-            SectionType::Varray => (a, 0, Layout::varray(start, a, 0)),
+        let layout = match section_type {
+            SectionType::Inline => Layout::inline(start),
+            SectionType::Block => Layout::block(start, size),
+            SectionType::Array => Layout::array(start, count, size),
+            SectionType::Varray => Layout::varray(start, count, 0),
         };
-        let layout = layout.filter(|_| count <= MAX_OFFSET);
-        let layout = layout.ok_or_else(|| leaves_63_bits(&values[..letters.len()]).at(start))?;
+        let layout = layout.filter(|_| count <= MAX_OFFSET).ok_or_else(|| {
+            let counts: &[u64] =
+                if section_type == SectionType::Array { &[count, size] } else { &[count.max(size)] };
+            leaves_63_bits(counts).at(start)
+        })?;
         self.check_end("section", start, layout.end)?;
-        Ok(Raw { section_type, user, count, size, layout })
+        Ok((user, Current { section_type, count, size, decoded: false, layout, size_entries: None }))
     }
 
     /// An error if the compressed data from `start` cannot stand for so many bytes.
@@ -126,15 +96,20 @@ impl Open {
 
     /// If `first` is the first section of a compressed pair, the section that the pair stands for
     /// (paper, sections 3.2 to 3.4). All the rest must then conform.
-    fn read_pair(&mut self, first: &Raw) -> Result<Option<Current>, Failure> {
-        let section_type = match (first.section_type, &*first.user) {
+    #[inline(never)]
+    fn read_pair(
+        &mut self,
+        user: &UserString,
+        first: &Current,
+    ) -> Result<Option<(UserString, Current)>, Failure> {
+        let section_type = match (first.section_type, &**user) {
             (SectionType::Inline, BLOCK_CONVENTION) => SectionType::Block,
             (SectionType::Inline, ARRAY_CONVENTION) => SectionType::Array,
             (SectionType::Array, VARRAY_CONVENTION) => SectionType::Varray,
             _ => return Ok(None),
         };
         let start = first.layout.start;
-        if self.params.is_small(first.layout.bytes(), self.team.size()) {
+        if first.layout.bytes() <= self.small_bytes {
             // The sizes of a varray are wanted again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
             self.look(start, both.min(self.size - start))?;
@@ -149,10 +124,10 @@ impl Open {
         } else {
             let offset = first.layout.data;
             let entry = self.look(offset, COUNT_BYTES as u64)?;
-            let entry = entry.first_chunk().ok_or_else(|| Error::new(ErrorKind::Internal, "short look"))?;
+            let entry = entry.first_chunk().ok_or_else(missed)?;
             parse_count(entry, b'U').map_err(|e| as_decode_error(e).at(offset))?
         };
-        let second = self.read_raw_header(first.layout.end).map_err(|failure| match failure {
+        let (user, second) = self.read_raw_header(first.layout.end).map_err(|failure| match failure {
             Failure::Mine(error) => Failure::Mine(as_decode_error(error)),
             agreed @ Failure::Agreed(_) => agreed,
         })?;
@@ -177,18 +152,27 @@ impl Open {
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| leaves_63_bits(&[elements, size]).at(start))?;
         self.check_expansion(bytes, start)?;
-        let section = Section {
-            section_type,
-            user: second.user,
-            count: second.count,
-            size,
-            decoded: true,
-            offset: start,
-            data_offset: second.layout.data,
-        };
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
-        Ok(Some(Current { section, layout: second.layout, size_entries }))
+        Ok(Some((user, Current { section_type, size, decoded: true, size_entries, ..second })))
     }
+}
+
+/// A count of the section header at `start` of the file, which begins with `bytes`: all of it that the
+/// file has.
+#[inline(always)]
+fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
+    let at = SECTION_HEADER_BYTES + index * COUNT_BYTES;
+    let offset = start + at as u64;
+    match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(entry) => parse_count(entry, letter).map_err(|e| e.at(offset)),
+        None => Err(cut_off("count entry", offset, offset + COUNT_BYTES as u64, start + bytes.len() as u64)),
+    }
+}
+
+/// The file ends before `end`.
+#[cold]
+fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
+    Error::short_file(what, end, file_size).at(offset)
 }
 
 /// Counts or sizes of a file that leave 63 bits.
@@ -207,7 +191,7 @@ impl Current {
 
     /// An error of an entry as one of this section.
     pub(super) fn conform(&self, error: Error) -> Error {
-        if self.section.decoded { as_decode_error(error) } else { error }
+        if self.decoded { as_decode_error(error) } else { error }
     }
 }
 

@@ -78,12 +78,16 @@ struct Open {
     team: Team,
     file: Box<dyn ParallelFile>,
     params: Params,
+    /// The most bytes of a section, or of a part of one, that is read with the headers.
+    small_bytes: u64,
     /// Bytes of the file when it was opened.
     size: u64,
     window: Window,
     /// Offset of the next section, or of the current one as long as its data are expected.
     position: u64,
     expect: Expect,
+    /// The header that was read last.
+    header: Option<Section>,
     place: Option<ranges::Place>,
     decoders: Decoders,
 }
@@ -100,7 +104,11 @@ enum Expect {
 /// The section whose data come next.
 #[derive(Clone, Copy)]
 struct Current {
-    section: Section,
+    /// What the user knows of it: see [`Section`].
+    section_type: SectionType,
+    count: u64,
+    size: u64,
+    decoded: bool,
     /// The section in the file that has the data: the second one of a compressed pair. Of a varray,
     /// the layout is that without data until the sizes are known.
     layout: Layout,
@@ -149,12 +157,14 @@ impl Reader {
         };
         let open = Open {
             window: Window::new(&team, &params),
+            small_bytes: params.small_bytes(team.size()) as u64,
             team,
             file,
             size,
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,
+            header: None,
             place: None,
             decoders: Decoders::default(),
         };
@@ -205,7 +215,14 @@ impl Reader {
     /// # Errors
     /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, and the errors of the file system.
     pub fn next_section(&mut self, decode: bool) -> Result<Option<Section>> {
-        self.session.operate(|open| open.next_section(decode))
+        Ok(self.next_header(decode)?.copied())
+    }
+
+    /// As [`Self::next_section`], without a copy.
+    #[inline]
+    pub(crate) fn next_header(&mut self, decode: bool) -> Result<Option<&Section>> {
+        let found = self.session.operate(|open| open.next_section(decode))?;
+        Ok(self.session.state().and_then(|open| open.header.as_ref()).filter(|_| found))
     }
 
     /// Reads the 32 bytes of an inline section on the rank `root`; `None` there skips them, and is

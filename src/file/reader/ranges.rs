@@ -1,7 +1,7 @@
 //! Any elements of a section, for a process that reads alone: what a tool wants, or a script.
 
 use super::header::leaves_63_bits;
-use super::{Current, Expect, Open, Section};
+use super::{Current, Expect, Open};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
@@ -47,7 +47,7 @@ impl Open {
             Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
             Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
         };
-        let Section { section_type, count, decoded, .. } = current.section;
+        let Current { section_type, count, decoded, .. } = current;
         let end = match section_type {
             SectionType::Inline | SectionType::Block => current.layout.end,
             SectionType::Array if !decoded => current.layout.end,
@@ -71,9 +71,7 @@ impl Open {
     }
 
     fn is_last(&self, current: &Current, place: Place) -> bool {
-        self.team.is_alone()
-            && place.entries == current.layout.entries
-            && place.index == current.section.count
+        self.team.is_alone() && place.entries == current.layout.entries && place.index == current.count
     }
 
     /// An error if there are others, who would have to take part.
@@ -100,9 +98,9 @@ impl Open {
 
     pub(super) fn read_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
-        let part = self.check_range(bytes, current.section.size)?;
+        let part = self.check_range(bytes, current.size)?;
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
-        if !current.section.decoded {
+        if !current.decoded {
             return Ok(self.read_own(current.layout.data + part.offset, data)?);
         }
         if part.count == part.total {
@@ -123,11 +121,11 @@ impl Open {
         mut data: Sink<'_>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
-        let part = self.check_range(elements, current.section.count)?;
-        self.check_size(size, &current.section)?;
+        let part = self.check_range(elements, current.count)?;
+        self.check_size(size, current.size)?;
         let sizes = Sizes::Fixed { count: part.count, size };
         data.check(sizes)?;
-        if current.section.decoded {
+        if current.decoded {
             return Ok(self.decode_range(&current, part, sizes, data)?);
         }
         // The product is bounded by that of the header.
@@ -149,7 +147,7 @@ impl Open {
         out: &mut [u64],
     ) -> Result<(), Failure> {
         let current = self.expect_varray(Function::ReadVarraySizes, "the sizes of a section 'V'")?;
-        let part = self.check_range(elements, current.section.count)?;
+        let part = self.check_range(elements, current.count)?;
         if out.len() as u64 != part.count {
             return Err(Error::argument(format!(
                 "sizes E_i: found room for {}, expected {}",
@@ -178,7 +176,7 @@ impl Open {
         })
         .map_err(|error| current.conform(error))?;
         // What the user will hold must come out of what the file has.
-        if current.section.decoded {
+        if current.decoded {
             self.check_expansion(total, current.layout.start)?;
         } else {
             self.varray_layout(current, total)?;
@@ -193,7 +191,7 @@ impl Open {
         mut data: Sink<'_>,
     ) -> Result<(), Failure> {
         let current = self.expect_varray(Function::ReadVarray, "the data of a section 'V'")?;
-        let part = self.check_range(elements, current.section.count)?;
+        let part = self.check_range(elements, current.count)?;
         let mut same = sizes.len() as u64 == part.count;
         self.read_user_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
         if !same {
@@ -201,7 +199,7 @@ impl Open {
         }
         let sizes = Sizes::Each(sizes);
         data.check(sizes)?;
-        if current.section.decoded {
+        if current.decoded {
             return Ok(self.decode_range(&current, part, sizes, data)?);
         }
         let start = self.place_of(&current, part.offset)?;

@@ -56,6 +56,8 @@ struct Open {
     file: Box<dyn ParallelFile>,
     target: Target,
     params: Params,
+    /// The most bytes of a section that waits.
+    small_bytes: u64,
     /// Offset of the next section.
     end: u64,
     /// Offset up to which the file is written; the rest waits.
@@ -103,6 +105,7 @@ impl Writer {
         let end = header.len() as u64;
         let open = Open {
             waiting: Waiting::new(&team, &params),
+            small_bytes: params.small_bytes(team.size()) as u64,
             team,
             file,
             target,

@@ -4,45 +4,38 @@ use super::Open;
 use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
 use crate::file::encoding::Encoded;
-use crate::file::pending::{Outlet, Stage, Wait};
+use crate::file::pending::{Outlet, Stage};
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::format::entry::CountFormat;
-use crate::format::header::{SectionType, UserString, section_header};
+use crate::format::header::{SectionType, put_section_header};
 use crate::format::layout::Layout;
-use crate::format::padding::{DataPadding, LineBreak};
+use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use crate::parallel::Partition;
 
 /// Size entries are formatted this many at a time.
 const ENTRIES_PER_CHUNK: usize = 1024;
 
-/// The text before the entries or data of a section: header and counts.
-pub(super) struct Head {
-    text: [u8; SECTION_HEADER_BYTES + 2 * COUNT_BYTES],
-    length: usize,
-}
+/// The longest text before the entries or data of a section.
+pub(super) const LONGEST_HEAD: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
 
-impl Head {
-    pub(super) fn new(
-        section: SectionType,
-        user: &UserString,
-        counts: &[&[u8; COUNT_BYTES]],
-        style: LineBreak,
-    ) -> Self {
-        let mut head =
-            Self { text: [0; SECTION_HEADER_BYTES + 2 * COUNT_BYTES], length: SECTION_HEADER_BYTES };
-        head.text[..SECTION_HEADER_BYTES].copy_from_slice(&section_header(section, user, style));
-        for count in counts {
-            head.text[head.length..head.length + COUNT_BYTES].copy_from_slice(*count);
-            head.length += COUNT_BYTES;
-        }
-        head
+/// Puts the text before the entries or data of a section in its place: the header, and at most two counts,
+/// each with its letter.
+#[inline(always)]
+pub(super) fn head<'a>(
+    text: &'a mut [u8; LONGEST_HEAD],
+    section: SectionType,
+    user: &[u8],
+    counts: &[(u8, u64)],
+    style: LineBreak,
+) -> &'a [u8] {
+    let (header, entries) = text.split_at_mut(SECTION_HEADER_BYTES);
+    put_section_header(header, section, user, style);
+    for (entry, &(letter, value)) in entries.as_chunks_mut().0.iter_mut().zip(counts) {
+        CountFormat::new(letter, style).put(value, entry);
     }
-
-    pub(super) fn as_slice(&self) -> &[u8] {
-        &self.text[..self.length]
-    }
+    &text[..SECTION_HEADER_BYTES + counts.len() * COUNT_BYTES]
 }
 
 /// A part of this rank in a section: elements by number, and by bytes.
@@ -56,16 +49,17 @@ pub(super) struct Part<'a> {
 impl Open {
     pub(super) fn write_inline(
         &mut self,
-        user: &UserString,
+        user: &[u8],
         is_owner: bool,
         data: &[u8; INLINE_BYTES],
     ) -> Result<(), Failure> {
         let layout = Layout::inline(self.end).ok_or_else(too_large)?;
-        let header = section_header(SectionType::Inline, user, self.params.line_break);
-        self.write(layout, |out, layout| match is_owner {
-            true => out.put(layout.start, &[&header, data]),
-            false => Ok(()),
-        })
+        if !is_owner {
+            return self.write_run(layout, layout.start, &[]);
+        }
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Inline, user, &[], self.params.line_break);
+        self.write_run(layout, layout.start, &[head, data])
     }
 
     /// The inline section before a compressed block or array (paper, figure 6).
@@ -76,34 +70,30 @@ impl Open {
         size: u64,
     ) -> Result<(), Failure> {
         let entry = CountFormat::new(b'U', self.params.line_break).entry(size);
-        self.write_inline(&UserString::new(convention)?, is_owner, &entry)
+        self.write_inline(convention, is_owner, &entry)
     }
 
     /// Writes a block whose data the owner has in pieces.
     pub(super) fn write_block(
         &mut self,
-        user: &UserString,
+        user: &[u8],
         is_owner: bool,
         layout: Layout,
         data: &[&[u8]],
     ) -> Result<(), Failure> {
+        if !is_owner {
+            return self.write_run(layout, layout.start, &[]);
+        }
         let style = self.params.line_break;
-        self.write(layout, |out, layout| {
-            if !is_owner {
-                return Ok(());
-            }
-            let count = CountFormat::new(b'E', style).entry(layout.data_bytes);
-            let head = Head::new(SectionType::Block, user, &[&count], style);
-            let last = data.iter().rev().find_map(|piece| piece.last().copied());
-            let padding = DataPadding::new(layout.data_bytes, last, style);
-            if let [data] = data {
-                return out.put(layout.start, &[head.as_slice(), data, padding.as_slice()]);
-            }
-            let mut pieces = vec![head.as_slice()];
-            pieces.extend(data);
-            pieces.push(padding.as_slice());
-            out.put(layout.start, &pieces)
-        })
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Block, user, &[(b'E', layout.data_bytes)], style);
+        let last = data.iter().rev().find_map(|piece| piece.last().copied());
+        let mut padding = [0; MAX_DATA_PADDING];
+        let padding = data_padding(&mut padding, layout.data_bytes, last, style);
+        match data {
+            [data] => self.write_run(layout, layout.start, &[head, data, padding]),
+            _ => self.write_run(layout, layout.start, &[&[head], data, &[padding]].concat()),
+        }
     }
 
     /// The array section before a compressed varray (paper, figure 7).
@@ -114,81 +104,81 @@ impl Open {
         sizes: &[u64],
     ) -> Result<(), Failure> {
         let style = self.params.line_break;
-        let user = UserString::new(VARRAY_CONVENTION)?;
         let format = CountFormat::new(b'U', style);
-        let n = CountFormat::new(b'N', style).entry(elements.total);
-        let e = CountFormat::new(b'E', style).entry(COUNT_BYTES as u64);
-        let header = section_header(SectionType::Array, &user, style);
+        let counts = [(b'N', elements.total), (b'E', COUNT_BYTES as u64)];
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
         let is_first = elements.is_first() || elements.total == 0 && self.team.rank() == 0;
         let is_last = elements.is_last() || elements.total == 0 && self.team.rank() == 0;
         self.write(layout, |out, layout| {
             if is_first {
-                out.put(layout.start, &[&header, &n, &e])?;
+                out.put(layout.start, &[head])?;
             }
             put_entries(out, layout.data + elements.offset * COUNT_BYTES as u64, &format, sizes)?;
             if is_last {
                 // The last byte of the data is that of an entry.
                 let last = (elements.total > 0).then_some(b'\n');
-                out.put(layout.padding(), &[DataPadding::new(layout.data_bytes, last, style).as_slice()])?;
+                let mut padding = [0; MAX_DATA_PADDING];
+                out.put(layout.padding(), &[data_padding(&mut padding, layout.data_bytes, last, style)])?;
             }
             Ok(())
         })
     }
 
     /// The varray of encoded elements, the second section of a compressed array or varray.
+    #[inline(never)]
     pub(super) fn write_encoded(
         &mut self,
-        user: &UserString,
+        user: &[u8],
         layout: Layout,
         elements: Partition,
         bytes: Partition,
         encoded: &Encoded,
     ) -> Result<(), Failure> {
-        let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
         let part = Part { elements, bytes, entries: Some(&encoded.sizes) };
         let data = Source::Indirect(&encoded.chunks);
-        self.write_elements(SectionType::Varray, user, layout, &[&n], &part, data)
+        self.write_elements(SectionType::Varray, user, layout, &[(b'N', elements.total)], &part, data)
     }
 
     /// Writes an array or varray: the first owner of elements writes the header, too, and the last
     /// one the padding. A section without data belongs to the owners of its entries, or to rank 0.
+    #[inline(always)]
     pub(super) fn write_elements(
         &mut self,
         section: SectionType,
-        user: &UserString,
+        user: &[u8],
         layout: Layout,
-        counts: &[&[u8; COUNT_BYTES]],
+        counts: &[(u8, u64)],
         part: &Part<'_>,
         data: Source<'_>,
     ) -> Result<(), Failure> {
         let style = self.params.line_break;
-        let head = Head::new(section, user, counts, style);
         let is_zero = self.team.rank() == 0;
-        let leading = if part.entries.is_some() { part.elements } else { part.bytes };
-        let trailing = if part.bytes.total > 0 { part.bytes } else { leading };
+        let leading = if part.entries.is_some() { &part.elements } else { &part.bytes };
+        let trailing = if part.bytes.total > 0 { &part.bytes } else { leading };
         let is_first = if leading.total > 0 { leading.is_first() } else { is_zero };
         let is_last = if trailing.total > 0 { trailing.is_last() } else { is_zero };
-        let format = CountFormat::new(b'E', style);
+        let mut text = [0; LONGEST_HEAD];
+        let head = if is_first { head(&mut text, section, user, counts, style) } else { &[] };
+        let mut padding = [0; MAX_DATA_PADDING];
+        let padding = match is_last {
+            true => data_padding(&mut padding, layout.data_bytes, data.last_byte(), style),
+            false => &[],
+        };
+        let offset = layout.data + part.bytes.offset;
+        if let (None, Source::Contiguous(data)) = (part.entries, data) {
+            // Header, data and padding leave together, straight from the user's memory.
+            let start = if is_first { layout.start } else { offset };
+            return self.write_run(layout, start, &[head, data, padding]);
+        }
+        let entries = layout.entries + part.elements.offset * COUNT_BYTES as u64;
         self.write(layout, |out, layout| {
-            let padding = DataPadding::new(layout.data_bytes, data.last_byte(), style);
-            let padding = if is_last { padding.as_slice() } else { &[] };
-            let mut header = if is_first { head.as_slice() } else { &[] };
-            if let Some(sizes) = part.entries {
-                out.put(layout.start, &[header])?;
-                header = &[];
-                put_entries(out, layout.entries + part.elements.offset * COUNT_BYTES as u64, &format, sizes)?;
-            }
-            let mut offset = layout.data + part.bytes.offset;
+            out.put(layout.start, &[head])?;
+            put_entries(out, entries, &CountFormat::new(b'E', style), part.entries.unwrap_or_default())?;
             if let Source::Contiguous(data) = data {
-                // Header, data and padding leave together, straight from the user's memory.
-                return match header.is_empty() {
-                    true => out.put(offset, &[data, padding]),
-                    false => out.put(layout.start, &[header, data, padding]),
-                };
+                return out.put(offset, &[data, padding]);
             }
-            if !header.is_empty() {
-                out.put(layout.start, &[header])?;
-            }
+            let mut offset = offset;
             data.for_each_piece(|piece| {
                 out.put(offset, &[piece])?;
                 offset += piece.len() as u64;
@@ -198,33 +188,67 @@ impl Open {
         })
     }
 
-    /// Writes a section, or lets it wait if it is small. `put` hands over what this rank owns of it.
+    /// Writes a section, or lets it wait if it is small. What this rank owns of it are these pieces, which
+    /// lie one after the other from `offset`.
+    #[inline]
+    fn write_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
+        let small = self.make_room(layout)?;
+        let mine = if self.team.has_deferred() {
+            Ok(())
+        } else if small {
+            self.waiting.put(self.written, offset, pieces)
+        } else if pieces.iter().all(|piece| piece.is_empty()) {
+            Ok(())
+        } else {
+            self.file.write_at(offset, pieces)
+        };
+        self.end_section(layout, small, mine)
+    }
+
+    /// As [`Self::write_run`]. `put` hands over what this rank owns.
+    #[inline(never)]
     fn write(
         &mut self,
         layout: Layout,
-        put: impl FnOnce(&mut dyn Outlet, Layout) -> Result<()>,
+        put: impl FnOnce(&mut Outlet<'_>, Layout) -> Result<()>,
     ) -> Result<(), Failure> {
-        if self.params.is_small(layout.bytes(), self.team.size()) {
-            if layout.end - self.written > self.waiting.room() {
-                self.write_waiting()?;
-                self.waiting.grow(&self.team, &self.params)?;
-            }
-            if !self.team.has_deferred() {
-                put(&mut Wait { waiting: &mut self.waiting, start: self.written }, layout)?;
-            }
-            self.end = layout.end;
-            return Ok(());
-        }
-        self.write_all()?;
-        self.end = layout.end;
-        self.written = layout.end;
+        let small = self.make_room(layout)?;
         let mine = if self.team.has_deferred() {
             Ok(())
         } else {
-            let mut stage = Stage::new(&mut *self.file);
-            put(&mut stage, layout).and_then(|()| stage.finish())
+            let mut out = match small {
+                true => Outlet::Wait(&mut self.waiting, self.written),
+                false => Outlet::Stage(Stage::new(&mut *self.file)),
+            };
+            put(&mut out, layout).and_then(|()| out.finish())
         };
-        self.team.agree(mine)
+        self.end_section(layout, small, mine)
+    }
+
+    /// Writes what must be written before a section, and tells whether the section is small and waits.
+    #[inline(always)]
+    fn make_room(&mut self, layout: Layout) -> Result<bool, Failure> {
+        let small = layout.bytes() <= self.small_bytes;
+        if !small {
+            self.write_all()?;
+            self.end = layout.end;
+            self.written = layout.end;
+        } else if layout.end - self.written > self.waiting.room() {
+            self.write_waiting()?;
+            self.waiting.grow(&self.team, &self.params)?;
+        }
+        Ok(small)
+    }
+
+    /// This rank's part of a section waits, or is written.
+    #[inline]
+    fn end_section(&mut self, layout: Layout, small: bool, mine: Result<()>) -> Result<(), Failure> {
+        if !small {
+            return self.team.agree(mine);
+        }
+        mine?;
+        self.end = layout.end;
+        Ok(())
     }
 
     /// Hands what waits over to be written. An error of writing waits in its turn for the next agreement.
@@ -250,7 +274,7 @@ impl Open {
 }
 
 /// Writes entries of sizes from `offset`, a bounded number at a time.
-fn put_entries(out: &mut dyn Outlet, mut offset: u64, format: &CountFormat, sizes: &[u64]) -> Result<()> {
+fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, sizes: &[u64]) -> Result<()> {
     let mut text = Vec::with_capacity(sizes.len().min(ENTRIES_PER_CHUNK) * COUNT_BYTES);
     for chunk in sizes.chunks(ENTRIES_PER_CHUNK) {
         text.clear();

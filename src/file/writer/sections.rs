@@ -8,7 +8,6 @@ use crate::file::encoding::{Encoded, Sample};
 use crate::file::params::Encode;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};
-use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, product};
 use crate::format::{COUNT_BYTES, INLINE_BYTES};
@@ -16,10 +15,10 @@ use crate::parallel::Partition;
 
 impl Open {
     /// Notes what all sections have, and checks the user string.
-    fn begin(&mut self, function: Function, user: &[u8]) -> Result<UserString> {
+    fn begin(&mut self, function: Function, user: &[u8]) -> Result<()> {
         self.team.note_call(function);
         self.team.note_bytes(Topic::UserString, user);
-        UserString::new(user)
+        UserString::check(user)
     }
 
     /// The value, if this rank has no error; else `instead`, and the error waits for the next
@@ -41,10 +40,10 @@ impl Open {
         root: usize,
         data: Result<&[u8; INLINE_BYTES]>,
     ) -> Result<(), Failure> {
-        let user = self.begin(Function::WriteInline, user)?;
+        self.begin(Function::WriteInline, user)?;
         let is_root = self.team.check_root(root)?;
         let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
-        self.write_inline(&user, is_root, data)
+        self.write_inline(user, is_root, data)
     }
 
     pub(super) fn block(
@@ -55,7 +54,7 @@ impl Open {
         data: Result<&[u8]>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        let user = self.begin(Function::WriteBlock, user)?;
+        self.begin(Function::WriteBlock, user)?;
         let is_root = self.team.check_root(root)?;
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
@@ -70,8 +69,22 @@ impl Open {
             &[]
         };
         if encode == Encode::None {
-            return self.write_block(&user, is_root, plain, &[data]);
+            return self.write_block(user, is_root, plain, &[data]);
         }
+        self.compress_block(user, root, plain, data, encode)
+    }
+
+    /// Writes a block compressed, or plain if that pays better.
+    #[inline(never)]
+    fn compress_block(
+        &mut self,
+        user: &[u8],
+        root: usize,
+        plain: Layout,
+        data: &[u8],
+        encode: Encode,
+    ) -> Result<(), Failure> {
+        let (is_root, size) = (self.team.rank() == root, plain.data_bytes);
         let encoded = if is_root && !self.team.has_deferred() {
             self.encode_block(data, size, encode)
         } else {
@@ -85,12 +98,12 @@ impl Open {
         let first = Layout::inline(self.end).ok_or_else(too_large)?;
         let second = Layout::block(first.end, encoded_size);
         if encode == Encode::Auto && second.is_none_or(|second| second.end >= plain.end) {
-            return self.write_block(&user, is_root, plain, &[data]);
+            return self.write_block(user, is_root, plain, &[data]);
         }
         let (second, encoded) = (second.ok_or_else(too_large)?, encoded.unwrap_or_default());
         self.write_size_note(BLOCK_CONVENTION, is_root, size)?;
         let chunks: Vec<&[u8]> = encoded.chunks.iter().map(Vec::as_slice).collect();
-        self.write_block(&user, is_root, second, &chunks)
+        self.write_block(user, is_root, second, &chunks)
     }
 
     pub(super) fn array(
@@ -101,7 +114,7 @@ impl Open {
         data: Result<Source<'_>>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        let user = self.begin(Function::WriteArray, user)?;
+        self.begin(Function::WriteArray, user)?;
         self.team.note_counts(Topic::Counts, counts);
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
@@ -110,30 +123,52 @@ impl Open {
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = data.and_then(|data| data.check(sizes).map(|()| data));
         let data = self.tolerate(checked, Source::EMPTY)?;
-        // Elements that are too small can only grow: that needs no trying.
-        let least = product(elements.total, MIN_ENCODED_BYTES)
-            .and_then(|bytes| Layout::varray(Layout::inline(self.end)?.end, elements.total, bytes));
-        let hopeless = encode == Encode::Auto && least.is_none_or(|least| least.end >= plain.end);
         // The products are bounded by the layout's.
         let bytes = Partition {
             offset: elements.offset * size,
             count: elements.count * size,
             total: plain.data_bytes,
         };
-        let hopeless = hopeless || self.sample_says_larger(encode, elements, data, sizes, bytes)?;
-        if encode != Encode::None && !hopeless {
-            let (encoded, bytes) = self.encode(data, sizes)?;
-            let first = Layout::inline(self.end).ok_or_else(too_large)?;
-            let second = Layout::varray(first.end, elements.total, bytes.total).ok_or_else(too_large)?;
-            if encode == Encode::Always || second.end < plain.end {
-                self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
-                return self.write_encoded(&user, second, elements, bytes, &encoded);
+        let part = Part { elements, bytes, entries: None };
+        if encode != Encode::None && self.compress_array(user, plain, &part, data, size, encode)? {
+            return Ok(());
+        }
+        let counts = [(b'N', elements.total), (b'E', size)];
+        self.write_elements(SectionType::Array, user, plain, &counts, &part, data)
+    }
+
+    /// Writes an array compressed, unless that does not pay; tells whether it did.
+    #[inline(never)]
+    fn compress_array(
+        &mut self,
+        user: &[u8],
+        plain: Layout,
+        part: &Part<'_>,
+        data: Source<'_>,
+        size: u64,
+        encode: Encode,
+    ) -> Result<bool, Failure> {
+        let (elements, bytes) = (part.elements, part.bytes);
+        let sizes = Sizes::Fixed { count: elements.count, size };
+        if encode == Encode::Auto {
+            // Elements that are too small can only grow: that needs no trying.
+            let least = product(elements.total, MIN_ENCODED_BYTES)
+                .and_then(|bytes| Layout::varray(Layout::inline(self.end)?.end, elements.total, bytes));
+            if least.is_none_or(|least| least.end >= plain.end)
+                || self.sample_says_larger(elements, data, sizes, bytes)?
+            {
+                return Ok(false);
             }
         }
-        let part = Part { elements, bytes, entries: None };
-        let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
-        let e = CountFormat::new(b'E', self.params.line_break).entry(size);
-        self.write_elements(SectionType::Array, &user, plain, &[&n, &e], &part, data)
+        let (encoded, bytes) = self.encode(data, sizes)?;
+        let first = Layout::inline(self.end).ok_or_else(too_large)?;
+        let second = Layout::varray(first.end, elements.total, bytes.total).ok_or_else(too_large)?;
+        if encode == Encode::Auto && second.end >= plain.end {
+            return Ok(false);
+        }
+        self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
+        self.write_encoded(user, second, elements, bytes, &encoded)?;
+        Ok(true)
     }
 
     pub(super) fn varray(
@@ -144,7 +179,7 @@ impl Open {
         data: Result<(&[u64], Source<'_>)>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        let user = self.begin(Function::WriteVarray, user)?;
+        self.begin(Function::WriteVarray, user)?;
         self.team.note_counts(Topic::Counts, counts);
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
@@ -167,20 +202,23 @@ impl Open {
             }
         };
         let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
-        let hopeless = self.sample_says_larger(encode, elements, data, Sizes::Each(sizes), bytes)?;
-        if encode != Encode::None && !hopeless {
+        let stays_plain = match encode {
+            Encode::None => true,
+            Encode::Always => false,
+            Encode::Auto => self.sample_says_larger(elements, data, Sizes::Each(sizes), bytes)?,
+        };
+        if !stays_plain {
             let (encoded, encoded_bytes) = self.encode(data, Sizes::Each(sizes))?;
             let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64).ok_or_else(too_large)?;
             let second =
                 Layout::varray(first.end, elements.total, encoded_bytes.total).ok_or_else(too_large)?;
             if encode == Encode::Always || second.end < plain.end {
                 self.write_sizes_note(first, elements, sizes)?;
-                return self.write_encoded(&user, second, elements, encoded_bytes, &encoded);
+                return self.write_encoded(user, second, elements, encoded_bytes, &encoded);
             }
         }
         let part = Part { elements, bytes, entries: Some(sizes) };
-        let n = CountFormat::new(b'N', self.params.line_break).entry(elements.total);
-        self.write_elements(SectionType::Varray, &user, plain, &[&n], &part, data)
+        self.write_elements(SectionType::Varray, user, plain, &[(b'N', elements.total)], &part, data)
     }
 
     /// Encodes the block of the root; `None` if a sample says that it would be larger, if that matters.
@@ -200,14 +238,12 @@ impl Open {
     /// ranks learn the same.
     fn sample_says_larger(
         &mut self,
-        encode: Encode,
         elements: Partition,
         data: Source<'_>,
         sizes: Sizes<'_>,
         bytes: Partition,
     ) -> Result<bool, Failure> {
-        let sample = Sample::new(elements.total, bytes.total);
-        let Some(sample) = sample.filter(|_| encode == Encode::Auto) else { return Ok(false) };
+        let Some(sample) = Sample::new(elements.total, bytes.total) else { return Ok(false) };
         let costs = if self.team.has_deferred() {
             Ok(0)
         } else {

@@ -1,7 +1,7 @@
 //! Sections that come piece by piece, so that they need not fit memory.
 
 use super::Open;
-use super::output::{Head, too_large};
+use super::output::{LONGEST_HEAD, head, too_large};
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
@@ -11,7 +11,7 @@ use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
-use crate::format::padding::DataPadding;
+use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::storage::ParallelFile;
 use std::io::{self, Read};
 
@@ -132,9 +132,9 @@ impl Open {
         }
         let user = UserString::new(user)?;
         self.write_all()?;
-        let entry = CountFormat::new(b'E', self.params.line_break).entry(size);
-        let head = Head::new(SectionType::Block, &user, &[&entry], self.params.line_break);
-        Ok(self.pass_on(layout, &head, data)?)
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Block, &user, &[(b'E', size)], self.params.line_break);
+        Ok(self.pass_on(layout, head, data)?)
     }
 
     pub(super) fn array_from(
@@ -163,15 +163,14 @@ impl Open {
             return Ok(self.encode_on(&user, None, count, &mut Fixed { data, size })?);
         }
         self.write_all()?;
-        let n = CountFormat::new(b'N', style).entry(count);
-        let e = CountFormat::new(b'E', style).entry(size);
-        let head = Head::new(SectionType::Array, &user, &[&n, &e], style);
-        Ok(self.pass_on(layout, &head, data)?)
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Array, &user, &[(b'N', count), (b'E', size)], style);
+        Ok(self.pass_on(layout, head, data)?)
     }
 
     /// Writes a section whose layout is known, with data that come piece by piece.
-    fn pass_on(&mut self, layout: Layout, head: &Head, data: &mut dyn Read) -> Result<()> {
-        self.file.write_at(layout.start, &[head.as_slice()])?;
+    fn pass_on(&mut self, layout: Layout, head: &[u8], data: &mut dyn Read) -> Result<()> {
+        self.file.write_at(layout.start, &[head])?;
         let mut piece = Vec::new();
         let (mut at, mut last) = (layout.data, None);
         while at < layout.padding() {
@@ -186,8 +185,9 @@ impl Open {
 
     /// Writes the padding of a section; the next one follows.
     fn finish(&mut self, layout: Layout, last: Option<u8>) -> Result<()> {
-        let padding = DataPadding::new(layout.data_bytes, last, self.params.line_break);
-        self.file.write_at(layout.padding(), &[padding.as_slice()])?;
+        let mut padding = [0; MAX_DATA_PADDING];
+        let padding = data_padding(&mut padding, layout.data_bytes, last, self.params.line_break);
+        self.file.write_at(layout.padding(), &[padding])?;
         self.end = layout.end;
         self.written = layout.end;
         Ok(())
@@ -208,10 +208,10 @@ impl Open {
         }
         let style = self.params.line_break;
         let sizes = Layout::array(self.end, count, COUNT_BYTES as u64).ok_or_else(too_large)?;
-        let n = CountFormat::new(b'N', style).entry(count);
-        let e = CountFormat::new(b'E', style).entry(COUNT_BYTES as u64);
-        let head = Head::new(SectionType::Array, &UserString::new(VARRAY_CONVENTION)?, &[&n, &e], style);
-        self.file.write_at(sizes.start, &[head.as_slice()])?;
+        let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
+        self.file.write_at(sizes.start, &[head])?;
         // The last byte of the data is that of an entry.
         self.finish(sizes, (count > 0).then_some(b'\n'))?;
         Ok(self.encode_on(&user, Some(sizes), count, elements)?)
@@ -285,9 +285,9 @@ impl Open {
     /// Writes the header of a varray; the layout is that without data.
     fn begin_varray(&mut self, user: &UserString, count: u64) -> Result<Layout> {
         let layout = Layout::varray(self.end, count, 0).ok_or_else(too_large)?;
-        let n = CountFormat::new(b'N', self.params.line_break).entry(count);
-        let head = Head::new(SectionType::Varray, user, &[&n], self.params.line_break);
-        self.file.write_at(layout.start, &[head.as_slice()])?;
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], self.params.line_break);
+        self.file.write_at(layout.start, &[head])?;
         Ok(layout)
     }
 }
