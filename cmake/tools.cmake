@@ -28,17 +28,21 @@ install(FILES "${tools}/pages/scda.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/b
 install(FILES "${tools}/pages/_scda" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 install(FILES "${tools}/pages/scda.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 
-if(SCDA_MPI)
+if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda knows to be started by
   string(TOLOWER "${scda_MPI_FAMILY}" doctor)
   string(REPLACE " " "" doctor "scda-doctor-${doctor}")
-  # MPI may be outside of the system's folders.
-  list(GET MPI_C_LIBRARIES 0 mpi_folder)
-  get_filename_component(mpi_folder "${mpi_folder}" DIRECTORY)
+  # MPI may be outside of the system's folders. Nothing is known of it if the compiler is that of MPI.
+  set(rpath "")
+  if(MPI_C_LIBRARIES)
+    list(GET MPI_C_LIBRARIES 0 mpi_library)
+    get_filename_component(mpi_folder "${mpi_library}" DIRECTORY)
+    set(rpath "-Clink-arg=-Wl,-rpath,${mpi_folder}")
+  endif()
   # In the folder of the library, whose parts it shares; so after it.
   add_custom_target(scda_doctor ALL
     COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env}
             "${SCDA_CARGO}" rustc --release --locked --bin scda-doctor-mpi --no-default-features --features "mpi,${features}"
-            --target-dir "${cargo_dir}" ${SCDA_CARGO_FLAGS} -- "-Clink-arg=-Wl,-rpath,${mpi_folder}"
+            --target-dir "${cargo_dir}" ${SCDA_CARGO_FLAGS} -- ${rpath}
     COMMAND "${CMAKE_STRIP}" -o "${tools}/${doctor}" "${cargo_dir}/release/scda-doctor-mpi"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     BYPRODUCTS "${tools}/${doctor}"

@@ -466,7 +466,19 @@ fn a_file_of_somebody_else_in_a_sticky_folder_is_not_replaced() {
     mode(scratch.0.path(), 0o777);
     params.atomic = true;
     run_on_threads(2, |comm| write(comm, &params).unwrap());
-    assert_eq!(std::fs::metadata(&path).unwrap().uid(), 65_534);
+    let status = std::fs::metadata(&path).unwrap();
+    assert_eq!((status.uid(), status.gid(), status.mode() & 0o777), (65_534, 0, 0o666));
+    // A group to which it cannot be given is replaced by another one, which gets nothing.
+    std::os::unix::fs::chown(&path, Some(0), Some(65_533)).unwrap();
+    run_on_threads(2, |comm| write(comm, &params).unwrap());
+    let status = std::fs::metadata(&path).unwrap();
+    assert_eq!((status.uid(), status.gid(), status.mode() & 0o777), (65_534, 0, 0o606));
+    // Who may give files away leaves them to whom they belong.
+    mode(&path, 0o660);
+    std::os::unix::fs::chown(&path, Some(65_534), Some(65_533)).unwrap();
+    run_on_threads(2, |comm| Writer::create(comm, &path, b"", &params).unwrap().close().unwrap());
+    let status = std::fs::metadata(&path).unwrap();
+    assert_eq!((status.uid(), status.gid(), status.mode() & 0o777), (65_534, 65_533, 0o660));
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Target {
         if self.part.is_some() {
             flags |= OFlags::EXCL | OFlags::NOFOLLOW;
             // From the beginning nobody may open the new file who may not open the old one.
-            mode &= self.old.map_or(mode, |old| old.mode | 0o200);
+            mode &= self.old.map_or(mode, |old| old.mode & 0o700 | 0o200);
         }
         let mut file = PosixFile::open_with_mode(self.goal(), flags, mode)?;
         let status = file.status()?;
@@ -95,8 +95,8 @@ impl Target {
             self.status = place::status(self.goal()).ok().flatten();
         }
         if let (Some(part), Some(old), Some(status)) = (&self.part, self.old, self.status) {
-            // The new file has the permissions of the old one. Not every file system has permissions.
-            let _ = place::set_mode(part, status.identity, old.mode);
+            // Not every file system has permissions.
+            let _ = place::adopt(part, status.identity, &old);
         }
     }
 

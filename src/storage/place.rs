@@ -1,7 +1,7 @@
 //! The place of a file in the file system: its kind, its neighbour, its identity.
 
 use crate::error::{Error, ErrorKind, Result, quote_path};
-use rustix::fs::{Access, FileType, Mode, OFlags};
+use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,8 @@ pub struct Status {
     pub identity: (u64, u64),
     /// Permission bits.
     pub mode: u32,
+    /// User and group.
+    pub owner: (u32, u32),
 }
 
 impl Status {
@@ -39,6 +41,7 @@ impl Status {
             is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
             identity: (stat.st_dev as u64, stat.st_ino as u64),
             mode: (stat.st_mode as u32) & 0o777,
+            owner: (stat.st_uid, stat.st_gid),
         }
     }
 }
@@ -178,17 +181,29 @@ pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
     opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
 }
 
-/// Gives the file of this identity these permissions: it and no other, should its name have become a link.
+/// Gives the file of this identity the permissions of the old one that it is to replace: it and no other, should its
+/// name have become a link. Owner and group, too, if the system allows it; else the group, which is another
+/// one, gets no permissions.
 ///
 /// # Errors
 /// `FileInUse` if it is another file, and those of the file system.
-pub fn set_mode(path: &Path, identity: (u64, u64), mode: u32) -> Result<()> {
+pub fn adopt(path: &Path, identity: (u64, u64), old: &Status) -> Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())
         .map_err(|e| Error::io("opening to set its permissions", e))?;
     let status = rustix::fs::fstat(&file).map_err(|e| Error::io("fstat", e))?;
-    if Status::new(&status).identity != identity {
+    let status = Status::new(&status);
+    if status.identity != identity {
         return Err(replaced(path));
+    }
+    let (user, group) = (Uid::from_raw(old.owner.0), Gid::from_raw(old.owner.1));
+    let mut mode = old.mode;
+    if status.owner != old.owner
+        && rustix::fs::fchown(&file, Some(user), Some(group)).is_err()
+        && status.owner.1 != old.owner.1
+        && rustix::fs::fchown(&file, None, Some(group)).is_err()
+    {
+        mode &= !0o070;
     }
     rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(|e| Error::io("fchmod", e))
 }

@@ -10,6 +10,11 @@ fn a_good_folder_is_praised_and_left_as_it_was() {
     assert!(found.text().contains("\nPOSIX        ok: "), "{}", found.text());
     assert!(found.text().contains("a write that the system refuses is an error"), "{}", found.text());
     assert!(place.names().is_empty());
+    // Nothing that is there is touched, and a name cannot lead it elsewhere.
+    place.write("trial.scda", "mine");
+    place.scda("doctor .").good();
+    assert_eq!((place.names(), place.read("trial.scda")), (vec!["trial.scda".to_owned()], b"mine".to_vec()));
+    std::fs::remove_file(place.path("trial.scda")).unwrap();
 
     let found = place.scda("doctor --json .").good().json();
     assert_eq!(found["ok"], true);
@@ -25,6 +30,6 @@ fn what_keeps_it_from_looking_is_said() {
     // Where nothing can be written, not even by root.
     let found = place.scda("doctor /proc");
     assert_eq!(found.code, 1, "{}", found.text());
-    assert!(found.text().contains("\nPOSIX        FAILED: /proc/scda-doctor.scda: "), "{}", found.text());
+    assert!(found.text().contains("\nPOSIX        FAILED: no folder can be made there"), "{}", found.text());
     place.shell("PMI_SIZE=1 scda doctor .").bad(2, "no libscda for it");
 }

@@ -1,6 +1,6 @@
 //! `scda doctor`: what a folder is worth.
 
-use crate::examine::{Args, Report, Trial, describe};
+use crate::examine::{Args, Report, Scratch, Trial, describe};
 use crate::fail::{Fail, Result};
 use scda::{Driver, Solo};
 use std::os::unix::process::CommandExt;
@@ -33,7 +33,13 @@ pub fn run(args: &Args) -> Result<()> {
     std::fs::read_dir(&args.folder).map_err(|e| Fail::file(&args.folder.display().to_string(), e))?;
     let mut report = Report::default();
     describe(&mut report, &args.folder)?;
-    Trial { comm: &|| Ok(Solo), folder: &args.folder, driver: Driver::Posix }.run(&mut report, "POSIX");
+    match Scratch::make(&Solo, &args.folder)? {
+        Some(scratch) => {
+            let trial = Trial { comm: &|| Ok(Solo), folder: scratch.folder(), driver: Driver::Posix };
+            trial.run(&mut report, "POSIX");
+        }
+        None => report.fail("POSIX", "no folder can be made there"),
+    }
     let known = ["openmpi", "mpich"].into_iter().find(|family| with_mpi(family).is_some());
     report.say(
         "MPI-IO",

@@ -10,11 +10,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tempfile::TempDir;
 
 /// Examine whether files can be trusted to a folder
 ///
-/// Writes small files there by every driver, atomically, reads them with another partition and compares; has the system
-/// refuse a write, and looks whether that is told; and removes them. Says which file system, MPI library and settings
+/// In a new folder there, which it removes, it writes small files by every driver, atomically, reads them with another
+/// partition and compares; has the system refuse a write, and looks whether that is told. Says which file system, MPI library and settings
 /// are in effect, and what is known to go wrong with them.
 ///
 /// Alone it knows one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started:
@@ -48,7 +49,7 @@ impl Report {
     }
 
     /// A trial that failed.
-    fn fail(&mut self, topic: &'static str, text: &str) {
+    pub fn fail(&mut self, topic: &'static str, text: &str) {
         self.failed = true;
         self.say(topic, format!("FAILED: {text}"));
     }
@@ -69,9 +70,14 @@ impl Report {
                 last = topic;
             }
         }
-        // Whoever closed the pipe does not want it.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        u8::from(self.failed)
+        match std::io::stdout().write_all(text.as_bytes()) {
+            // Whoever closed the pipe does not want it.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                eprintln!("scda: standard output: {error}");
+                2
+            }
+            _ => u8::from(self.failed),
+        }
     }
 }
 
@@ -176,6 +182,40 @@ fn byte(place: u64) -> u8 {
     u8::try_from((place / 7 + place % 251) % 256).unwrap_or(0)
 }
 
+/// A folder of our own in the one that is examined, so that nothing of anybody's is touched. Rank 0 makes it and
+/// removes it.
+pub struct Scratch {
+    folder: PathBuf,
+    _made: Option<TempDir>,
+}
+
+impl Scratch {
+    /// Collective; every rank learns whether there is one.
+    pub fn make(comm: &impl Communicator, within: &Path) -> Result<Option<Self>> {
+        let made = if comm.rank() == 0 {
+            tempfile::Builder::new().prefix(PREFIX).tempdir_in(within).ok()
+        } else {
+            None
+        };
+        // The prefix and what makes the name different.
+        let mut name = [0; PREFIX.len() + 6];
+        if let Some(made) = made.as_ref().and_then(|made| made.path().file_name())
+            && made.len() == name.len()
+        {
+            name.copy_from_slice(made.as_encoded_bytes());
+        }
+        comm.broadcast(&mut name, 0)?;
+        let name = std::str::from_utf8(&name).ok().filter(|name| name.starts_with(PREFIX));
+        Ok(name.map(|name| Self { folder: within.join(name), _made: made }))
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+const PREFIX: &str = "scda-doctor-";
+
 /// Some files in a folder, and how to talk to the other ranks.
 pub struct Trial<'a, C> {
     /// Gives a communicator over all ranks.
@@ -187,7 +227,7 @@ pub struct Trial<'a, C> {
 impl<C: Communicator + 'static> Trial<'_, C> {
     /// Runs it. Collective. Every rank learns the same.
     pub fn run(&self, report: &mut Report, topic: &'static str) {
-        let path = self.folder.join("scda-doctor.scda");
+        let path = self.folder.join("trial.scda");
         let begin = Instant::now();
         let mut trusted = false;
         match self.write(&path).and_then(|size| self.read(&path).map(|same| (size, same))) {
@@ -215,11 +255,6 @@ impl<C: Communicator + 'static> Trial<'_, C> {
                     report.fail(topic, &format!("a write that the system refuses is told as {kind:?}"))
                 }
             }
-        }
-        if let Ok(comm) = (self.comm)()
-            && comm.rank() == 0
-        {
-            let _ = std::fs::remove_file(&path);
         }
     }
 

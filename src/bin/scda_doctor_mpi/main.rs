@@ -4,9 +4,10 @@
 mod examine;
 
 use clap::Parser;
-use examine::{Args, Report, Trial, describe};
+use examine::{Args, Report, Scratch, Trial, describe};
 use scda::{Communicator, Driver, Hints, Mpi, Result};
 use std::ffi::c_int;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -26,26 +27,27 @@ fn world() -> Result<Mpi> {
 }
 
 /// What MPI says of itself and of a file in the folder.
-fn describe_mpi(report: &mut Report, args: &Args) -> Result<()> {
+fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
     let comm = world()?;
     let version = comm.library_version()?;
     let version = version.lines().next().unwrap_or_default();
     report.say("MPI", format!("{} ranks of {version}", comm.size()));
-    let path = args.folder.join("scda-doctor.scda");
+    let path = folder.join("hints");
     if comm.rank() == 0 {
         // What cannot be written is an error of opening it, on all ranks.
         let _ = std::fs::write(&path, "scda");
     }
     comm.broadcast(&mut [0], 0)?;
-    let hints = Hints::in_effect(&comm, &path);
-    comm.broadcast(&mut [0], 0)?;
-    if comm.rank() == 0 {
-        let _ = std::fs::remove_file(&path);
-    }
-    let hints = hints?;
+    let hints = match Hints::in_effect(&comm, &path) {
+        Ok(hints) => hints,
+        Err(error) => {
+            report.fail("MPI-IO", &error.to_string());
+            Vec::new()
+        }
+    };
     // Open MPI does not tell a program; so it chooses.
     let chosen = std::env::var("OMPI_MCA_io").unwrap_or_default();
-    let on_lustre = scda::FileSystem::of(&args.folder)?.name == Some("lustre");
+    let on_lustre = scda::FileSystem::of(folder)?.name == Some("lustre");
     let is_ompio =
         version.contains("Open MPI") && !chosen.starts_with("romio") && (chosen == "ompio" || !on_lustre);
     report.say("MPI-IO", if is_ompio { "OMPIO, Open MPI's own" } else { "ROMIO, MPICH's" });
@@ -82,9 +84,14 @@ fn examine(args: &Args) -> Result<ExitCode> {
     }
     let mut report = Report::default();
     describe(&mut report, &args.folder)?;
-    describe_mpi(&mut report, args)?;
-    for (driver, topic) in [(Driver::Posix, "POSIX"), (Driver::MpiIo, "MPI-IO")] {
-        Trial { comm: &world, folder: &args.folder, driver }.run(&mut report, topic);
+    match Scratch::make(&world()?, &args.folder)? {
+        Some(scratch) => {
+            describe_mpi(&mut report, scratch.folder())?;
+            for (driver, topic) in [(Driver::Posix, "POSIX"), (Driver::MpiIo, "MPI-IO")] {
+                Trial { comm: &world, folder: scratch.folder(), driver }.run(&mut report, topic);
+            }
+        }
+        None => report.fail("POSIX", "no folder can be made there"),
     }
     if rank == 0 {
         return Ok(ExitCode::from(report.print(args.json)));
