@@ -23,7 +23,7 @@ check_address() {
   rm -rf $folder/prefix
   (
     export ASAN_OPTIONS=detect_leaks=0 # the programs of the build, which are instrumented too, may leak
-    run 120 cmake -S . -B $folder/build -G Ninja -DSCDA_MPI=OFF -DSCDA_STATIC=OFF -DCMAKE_BUILD_TYPE=Debug \
+    run 120 cmake -S . -B $folder/build -G Ninja -DSCDA_MPI=OFF -DSCDA_STATIC=OFF -DSCDA_TOOLS=OFF -DCMAKE_BUILD_TYPE=Debug \
       "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib
     run 1200 cmake --build $folder/build
     run 60 cmake --install $folder/build
