@@ -209,6 +209,8 @@ fn sections_are_joined_and_appended() {
     place.scda("join all.scda cut.scda -o none.scda").bad(1, "");
     place.scda("copy -s 200 all.scda none.scda").bad(2, "beyond its 115 sections");
     place.scda("copy -s nothing all.scda none.scda").bad(2, "no section");
+    place.scda("join -s nothing all.scda -o none.scda").bad(2, "no section");
+    place.scda("append -s nothing rest.scda all.scda").bad(2, "no section");
     assert!(!place.path("none.scda").exists());
     // Nor is anything left behind.
     assert!(place.names().iter().all(|name| name.ends_with(".scda")), "{:?}", place.names());
@@ -235,6 +237,74 @@ fn a_file_that_exists_is_not_replaced_unless_told_so() {
     place.scda("copy -f --decode a.scda a.scda").good();
     place.scda("check a.scda").good();
     assert_eq!(place.names(), ["a.scda", "m.json", "old"]);
+}
+
+#[test]
+fn what_an_incomplete_write_has_left_is_not_removed_while_it_is_read() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let left = place.read("a.scda");
+    let long = "x".repeat(245);
+    for name in ["b.scda", "link", &long] {
+        std::os::unix::fs::symlink("nowhere", place.path("link")).unwrap();
+        // The name that the library gives it.
+        let part = match name {
+            "b.scda" => "b.scda.scda-part".to_owned(),
+            "link" => "nowhere.scda-part".to_owned(),
+            _ => format!("{}-0123456789abcdef.scda-part", &long[..200]),
+        };
+        place.write(&part, &left);
+        for command in [
+            format!("copy {part} {name}"),
+            format!("copy ./{part} {name}"),
+            format!("join a.scda {part} -o {name}"),
+        ] {
+            let force = if name == "link" { " -f" } else { "" };
+            place.scda(&format!("{command}{force}")).bad(2, "is what an incomplete write of");
+            assert!(place.read(&part) == left);
+        }
+        place.shell(&format!("scda copy -f - {name} <{part}")).bad(2, "standard input: is what");
+        assert!(place.read(&part) == left);
+        assert!(!place.path(name).exists());
+        std::fs::remove_file(place.path("link")).unwrap();
+        std::fs::remove_file(place.path(&part)).unwrap();
+    }
+    place.write("a.scda.scda-part", &left);
+    place.scda("append a.scda a.scda.scda-part").bad(2, "is what an incomplete write of");
+    // Another file's may be read, and salvaged all may be.
+    place.scda("copy a.scda.scda-part c.scda").good();
+    place.scda("salvage a.scda.scda-part d.scda").good();
+    assert_eq!(place.names(), ["a.scda", "a.scda.scda-part", "c.scda", "d.scda"]);
+    assert!(place.read("a.scda") == left && place.read("a.scda.scda-part") == left);
+}
+
+#[test]
+fn salvage_replaces_files_only_and_not_the_damaged_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let bytes = place.read("a.scda");
+    let bytes = &bytes[..bytes.len() - 32];
+    place.write("cut.scda", bytes);
+    place.shell("mkfifo pipe; ln cut.scda hard; ln -s cut.scda soft").good();
+    place
+        .scda("salvage -f a.scda pipe")
+        .bad(2, "scda: pipe: found a folder, pipe or device, expected a file");
+    place.scda("salvage -f a.scda .").bad(2, "scda: .: found a folder");
+    for name in ["cut.scda", "hard", "soft"] {
+        place.scda(&format!("salvage -f cut.scda {name}")).bad(2, "is the damaged file itself");
+        place.shell(&format!("scda salvage -f - {name} <cut.scda")).bad(2, "is the damaged file itself");
+    }
+    assert!(place.read("cut.scda") == bytes);
+    let long = "é".repeat(127);
+    for name in ["old", &long] {
+        place.write(name, "something");
+        std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(place.scda(&format!("salvage -f cut.scda {name}")).code, 0);
+        place.scda(&format!("check {name}")).good();
+        assert_eq!(place.path(name).metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert_eq!(place.names(), ["a.scda", "cut.scda", "hard", "old", "pipe", "soft", &long]);
 }
 
 #[test]

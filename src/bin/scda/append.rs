@@ -68,6 +68,18 @@ fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
+fn inputs(paths: &[PathBuf], threads: &Threads) -> Result<Vec<Input>> {
+    paths.iter().map(|path| Input::new(path, threads)).collect()
+}
+
+/// Trouble if sections were selected, and there was none.
+fn check_some(copied: u64, selections: &[Selection]) -> Result<()> {
+    if copied == 0 && !selections.is_empty() {
+        return Err(Fail::Trouble("--select names no section of any of the files".to_owned()));
+    }
+    Ok(())
+}
+
 pub fn run_append(args: &AppendArgs) -> Result<()> {
     if args.file.as_os_str() == "-" {
         return Err(Fail::Trouble("-: sections are appended to a file".to_owned()));
@@ -78,12 +90,14 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let (user, how) = (*reader.user(), How::default());
     let params = how.params(reader.line_break(), &args.threads);
     let style = params.line_break;
-    let mut output = Output::create(&args.file, true, &user, params)?;
+    let inputs = inputs(&args.from, &args.threads)?;
+    let mut output = Output::create(&args.file, true, &user, params, &inputs)?;
     sections(&input, &mut reader, output.writer()?, &how, &[], style)?;
-    for from in &args.from {
-        let input = Input::new(from, &args.threads)?;
-        sections(&input, &mut input.open()?, output.writer()?, &how, &args.select, style)?;
+    let mut copied = 0;
+    for input in &inputs {
+        copied += sections(input, &mut input.open()?, output.writer()?, &how, &args.select, style)?;
     }
+    check_some(copied, &args.select)?;
     if state(&before) != state(&status(&args.file)?) {
         return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was appended"));
     }
@@ -91,9 +105,8 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
 }
 
 pub fn run_join(args: &JoinArgs) -> Result<()> {
-    let inputs: Vec<_> =
-        args.files.iter().map(|path| Input::new(path, &args.threads)).collect::<Result<_>>()?;
-    let mut output = None;
+    let inputs = inputs(&args.files, &args.threads)?;
+    let (mut output, mut copied) = (None, 0);
     for input in &inputs {
         let mut reader = input.open()?;
         let (output, style) = match &mut output {
@@ -101,10 +114,12 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
             None => {
                 let params = args.how.params(reader.line_break(), &args.threads);
                 let style = params.line_break;
-                output.insert((Output::create(&args.to, args.force, reader.user(), params)?, style))
+                let new = Output::create(&args.to, args.force, reader.user(), params, &inputs)?;
+                output.insert((new, style))
             }
         };
-        sections(input, &mut reader, output.writer()?, &args.how, &args.select, *style)?;
+        copied += sections(input, &mut reader, output.writer()?, &args.how, &args.select, *style)?;
     }
+    check_some(copied, &args.select)?;
     output.map_or(Ok(()), |(output, _)| output.finish())
 }

@@ -138,7 +138,8 @@ pub fn run(args: &Args) -> Result<()> {
     let user = *reader.user();
     let params = args.how.params(reader.line_break(), &args.threads);
     let style = params.line_break;
-    let mut output = Output::create(&args.to, args.force, &user, params)?;
+    let inputs = std::slice::from_ref(&input);
+    let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut reader, output.writer()?, &args.how, &args.select, style)?;
     if copied == 0 && !args.select.is_empty() {
         return Err(Fail::file(input.name(), "--select names no section of it"));

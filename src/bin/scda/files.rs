@@ -110,8 +110,16 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn create(path: &Path, force: bool, user: &[u8], mut params: Params) -> Result<Self> {
+    /// `inputs` are all files that are read for it.
+    pub fn create(
+        path: &Path,
+        force: bool,
+        user: &[u8],
+        mut params: Params,
+        inputs: &[Input],
+    ) -> Result<Self> {
         check_free(path, force)?;
+        inputs.iter().try_for_each(|input| check_not_left(path, input))?;
         params.atomic = true;
         let writer = Writer::create(Solo, path, user, &params)?;
         Ok(Self { path: path.to_owned(), force, writer: Some(writer) })
@@ -134,6 +142,40 @@ impl Drop for Output {
             let _ = writer.abandon("the file is not completed");
         }
     }
+}
+
+/// Trouble if the input is what an incomplete write of this file has left: the next write removes that.
+fn check_not_left(path: &Path, input: &Input) -> Result<()> {
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    // Not a link is replaced but what it points to, whether that exists or not.
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = folder(&path).join(to);
+    }
+    let (Ok(from), Ok(to)) = (std::fs::canonicalize(&input.path), std::fs::canonicalize(folder(&path)))
+    else {
+        return Ok(());
+    };
+    let name = |path: &Path| path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
+    let (from_name, name) = (name(&from), name(&path));
+    // Of a long name the library keeps the beginning.
+    let is_left = from_name
+        .strip_suffix(b".scda-part")
+        .is_some_and(|left| left == name || name.len() > 240 && left.starts_with(&name[..200]));
+    if from.parent() == Some(&to) && is_left {
+        return Err(Fail::file(
+            input.name(),
+            format_args!(
+                "is what an incomplete write of {} has left, and would be removed; rename it first",
+                path.display()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Trouble if a file is in the way.

@@ -204,7 +204,7 @@ pub fn run(args: &Args) -> Result<()> {
     (params.threads, params.line_break) = (args.threads.count(), args.style.into());
     (params.level, params.encoder) = (args.level, args.encoder.into());
     let folder = args.from.parent().unwrap_or(Path::new(""));
-    let mut output = Output::create(&args.to, args.force, &user, params)?;
+    let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
     for (index, value) in sections.iter().enumerate() {
         section(output.writer()?, value, folder).map_err(|wrong| match wrong {
             Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
