@@ -228,6 +228,59 @@ fn any_damage_is_an_answer_and_never_a_crash() {
 }
 
 #[test]
+fn half_a_compressed_section_is_no_section() {
+    let place = Place::new();
+    // Without the second half, the two sections after it; and where nothing tells its end, none.
+    for (name, words, saved) in [
+        ("enc-U-bad", "whole up to the end of the header, byte 128; 2 after that", "2 of 3"),
+        ("enc-pair-type", "only the header is whole, up to byte 128", "0 of 1"),
+    ] {
+        let file = vector(&format!("corrupt/{name}.scda"));
+        let run = place.scda(&format!("check {file}"));
+        assert!(run.code == 1 && run.text().ends_with(&format!("{file}: {words}\n")), "{}", run.text());
+        let report = place.scda(&format!("check --json {file}")).json();
+        assert_eq!(format!("{} of {}", report["whole_sections"], report["sections"]), saved);
+        assert_eq!(
+            (report["findings"].as_array().unwrap().len(), &report["whole"]["sections"]),
+            (1, &0.into())
+        );
+        let run = place.scda(&format!("salvage -f {file} saved.scda"));
+        assert!(
+            run.code == 0 && run.text().starts_with(&format!("saved.scda: {saved} sections, ")),
+            "{run:?}"
+        );
+        let list = place.scda("ls --raw saved.scda").good();
+        assert!(!list.text().contains("blk"), "{}", list.text());
+    }
+}
+
+#[test]
+fn a_size_beyond_memory_costs_no_other_section() {
+    let place = Place::new();
+    let text = r#"{"sections": [
+      {"type": "I", "user": "i", "data_text": "thirty-two bytes of inline data\n"},
+      {"type": "B", "user": "b", "encoded": true, "E": 4000000, "generate": "random"},
+      {"type": "A", "user": "a", "N": 1, "E": 3, "data_text": "abc"}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let mut bytes = place.read("a.scda");
+    let at = bytes.windows(10).position(|part| part == b"U 4000000 ").unwrap();
+    bytes[at..at + 13].copy_from_slice(b"U 4000000000 ");
+    place.write("b.scda", &bytes);
+    // With memory for what is claimed, the data are found to be fewer.
+    let few = "ulimit -v 1000000; scda";
+    let run = place.shell(&format!("{few} check --threads 1 b.scda")).bad(2, "");
+    let words =
+        "b.scda: NOT CHECKED: section 2 (block \"b\"): not enough memory: cannot allocate 4000000000 bytes";
+    assert!(run.text().starts_with(words) && run.text().contains("; 1 after that"), "{}", run.text());
+    let report = place.shell(&format!("{few} check --json --threads 1 b.scda")).bad(2, "").json();
+    assert_eq!(report["valid"], Value::Null);
+    let run = place.shell(&format!("{few} salvage --threads 1 b.scda c.scda"));
+    assert!(run.code == 0 && run.text().starts_with("c.scda: 2 of 3 sections, "), "{run:?}");
+    place.scda("copy -s 1,3 a.scda d.scda").good();
+    assert!(place.read("c.scda") == place.read("d.scda"));
+}
+
+#[test]
 fn the_worst_of_several_files_counts() {
     let place = Place::new();
     with_sections(&place, "a.scda");

@@ -1,13 +1,13 @@
 //! `scda check`: whether files are whole, and what is wrong.
 
-use crate::fail::{Fail, NO, Result, is_invalid};
+use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::files::{Input, Threads};
 use crate::ls::kind;
 use crate::manifest;
 use crate::output::{Output, quote};
 use crate::pieces::Pieces;
 use crate::progress::Progress;
-use scda::{Error, Reader, Section, SectionType};
+use scda::{Error, ErrorKind, Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -49,7 +49,35 @@ pub struct Finding {
     pub section: Option<Section>,
     /// The element of an array or varray.
     pub element: Option<u64>,
-    pub error: Error,
+    pub error: Fault,
+}
+
+/// What is wrong.
+pub enum Fault {
+    /// With the file.
+    Invalid(Error),
+    /// With us: an element does not fit memory, so that it is not known whether it is whole.
+    NoMemory(String),
+}
+
+impl Fault {
+    /// Of an error that reading gave; others say nothing about the section.
+    fn of(fail: Fail) -> Result<Self> {
+        match fail {
+            Fail::Scda(error) if is_invalid(&error) => Ok(Self::Invalid(error)),
+            Fail::Scda(error) if error.kind() == ErrorKind::Memory => Ok(Self::NoMemory(error.to_string())),
+            Fail::Trouble(words) => Ok(Self::NoMemory(words)),
+            other => Err(other),
+        }
+    }
+
+    /// What the command ends with.
+    fn code(&self) -> u8 {
+        match self {
+            Self::Invalid(_) => NO,
+            Self::NoMemory(_) => TROUBLE,
+        }
+    }
 }
 
 /// What a file is like.
@@ -116,16 +144,28 @@ fn locate(input: &Input, section: &Section, range: Range<u64>) -> Option<u64> {
     Some(first)
 }
 
+/// The user strings of the first halves of compressed sections, and what the second halves are.
+const CONVENTIONS: [(&[u8], SectionType); 3] = [
+    (b"B compressed scda 00", SectionType::Block),
+    (b"A compressed scda 00", SectionType::Varray),
+    (b"V compressed scda 00", SectionType::Varray),
+];
+
 /// The reader behind a damaged section, if its headers and sizes tell where it ends.
 fn step_over(input: &Input, position: u64) -> Option<Reader> {
-    for decode in [true, false] {
-        if let Ok(Some((mut reader, _))) = reopen(input, position, decode)
-            && reader.skip().is_ok()
-        {
-            return Some(reader);
-        }
+    if let Ok(Some((mut reader, _))) = reopen(input, position, true)
+        && reader.skip().is_ok()
+    {
+        return Some(reader);
     }
-    None
+    let (mut reader, section) = reopen(input, position, false).ok()??;
+    reader.skip().ok()?;
+    // The second half of a broken pair is no section. If it is not even of its type, nothing tells where it ends.
+    if let Some((_, second)) = CONVENTIONS.iter().find(|(user, _)| **user == *section.user) {
+        reader.next_section(false).ok()?.filter(|section| section.section_type == *second)?;
+        reader.skip().ok()?;
+    }
+    Some(reader)
 }
 
 /// Reads a whole file.
@@ -146,6 +186,7 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
     let mut reader = match input.open() {
         Ok(reader) => reader,
         Err(error) if is_invalid(&error) => {
+            let error = Fault::Invalid(error);
             scan.findings.push(Finding { number: 0, section: None, element: None, error });
             return Ok(scan);
         }
@@ -182,12 +223,8 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
                 }
                 position = end;
             }
-            Err(Fail::Scda(error)) if is_invalid(&error) => {
-                // The second half of a pair, whose damage was found with the first.
-                if scan.findings.last().is_some_and(|last| last.error.offset() == error.offset()) {
-                    scan.sections -= 1;
-                    return Ok(scan);
-                }
+            Err(fail) => {
+                let error = Fault::of(fail)?;
                 let element =
                     section.zip(pieces).and_then(|(section, pieces)| locate(input, &section, pieces.range()));
                 scan.findings.push(Finding { number, section, element, error });
@@ -195,7 +232,6 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
                 reader = behind;
                 position = reader.position().unwrap_or(position);
             }
-            Err(fail) => return Err(fail),
         }
         progress.set(position);
     }
@@ -211,6 +247,7 @@ fn strict(input: &Input) -> Result<Option<Finding>> {
         match reader.check_canonical(style) {
             Ok(()) => {}
             Err(error) if is_invalid(&error) => {
+                let error = Fault::Invalid(error);
                 return Ok(Some(Finding { number, section, element: None, error }));
             }
             Err(error) => return Err(error.into()),
@@ -240,25 +277,27 @@ pub fn words(finding: &Finding) -> String {
             format!("section {number} ({} {}), element {element}", kind(&section), quote(&section.user))
         }
     };
+    let error = match &finding.error {
+        Fault::Invalid(error) => error,
+        Fault::NoMemory(words) => return format!("{place}: {words}"),
+    };
     // The message begins with the name of the file, which is said already.
-    let message = finding.error.to_string();
-    let at = finding.error.offset().and_then(|offset| message.find(&format!("byte {offset}: ")));
+    let message = error.to_string();
+    let at = error.offset().and_then(|offset| message.find(&format!("byte {offset}: ")));
     format!("{place}: {}", at.map_or(message.as_str(), |at| &message[at..]))
 }
 
 /// What follows what is wrong: up to where the file is whole.
 pub fn whole(scan: &Scan) -> String {
+    let more = match scan.whole - scan.first_sections {
+        0 => String::new(),
+        more => format!("; {more} after that"),
+    };
     match (scan.first_sections, scan.first_end) {
         (_, 0) => "nothing is whole".to_owned(),
-        (0, end) => format!("only the header is whole, up to byte {end}"),
-        (count, end) => {
-            let more = if scan.whole > count {
-                format!("; {} after that", scan.whole - count)
-            } else {
-                String::new()
-            };
-            format!("whole up to section {count}, byte {end}{more}")
-        }
+        (0, end) if more.is_empty() => format!("only the header is whole, up to byte {end}"),
+        (0, end) => format!("whole up to the end of the header, byte {end}{more}"),
+        (count, end) => format!("whole up to section {count}, byte {end}{more}"),
     }
 }
 
@@ -271,24 +310,37 @@ fn as_json(input: &Input, scan: &Scan) -> Value {
             manifest::put_bytes(&mut object, "user", &section.user);
         }
         object.insert("element".into(), finding.element.into());
-        object.insert("error".into(), manifest::error(&finding.error));
+        let error = match &finding.error {
+            Fault::Invalid(error) => manifest::error(error),
+            Fault::NoMemory(words) => {
+                let kind = ErrorKind::Memory;
+                json!({ "code": kind.code(), "kind": kind.text(), "message": words, "offset": null })
+            }
+        };
+        object.insert("error".into(), error);
         Value::Object(object)
     });
+    let is_invalid = scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_)));
+    // Null if it is not known.
+    let valid = (is_invalid || scan.findings.is_empty()).then_some(!is_invalid);
     json!({
         "file": input.name(),
-        "valid": scan.findings.is_empty(),
+        "valid": valid,
         "bytes": scan.size,
         "sections": scan.sections,
+        "whole_sections": scan.whole,
         "whole": { "sections": scan.first_sections, "bytes": scan.first_end },
         "findings": findings.collect::<Vec<_>>(),
     })
 }
 
-fn check(out: &mut Output, input: &Input, args: &Args) -> Result<bool> {
+/// Says what a file is like; `code` is known before that is said.
+fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
     let mut scan = scan(input, "check")?;
     if args.strict && scan.findings.is_empty() {
         scan.findings.extend(strict(input)?);
     }
+    *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
     let name = input.name();
     if args.json {
         out.text(format_args!("{}\n", as_json(input, &scan)))?;
@@ -298,31 +350,38 @@ fn check(out: &mut Output, input: &Input, args: &Args) -> Result<bool> {
             out.text(format_args!("{name}: {valid}: {count}, {} bytes\n", scan.size))?;
         }
     } else {
-        let invalid = out.colour(31, "INVALID");
         for finding in &scan.findings {
+            let invalid = match finding.error {
+                Fault::Invalid(_) => out.colour(31, "INVALID"),
+                Fault::NoMemory(_) => out.colour(33, "NOT CHECKED"),
+            };
             out.text(format_args!("{name}: {invalid}: {}\n", words(finding)))?;
         }
         if scan.whole < scan.sections || scan.first_end == 0 {
             out.text(format_args!("{name}: {}\n", whole(&scan)))?;
         }
     }
-    Ok(scan.findings.is_empty())
+    Ok(())
 }
 
 pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::new()?;
     let mut code = 0;
     for path in &args.files {
-        let result = Input::new(path, &args.threads).and_then(|input| check(&mut out, &input, args));
-        out.finish()?;
+        let result =
+            Input::new(path, &args.threads).and_then(|input| check(&mut out, &input, args, &mut code));
+        let written = out.finish();
         match result {
-            Ok(true) => {}
-            Ok(false) => code = code.max(NO),
-            Err(Fail::Quiet) => return Err(Fail::Quiet),
+            Ok(()) | Err(Fail::Quiet) => {}
             Err(fail) => {
                 code = code.max(fail.code());
                 fail.report();
             }
+        }
+        match written {
+            // Whoever reads no more has the answer that is known by now.
+            Err(Fail::Quiet) if code != 0 => return Err(Fail::Said(code)),
+            other => other?,
         }
     }
     if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }

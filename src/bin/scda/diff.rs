@@ -223,11 +223,16 @@ pub fn run(args: &Args) -> Result<()> {
         }
         Ok(!args.quiet)
     });
-    if args.json && result.is_ok() {
-        let object = json!({ "a": a.name(), "b": b.name(), "same": !found, "differences": list });
-        out.text(format_args!("{object}\n"))?;
+    let written = match args.json && result.is_ok() {
+        true => {
+            let object = json!({ "a": a.name(), "b": b.name(), "same": !found, "differences": list });
+            out.text(format_args!("{object}\n"))
+        }
+        false => Ok(()),
+    };
+    match result.and(written).and(out.finish()) {
+        // Whoever reads no more has the answer.
+        Ok(()) | Err(Fail::Quiet) if found => Err(Fail::Said(NO)),
+        other => other.map_err(trouble),
     }
-    out.finish()?;
-    result.map_err(trouble)?;
-    if found { Err(Fail::Said(NO)) } else { Ok(()) }
 }

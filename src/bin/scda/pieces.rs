@@ -173,10 +173,17 @@ impl Pieces {
 /// Makes a buffer of this length, whose contents do not matter.
 fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if buffer.try_reserve(length.saturating_sub(buffer.len())).is_err() {
-        return Err(Fail::Trouble(format!(
-            "not enough memory: cannot allocate {length} bytes for one element"
-        )));
+    if length > buffer.capacity() {
+        *buffer = Vec::new();
+        if buffer.try_reserve_exact(length).is_err() {
+            return Err(Fail::Trouble(format!(
+                "not enough memory: cannot allocate {length} bytes for one element"
+            )));
+        }
+        // Given back, and taken as zeros, which the system makes when they are touched: what a damaged size claims
+        // is not.
+        *buffer = Vec::new();
+        *buffer = vec![0; length];
     }
     buffer.resize(length, 0);
     Ok(())
