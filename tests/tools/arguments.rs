@@ -52,10 +52,12 @@ fn wrong_arguments_are_told() {
         ("ls --colour a.scda", "--colour"),
         ("ls --data a.scda", "--json"),
         ("ls -s 11 a.scda", "beyond its 10 sections"),
+        ("ls -s 0 a.scda", "names section 0"),
+        ("ls --json -s 2,0 a.scda", "names section 0"),
         ("ls missing.scda", "scda: missing.scda: open: No such file or directory"),
         ("cat a.scda", "<SECTION>"),
         ("cat a.scda 11", "scda: a.scda: no such section among its 10 sections"),
-        ("cat a.scda 0", "no such section"),
+        ("cat a.scda 0", "no such section among its 10 sections"),
         ("cat a.scda nothing", "no such section"),
         ("cat a.scda 4 --range 1000:1001", "expected a range within 0:1000"),
         ("cat a.scda 4 --range 2:1", "expected a range within"),
@@ -139,6 +141,8 @@ fn data_are_shown_as_bytes_numbers_text_and_hexadecimal() {
     // The two sections that a compressed one is in the file.
     assert!(show("3 --raw").text().starts_with("U 4 ----"));
     assert!(show("4 --raw").text().starts_with("AAAAAAAAAAR6"));
+    place.scda("cat a.scda 2 --as u8,u16le").bad(2, "found 8 bytes, expected a multiple of 3");
+    place.scda("cat a.scda 2 --range 1: --as u8,u16le").bad(2, "found 7 bytes, expected a multiple of 3");
     let all = show("7");
     let one_by_one: Vec<u8> =
         (0..200).step_by(40).flat_map(|from| show(&format!("7 --range {from}:{}", from + 40)).out).collect();
@@ -153,6 +157,9 @@ fn data_are_shown_as_bytes_numbers_text_and_hexadecimal() {
     assert!(shown.text() == text);
     let shown = place.scda("cat b.scda 1 --as u8 --cols 7").good();
     let numbers: usize = shown.text().lines().map(|line| line.split(' ').count()).sum();
+    place
+        .scda("cat b.scda 1 --as u32le,u32le,u8,u16le")
+        .bad(2, "found 9000000 bytes, expected a multiple of 11");
     assert_eq!((numbers, shown.text().lines().count()), (9_000_000, 9_000_000_usize.div_ceil(7)));
 }
 
@@ -189,6 +196,17 @@ fn standard_input_is_a_file() {
     place.with_input("check -", &bytes[..300]).bad(1, "");
     place.with_input("check -", b"").bad(1, "");
     assert_eq!(place.names(), ["a.scda", "b.scda"]);
+    // A file of which something has been read already: what is left of it.
+    place.write("c.scda", [b"before it", bytes.as_slice()].concat());
+    place.shell("{ head -c 9 >/dev/null; scda diff a.scda -; } <c.scda").good();
+    // What a pipe had is in no file that could stay.
+    let run = place.shell(
+        "mkdir tmp; export TMPDIR=$PWD/tmp; { cat a.scda; ls tmp >&2; } | scda cat - block; ls -A tmp",
+    );
+    assert_eq!(run.good().text(), "a block\n");
+    let kill =
+        "{ cat a.scda; sleep 0.3; kill $(cat pid); } | sh -c 'echo $$ >pid; exec scda ls -'; ls -A tmp";
+    assert_eq!(place.shell(&format!("export TMPDIR=$PWD/tmp; {{ {kill}; }} 2>err")).good().text(), "");
 }
 
 #[test]

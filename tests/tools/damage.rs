@@ -85,7 +85,13 @@ fn each_corrupt_vector_is_found_out() {
         let run = place.scda(&format!("check {file}"));
         assert!(run.text().contains("INVALID") && run.text().contains(": byte "), "{}", run.text());
         assert_eq!((run.code, run.err.as_str()), (1, ""));
-        // Others say so, too.
+        // Others say so, too; what is JSON stays JSON.
+        for data in ["", "--data", "--raw --data"] {
+            let run = place.scda(&format!("ls --json {data} {file}"));
+            assert_eq!(run.code != 0, run.json()["error"].is_object(), "{file}: {}", run.text());
+            assert!(run.code == 1 || data != "--data", "{file}");
+            assert!(run.code == 0 || place.with_input("make - copy.scda", &run.out).code == 2);
+        }
         place.scda(&format!("sum {file}")).bad(1, "scda: ");
         place.scda(&format!("copy --encode 1 {file} copy.scda")).bad(1, "scda: ");
         place.scda(&format!("diff {file} {file}")).bad(2, "scda: ");
@@ -225,6 +231,37 @@ fn any_damage_is_an_answer_and_never_a_crash() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_before_damage_is_there() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let data = place.scda("cat a.scda array").good().out;
+    let bytes = place.read("a.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 40]);
+    let run = place.scda("cat cut.scda array").bad(0, "scda: cut.scda: byte ");
+    assert!(run.out == data && run.err.lines().count() == 1, "{}", run.err);
+    place.scda("cat cut.scda varray*").bad(2, "2 sections are meant by that");
+    place.scda("cat cut.scda nothing").bad(1, "scda: cut.scda: byte ");
+    for json in ["", "--json"] {
+        place.scda(&format!("ls {json} -s 1-4 cut.scda")).good();
+        place.scda(&format!("ls {json} cut.scda")).bad(1, "scda: cut.scda: byte ");
+    }
+    // Its own damage is said once: that of the first size.
+    let list = place.scda("ls --json a.scda").good().json();
+    let at = usize::try_from(list["sections"][5]["offset"].as_u64().unwrap()).unwrap();
+    let mut broken = bytes.clone();
+    broken[at + 64 + 32] = b'?';
+    place.write("cut.scda", &broken);
+    let run = place.scda("cat cut.scda varray").bad(1, "byte ");
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    // Directly behind the last section that is wanted.
+    let mut broken = bytes.clone();
+    broken[at] = b'?';
+    place.write("cut.scda", &broken);
+    place.scda("ls -s 2-5 cut.scda").good();
+    place.scda("ls -s 2-6 cut.scda").bad(1, "byte ");
 }
 
 #[test]

@@ -344,6 +344,8 @@ fn a_description_with_mistakes_says_which() {
     }
     let long = format!(r#"{{"user": "{}", "sections": []}}"#, "x".repeat(59));
     place.with_input("make - new.scda", long.as_bytes()).bad(2, "found 59 bytes, expected at most 58");
+    let large = r#"{"sections": [{"type": "B", "E": 9223372036854775807, "generate": "zeros"}]}"#;
+    place.with_input("make - new.scda", large.as_bytes()).bad(2, "new.scda: ");
     place.write("m.json", r#"{"sections": [{"type": "A", "E": 5, "data_file": "five"}]}"#);
     place.scda("make m.json new.scda").good();
     assert_eq!(place.scda("cat new.scda 1").good().out, b"12345");

@@ -73,16 +73,29 @@ fn resolve(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Result<Range<
 /// Reads the header of the section that is meant.
 fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Section> {
     let mut found: Vec<(u64, Section)> = Vec::new();
-    let mut number = 0;
-    while let Some(section) = reader.next_section(!args.raw)? {
-        number += 1;
-        if args.section.has(number, &section) {
-            found.push((number, section));
+    let (mut number, mut passed) = (0, 0);
+    let mut search = || -> scda::Result<()> {
+        while let Some(section) = reader.next_section(!args.raw)? {
+            number += 1;
+            if args.section.has(number, &section) {
+                found.push((number, section));
+            }
+            if !found.is_empty() && args.section.ends_before(number + 1) {
+                break;
+            }
+            reader.skip()?;
+            passed = number;
         }
-        if args.section.ends_before(number + 1) {
-            break;
+        Ok(())
+    };
+    if let Err(error) = search() {
+        // Damage behind what is meant hides only others that may be meant, too. Its own is found again.
+        match found.last() {
+            None => return Err(error.into()),
+            Some((last, _)) if *last <= passed => complain(&error.to_string()),
+            Some(_) => {}
         }
-        reader.skip()?;
+        *reader = input.open()?;
     }
     let (_, section) = match found[..] {
         [one] => one,
@@ -120,7 +133,8 @@ pub fn run(args: &Args) -> Result<()> {
     let range = resolve(args.range, units(&section))?;
     let mut out = Output::new()?;
     let mut pieces = Pieces::new(&section, range.clone());
-    let mut progress = Progress::new(input.name(), 0);
+    // It would be written into the data.
+    let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<Show> = None;
     let columns = args.cols.map(usize::from);
     if columns.is_some() && matches!(args.format, None | Some(Format::Bytes | Format::Text)) {
@@ -133,7 +147,9 @@ pub fn run(args: &Args) -> Result<()> {
         )));
     }
     while pieces.next(&mut reader)? {
-        progress.add(pieces.data().len() as u64);
+        if let Some(progress) = &mut progress {
+            progress.add(pieces.data().len() as u64);
+        }
         let format = || match (&args.format, out.is_terminal()) {
             (Some(format), _) => format.clone(),
             (None, true) if is_text(&pieces.data()[..pieces.data().len().min(4096)]) => Format::Text,

@@ -3,9 +3,9 @@
 use crate::fail::{Fail, Result};
 use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// How many threads compress and decompress.
 #[derive(clap::Args)]
@@ -27,8 +27,8 @@ pub struct Input {
     path: PathBuf,
     name: String,
     threads: usize,
-    /// Standard input, if it is a pipe: random access needs a file.
-    _spool: Option<TempDir>,
+    /// What standard input had, if it is a pipe: random access needs a file. It has no name that could be left.
+    _spool: Option<File>,
 }
 
 impl Input {
@@ -39,18 +39,16 @@ impl Input {
             return Ok(Self { path: path.to_owned(), name, threads, _spool: None });
         }
         let name = "standard input".to_owned();
-        let is_file = std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.is_file());
-        if is_file {
+        if is_whole_file() {
             return Ok(Self { path: "/dev/stdin".into(), name, threads, _spool: None });
         }
         let spool = || -> io::Result<_> {
-            let folder = tempfile::tempdir()?;
-            let path = folder.path().join("stdin");
-            io::copy(&mut io::stdin().lock(), &mut File::create_new(&path)?)?;
-            Ok((folder, path))
+            let mut spool = tempfile::tempfile()?;
+            io::copy(&mut io::stdin().lock(), &mut spool)?;
+            Ok(spool)
         };
-        let (folder, path) = spool().map_err(|e| Fail::file(&name, e))?;
-        Ok(Self { path, name, threads, _spool: Some(folder) })
+        let spool = spool().map_err(|e| Fail::file(&name, e))?;
+        Ok(Self { path: format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, threads, _spool: Some(spool) })
     }
 
     /// The name for people.
@@ -67,6 +65,15 @@ impl Input {
         params.threads = self.threads;
         Reader::open(Solo, &self.path, &params)
     }
+}
+
+/// Whether standard input is a file that can be opened again, of which nothing has been read.
+fn is_whole_file() -> bool {
+    let is_at_start = || -> io::Result<bool> {
+        let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        Ok(stdin.metadata()?.is_file() && stdin.stream_position()? == 0)
+    };
+    is_at_start().unwrap_or(false) && File::open("/dev/stdin").is_ok()
 }
 
 /// How files are written.

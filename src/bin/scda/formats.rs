@@ -112,6 +112,8 @@ pub struct Show {
     columns: Option<usize>,
     /// Of a block: bytes at the end of the last piece that wait for the next ones.
     waiting: Vec<u8>,
+    /// Of a block: the bytes before the first piece, and before the next one.
+    start: u64,
     offset: u64,
     line: String,
 }
@@ -123,7 +125,7 @@ const BLOCK_COLUMNS: usize = 8;
 impl Show {
     pub fn new(format: Format, columns: Option<usize>, section: &Section, start: u64) -> Self {
         let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
-        Self { format, is_block, columns, waiting: Vec::new(), offset: start, line: String::new() }
+        Self { format, is_block, columns, waiting: Vec::new(), start, offset: start, line: String::new() }
     }
 
     pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
@@ -188,7 +190,9 @@ impl Show {
         let one = record(numbers);
         if !data.len().is_multiple_of(one) {
             let place = element.map(|index| format!("element {index}: ")).unwrap_or_default();
-            let found = data.len();
+            // Of a block the last piece only is not a multiple.
+            let before = if element.is_some() { 0 } else { self.offset - self.start };
+            let found = before + data.len() as u64;
             return Err(Fail::Trouble(format!(
                 "{place}found {found} bytes, expected a multiple of {one} for --as"
             )));

@@ -135,11 +135,10 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         out.text(format_args!("{}\n", out.colour(1, &line)))?;
     }
     let mut number = 0;
-    while let Some(section) = reader.next_section(!args.raw)? {
+    // What is behind the last one that is meant may be damaged.
+    while !select::none_from(&args.select, number + 1) {
+        let Some(section) = reader.next_section(!args.raw)? else { break };
         number += 1;
-        if args.select.iter().all(|selection| selection.ends_before(number)) && !args.select.is_empty() {
-            return Ok(());
-        }
         if !select::any(&args.select, number, &section) {
             reader.skip()?;
             continue;

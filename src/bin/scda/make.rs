@@ -208,7 +208,8 @@ pub fn run(args: &Args) -> Result<()> {
     for (index, value) in sections.iter().enumerate() {
         section(output.writer()?, value, folder).map_err(|wrong| match wrong {
             Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
-            Wrong::Writing(error) => error.into(),
+            // Also if the numbers of the description are out of range, which of a file would be damage.
+            Wrong::Writing(error) => Fail::Trouble(error.to_string()),
         })?;
     }
     output.finish()

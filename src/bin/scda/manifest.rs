@@ -61,9 +61,16 @@ pub fn error(error: &scda::Error) -> Value {
 
 /// Writes the description of a file, a line for each section.
 pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections: &[Selection]) -> Result<()> {
-    let mut reader = input.open()?;
     let mut head = Map::new();
     head.insert("file".into(), input.name().into());
+    let mut reader = match input.open() {
+        Ok(reader) => reader,
+        Err(fault) => {
+            head.insert("error".into(), error(&fault));
+            out.text(format_args!("{}\n", Value::Object(head)))?;
+            return Err(fault.into());
+        }
+    };
     head.insert("bytes".into(), reader.file_size().into());
     put_bytes(&mut head, "vendor", reader.vendor());
     put_bytes(&mut head, "user", reader.user());
@@ -85,18 +92,16 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
         let text = Value::Object(object).to_string();
         out.text(format_args!("{}\n{}", if written { "," } else { "" }, text.trim_end_matches('}')))?;
         written = true;
-        if data {
-            let end = reader.position();
-            reader.seek(section.offset)?;
-            reader.next_section(!raw)?;
-            write_data(out, reader, &section, row.bytes)?;
-            reader.seek(end.unwrap_or(0))?;
-        }
+        // Whatever happens, what was begun is ended.
+        let result = if data { again(out, reader, &section, raw, row.bytes) } else { Ok(()) };
         out.text(format_args!("}}"))?;
-        Ok(true)
+        result.map(|()| true)
     };
     let mut number = 1;
     let result = loop {
+        if select::none_from(selections, number) {
+            break select::check(selections, input.name(), number - 1);
+        }
         match one(out, &mut reader, number) {
             Ok(true) => number += 1,
             Ok(false) => break select::check(selections, input.name(), number - 1),
@@ -104,32 +109,64 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
         }
     };
     out.text(format_args!("\n]"))?;
-    if let Err(Fail::Scda(e)) = &result {
-        out.text(format_args!(",\n\"error\": {}", error(e)))?;
+    match &result {
+        Err(Fail::Scda(e)) => out.text(format_args!(",\n\"error\": {}", error(e)))?,
+        Err(Fail::Trouble(words)) => {
+            out.text(format_args!(",\n\"error\": {}", json!({ "message": words })))?
+        }
+        _ => {}
     }
     out.text(format_args!("\n}}\n"))?;
     result
 }
 
-/// Writes the data of the reader's current section, which are not held in memory.
+/// Goes back to a section, writes its data, and is behind it again.
+fn again(out: &mut Output, reader: &mut Reader, section: &Section, raw: bool, bytes: u64) -> Result<()> {
+    let end = reader.position();
+    reader.seek(section.offset)?;
+    reader.next_section(!raw)?;
+    write_data(out, reader, section, bytes)?;
+    Ok(reader.seek(end.unwrap_or(0))?)
+}
+
+fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> {
+    let mut comma = "";
+    let mut sizes = vec![0; 1 << 12];
+    let mut done = 0;
+    while done < count {
+        let step = (count - done).min(sizes.len() as u64);
+        sizes.truncate(usize::try_from(step).unwrap_or(0));
+        reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+        for size in &sizes {
+            out.text(format_args!("{comma}{size}"))?;
+            comma = ",";
+        }
+        done += step;
+    }
+    Ok(())
+}
+
+fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Result<()> {
+    // Groups of three bytes; others wait for the next piece.
+    let mut rest = Vec::new();
+    while pieces.next(reader)? {
+        rest.extend_from_slice(pieces.data());
+        let whole = rest.len() / 3 * 3;
+        out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest[..whole])))?;
+        rest.drain(..whole);
+    }
+    out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest)))
+}
+
+/// Writes the data of the reader's current section, which are not held in memory. What was read before an
+/// error is whole JSON.
 fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u64) -> Result<()> {
     let mut pieces = Pieces::all(section);
     if section.section_type == SectionType::Varray {
         out.text(format_args!(",\"sizes\":["))?;
-        let mut comma = "";
-        let mut sizes = vec![0; 1 << 12];
-        let mut done = 0;
-        while done < section.count {
-            let step = (section.count - done).min(sizes.len() as u64);
-            sizes.truncate(usize::try_from(step).unwrap_or(0));
-            reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
-            for size in &sizes {
-                out.text(format_args!("{comma}{size}"))?;
-                comma = ",";
-            }
-            done += step;
-        }
+        let result = write_sizes(out, reader, section.count);
         out.text(format_args!("]"))?;
+        result?;
     }
     let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
     if is_block && bytes <= TEXT_BYTES {
@@ -144,13 +181,7 @@ fn write_data(out: &mut Output, reader: &mut Reader, section: &Section, bytes: u
             .text(format_args!(",\"data_base64\":\"{}\"", base64_simd::STANDARD.encode_to_string(all)));
     }
     out.text(format_args!(",\"data_base64\":\""))?;
-    // Groups of three bytes; others wait for the next piece.
-    let mut rest = Vec::new();
-    while pieces.next(reader)? {
-        rest.extend_from_slice(pieces.data());
-        let whole = rest.len() / 3 * 3;
-        out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest[..whole])))?;
-        rest.drain(..whole);
-    }
-    out.text(format_args!("{}\"", base64_simd::STANDARD.encode_to_string(&rest)))
+    let result = write_base64(out, reader, pieces);
+    out.text(format_args!("\""))?;
+    result
 }

@@ -42,9 +42,13 @@ impl Selection {
     /// Whether it names a number that is larger than that of the last section.
     fn is_beyond(&self, last: u64) -> bool {
         match self {
-            Self::Numbers(ranges) => ranges.iter().any(|&(from, _)| from > last || from == 0),
+            Self::Numbers(ranges) => ranges.iter().any(|&(from, to)| last < from && from <= to),
             Self::Pattern(_) => false,
         }
+    }
+
+    fn has_zero(&self) -> bool {
+        matches!(self, Self::Numbers(ranges) if ranges.iter().any(|&(from, _)| from == 0))
     }
 
     /// Whether neither this section nor one after it can be meant.
@@ -61,8 +65,16 @@ pub fn any(selections: &[Selection], number: u64, section: &Section) -> bool {
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, section))
 }
 
+/// Whether there are selections, but none of them means the section with this number or one after it.
+pub fn none_from(selections: &[Selection], number: u64) -> bool {
+    !selections.is_empty() && selections.iter().all(|selection| selection.ends_before(number))
+}
+
 /// Trouble if a selection names a section that the file, which has so many, does not have.
 pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
+    if selections.iter().any(Selection::has_zero) {
+        return Err(Fail::Trouble("--select names section 0, but the first one is 1".to_owned()));
+    }
     if selections.iter().any(|selection| selection.is_beyond(count)) {
         return Err(Fail::file(name, format_args!("--select names a section beyond its {count} sections")));
     }
