@@ -14,7 +14,6 @@ import scda
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
-ROOT_LENGTH = 1 << 19  # the width of a tree in p8est's integer coordinates
 # Corner i of a cell is at i & 1, i >> 1 & 1, i >> 2 & 1; the edges join those that differ in one bit.
 CORNERS = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)])
 EDGES = np.array([(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit])
@@ -33,6 +32,15 @@ def tree_corners(connectivity):
     return vertices[np.frombuffer(connectivity, "<i4", 8 * num_trees, start).reshape(-1, 8)]
 
 
+def root_length(last_cells):
+    """The width of a tree in p8est's integer coordinates, which depends on the version of p4est. The last cell of a
+    tree touches its far corner: its origin is that width less its own."""
+    widths = {origin[0] * 2**level / (2**level - 1) for origin, level in last_cells.tolist() if level > 0}
+    if len(widths) > 1:
+        raise SystemExit("the cells do not fill the trees")
+    return widths.pop() if widths else 1  # trees of one cell each, at 0
+
+
 def read_forest(path):
     """The corners of the trees, the corners of all cells, their levels, and their states."""
     with scda.open(path) as f:
@@ -42,7 +50,7 @@ def read_forest(path):
         state = f["state: *"].to_numpy([("density", "<f8"), ("momentum", "<f8", 3), ("energy", "<f8")])
 
         widths = 0.5 ** cells["level"]
-        unit = cells["origin"][:, None] / ROOT_LENGTH + widths[:, None, None] * CORNERS
+        unit = cells["origin"][:, None] / root_length(cells[cells_before[1:] - 1]) + widths[:, None, None] * CORNERS
         corners = np.concatenate([place(tree, unit[i:j]) for tree, i, j in zip(trees, cells_before, cells_before[1:])])
         return trees, corners, cells["level"], state
 
@@ -56,6 +64,9 @@ def place(tree, unit):
 def cut(corners, y):
     """Polygons in x and z where hexahedra are cut by the plane, and which ones are."""
     side = corners[:, :, 1] - y
+    # A corner on the plane counts as one behind it: of two cells that meet in the plane, one is cut.
+    tiny = 1e-12 * np.abs(corners).max()
+    side[np.abs(side) < tiny] = tiny
     numbers = np.flatnonzero((side.min(1) < 0) & (side.max(1) > 0))
     polygons = []
     for corner, distance in zip(corners[numbers], side[numbers]):

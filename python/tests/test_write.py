@@ -30,7 +30,7 @@ def test_what_is_written_is_read(tmp_path: Path, encode: Any) -> None:
         w.array("none", np.empty((0, 5)), encode=encode)
         w.array("no bytes", np.empty((4, 0)), encode=encode)
         w.varray("elements", [b"ab", memoryview(b""), np.arange(3, dtype="<i2")], encode=encode)
-        w.varray("ragged", (np.array([1, 1, 3]), np.arange(5.0)), encode=encode)
+        w.varray("ragged", (np.array([0, 0, 2]), np.arange(1.0, 3.0)), encode=encode)
         w.varray("nothing", [], encode=encode)
         w.flush()
     with scda.open(path) as f:
@@ -90,6 +90,8 @@ WRONG = [
     (lambda w: w.varray("u", ([0, 2], b"a")), ValueError, "offsets"),
     (lambda w: w.varray("u", ([1, 0], b"a")), ValueError, "offsets"),
     (lambda w: w.varray("u", ([-1, 0], b"a")), ValueError, "offsets"),
+    (lambda w: w.varray("u", ([0, 1], b"ab")), ValueError, "found 0 to 1, expected .* from 0 to 2"),
+    (lambda w: w.varray("u", ([1, 2], b"ab")), ValueError, "offsets"),
     (lambda w: w.varray("u", ([], b"a")), TypeError, "offsets"),
     (lambda w: w.varray("u", ([0.0, 1.0], b"a")), TypeError, "offsets"),
     (lambda w: w.varray("u", (b"a", b"b", b"c")), TypeError, "offsets"),
@@ -115,7 +117,7 @@ def test_an_argument_that_python_refuses_does_not_end_the_file(tmp_path: Path) -
         assert f[0].read() == b"good"
 
 
-@pytest.mark.parametrize("options", [{"style": "dos"}, {"encoder": "lzma"}, {"level": 10}, {"threads": 0}, {"driver": "mpi"}, {"user": "u" * 59}, {"user": 3}])  # fmt: skip
+@pytest.mark.parametrize("options", [{"style": "dos"}, {"encoder": "lzma"}, {"level": 10}, {"level": -1}, {"level": 1.5}, {"threads": 0}, {"threads": -1}, {"atomic": 1}, {"sync": "no"}, {"driver": "mpi"}, {"user": "u" * 59}, {"user": 3}])  # fmt: skip
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
         scda.create(tmp_path / "f", **options)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, Union
 
 import numpy as np
 
-from ._errors import Error
+from ._errors import ArgumentError, Error
 from ._ranks import Ranks, ranks_of
 
 if TYPE_CHECKING:
@@ -24,15 +26,22 @@ class _Abandonable(Protocol):
     def abandon(self, why: str) -> None: ...
 
 
-def prepare(path: Path, comm: Any, driver: str, threads: Optional[int]) -> tuple[str, Optional[Ranks], int]:
-    """The absolute path, the ranks if there are several, and the number of threads. Collective."""
+def prepare(
+    path: Path, comm: Any, driver: str, threads: Optional[int], **switches: bool
+) -> tuple[str, Optional[Ranks], int]:
+    """The absolute path, the ranks if there are several, and the number of threads. Collective: what is wrong on
+    one rank, also a switch that is no bool, is an error of all."""
     ranks = ranks_of(comm)
     failure: Optional[Exception] = None
     name, number = "", 1
     try:
-        name = os.path.abspath(os.fsdecode(path))
+        # Not abspath: where a folder is a link, ".." behind it is not what that makes of it.
+        name = os.path.join(os.getcwd(), os.fsdecode(path))
         if driver not in ("auto", "posix"):
             raise ValueError(f'driver: found {driver!r}, expected "auto" or "posix"')
+        for what, value in switches.items():
+            if not isinstance(value, (bool, np.bool_)):
+                raise TypeError(f"{what}: found {value!r}, expected True or False")
         number = _threads(threads, ranks)
     except Exception as error:
         failure = error
@@ -51,7 +60,10 @@ def prepare(path: Path, comm: Any, driver: str, threads: Optional[int]) -> tuple
 
 def _threads(threads: Optional[int], ranks: Optional[Ranks]) -> int:
     if threads is not None:
-        return threads
+        number = operator.index(threads)
+        if not 1 <= number <= sys.maxsize:
+            raise ArgumentError(f"threads: found {number}, expected 1 or more")
+        return number
     if ranks is not None:
         return 1
     try:

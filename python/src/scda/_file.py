@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import operator
 import os
+import threading
 import warnings
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any, Iterator, Optional, Union, overload
 
+import numpy as np
+
 from . import _core
 from ._common import Path, prepare, reason, text_of, together
-from ._errors import FileInUseError, UsageError
+from ._errors import Error, FileInUseError, ShortFileError, UsageError
 from ._section import Section
 
 _FILE_HEADER_BYTES = 128
@@ -60,19 +64,22 @@ class File:
 
     Sections are found when they are asked for, so that opening a large file takes no time. ``f[3]`` and
     ``f[-1]`` are sections by number, ``f[1:3]`` is a list of them, ``f["state"]`` and ``f["state*"]`` the only
-    section with this user string, or one that fits the pattern; :meth:`find` returns all of them.
+    section with this user string, or one that fits the pattern; :meth:`find` returns all of them. Those by user
+    string look at all sections, also for a second one: of a file that was cut take sections by number.
 
-    Numpy arrays that were taken out of the file stay valid when it is closed.
+    Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
     """
 
     def __init__(self, path: Path, *, comm: Any, driver: str, threads: Optional[int], decode: bool) -> None:
         self._closed = True  # should opening fail
-        self._path, self._ranks, number = prepare(path, comm, driver, threads)
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, decode=decode)
+        self._finding = threading.Lock()
         self._found: list[Section] = []
         self._next: Optional[int] = _FILE_HEADER_BYTES
         self._mapped = None if self._ranks else _open_to_map(self._path)
+        self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, self._ranks, number, decode)
+            self._core = _core.Reader(self._path, self._ranks, number, bool(decode))
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
@@ -103,14 +110,14 @@ class File:
 
     def __len__(self) -> int:
         """The number of sections. Reads all headers, and the sizes of varrays."""
-        while self._find_next():
+        while self._find(len(self._found)):
             pass
         return len(self._found)
 
     def __iter__(self) -> Iterator[Section]:
         """The sections in order, each as it is found. Those before a damaged one can be read."""
         index = 0
-        while index < len(self._found) or self._find_next():
+        while self._find(index):
             yield self._found[index]
             index += 1
 
@@ -123,20 +130,32 @@ class File:
         if isinstance(key, (str, bytes)):
             return self._only(key)
         if isinstance(key, slice):
-            len(self)
+            last = _last_of(key)
+            if last is None:
+                len(self)
+            else:
+                self._find(last)
             return self._found[key]
-        index = key.__index__()
+        try:
+            index = operator.index(key)
+        except TypeError:
+            raise TypeError(
+                f"key: found {type(key).__name__}, expected the number of a section, a slice, or a user string"
+            ) from None
         if index < 0:
             index += len(self)
-        while 0 <= index and len(self._found) <= index and self._find_next():
-            pass
-        if not 0 <= index < len(self._found):
+        if index < 0 or not self._find(index):
             raise IndexError(f"section {key}: found {len(self._found)} sections")
         return self._found[index]
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, (str, bytes)):
-            return bool(self.find(key))
+            fits = False
+            for section in self:
+                if key in (section.user, section.user_text):
+                    return True
+                fits = fits or isinstance(key, str) and fnmatchcase(section.user_text, key)
+            return fits
         return any(key is section for section in self._found)
 
     def find(self, user: Union[str, bytes]) -> list[Section]:
@@ -152,7 +171,14 @@ class File:
         return exact or [section for section in self if fnmatchcase(section.user_text, user)]
 
     def _only(self, user: Union[str, bytes]) -> Section:
-        found = self.find(user)
+        try:
+            found = self.find(user)
+        except Error as error:
+            before = [s.index for s in self._found if user in (s.user, s.user_text)]
+            if not before:
+                raise
+            message = f"{error.message}; before that, section {before[0]} has the user string {user!r}: take it by number"
+            raise type(error)(message, error.offset, error.path) from error
         if len(found) == 1:
             return found[0]
         if not found:
@@ -160,18 +186,34 @@ class File:
         numbers = ", ".join(str(section.index) for section in found[:20])
         raise KeyError(f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all")
 
-    def _find_next(self) -> bool:
-        """Finds one more section, if there is one."""
-        with self._reading() as core:
-            if self._next is None:
-                # From the header of the last one to its end, which for a varray takes reading its sizes.
-                self._next = core.end(self._found[-1].offset)
-            header = core.header(self._next)
-            if header is None:
-                return False
-            self._found.append(Section(self, len(self._found), *header))
-            self._next = None
-            return True
+    def _find(self, index: int) -> bool:
+        """Finds the sections up to this one. False: there are fewer."""
+        while len(self._found) <= index:
+            # The core lets other threads run: one of them at a time may look for the next section.
+            with self._finding, self._reading() as core:
+                if len(self._found) > index:
+                    break
+                if self._next is None:
+                    # From the header of the last one to its end, which for a varray takes reading its sizes.
+                    self._next = core.end(self._found[-1].offset)
+                header = core.header(self._next)
+                if header is None:
+                    return False
+                self._found.append(Section(self, len(self._found), *header))
+                self._next = None
+        return True
+
+    def _bytes(self, start: int, stop: int) -> np.memmap[Any, np.dtype[np.uint8]]:
+        """Bytes of the file, mapped into memory. All arrays share one map: each map has a descriptor."""
+        self._check_open()
+        whole = self._map
+        if whole is None or len(whole) < stop:  # that of a file that has grown since
+            assert self._mapped is not None
+            self._map = whole = np.memmap(self._mapped, np.uint8, "r")
+        if len(whole) < stop:
+            message = f"{self._path}: byte {len(whole)}: data: found the end of the file, expected {stop} bytes"
+            raise ShortFileError(message, len(whole), self._path)
+        return whole[start:stop]
 
     @contextmanager
     def _reading(self) -> Iterator[_core.Reader]:
@@ -193,6 +235,7 @@ class File:
                 self._release()
 
     def _release(self) -> None:
+        self._map = None
         if self._mapped is not None:
             self._mapped.close()
         if self._ranks is not None:
@@ -222,6 +265,16 @@ class File:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return f"<scda file {self._path!r}, {self.user_text!r}, {state}>"
+
+
+def _last_of(key: slice) -> Optional[int]:
+    """The number of the last section that a slice may have, if that is known without their number."""
+    start, stop = (None if n is None else operator.index(n) for n in (key.start, key.stop))
+    if (start or 0) < 0 or (stop or 0) < 0:
+        return None
+    if key.step is None or key.step > 0:
+        return None if stop is None else stop - 1
+    return start
 
 
 def _open_to_map(path: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
+import operator
+from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Optional, Sequence, Union
 
 import numpy as np
 
@@ -68,7 +69,8 @@ class Section:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all data, decompressed. For a varray its sizes are read."""
+        """Bytes of all data, decompressed. For a varray its sizes are read: of a file that several ranks read
+        that is a UsageError."""
         return int(self._sizes(0, self.count).sum()) if self.kind == "varray" else self.count * self.size
 
     @property
@@ -81,6 +83,10 @@ class Section:
         """What can be indexed: elements, or the bytes of an inline section or block."""
         return self.count if self._has_elements else self.size
 
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        """Numpy would take the elements for strings."""
+        raise TypeError(f"section {self.index}: found no type of its data in the file; use to_numpy(dtype)")
+
     def __getitem__(self, key: int | slice) -> Any:
         """Elements, decompressed, without reading the others.
 
@@ -89,14 +95,17 @@ class Section:
         the bytes that it holds. Negative numbers and steps are those of Python.
 
         Where an element of a varray begins, or a compressed one of an array, only the sizes before it tell:
-        in order this costs nothing, at random :meth:`to_numpy` and :meth:`to_ragged` are faster.
+        in order this costs nothing, at random :meth:`to_numpy` and :meth:`to_ragged` are faster. A slice of such
+        a section with a step reads all between its ends.
         """
         if not self._has_elements:
+            with self._file._reading():
+                number = 0 if isinstance(key, slice) else self._number(key)
             whole = self.to_numpy()
-            return whole[key].tobytes() if isinstance(key, slice) else int(whole[key])
+            return whole[key].tobytes() if isinstance(key, slice) else int(whole[number])
         self._alone()
         if not isinstance(key, slice):
-            index = key.__index__()
+            index = self._number(key)
             if index < 0:
                 index += self.count
             if not 0 <= index < self.count:
@@ -105,6 +114,8 @@ class Section:
         numbers = range(self.count)[key]
         if len(numbers) == 0:
             return [] if self.kind == "varray" else b""
+        if self.kind == "array" and (self.size == 0 or not self.compressed and abs(numbers.step) > 1):
+            return self.to_numpy()[key].tobytes()
         start, stop = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1]) + 1
         if self.kind == "varray":
             return self._elements(start, stop)[:: numbers.step]
@@ -143,7 +154,7 @@ class Section:
                 return core.read_inline(self.offset)
             return core.read_block(self.offset, self.size)
 
-    def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Optional[Sequence[int]] = None) -> NDArray[Any]:
+    def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Union[int, Sequence[int], None] = None) -> NDArray[Any]:
         """The data as a numpy array that cannot be written to.
 
         Plain data are mapped into memory, not read: it takes no time, and parts that are not used are never
@@ -154,7 +165,8 @@ class Section:
             dtype: the type of the values in the file, in the byte order that they have there (``"<f8"``, or a
                 structured one). Nothing is converted.
             shape: of an array the shape of one element, else that of all data. ``shape`` times the size of
-                ``dtype`` must be the size of the section. None: (), or one dimension, as it takes.
+                ``dtype`` must be the size of the section. An int: one dimension. None: (), or one dimension, as
+                it takes.
 
         Returns:
             Of an array, shape (count, *shape). Of an inline section or a block, shape.
@@ -170,12 +182,11 @@ class Section:
         """
         if self.kind == "varray":
             raise TypeError("to_numpy: found a varray, whose elements have sizes of their own; use to_ragged")
-        item = dtype_of(dtype)
-        inner = self._inner_shape(item, shape)
         if not self._has_elements:
-            return self._whole(item, inner)
+            return self._whole(dtype, shape)
         self._alone()
-        return self._array(item, (self.count, *inner))
+        item = dtype_of(dtype)
+        return self._array(item, (self.count, *self._inner_shape(item, shape)))
 
     def to_ragged(self, dtype: DTypeLike = np.uint8) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """The data of a varray as (offsets, values).
@@ -218,7 +229,7 @@ class Section:
         self,
         counts: Optional[Sequence[int]] = None,
         dtype: DTypeLike = np.uint8,
-        shape: Optional[Sequence[int]] = None,
+        shape: Union[int, Sequence[int], None] = None,
     ) -> Any:
         """This rank's elements of an array or varray. Collective.
 
@@ -289,13 +300,22 @@ class Section:
                 self._file.path,
             )
 
-    def _inner_shape(self, item: np.dtype[Any], shape: Optional[Sequence[int]]) -> tuple[int, ...]:
+    def _number(self, key: Any) -> int:
+        try:
+            return operator.index(key)
+        except TypeError:
+            raise TypeError(
+                f"section {self.index}: found {key!r}, expected the number of an element or a slice; "
+                "to_numpy makes an array of them all"
+            ) from None
+
+    def _inner_shape(self, item: np.dtype[Any], shape: Union[int, Sequence[int], None]) -> tuple[int, ...]:
         if shape is None:
             if self.size == item.itemsize and self._has_elements:
                 return ()
             inner: tuple[int, ...] = (self.size // item.itemsize,)
         else:
-            inner = tuple(int(n) for n in shape)
+            inner = tuple(operator.index(n) for n in ([shape] if isinstance(shape, (int, np.integer)) else shape))
         bytes_expected = item.itemsize
         for n in inner:
             bytes_expected *= n
@@ -332,13 +352,15 @@ class Section:
             core.read_sizes(self.offset, start, stop, sizes)
         return sizes
 
-    def _whole(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def _whole(self, dtype: DTypeLike, shape: Union[int, Sequence[int], None]) -> NDArray[Any]:
         """All data of an inline section or block; several ranks get them from rank 0."""
         ranks = self._file._ranks
-        if ranks is None and not self.compressed:
-            return self._map(item, shape)
         with self._file._reading() as core:
-            array = np.empty(shape, item)
+            item = dtype_of(dtype)
+            inner = self._inner_shape(item, shape)
+            if ranks is None and not self.compressed:
+                return self._map(item, inner)
+            array = np.empty(inner, item)
             memory = bytes_of(array)
             if self.kind == "inline":
                 memory[:] = np.frombuffer(core.read_inline(self.offset), np.uint8)
@@ -366,8 +388,10 @@ class Section:
             empty = np.empty(shape, item)
             empty.flags.writeable = False
             return empty
-        assert self._file._mapped is not None
-        return np.memmap(self._file._mapped, item, "r", self.data_offset, shape)
+        size = item.itemsize
+        for n in shape:
+            size *= n
+        return self._file._bytes(self.data_offset, self.data_offset + size).view(item).reshape(shape)
 
     def __repr__(self) -> str:
         sizes = {"varray": f"{self.count} elements", "array": f"{self.count} elements of {self.size} bytes"}

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import stat
+import threading
 import warnings
+from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from . import _core
 from ._common import Path, bytes_of, dtype_of, prepare, reason, together
-from ._errors import UsageError
+from ._errors import ArgumentError, Error, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +26,10 @@ _ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
 # they end at multiples of 32 bytes.
 _SECTION_BYTES = 32
 _INCOMPLETE = b"incomplete: its writer was stopped\n"
+_MOST_LEVEL = 9
+# The writers of this process that may be open, by what their path means.
+_writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
+_changing_writers = threading.Lock()
 
 
 def create(
@@ -41,6 +50,9 @@ def create(
     Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If the
     statement is left by an exception, the file is not completed: with ``atomic`` the old file stays, or none is
     there; else what was written ends with something that is no section, so that no reader takes it for whole.
+    A writer that is dropped without being closed writes nothing more: without atomic, what is there stays as it is.
+
+    A writer of this process that is still open for the same file is closed first, incomplete.
 
     Args:
         path: the file.
@@ -82,7 +94,10 @@ class Writer:
     """A file that is being written, section by section. After an error it is closed.
 
     User strings have at most 58 bytes; a str is encoded as UTF-8. ``encode``: False, True, or ``"auto"``, which
-    compresses a section only if it gets smaller. Numbers are written as they are in memory.
+    compresses a section only if it gets smaller. Numbers are written as they are in memory. No other thread may
+    change them until the call returns: what is written then may not be readable.
+
+    It belongs to the process that has created it: in one that was forked off, it writes nothing.
     """
 
     def __init__(
@@ -100,12 +115,17 @@ class Writer:
         driver: str,
     ) -> None:
         self._closed = True  # should creating fail
-        self._path, self._ranks, number = prepare(path, comm, driver, threads)
-        self._atomic = atomic
+        self._process = os.getpid()
+        self._failed = False
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync)
+        self._atomic = bool(atomic)
+        # What is marked if the file is not completed.
+        self._identity: Optional[tuple[int, int]] = None
         failure: Optional[Exception] = None
         try:
             text = _user(user)
             _check_names(style, encoder)
+            depth = _depth(level)
         except Exception as error:
             failure = error
         try:
@@ -113,12 +133,16 @@ class Writer:
                 self._ranks.agree(failure)
             elif failure is not None:
                 raise failure
-            depth = _core.DEFAULT_LEVEL if level is None else level
-            self._core = _core.Writer(self._path, text, self._ranks, style, encoder, depth, number, atomic, sync)
+            self._replace_older()
+            self._core = _core.Writer(
+                self._path, text, self._ranks, style, encoder, depth, number, self._atomic, bool(sync)
+            )
         except BaseException:
             self._release()
             raise
         self._closed = False
+        if not self._atomic and self._rank == 0:
+            self._identity = _identity_of(self._path)
 
     @property
     def path(self) -> str:
@@ -190,7 +214,8 @@ class Writer:
         Args:
             user: the user string.
             data: this rank's elements: a list of bytes or of numpy arrays; or a tuple (offsets, values) as
-                :meth:`Section.to_ragged` returns it, where element i is ``values[offsets[i]:offsets[i + 1]]``.
+                :meth:`Section.to_ragged` returns it, where element i is ``values[offsets[i]:offsets[i + 1]]``,
+                and every value is in an element.
             counts: how many elements each rank gives, by rank. None: the ranks tell each other.
             encode: whether it is compressed, element by element.
         """
@@ -206,7 +231,11 @@ class Writer:
 
     def close(self) -> None:
         """Completes the file. Only when this returns is every byte in it. Closing again does nothing."""
+        if self._failed:
+            self._failed = False
+            raise UsageError(f"{self._path}: the file is closed, incomplete", None, self._path)
         if not self._closed:
+            self._check_open()
             self._closed = True
             try:
                 self._core.close()
@@ -225,17 +254,43 @@ class Writer:
             return [int(n) for n in counts]
         return [number] if self._ranks is None else self._core.gather(number)
 
-    def _writing(self) -> Any:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         self._check_open()
-        return together(self._ranks, self._core)
+        try:
+            with together(self._ranks, self._core):
+                yield
+        except BaseException as error:
+            # An error of the core has closed its file, and so has any on several ranks. At once, because later there
+            # may be another file of this name.
+            if not self._closed and (isinstance(error, Error) or self._ranks is not None):
+                self._failed = True
+                self._abandon(reason(error), True)
+            raise
 
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError(f"{self._path}: the file is closed", None, self._path)
+        if self._process != os.getpid():
+            raise UsageError(f"{self._path}: the file is one of process {self._process}", None, self._path)
+
+    def _replace_older(self) -> None:
+        """Closes an older writer of this process for the same file, before this one opens it: what it has would
+        be written into this one's file."""
+        meant = os.path.realpath(self._path)
+        with _changing_writers:
+            older = _writers.get(meant)
+            _writers[meant] = self
+        if older is not None and not older._closed:
+            warnings.warn(f"{self._path} was not closed: it is incomplete", ResourceWarning, source=older)
+            older._failed = True
+            older._abandon("another writer was created for the same file", older._ranks is None)
 
     def _abandon(self, why: str, collective: bool) -> None:
         """Closes the file, incomplete."""
         self._closed = True
+        if self._process != os.getpid():
+            return
         try:
             if collective:
                 self._core.abandon(why)
@@ -245,12 +300,13 @@ class Writer:
                 self._release()
 
     def _mark_incomplete(self) -> None:
-        """Makes a file that ends where a section may end end elsewhere."""
-        if self._atomic or self._rank != 0:
+        """Makes a file that ends where a section may end end elsewhere, if it still is the one that was created."""
+        if self._identity is None or _identity_of(self._path) != self._identity:
             return
         try:
-            if os.path.isfile(self._path) and os.path.getsize(self._path) % _SECTION_BYTES == 0:
-                with open(self._path, "ab") as file:
+            with open(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK), "ab", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                if (status.st_dev, status.st_ino) == self._identity and status.st_size % _SECTION_BYTES == 0:
                     file.write(_INCOMPLETE)
         except OSError as error:
             warnings.warn(f"{self._path} is incomplete, and could not be marked so: {error}", RuntimeWarning)
@@ -269,19 +325,41 @@ class Writer:
         error: Optional[BaseException],
         __: Optional[TracebackType],
     ) -> None:
+        if self._process != os.getpid():
+            return
         if error is None:
             self.close()
         elif not self._closed:
             self._abandon(reason(error), True)
 
     def __del__(self) -> None:
-        if not self._closed:
+        if not self._closed and self._process == os.getpid():
             warnings.warn(f"{self._path} was not closed: it is incomplete", ResourceWarning, source=self)
-            # Other ranks may keep theirs longer.
-            self._abandon("the file was not closed", self._ranks is None)
+            # An atomic write is removed. Any other file may by now be one that another process has written. Other
+            # ranks may keep theirs longer.
+            if self._atomic and self._ranks is None:
+                self._abandon("the file was not closed", True)
 
     def __repr__(self) -> str:
         return f"<scda writer {self._path!r}, {'closed' if self._closed else 'open'}>"
+
+
+def _identity_of(path: str) -> Optional[tuple[int, int]]:
+    """What tells a file from another one of the same name; None for a device, or if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _depth(level: Optional[int]) -> int:
+    if level is None:
+        return _core.DEFAULT_LEVEL
+    depth = operator.index(level)
+    if not 0 <= depth <= _MOST_LEVEL:
+        raise ArgumentError(f"level: found {depth}, expected 0 to {_MOST_LEVEL}")
+    return depth
 
 
 def _check_names(style: str, encoder: str) -> None:
@@ -355,7 +433,10 @@ def _ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     if values.ndim != 1:
         raise ValueError(f"values: found {values.ndim} dimensions, expected one")
     lengths = np.diff(offsets)
-    if offsets[0] < 0 or (lengths < 0).any() or offsets[-1] > len(values):
-        raise ValueError(f"offsets: expected numbers that never fall, from 0 to the {len(values)} values")
+    if offsets[0] != 0 or (lengths < 0).any() or offsets[-1] != len(values):
+        raise ValueError(
+            f"offsets: found {offsets[0]} to {offsets[-1]}, expected numbers that never fall, from 0 to {len(values)}, "
+            "the number of values; elements are given as a list"
+        )
     sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)
-    return sizes, bytes_of(values[int(offsets[0]) : int(offsets[-1])])
+    return sizes, bytes_of(values)
