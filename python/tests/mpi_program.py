@@ -146,7 +146,17 @@ def argument_errors(folder: Path) -> None:
     wrong = rank == size - 1
     fails(ValueError, "style", lambda: scda.create(folder / "f", comm=comm, style="dos" if wrong else "unix"))
     fails(ValueError, "driver", lambda: scda.open(folder / "f", comm=comm, driver="mpi" if wrong else "auto"))
+    for options in ({"level": -1}, {"level": 1.5}, {"threads": -1}, {"atomic": 1}, {"sync": None}):
+        fails((ValueError, TypeError), *options, lambda: scda.create(folder / "f", comm=comm, **options if wrong else {}))
+    for options in ({"threads": -1}, {"decode": 1}):
+        fails(
+            (ValueError, TypeError),
+            *options,
+            lambda: scda.open(folder / "serial.scda", comm=comm, **options if wrong else {}),
+        )
     fails(ValueError if wrong else scda.ArgumentError, "counts", lambda: read_counts(folder, wrong))
+    fails(ValueError if wrong else scda.ArgumentError, "V17", lambda: read_block(folder, "V17" if wrong else "S4"))
+    fails(TypeError if wrong else scda.ArgumentError, "object", lambda: read_block(folder, object if wrong else "S4"))
     fails(FileNotFoundError, "none", lambda: scda.open(folder / "none", comm=comm))
     comm.Barrier()
     assert {path.name for path in folder.iterdir()} == {"serial.scda"}
@@ -156,6 +166,15 @@ def read_counts(folder: Path, wrong: bool) -> None:
     with scda.open(folder / "serial.scda", comm=comm) as f:
         f[2].read_partition([1] * size if wrong else None)
         len(f)
+
+
+def read_block(folder: Path, dtype: Any) -> None:
+    f = scda.open(folder / "serial.scda", comm=comm)
+    try:
+        f[1].to_numpy(dtype)
+        len(f)
+    finally:
+        f.close()
 
 
 def communicator_errors(folder: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import pickle
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Optional
 
@@ -372,3 +373,84 @@ def test_no_descriptor_is_left(folder: Path) -> None:
                 scda.open(bad)
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    with scda.create(tmp_path / "many") as w:
+        for i in range(1500):
+            w.array(f"section {i}", np.array([float(i)]))
+    return tmp_path / "many"
+
+
+def test_several_threads_look_for_sections(many: Path) -> None:
+    with scda.open(many) as f, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: f[i].to_numpy("<f8")[0], range(0, 1500, 7)))
+        assert found == list(range(0, 1500, 7))
+    with scda.open(many) as f, ThreadPoolExecutor(4) as pool:
+        names = [f"section {i}" for i in range(1500)]
+        for seen in pool.map(lambda _: [s.user_text for s in f], range(4)):
+            assert seen == names
+
+
+def test_the_arrays_of_a_file_take_one_descriptor(many: Path) -> None:
+    with scda.open(many) as f:
+        before = len(os.listdir("/proc/self/fd"))
+        arrays = [s.to_numpy("<f8") for s in f]
+        assert len(os.listdir("/proc/self/fd")) <= before + 1
+    assert [array[0] for array in arrays] == list(range(1500))
+
+
+def test_a_section_is_not_taken_for_an_array(f: scda.File) -> None:
+    for section in f:
+        with pytest.raises(TypeError, match=r"use to_numpy\(dtype\)"):
+            np.array(section)
+        for key in ((), ..., (0, 1), "x", 1.0, None):
+            with pytest.raises(TypeError, match="to_numpy"):
+                section[key]
+        assert section[np.int64(0)] == section[0]
+    for key in (None, 1.0, ...):
+        with pytest.raises(TypeError, match="expected the number of a section"):
+            f[key]
+    assert f[2].to_numpy("<f8", 3).shape == (1000, 3) and f[0].to_numpy("u1", np.int64(32)).shape == (32,)
+    for shape in ((1.5,), "3", 3.0):
+        with pytest.raises(TypeError):
+            f[2].to_numpy("<f8", shape)
+    with pytest.raises(TypeError, match="decode"):
+        scda.open(f.path, decode=0)
+
+
+@pytest.mark.parametrize("encode", [False, True])
+def test_slices_of_elements_without_bytes(tmp_path: Path, encode: bool) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.array("no bytes", np.empty((4, 0)), encode=encode)
+    with scda.open(tmp_path / "f") as f:
+        assert f[0][::2] == f[0][::-1] == f[0][1:3] == b""
+
+
+def test_slices_of_sections_are_those_of_python(f: scda.File) -> None:
+    bounds = [None, -7, -6, -2, 0, 1, 3, 6, 9]
+    for start in bounds:
+        for stop in bounds:
+            for step in (None, 1, 2, -1, -3):
+                with scda.open(f.path) as fresh:
+                    assert [s.index for s in fresh[start:stop:step]] == list(range(6))[start:stop:step]
+    with pytest.raises(ValueError, match="zero"):
+        f[::0]
+
+
+def test_what_is_before_the_end_of_a_cut_file_can_be_had(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.block("good", b"good")
+        w.array("cut", GRID)
+    os.truncate(path, path.stat().st_size - 100)
+    with scda.open(path) as f:
+        assert [s.read() for s in f[:1]] == [b"good"] and "good" in f and b"good" in f
+        with pytest.raises(scda.ShortFileError, match="section 0 has the user string 'good'") as caught:
+            f["good"]
+        assert isinstance(caught.value.__cause__, scda.ShortFileError) and caught.value.offset == 256
+        for use in (lambda: f[:2], lambda: "goo*" in f, lambda: f["other"]):
+            with pytest.raises(scda.ShortFileError) as caught:
+                use()
+            assert "user string" not in str(caught.value)

@@ -204,3 +204,101 @@ def test_styles(tmp_path: Path) -> None:
         with scda.create(tmp_path / style, style=style) as w:
             w.block("data", b"data")
         assert (tmp_path / style).read_bytes()[190:192] == line_break
+
+
+def finished(path: Path, values: list[bytes]) -> None:
+    with scda.open(path) as f:
+        assert [s.read() for s in f] == values
+
+
+def test_a_forgotten_writer_does_not_touch_the_next_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    w = scda.create(path, atomic=False)
+    w.block("x", b"old" * 20)
+    with pytest.warns(ResourceWarning, match="incomplete"):
+        again = scda.create(path, atomic=False)
+    again.block("y", b"new")
+    again.flush()
+    with pytest.raises(scda.UsageError, match="closed"):
+        w.block("x", b"")
+    with pytest.raises(scda.UsageError, match="incomplete"):
+        w.close()
+    del w
+    gc.collect()
+    again.block("z", b"too")
+    again.close()
+    finished(path, [b"new", b"too"])
+
+
+def test_a_forgotten_writer_does_not_touch_the_file_of_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    w = scda.create(path, atomic=False)
+    w.block("x", b"old" * 20)
+    with scda.create(tmp_path / "other") as other:
+        other.block("y", b"new")
+    # As another process would write it, in place.
+    path.write_bytes((tmp_path / "other").read_bytes())
+    with pytest.warns(ResourceWarning, match="incomplete"):
+        del w
+        gc.collect()
+    finished(path, [b"new"])
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_a_writer_that_failed_does_not_touch_the_next_file(tmp_path: Path, atomic: bool) -> None:
+    path = tmp_path / "f"
+    w = scda.create(path, atomic=False)
+    w.block("good", b"good")
+    with pytest.raises(scda.ArgumentError):
+        w.block("u" * 59, b"")
+    with pytest.raises(scda.ShortFileError), scda.open(path) as f:
+        len(f)
+    with scda.create(path, atomic=atomic) as again:
+        again.block("y", b"new")
+    with pytest.raises(scda.UsageError):
+        w.close()
+    del w
+    gc.collect()
+    finished(path, [b"new"])
+
+
+def test_an_exception_does_not_mark_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with scda.create(tmp_path / "other") as w:
+        w.block("y", b"new")
+    with pytest.raises(ZeroDivisionError), scda.create(path, atomic=False) as w:
+        w.block("x", b"old")
+        (tmp_path / "other").replace(path)
+        1 / 0
+    finished(path, [b"new"])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_was_forked_off_leaves_the_file_alone(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f", threads=1) as w:
+        w.block("x", b"data")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with w:
+                    raise SystemExit
+            except scda.UsageError:
+                w.__exit__(SystemExit, SystemExit(), None)
+                w.__del__()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+    finished(tmp_path / "f", [b"data"])
+
+
+def test_a_path_is_that_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d1" / "real").mkdir(parents=True)
+    (tmp_path / "d2").mkdir()
+    (tmp_path / "d2" / "link").symlink_to("../d1/real")
+    monkeypatch.chdir(tmp_path)
+    with scda.create("d2/link/../f.scda") as w:
+        w.block("x", b"data")
+    finished(tmp_path / "d1" / "f.scda", [b"data"])
+    finished(Path("d2/link/../f.scda"), [b"data"])

@@ -60,10 +60,7 @@ def prepare(
 
 def _threads(threads: Optional[int], ranks: Optional[Ranks]) -> int:
     if threads is not None:
-        number = operator.index(threads)
-        if not 1 <= number <= sys.maxsize:
-            raise ArgumentError(f"threads: found {number}, expected 1 or more")
-        return number
+        return integer("threads", threads, 1, sys.maxsize)
     if ranks is not None:
         return 1
     try:
@@ -71,6 +68,17 @@ def _threads(threads: Optional[int], ranks: Optional[Ranks]) -> int:
     except AttributeError:  # not on macOS
         cores = os.cpu_count() or 1
     return min(cores, _MOST_THREADS)
+
+
+def integer(what: str, value: Any, least: int, most: int) -> int:
+    """An argument that the core takes as a number without sign."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: found {value!r}, expected an integer") from None
+    if not least <= number <= most:
+        raise ArgumentError(f"{what}: found {number}, expected {least} to {most}")
+    return number
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import stat
 import threading
@@ -15,8 +14,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import Path, bytes_of, dtype_of, prepare, reason, together
-from ._errors import ArgumentError, Error, UsageError
+from ._common import Path, bytes_of, dtype_of, integer, prepare, reason, together
+from ._errors import Error, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +124,7 @@ class Writer:
         try:
             text = _user(user)
             _check_names(style, encoder)
-            depth = _depth(level)
+            depth = _core.DEFAULT_LEVEL if level is None else integer("level", level, 0, _MOST_LEVEL)
         except Exception as error:
             failure = error
         try:
@@ -351,15 +350,6 @@ def _identity_of(path: str) -> Optional[tuple[int, int]]:
     except OSError:
         return None
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def _depth(level: Optional[int]) -> int:
-    if level is None:
-        return _core.DEFAULT_LEVEL
-    depth = operator.index(level)
-    if not 0 <= depth <= _MOST_LEVEL:
-        raise ArgumentError(f"level: found {depth}, expected 0 to {_MOST_LEVEL}")
-    return depth
 
 
 def _check_names(style: str, encoder: str) -> None:
