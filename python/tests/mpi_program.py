@@ -147,7 +147,9 @@ def argument_errors(folder: Path) -> None:
     fails(ValueError, "style", lambda: scda.create(folder / "f", comm=comm, style="dos" if wrong else "unix"))
     fails(ValueError, "driver", lambda: scda.open(folder / "f", comm=comm, driver="mpi" if wrong else "auto"))
     for options in ({"level": -1}, {"level": 1.5}, {"threads": -1}, {"atomic": 1}, {"sync": None}):
-        fails((ValueError, TypeError), *options, lambda: scda.create(folder / "f", comm=comm, **options if wrong else {}))
+        fails(
+            (ValueError, TypeError), *options, lambda: scda.create(folder / "f", comm=comm, **options if wrong else {})
+        )
     for options in ({"threads": -1}, {"decode": 1}):
         fails(
             (ValueError, TypeError),

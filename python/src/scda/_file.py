@@ -10,7 +10,7 @@ import warnings
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from types import TracebackType
-from typing import Any, Iterator, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, overload
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from . import _core
 from ._common import Path, prepare, reason, text_of, together
 from ._errors import Error, FileInUseError, ShortFileError, UsageError
 from ._section import Section
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FILE_HEADER_BYTES = 128
 
@@ -177,7 +180,9 @@ class File:
             before = [s.index for s in self._found if user in (s.user, s.user_text)]
             if not before:
                 raise
-            message = f"{error.message}; before that, section {before[0]} has the user string {user!r}: take it by number"
+            message = (
+                f"{error.message}; before that, section {before[0]} has the user string {user!r}: take it by number"
+            )
             raise type(error)(message, error.offset, error.path) from error
         if len(found) == 1:
             return found[0]
@@ -203,7 +208,7 @@ class File:
                 self._next = None
         return True
 
-    def _bytes(self, start: int, stop: int) -> np.memmap[Any, np.dtype[np.uint8]]:
+    def _bytes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Bytes of the file, mapped into memory. All arrays share one map: each map has a descriptor."""
         self._check_open()
         whole = self._map
