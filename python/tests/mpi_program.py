@@ -164,6 +164,20 @@ def argument_errors(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"serial.scda"}
 
 
+def replaced(folder: Path) -> None:
+    """A writer that failed, and one that is still open, do not touch the next file of their name."""
+    failed = scda.create(folder / "f", comm=comm, atomic=False)
+    fails(scda.ArgumentError, "user string", lambda: failed.block("u" * 59, b""))
+    left_open = scda.create(folder / "f", comm=comm, atomic=False)
+    left_open.array("old", GRID)
+    write_file(folder / "f", comm, atomic=False)
+    for old in (failed, left_open):
+        fails(scda.UsageError, "incomplete", old.close)
+    del failed, left_open, old
+    comm.Barrier()
+    assert (folder / "f").read_bytes() == (folder / "serial.scda").read_bytes()
+
+
 def read_counts(folder: Path, wrong: bool) -> None:
     with scda.open(folder / "serial.scda", comm=comm) as f:
         f[2].read_partition([1] * size if wrong else None)

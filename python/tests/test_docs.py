@@ -8,6 +8,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import runpy
 import shutil
 import struct
 import subprocess
@@ -121,6 +122,25 @@ def tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         Path("bin", name).write_text(f'#!/bin/sh\nexec "{shutil.which(path) or path}" "$@"\n')
         Path("bin", name).chmod(0o755)
     return {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+
+
+def test_the_picture_of_any_forest_and_plane() -> None:
+    pytest.importorskip("matplotlib")
+    plot = runpy.run_path(str(ROOT / "python" / "examples" / "plot_forest.py"))
+    cells = np.zeros(3, [("origin", "<i4", 3), ("level", "<i4")])
+    for root in (1 << 19, 1 << 30):
+        for cell, level in zip(cells, (0, 1, 5)):
+            cell["origin"], cell["level"] = root - (root >> level), level
+        assert plot["root_length"](cells) == root
+    assert plot["root_length"](cells[:1]) == 1
+    # Two cubes that meet in the plane y = 0: one has the polygon.
+    cubes = plot["CORNERS"] + np.array([[[0.0, -1.0, 0.0]], [[0.0, 0.0, 0.0]]])
+    for y, cut in ((0, [0]), (0.5, [1]), (-0.5, [0]), (1, [1]), (2, [])):
+        polygons, numbers = plot["cut"](cubes, y)
+        assert numbers.tolist() == cut
+        for polygon in polygons:
+            corners = sorted(np.round(polygon, 6).tolist())
+            assert corners == [[0, 0], [0, 1], [1, 0], [1, 1]]
 
 
 def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:

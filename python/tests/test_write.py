@@ -117,7 +117,13 @@ def test_an_argument_that_python_refuses_does_not_end_the_file(tmp_path: Path) -
         assert f[0].read() == b"good"
 
 
-@pytest.mark.parametrize("options", [{"style": "dos"}, {"encoder": "lzma"}, {"level": 10}, {"level": -1}, {"level": 1.5}, {"threads": 0}, {"threads": -1}, {"atomic": 1}, {"sync": "no"}, {"driver": "mpi"}, {"user": "u" * 59}, {"user": 3}])  # fmt: skip
+WRONG_OPTIONS: list[dict[str, Any]] = [
+    {"style": "dos"}, {"encoder": "lzma"}, {"level": 10}, {"level": -1}, {"level": 1.5}, {"threads": 0}, {"threads": -1},
+    {"atomic": 1}, {"sync": "no"}, {"driver": "mpi"}, {"user": "u" * 59}, {"user": 3},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", WRONG_OPTIONS)
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
         scda.create(tmp_path / "f", **options)
