@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, Union
 
@@ -20,6 +19,8 @@ Path = Union[str, "os.PathLike[str]", bytes, "os.PathLike[bytes]"]
 
 # More threads than that wait for the memory.
 _MOST_THREADS = 64
+# What the core takes.
+_MOST_THREADS_TAKEN = 1024
 
 
 class _Abandonable(Protocol):
@@ -60,7 +61,7 @@ def prepare(
 
 def _threads(threads: Optional[int], ranks: Optional[Ranks]) -> int:
     if threads is not None:
-        return integer("threads", threads, 1, sys.maxsize)
+        return integer("threads", threads, 1, _MOST_THREADS_TAKEN)
     if ranks is not None:
         return 1
     try:
