@@ -167,7 +167,7 @@ def argument_errors(folder: Path) -> None:
 def replaced(folder: Path) -> None:
     """A writer that failed, and one that is still open, do not touch the next file of their name."""
     failed = scda.create(folder / "f", comm=comm, atomic=False)
-    fails(scda.ArgumentError, "user string", lambda: failed.block("u" * 59, b""))
+    fails(scda.ArgumentError, "user string", lambda w=failed: w.block("u" * 59, b""))
     left_open = scda.create(folder / "f", comm=comm, atomic=False)
     left_open.array("old", GRID)
     write_file(folder / "f", comm, atomic=False)

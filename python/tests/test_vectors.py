@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import scda
 from conftest import ROOT, VECTORS, Wanted, hello_text, manifest, write_hello
