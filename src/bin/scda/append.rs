@@ -63,7 +63,7 @@ fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
     (status.dev(), status.ino(), status.size(), status.mtime(), status.mtime_nsec())
 }
 
-/// Whether a file is the one of this path, as it was.
+/// What the system says of the file of this path.
 fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }

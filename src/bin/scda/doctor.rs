@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     std::fs::read_dir(&args.folder).map_err(|e| Fail::file(&args.folder.display().to_string(), e))?;
     let mut report = Report::default();
-    describe(&mut report, &args.folder)?;
+    describe(&mut report, &args.folder);
     match Scratch::make(&Solo, &args.folder)? {
         Some(scratch) => {
             let trial = Trial { comm: &|| Ok(Solo), folder: scratch.folder(), driver: Driver::Posix };

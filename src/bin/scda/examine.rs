@@ -81,11 +81,15 @@ impl Report {
     }
 }
 
-/// What is known of the folder without touching it.
-pub fn describe(report: &mut Report, folder: &Path) -> Result<()> {
+/// What is known of the folder without touching it. Trouble is reported, not returned: a rank that has it alone must
+/// go on to where the others wait.
+pub fn describe(report: &mut Report, folder: &Path) {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     report.say("folder", absolute.display().to_string());
-    let kind = FileSystem::of(folder)?;
+    let kind = match FileSystem::of(folder) {
+        Ok(kind) => kind,
+        Err(error) => return report.fail("file system", &error.to_string()),
+    };
     let name = kind.name.unwrap_or("of an unknown kind");
     let mut text = name.to_owned();
     if let Some((free, all)) = space(folder) {
@@ -105,7 +109,6 @@ pub fn describe(report: &mut Report, folder: &Path) -> Result<()> {
         }
     }
     advise(report, name);
-    Ok(())
 }
 
 /// What is known of such file systems.

@@ -156,17 +156,16 @@ impl Open {
             ))
             .into());
         }
-        self.read_user_sizes(&current, part, |index, size| out[index] = size)?;
-        Ok(())
+        Ok(self.read_user_sizes(&current, part, |index, size| out[index] = size)?)
     }
 
-    /// Reads the sizes of these elements as the user sees them, and adds them up.
+    /// Reads the sizes of these elements as the user sees them, and checks that the file can have so many bytes.
     fn read_user_sizes(
         &mut self,
         current: &Current,
         part: Partition,
         mut own: impl FnMut(usize, u64),
-    ) -> Result<u64> {
+    ) -> Result<()> {
         let (entries, letter) = current.user_sizes();
         let mut total = 0;
         self.read_entries(entries + part.offset * COUNT_BYTES as u64, part.count, letter, |index, size| {
@@ -177,11 +176,10 @@ impl Open {
         .map_err(|error| current.conform(error))?;
         // What the user will hold must come out of what the file has.
         if current.decoded {
-            self.check_expansion(total, current.layout.start)?;
+            self.check_expansion(total, current.layout.start)
         } else {
-            self.varray_layout(current, total)?;
+            self.varray_layout(current, total).map(drop)
         }
-        Ok(total)
     }
 
     pub(super) fn read_varray_range(
