@@ -116,6 +116,17 @@ fn wrong_length(found: usize, expected: u64) -> Error {
     Error::argument(format!("data: found {found} bytes, expected {expected}"))
 }
 
+/// Makes a buffer of this length, whose contents do not matter.
+pub(super) fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if buffer.len() < length {
+        let more = length - buffer.len();
+        buffer.try_reserve(more).map_err(|_| Error::memory(length))?;
+    }
+    buffer.resize(length, 0);
+    Ok(())
+}
+
 /// The memory that belongs to an element is not of its size.
 #[cold]
 fn mismatch(what: &str, index: usize, found: usize, expected: u64) -> Error {

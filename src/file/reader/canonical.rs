@@ -1,10 +1,10 @@
 //! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
 
-use super::elements::{BATCH_BYTES, resize};
+use super::elements::BATCH_BYTES;
 use super::{Current, Expect, Open, Section};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
 use crate::error::{Error, ErrorKind, Result, quote};
-use crate::file::source::Sizes;
+use crate::file::source::{Sizes, resize};
 use crate::file::team::{Failure, Function};
 use crate::format::entry::{CountFormat, parse_counts};
 use crate::format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};

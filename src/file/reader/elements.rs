@@ -5,7 +5,7 @@ use super::{Current, Open};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Decoders, Job};
-use crate::file::source::{Sink, Sizes};
+use crate::file::source::{Sink, Sizes, resize};
 use crate::file::team::Failure;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
@@ -366,17 +366,6 @@ impl<'a> Batch<'a> {
         }
         Ok(())
     }
-}
-
-/// Makes a buffer of this length, whose contents do not matter.
-pub(super) fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if buffer.len() < length {
-        let more = length - buffer.len();
-        buffer.try_reserve(more).map_err(|_| Error::memory(length))?;
-    }
-    buffer.resize(length, 0);
-    Ok(())
 }
 
 /// Makes room for this many sizes.

@@ -3,7 +3,7 @@
 use super::header::leaves_63_bits;
 use super::{Current, Expect, Open};
 use crate::error::{Error, Result};
-use crate::file::source::{Sink, Sizes};
+use crate::file::source::{Sink, Sizes, resize};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::header::SectionType;
 use crate::format::layout::sum;
@@ -107,7 +107,7 @@ impl Open {
             return Ok(self.fill_block(&current, data)?);
         }
         let mut all = Vec::new();
-        super::elements::resize(&mut all, part.total)?;
+        resize(&mut all, part.total)?;
         self.fill_block(&current, &mut all)?;
         let start = usize::try_from(part.offset).unwrap_or(usize::MAX);
         data.copy_from_slice(&all[start..start + data.len()]);

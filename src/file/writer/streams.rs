@@ -5,7 +5,7 @@ use super::output::{LONGEST_HEAD, head, too_large};
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
-use crate::file::source::{Sizes, Source};
+use crate::file::source::{Sizes, Source, resize};
 use crate::file::team::Failure;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
@@ -50,13 +50,6 @@ const PIECE_ELEMENTS: usize = 1 << 16;
 
 fn read(from: &mut dyn Read, buffer: &mut [u8]) -> Result<()> {
     from.read_exact(buffer).map_err(|e| Error::io("reading the data to write", e))
-}
-
-fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    buffer.try_reserve(length.saturating_sub(buffer.len())).map_err(|_| Error::memory(length))?;
-    buffer.resize(length, 0);
-    Ok(())
 }
 
 /// Where the next entry and the next data of a varray go.
