@@ -144,13 +144,6 @@ fn locate(input: &Input, section: &Section, range: Range<u64>) -> Option<u64> {
     Some(first)
 }
 
-/// The user strings of the first halves of compressed sections, and what the second halves are.
-const CONVENTIONS: [(&[u8], SectionType); 3] = [
-    (b"B compressed scda 00", SectionType::Block),
-    (b"A compressed scda 00", SectionType::Varray),
-    (b"V compressed scda 00", SectionType::Varray),
-];
-
 /// The reader behind a damaged section, if its headers and sizes tell where it ends.
 fn step_over(input: &Input, position: u64) -> Option<Reader> {
     if let Ok(Some((mut reader, _))) = reopen(input, position, true)
@@ -161,8 +154,8 @@ fn step_over(input: &Input, position: u64) -> Option<Reader> {
     let (mut reader, section) = reopen(input, position, false).ok()??;
     reader.skip().ok()?;
     // The second half of a broken pair is no section. If it is not even of its type, nothing tells where it ends.
-    if let Some((_, second)) = CONVENTIONS.iter().find(|(user, _)| **user == *section.user) {
-        reader.next_section(false).ok()?.filter(|section| section.section_type == *second)?;
+    if let Some(second) = section.second_of_pair() {
+        reader.next_section(false).ok()?.filter(|section| section.section_type == second)?;
         reader.skip().ok()?;
     }
     Some(reader)

@@ -13,6 +13,32 @@ use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 /// The bytes of a section header with all its counts.
 const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
+/// The type of the compressed section that begins with this one, if it is the first of a pair.
+#[inline(always)]
+fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
+    match (first, user) {
+        (SectionType::Inline, BLOCK_CONVENTION) => Some(SectionType::Block),
+        (SectionType::Inline, ARRAY_CONVENTION) => Some(SectionType::Array),
+        (SectionType::Array, VARRAY_CONVENTION) => Some(SectionType::Varray),
+        _ => None,
+    }
+}
+
+/// The type of the second section of the pair for a compressed one.
+fn second_type(compressed: SectionType) -> SectionType {
+    if compressed == SectionType::Block { SectionType::Block } else { SectionType::Varray }
+}
+
+impl Section {
+    /// If this section, read without decoding, is the first of the two that stand for a compressed one (paper, section
+    /// 3): the type that the second must have. For those who go on where a pair is broken.
+    #[must_use]
+    pub fn second_of_pair(&self) -> Option<SectionType> {
+        let compressed = compressed_type(self.section_type, &self.user).filter(|_| !self.decoded);
+        compressed.map(second_type)
+    }
+}
+
 impl Open {
     pub(super) fn at_end(&self) -> bool {
         matches!(self.expect, Expect::Header) && self.position == self.size
@@ -102,12 +128,7 @@ impl Open {
         user: &UserString,
         first: &Current,
     ) -> Result<Option<(UserString, Current)>, Failure> {
-        let section_type = match (first.section_type, &**user) {
-            (SectionType::Inline, BLOCK_CONVENTION) => SectionType::Block,
-            (SectionType::Inline, ARRAY_CONVENTION) => SectionType::Array,
-            (SectionType::Array, VARRAY_CONVENTION) => SectionType::Varray,
-            _ => return Ok(None),
-        };
+        let Some(section_type) = compressed_type(first.section_type, user) else { return Ok(None) };
         let start = first.layout.start;
         if first.layout.bytes() <= self.small_bytes {
             // The sizes of a varray are wanted again after the second header.
@@ -131,8 +152,7 @@ impl Open {
             Failure::Mine(error) => Failure::Mine(as_decode_error(error)),
             agreed @ Failure::Agreed(_) => agreed,
         })?;
-        let expected =
-            if section_type == SectionType::Block { SectionType::Block } else { SectionType::Varray };
+        let expected = second_type(section_type);
         if second.section_type != expected {
             return Err(nonconforming(format!(
                 "compressed section: found type '{}' after its first part, expected '{}'",
