@@ -2,7 +2,7 @@
 
 use super::params::Params;
 use super::target::Target;
-use super::team::{Failure, Team, split};
+use super::team::{FINE, Failure, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::faults::Faulty;
 #[cfg(feature = "mpi")]
@@ -20,17 +20,23 @@ const DRIVER_VARIABLE: &str = "SCDA_IO";
 /// The environment variable that, set to 1, has the ranks agree in every call.
 const CHECK_VARIABLE: &str = "SCDA_CHECK";
 
-/// Creates the file for writing, or empties it. Collective.
+/// Creates the file for writing, or empties it, and writes its header at once: if that fails it is an
+/// error of opening, as a user expects. Collective.
 pub fn create(
     team: &mut Team,
     path: &Path,
     params: &mut Params,
+    header: &[u8],
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
     // Nothing is touched before the ranks agree on what.
-    team.agree(Ok(()))?;
+    let driver = choose(team, path, params)?;
     let mut target = Target::new(real_path(team, path, params), params.atomic);
-    match create_target(team, path, params, &mut target) {
-        Ok(file) => Ok((with_faults(team, params, file), target)),
+    let created = match driver {
+        Driver::MpiIo => create_mpi_io(team, path, params, &mut target, header),
+        _ => create_posix(team, params, &mut target, header),
+    };
+    match created {
+        Ok(file) => Ok((file, target)),
         Err(failure) => {
             target.discard();
             Err(failure)
@@ -38,20 +44,26 @@ pub fn create(
     }
 }
 
-fn create_target(
+fn create_posix(
     team: &mut Team,
-    path: &Path,
-    params: &mut Params,
+    params: &Params,
     target: &mut Target,
+    header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
-    let driver = choose(team, path, params)?;
-    let prepared = if team.rank() == 0 { target.prepare(driver) } else { Ok(None) };
-    let (first, mine) = split(prepared);
-    if driver == Driver::MpiIo {
-        team.agree(mine)?;
-        return create_mpi_io(team, path, params, target);
-    }
-    open_posix(team, first, mine, || PosixFile::open(target.goal(), OFlags::WRONLY))
+    let first = if team.rank() == 0 { target.prepare(Driver::Posix) } else { Ok(None) };
+    let (opened, _) = open_posix(team, first, || PosixFile::open(target.goal(), OFlags::WRONLY))?;
+    let opened = opened.and_then(|file| {
+        let mut file = with_faults(team, params, Box::new(file));
+        write_header(team, &mut *file, header).map(|()| Some(file))
+    });
+    let (file, mine) = split(opened);
+    team.agree(mine)?;
+    file.ok_or_else(lost).map_err(Failure::Mine)
+}
+
+/// Rank 0 writes the header of the file.
+fn write_header(team: &Team, file: &mut dyn ParallelFile, header: &[u8]) -> Result<()> {
+    if team.rank() == 0 { file.write_at(0, &[header]) } else { Ok(()) }
 }
 
 /// Opens the file for reading and tells its size. Collective.
@@ -60,31 +72,21 @@ pub fn open(
     path: &Path,
     params: &mut Params,
 ) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
-    team.agree(Ok(()))?;
     let driver = choose(team, path, params)?;
     let real = real_path(team, path, params);
     // Not waiting for somebody to write into a pipe.
     let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
     let first = if team.rank() == 0 { open().and_then(regular).map(Some) } else { Ok(None) };
-    let (first, mine) = split(first);
     // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
     // MPI_File_open.
-    let seen = open_posix(team, first, mine, open)?;
-    let file =
-        if driver == Driver::Posix { seen } else { open_mpi_io(team, path, params, Access::Read, || {})? };
-    let mut file = with_faults(team, params, file);
-    let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    match team.share(size) {
-        Ok(size) => Ok((file, size)),
-        Err(failure) => Err(close(team, file, failure)),
-    }
-}
-
-/// Closes a file on all ranks, when they know why.
-fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
-    let error = team.settle(failure);
-    let _ = file.close();
-    Failure::Agreed(error)
+    let (opened, size) = open_posix(team, first, open)?;
+    let (seen, mine) = split(opened.map(Some));
+    team.agree(mine)?;
+    let file = match driver {
+        Driver::MpiIo => open_mpi_io(team, path, params, Access::Read, || {})?,
+        _ => Box::new(seen.ok_or_else(lost)?),
+    };
+    Ok((with_faults(team, params, file), size))
 }
 
 /// Lets accesses fail, if that is wanted.
@@ -110,57 +112,78 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
     if mpi_io(team, path, params).1 { place::without_romio_prefix(path) } else { path }
 }
 
-/// The driver that is used: rank 0 decides, and every rank must find the file system coherent. Rank 0 also
-/// decides whether the ranks agree in every call.
+/// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
+/// find it coherent. Rank 0 also decides whether the ranks agree in every call. With it the ranks agree for
+/// the first time, on what is to be opened.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
+    const DRIVERS: [Driver; 3] = [Driver::Posix, Driver::MpiIo, Driver::Auto];
     let (has_mpi, asked_for) = mpi_io(team, path, params);
-    let mut coherent = [2];
+    let mut words = [FINE, FINE, 2];
+    let mine = if team.rank() == 0 {
+        wanted(params, has_mpi, asked_for).map(|(driver, check)| {
+            let driver = DRIVERS.iter().position(|&known| known == driver);
+            words = [driver.unwrap_or(0) as u64, u64::from(check), 2];
+        })
+    } else {
+        Ok(())
+    };
     if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
-        coherent = [1 + u64::from(
-            place::FileSystem::of(real_path(team, path, params)).is_ok_and(|kind| kind.is_coherent),
-        )];
-        team.comm().allreduce_min(&mut coherent)?;
+        let file_system = place::FileSystem::of(real_path(team, path, params));
+        words[2] = 1 + u64::from(file_system.is_ok_and(|kind| kind.is_coherent));
     }
-    let choice = match params.driver {
-        Driver::MpiIo if !has_mpi => Err(Error::argument("driver: found MPI-IO, but there is no MPI here")),
-        Driver::Auto if !has_mpi => Ok(Driver::Posix),
-        Driver::Auto if asked_for => Ok(Driver::MpiIo),
-        Driver::Auto => match std::env::var(DRIVER_VARIABLE).as_deref() {
-            Ok("mpi") => Ok(Driver::MpiIo),
-            Ok("posix") => Ok(Driver::Posix),
-            // The environment of rank 0 counts.
-            Ok(other) if team.rank() == 0 => Err(Error::argument(format!(
-                "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
-            ))),
-            _ if coherent == [2] => Ok(Driver::Posix),
-            _ => Ok(Driver::MpiIo),
-        },
-        driver => Ok(driver),
-    };
-    let check = match std::env::var(CHECK_VARIABLE).as_deref() {
-        Ok("1") => Ok(true),
-        Ok(other) if other != "0" && team.rank() == 0 => {
-            Err(Error::argument(format!("{CHECK_VARIABLE}: found \"{other}\", expected \"0\" or \"1\"")))
-        }
-        _ => Ok(params.check),
-    };
-    let choice = choice.and_then(|driver| Ok((driver == Driver::Posix, check?)));
-    let bits = team.share(choice.map(|(posix, check)| u64::from(posix) | u64::from(check) << 1))?;
-    params.check = bits & 2 != 0;
-    Ok(if bits & 1 != 0 { Driver::Posix } else { Driver::MpiIo })
+    team.agree_with(mine, &mut words)?;
+    let [driver, check, coherent] = words;
+    params.check = check == 1;
+    Ok(match usize::try_from(driver).ok().and_then(|driver| DRIVERS.get(driver)) {
+        Some(Driver::MpiIo) => Driver::MpiIo,
+        Some(Driver::Auto) if coherent != 2 => Driver::MpiIo,
+        _ => Driver::Posix,
+    })
 }
 
-/// Opens with POSIX on the ranks other than 0, which has opened already, and makes sure that all
-/// have the same file: on nodes of different file systems the same name is not enough.
+/// What rank 0 wants, by parameters and environment: a driver, `Auto` if the file system is to decide, and
+/// whether the ranks agree in every call.
+fn wanted(params: &Params, has_mpi: bool, asked_for: bool) -> Result<(Driver, bool)> {
+    let driver = match params.driver {
+        Driver::MpiIo if !has_mpi => {
+            return Err(Error::argument("driver: found MPI-IO, but there is no MPI here"));
+        }
+        Driver::Auto if !has_mpi => Driver::Posix,
+        Driver::Auto if asked_for => Driver::MpiIo,
+        Driver::Auto => match std::env::var(DRIVER_VARIABLE).as_deref() {
+            Ok("mpi") => Driver::MpiIo,
+            Ok("posix") => Driver::Posix,
+            Ok(other) => {
+                return Err(Error::argument(format!(
+                    "{DRIVER_VARIABLE}: found \"{other}\", expected \"mpi\" or \"posix\""
+                )));
+            }
+            Err(_) => Driver::Auto,
+        },
+        driver => driver,
+    };
+    match std::env::var(CHECK_VARIABLE).as_deref() {
+        Ok("1") => Ok((driver, true)),
+        Ok(other) if other != "0" => {
+            Err(Error::argument(format!("{CHECK_VARIABLE}: found \"{other}\", expected \"0\" or \"1\"")))
+        }
+        _ => Ok((driver, params.check)),
+    }
+}
+
+/// The file that rank 0 has opened, and on the other ranks the same one, which they open now: on nodes of
+/// different file systems the same name is not enough. With the size that rank 0 finds. The ranks have yet to
+/// agree that all have it.
 fn open_posix(
     team: &mut Team,
-    first: Option<PosixFile>,
-    mine: Result<()>,
+    first: Result<Option<PosixFile>>,
     open: impl FnOnce() -> Result<PosixFile>,
-) -> Result<Box<dyn ParallelFile>, Failure> {
+) -> Result<(Result<PosixFile>, u64), Failure> {
     let identity = |status: Status| if status.is_regular { status.identity.1 } else { 0 };
-    let inode = mine.and_then(|()| first.as_ref().map_or(Ok(0), |file| file.status().map(identity)));
-    let inode = team.share(inode)?;
+    let (first, mine) = split(first);
+    let status = |file: &PosixFile| file.status().map(|status| [identity(status), status.size]);
+    let known = mine.and_then(|()| first.as_ref().map_or(Ok([0; 2]), status));
+    let [inode, size] = team.share(known)?;
     let opened = match first {
         Some(file) => Ok(file),
         None => open().and_then(|file| match identity(file.status()?) {
@@ -173,9 +196,7 @@ fn open_posix(
             )),
         }),
     };
-    let (file, mine) = split(opened.map(Some));
-    team.agree(mine)?;
-    Ok(Box::new(file.ok_or_else(lost)?))
+    Ok((opened, size))
 }
 
 /// What cannot be: no rank had an error, and this one has no file.
@@ -221,6 +242,14 @@ fn open_mpi_io(
     Ok(Box::new(file.ok_or_else(lost)?))
 }
 
+/// Closes a file on all ranks, when they know why.
+#[cfg(feature = "mpi")]
+fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
+    let error = team.settle(failure);
+    let _ = file.close();
+    Failure::Agreed(error)
+}
+
 /// Creates a file with MPI-IO: hints, and the prefix that names a driver of ROMIO, work only in its
 /// hands.
 #[cfg(feature = "mpi")]
@@ -229,7 +258,10 @@ fn create_mpi_io(
     path: &Path,
     params: &Params,
     target: &mut Target,
+    header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
+    let prepared = if team.rank() == 0 { target.prepare(Driver::MpiIo).map(drop) } else { Ok(()) };
+    team.agree(prepared)?;
     // A rank that cannot open would leave the others waiting in MPI_File_open.
     team.agree(place::check_writable(target.goal()))?;
     let part = params.atomic.then(|| target.goal().to_owned());
@@ -240,8 +272,13 @@ fn create_mpi_io(
             target.opened();
         }
     };
-    let mut file = open_mpi_io(team, name, params, access, opened)?;
-    match empty(team, &mut *file) {
+    let file = open_mpi_io(team, name, params, access, opened)?;
+    let mut file = with_faults(team, params, file);
+    let emptied = empty(team, &mut *file).and_then(|()| {
+        let written = write_header(team, &mut *file, header);
+        team.agree(written)
+    });
+    match emptied {
         Ok(()) => Ok(file),
         Err(failure) => Err(close(team, file, failure)),
     }
@@ -252,7 +289,7 @@ fn create_mpi_io(
 #[cfg(feature = "mpi")]
 fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
     let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    let size = team.share(size)?;
+    let [size] = team.share(size.map(|size| [size]))?;
     // Truncating takes all ranks: none may have lost the size.
     team.agree(Ok(()))?;
     if size == 0 {
@@ -290,6 +327,7 @@ mod without_mpi {
         _: &Path,
         _: &Params,
         _: &mut Target,
+        _: &[u8],
     ) -> Result<Box<dyn ParallelFile>, Failure> {
         Err(chosen())
     }

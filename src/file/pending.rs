@@ -68,8 +68,8 @@ struct Owed {
 #[derive(Default)]
 struct Messages {
     pending: Pending,
-    /// Rank 0: what waits on all ranks, as it is received and as it is written. Kept from one flush to
-    /// the next.
+    /// Rank 0: what waits on the other ranks, as it is received, and all as it is written. Kept from one
+    /// flush to the next.
     gathered: Vec<u8>,
     region: Vec<u8>,
 }
@@ -168,12 +168,18 @@ impl Waiting {
             }
             Place::Messages(Messages { pending, gathered, region }) => {
                 team.agree(Ok(()))?;
-                // An error of this waits, too: the others may share memory next.
-                let all = team.comm().gather(pending.message(), gathered);
+                // Rank 0 need not send itself what it has. An error waits, too: the others may share memory next.
+                let own = pending.message();
+                let gathered_all = team.comm().gather(if is_first { &[] } else { own }, gathered);
+                let written = gathered_all.and_then(|()| {
+                    if !is_first {
+                        return Ok(());
+                    }
+                    let piece = assemble([own, gathered.as_slice()], start, end, region)?;
+                    file.write_at(start, &[piece])
+                });
                 pending.clear();
-                let assembled =
-                    all.and_then(|()| if is_first { assemble(gathered, start, end, region) } else { Ok(()) });
-                assembled.and_then(|()| if is_first { file.write_at(start, &[region]) } else { Ok(()) })
+                written
             }
         };
         team.defer(written);
@@ -259,18 +265,27 @@ fn broken() -> Error {
     Error::new(ErrorKind::Internal, "the ranks' pieces do not make up the file")
 }
 
-/// Fills `region` with the bytes of the file from `start` to `end`, from the messages of all ranks.
-fn assemble(messages: &[u8], start: u64, end: u64, region: &mut Vec<u8>) -> Result<()> {
-    region.resize(usize::try_from(end - start).map_err(|_| broken())?, 0);
+/// The bytes of the file from `start` to `end`, from the messages of all ranks; in `region` if they do not
+/// already lie in one of them.
+fn assemble<'a>(messages: [&'a [u8]; 2], start: u64, end: u64, region: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let extents = || messages.into_iter().flat_map(Extents);
+    let length = usize::try_from(end - start).map_err(|_| broken())?;
+    if let Some(Ok((offset, bytes))) = extents().next()
+        && (offset, bytes.len()) == (start, length)
+        && extents().nth(1).is_none()
+    {
+        return Ok(bytes);
+    }
+    region.resize(length, 0);
     let mut filled = 0;
-    for extent in Extents(messages) {
+    for extent in extents() {
         let (offset, bytes) = extent?;
         let at = offset.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(broken)?;
         let room = at.checked_add(bytes.len()).and_then(|end| region.get_mut(at..end));
         room.ok_or_else(broken)?.copy_from_slice(bytes);
         filled += bytes.len();
     }
-    if filled == region.len() { Ok(()) } else { Err(broken()) }
+    if filled == region.len() { Ok(region) } else { Err(broken()) }
 }
 
 /// The bytes of the staging buffer.
@@ -368,13 +383,19 @@ mod tests {
         let all = [a.message(), b.message()].concat();
         let assemble = |messages: &[u8], start, end| {
             let mut region = vec![7; 3];
-            super::assemble(messages, start, end, &mut region).map(|()| region)
+            let cut = a.message().len().min(messages.len());
+            super::assemble([&messages[..cut], &messages[cut..]], start, end, &mut region).map(<[u8]>::to_vec)
         };
         assert_eq!(assemble(&all, 10, 17).unwrap(), b"abcdefg");
         assert!(assemble(&all, 10, 18).is_err());
         assert!(assemble(&all, 11, 17).is_err());
         assert!(assemble(&all, 10, 16).is_err());
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
+        // What lies in one piece needs no copy.
+        let mut region = Vec::new();
+        assert_eq!(super::assemble([&[], b.message()], 14, 16, &mut region).unwrap(), b"ef");
+        assert!(region.is_empty());
+        assert!(super::assemble([&[], b.message()], 14, 17, &mut region).is_err());
     }
 
     /// Each rank has a file of its own, so that nothing but the meetings keeps them apart: for Miri and the thread

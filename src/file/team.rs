@@ -81,7 +81,11 @@ impl From<Error> for Failure {
 /// The longest error message that travels between ranks, in bytes.
 const MESSAGE_BYTES: usize = 1024;
 /// No error, in the reduction. MPICH 4.0 compares as if the numbers had signs: no greater number can be.
-const FINE: u64 = u64::MAX >> 1;
+pub const FINE: u64 = u64::MAX >> 1;
+/// The numbers of a reduction: the error, and for each topic and the calls the least and the greatest.
+const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
+/// The most numbers that are reduced with them.
+const MOST_WORDS: usize = 4;
 
 /// The ranks of one file.
 pub struct Team {
@@ -210,25 +214,35 @@ impl Team {
     /// disagree on what they noted, all get the same error.
     #[inline]
     pub fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
+        self.agree_with(mine, &mut [])
+    }
+
+    /// As [`Self::agree`]; on the way each of these numbers, at most [`FINE`], becomes its least over all
+    /// ranks.
+    #[inline]
+    pub fn agree_with(&mut self, mine: Result<()>, least: &mut [u64]) -> Result<(), Failure> {
         self.defer(mine);
-        if self.is_alone() && self.deferred.is_none() { Ok(()) } else { self.reduce() }
+        if self.is_alone() && self.deferred.is_none() { Ok(()) } else { self.reduce(least) }
     }
 
     /// The reduction.
     #[cold]
-    fn reduce(&mut self) -> Result<(), Failure> {
+    fn reduce(&mut self, least: &mut [u64]) -> Result<(), Failure> {
         let mine = self.deferred.take().map(|error| error.in_file(&self.file_name));
         if self.is_alone() {
             return mine.map_or(Ok(()), |error| Err(Failure::Agreed(error)));
         }
-        let mut words = [FINE; 1 + 2 * Topic::COUNT + 2];
+        let mut words = [FINE; OWN_WORDS + MOST_WORDS];
+        let (own, more) = words.split_at_mut(OWN_WORDS);
         if let Some(error) = &mine {
-            words[0] = ((self.rank() as u64) << 32) | u64::from(error.code().unsigned_abs());
+            own[0] = ((self.rank() as u64) << 32) | u64::from(error.code().unsigned_abs());
         }
-        for (pair, value) in words[1..].chunks_exact_mut(2).zip(self.trace.into_iter().chain([self.calls])) {
+        for (pair, value) in own[1..].chunks_exact_mut(2).zip(self.trace.into_iter().chain([self.calls])) {
             pair.copy_from_slice(&[value, !value]);
         }
-        if let Err(error) = self.comm.allreduce_min(&mut words) {
+        more[..least.len()].copy_from_slice(least);
+        let words = &mut words[..OWN_WORDS + least.len()];
+        if let Err(error) = self.comm.allreduce_min(words) {
             if words[0] == 0 {
                 // Without a result there is nothing to go by, and nobody to tell.
                 return Err(Failure::Agreed(error));
@@ -237,6 +251,8 @@ impl Team {
             // they next meet.
             self.defer(Err(error));
         }
+        let (words, more) = words.split_at(OWN_WORDS);
+        least.copy_from_slice(more);
         if words[0] != FINE {
             let winner = usize::try_from(words[0] >> 32).unwrap_or(0);
             let code = i32::try_from(words[0] & u64::from(u32::MAX)).unwrap_or(0);
@@ -284,12 +300,14 @@ impl Team {
         }
     }
 
-    /// The value that rank 0 has, on all ranks, unless a rank has an error.
-    pub fn share(&mut self, value: Result<u64>) -> Result<u64, Failure> {
-        let mut word = value.as_ref().map_or([0; 8], |value| value.to_le_bytes());
-        self.agree(value.map(drop))?;
-        self.comm.broadcast(&mut word, 0)?;
-        Ok(u64::from_le_bytes(word))
+    /// The values that rank 0 has, on all ranks, unless a rank has an error.
+    pub fn share<const N: usize>(&mut self, values: Result<[u64; N]>) -> Result<[u64; N], Failure> {
+        let mut words = [[FINE; 2]; N];
+        if let (0, Ok(values)) = (self.rank(), &values) {
+            words = values.map(halves);
+        }
+        self.agree_with(values.map(drop), words.as_flattened_mut())?;
+        Ok(words.map(|[high, low]| high << 32 | low))
     }
 
     /// The sums of the sizes of each rank's elements, by rank.
@@ -306,9 +324,9 @@ impl Team {
             return Ok(Partition { offset: 0, count: mine, total: mine });
         }
         // Halves, so that the sums of any number of ranks cannot wrap.
-        let halves = [mine >> 32, mine & u64::from(u32::MAX)];
+        let [high, low] = halves(mine);
         let join = |halves: &[u64]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
-        let (mut below, mut all) = (halves, [halves[0], halves[1], 1]);
+        let (mut below, mut all) = ([high, low], [high, low, 1]);
         // Both, even if the first fails: the other ranks go on to the second.
         let first = self.comm.exscan_sum(&mut below);
         self.comm.allreduce_sum(&mut all).and(first).map_err(Failure::Mine)?;
@@ -318,6 +336,11 @@ impl Team {
             _ => Err(Failure::Mine(Error::range("the sum of all sizes leaves 63 bits"))),
         }
     }
+}
+
+/// The high and the low 32 bits.
+fn halves(value: u64) -> [u64; 2] {
+    [value >> 32, value & u64::from(u32::MAX)]
 }
 
 /// A value for this rank to go on with, and its error for the others.
@@ -401,6 +424,22 @@ mod tests {
             }
             assert_eq!(error(team.agree(Ok(()))).kind(), ErrorKind::Usage);
             assert!(team.agree(Ok(())).is_ok());
+        });
+    }
+
+    #[test]
+    fn what_rank_0_has_all_get() {
+        run_on_threads(3, |comm| {
+            let mut team = team(comm);
+            let own = [u64::MAX, 5 + team.rank() as u64];
+            assert_eq!(team.share(Ok(own)).ok(), Some([u64::MAX, 5]));
+            let mut least = [3 - team.rank() as u64, 7];
+            assert!(team.agree_with(Ok(()), &mut least).is_ok());
+            assert_eq!(least, [1, 7]);
+            let mine = if team.rank() == 2 { Err(Error::usage("no")) } else { Ok([0]) };
+            assert!(
+                matches!(team.share(mine), Err(Failure::Agreed(error)) if error.kind() == ErrorKind::Usage)
+            );
         });
     }
 

@@ -15,8 +15,8 @@ use super::source::Source;
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use crate::error::{Error, Result};
-use crate::format::INLINE_BYTES;
 use crate::format::header::{UserString, file_header};
+use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::parallel::Communicator;
 use crate::storage::ParallelFile;
 use std::io::Read;
@@ -24,6 +24,7 @@ use std::path::Path;
 
 /// What this library writes into the vendor string.
 const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
+
 /// A file that is being written.
 ///
 /// All functions are collective: every rank calls them in the same order, with the same arguments
@@ -94,15 +95,15 @@ impl Writer {
             params.validate()?;
             team.note_open(Function::Create, path, &params);
             team.note_bytes(Topic::UserString, &user);
-            let (file, target) = open::create(team, path, &mut params)?;
-            Ok((file, target, params, user))
+            let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
+            let (file, target) = open::create(team, path, &mut params, &header)?;
+            Ok((file, target, params))
         };
-        let (file, target, params, user) = match create(&mut team) {
+        let (file, target, params) = match create(&mut team) {
             Ok(created) => created,
             Err(failure) => return Err(team.settle(failure)),
         };
-        let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
-        let end = header.len() as u64;
+        let end = FILE_HEADER_BYTES as u64;
         let open = Open {
             waiting: Waiting::new(&team, &params),
             small_bytes: params.small_bytes(team.size()) as u64,
@@ -114,14 +115,7 @@ impl Writer {
             written: end,
             encoders: Encoders::default(),
         };
-        let mut session = Session::new(open);
-        // At once: a header that cannot be written is an error of opening, as a user expects.
-        session.operate(|open| {
-            let first = open.team.rank() == 0;
-            let written = if first { open.file.write_at(0, &[&header]) } else { Ok(()) };
-            open.team.agree(written)
-        })?;
-        Ok(Self { session })
+        Ok(Self { session: Session::new(open) })
     }
 
     /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of
