@@ -61,7 +61,7 @@ fn counts_beyond_what_the_file_has_or_numbers_hold() {
         (header('V', "") + &count('N', big) + &count('E', max), vec![ErrorKind::ShortFile]),
     ] {
         let path = file(folder.path(), &text, None);
-        for ranks in [1, 3] {
+        for ranks in [1, 3, 5] {
             assert!(kinds.contains(&kind_of(&path, ranks)), "{text}");
         }
     }
@@ -72,7 +72,7 @@ fn elements_of_no_bytes_may_be_as_many_as_numbers_are() {
     let folder = tempfile::tempdir().unwrap();
     let text = header('A', "") + &count('N', i64::MAX) + &count('E', 0) + &format!("\n={:=<28}\n\n", "");
     let path = file(folder.path(), &text, None);
-    for ranks in [1, 3] {
+    for ranks in [1, 3, 5] {
         run_on_threads(ranks, |comm| {
             assert_eq!(read_anything(comm, &path, true, &Params::default(), 0).unwrap().len(), 1);
         });

@@ -12,7 +12,12 @@ use std::ops::Range;
 const FIRST_BYTES: u64 = 4096;
 /// So many ranks read ahead each for itself: that takes less time than meeting to read it once. Measured
 /// with `benches`.
-const RANKS_ALONE: usize = 2;
+const FEW_RANKS: usize = 2;
+/// So many do until they have walked through this many bytes: before, they would spend more on finding
+/// memory that they share than it saves.
+const SOME_RANKS: usize = 4;
+/// See above.
+const LONG_WALK: u64 = 1 << 20;
 /// Into memory that they share the ranks read in parallel, each a part of no fewer bytes.
 const PART_BYTES: u64 = 32 << 10;
 
@@ -22,6 +27,10 @@ pub struct Window {
     start: u64,
     length: u64,
     place: Place,
+    /// Whether the ranks may find memory that they share: not if they tried, or are few.
+    may_share: bool,
+    /// The bytes read until now.
+    walked: u64,
     /// The most bytes to read ahead.
     limit: u64,
 }
@@ -30,19 +39,23 @@ pub struct Window {
 enum Place {
     /// On every rank, which has read them.
     Own(Vec<u8>),
-    /// On every rank, broadcast by rank 0. `lasting`: sharing memory was tried in vain.
-    Sent { bytes: Vec<u8>, lasting: bool },
+    /// On every rank, broadcast by rank 0.
+    Sent(Vec<u8>),
     /// In memory that all ranks see.
     Shared(Turns),
 }
 
 impl Window {
     pub fn new(team: &Team, params: &Params) -> Self {
-        let place = match team.size() {
-            0..=RANKS_ALONE => Place::Own(Vec::new()),
-            _ => Place::Sent { bytes: Vec::new(), lasting: false },
-        };
-        Self { start: 0, length: 0, place, limit: params.half_bytes(team.size()) as u64 }
+        let ranks = team.size();
+        Self {
+            start: 0,
+            length: 0,
+            place: if ranks <= SOME_RANKS { Place::Own(Vec::new()) } else { Place::Sent(Vec::new()) },
+            may_share: ranks > FEW_RANKS,
+            walked: 0,
+            limit: params.half_bytes(ranks) as u64,
+        }
     }
 
     fn end(&self) -> u64 {
@@ -67,7 +80,7 @@ impl Window {
     #[inline]
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         match &self.place {
-            Place::Own(bytes) | Place::Sent { bytes, .. } => &bytes[range],
+            Place::Own(bytes) | Place::Sent(bytes) => &bytes[range],
             Place::Shared(turns) => turns.current(range),
         }
     }
@@ -115,12 +128,13 @@ impl Window {
         let ahead = if follows { 2 * self.length } else { FIRST_BYTES };
         let bytes = ahead.min(self.limit).max(length);
         let is_long = ahead > self.limit / 4;
-        if matches!(self.place, Place::Sent { lasting: false, .. }) && is_long {
+        let is_worth_it = is_long && (team.size() > SOME_RANKS || self.walked >= LONG_WALK);
+        if self.may_share && is_worth_it {
+            self.may_share = false;
             team.agree(Ok(()))?;
-            self.place = match Turns::share(team, params)? {
-                Some(turns) => Place::Shared(turns),
-                None => Place::Sent { bytes: Vec::new(), lasting: true },
-            };
+            if let Some(turns) = Turns::share(team, params)? {
+                self.place = Place::Shared(turns);
+            }
         }
         self.length = 0;
         self.start = offset;
@@ -128,13 +142,14 @@ impl Window {
         let bytes = bytes.min(room).min(file_size - offset);
         match &mut self.place {
             Place::Shared(turns) => read_in_parts(turns, team, file, offset, bytes)?,
-            Place::Sent { bytes: sent, .. } => broadcast(sent, team, file, offset, bytes)?,
+            Place::Sent(sent) => broadcast(sent, team, file, offset, bytes)?,
             Place::Own(own) => {
                 resize(own, bytes)?;
                 file.read_at(offset, own)?;
             }
         }
         self.length = bytes;
+        self.walked += bytes;
         Ok(())
     }
 }
@@ -223,10 +238,10 @@ mod tests {
     #[test]
     fn all_ranks_see_what_each_has_read() {
         let params = Params::default();
-        let length = if cfg!(miri) { 140_000_u32 } else { 400_000 };
+        let length = if cfg!(miri) { 140_000_u32 } else { 2_000_000 };
         let bytes: Vec<u8> = (0..length).map(|i| (i / 7) as u8).collect();
-        for ranks in [1, 2, 3] {
-            run_on_threads(ranks, |comm| {
+        for ranks in if cfg!(miri) { [1, 2, 5].as_slice() } else { &[1, 2, 3, 5] } {
+            run_on_threads(*ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
                 let (mut file, mut window) = (Bytes(bytes.clone()), Window::new(&team, &params));
                 let mut shared = false;
@@ -240,7 +255,7 @@ mod tests {
                     shared |= matches!(window.place, Place::Shared(_));
                     at += length;
                 }
-                assert_eq!(shared, ranks > RANKS_ALONE);
+                assert_eq!(shared, *ranks > FEW_RANKS);
             });
         }
     }

@@ -540,7 +540,7 @@ pub fn read_ranks(input: &[u8]) {
     let mut params = Params::default();
     choice.access(&mut params);
     let decode = choice.below(3) > 0;
-    let size = 2 + choice.below(3);
+    let size = 2 + choice.below(4);
     let shares = choice.below(2) == 0;
     let (peak, mut ranks) = memory::peak(|| {
         run_on_threads(size, |comm| match shares {
