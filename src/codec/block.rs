@@ -219,17 +219,8 @@ struct Run {
     extra: u8,
 }
 
-impl Run {
-    /// The extra bits of this symbol.
-    fn extra_bits(self) -> u32 {
-        match self.symbol {
-            16 => 2,
-            17 => 3,
-            18 => 7,
-            _ => 0,
-        }
-    }
-}
+/// The extra bits of the symbols of runs.
+const EXTRA_BITS: [u32; PRECODE] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 7];
 
 /// The code of a block and its description.
 struct Dynamic {
@@ -293,11 +284,9 @@ impl Dynamic {
         code_lengths(&frequencies, LONGEST_PRECODE, &mut self.precode);
         let last = PRECODE_ORDER.iter().rposition(|&symbol| self.precode[symbol] > 0);
         self.precode_count = last.map_or(4, |last| (last + 1).max(4));
-        let words: u64 = self.runs[..self.run_count]
-            .iter()
-            .map(|run| u64::from(self.precode[usize::from(run.symbol)]) + u64::from(run.extra_bits()))
-            .sum();
-        self.bits = 14 + 3 * self.precode_count as u64 + words;
+        let words: u32 = frequencies.iter().zip(&self.precode).map(|(&n, &bits)| n * u32::from(bits)).sum();
+        let extra: u32 = (16..=18).map(|symbol| frequencies[symbol] * EXTRA_BITS[symbol]).sum();
+        self.bits = 14 + 3 * self.precode_count as u64 + u64::from(words + extra);
     }
 
     fn push(&mut self, symbol: u8, extra: usize, frequencies: &mut [u32; PRECODE]) {
@@ -314,15 +303,21 @@ impl Dynamic {
         out.add((self.distances - 1) as u32, 5);
         out.add((self.precode_count - 4) as u32, 4);
         out.flush();
-        for &symbol in &PRECODE_ORDER[..self.precode_count] {
-            out.add(u32::from(self.precode[symbol]), 3);
+        // As many as there is room for between two flushes.
+        for symbols in PRECODE_ORDER[..self.precode_count].chunks(16) {
+            for &symbol in symbols {
+                out.add(u32::from(self.precode[symbol]), 3);
+            }
             out.flush();
         }
         let mut words = [Word::default(); PRECODE];
         code_words(&self.precode, &mut words);
-        for run in &self.runs[..self.run_count] {
-            out.code(words[usize::from(run.symbol)]);
-            out.add(u32::from(run.extra), run.extra_bits());
+        for runs in self.runs[..self.run_count].chunks(4) {
+            for run in runs {
+                let symbol = usize::from(run.symbol);
+                out.code(words[symbol]);
+                out.add(u32::from(run.extra), EXTRA_BITS[symbol]);
+            }
             out.flush();
         }
     }

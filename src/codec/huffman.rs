@@ -67,7 +67,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// The code word of a symbol: its bits in the order of writing, and their number; 0 if it has none.
+/// The code word of a symbol: its bits in the order of writing, and their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Word {
     pub bits: u16,
@@ -79,15 +79,16 @@ const MAX_SYMBOLS: usize = 288;
 /// No code word is longer.
 const MAX_LENGTH: usize = 15;
 
-/// The symbols that occur, and how often.
-pub fn used(frequencies: &[u32]) -> impl Iterator<Item = (usize, u32)> {
-    frequencies.chunks(64).enumerate().flat_map(|(i, part)| {
-        let bits = part.iter().enumerate().map(|(bit, &frequency)| u64::from(frequency > 0) << bit);
+/// The symbols whose frequency, or length, is not 0.
+#[inline]
+pub fn used<T: Copy + Default + PartialEq>(values: &[T]) -> impl Iterator<Item = (usize, T)> {
+    values.chunks(64).enumerate().flat_map(|(i, part)| {
+        let bits = part.iter().enumerate().map(|(bit, &value)| u64::from(value != T::default()) << bit);
         let mut left: u64 = bits.fold(0, |all, bit| all | bit);
         std::iter::from_fn(move || {
             let bit = left.trailing_zeros() as usize;
             left &= left.wrapping_sub(1);
-            part.get(bit).map(|&frequency| (64 * i + bit, frequency))
+            part.get(bit).map(|&value| (64 * i + bit, value))
         })
     })
 }
@@ -99,17 +100,26 @@ struct Leaf {
     symbol: u16,
 }
 
-/// Sorts by frequency, byte by byte from the lowest; equal ones stay in their order.
+/// Up to so many are sorted by comparing them.
+const FEW_LEAVES: usize = 64;
+
+/// Sorts by frequency; equal ones stay in the order of the symbols. Many byte by byte, from the lowest.
 fn sort(leaves: &mut [Leaf]) {
+    if leaves.len() <= FEW_LEAVES {
+        leaves.sort_unstable_by_key(|leaf| u64::from(leaf.frequency) << 16 | u64::from(leaf.symbol));
+        return;
+    }
     let all = leaves.iter().fold(0, |all, leaf| all | leaf.frequency);
     let mut other = [Leaf::default(); MAX_SYMBOLS];
     for shift in (0..32).step_by(8).take_while(|&shift| all >> shift > 0) {
         let digit = |leaf: &Leaf| usize::from((leaf.frequency >> shift) as u8);
+        // No digit has a higher bit than all together.
+        let digits = usize::from((all >> shift) as u8 | 1).next_power_of_two();
         let mut starts = [0_u16; 257];
         for leaf in leaves.iter() {
             starts[digit(leaf) + 1] += 1;
         }
-        for i in 1..257 {
+        for i in 1..digits {
             starts[i] += starts[i - 1];
         }
         for leaf in leaves.iter() {
@@ -205,7 +215,7 @@ fn shorten(counts: &mut [u16; MAX_SYMBOLS], longest: usize) {
     }
 }
 
-/// The canonical code of these lengths.
+/// The canonical code of these lengths. Other words are left as they are.
 pub fn code_words(lengths: &[u8], words: &mut [Word]) {
     let mut counts = [0_u16; MAX_LENGTH + 1];
     for &length in lengths {
@@ -217,12 +227,9 @@ pub fn code_words(lengths: &[u8], words: &mut [Word]) {
         // The first word of a length follows the last one of the length before.
         next[length] = next[length - 1].wrapping_add(counts[length - 1]) << 1;
     }
-    for (word, &length) in words.iter_mut().zip(lengths) {
+    for (symbol, length) in used(lengths) {
         let first = &mut next[usize::from(length)];
-        *word = match length {
-            0 => Word::default(),
-            _ => Word { bits: first.reverse_bits() >> (16 - u32::from(length)), length },
-        };
+        words[symbol] = Word { bits: first.reverse_bits() >> (16 - u32::from(length)), length };
         *first = first.wrapping_add(1);
     }
 }
