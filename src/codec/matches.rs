@@ -208,7 +208,15 @@ impl Matcher {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn find(&mut self, data: &[u8], at: usize, least: usize, literals: Literals) -> Match {
-        let Some((word, last3, mut place)) = self.note(data, at) else { return Match::default() };
+        let (word, last3, mut place) = match (self.note(data, at), &data[at..]) {
+            (Some(noted), _) => noted,
+            // The last three bytes are looked up, too.
+            (None, &[a, b, c]) => {
+                let word = u32::from_le_bytes([a, b, c, 0]);
+                (word, self.last3[slot(word << 8, HASH3_BITS)], 0)
+            }
+            (None, _) => return Match::default(),
+        };
         let base = self.base;
         let most = (data.len() - at).min(MAX_MATCH);
         let mut best = Match { length: least, distance: 0 };
