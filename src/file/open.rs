@@ -183,7 +183,7 @@ fn open_posix(
     let (first, mine) = split(first);
     let status = |file: &PosixFile| file.status().map(|status| [identity(status), status.size]);
     let known = mine.and_then(|()| first.as_ref().map_or(Ok([0; 2]), status));
-    let [inode, size] = team.share(known)?;
+    let [inode, size] = team.share(0, known)?;
     let opened = match first {
         Some(file) => Ok(file),
         None => open().and_then(|file| match identity(file.status()?) {
@@ -289,7 +289,7 @@ fn create_mpi_io(
 #[cfg(feature = "mpi")]
 fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
     let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    let [size] = team.share(size.map(|size| [size]))?;
+    let [size] = team.share(0, size.map(|size| [size]))?;
     // Truncating takes all ranks: none may have lost the size.
     team.agree(Ok(()))?;
     if size == 0 {

@@ -300,10 +300,15 @@ impl Team {
         }
     }
 
-    /// The values that rank 0 has, on all ranks, unless a rank has an error.
-    pub fn share<const N: usize>(&mut self, values: Result<[u64; N]>) -> Result<[u64; N], Failure> {
+    /// The values that the rank `root` has, on all ranks, unless a rank has an error. Those of other ranks are
+    /// ignored.
+    pub fn share<const N: usize>(
+        &mut self,
+        root: usize,
+        values: Result<[u64; N]>,
+    ) -> Result<[u64; N], Failure> {
         let mut words = [[FINE; 2]; N];
-        if let (0, Ok(values)) = (self.rank(), &values) {
+        if let (true, Ok(values)) = (self.rank() == root, &values) {
             words = values.map(halves);
         }
         self.agree_with(values.map(drop), words.as_flattened_mut())?;
@@ -428,17 +433,18 @@ mod tests {
     }
 
     #[test]
-    fn what_rank_0_has_all_get() {
+    fn what_one_rank_has_all_get() {
         run_on_threads(3, |comm| {
             let mut team = team(comm);
             let own = [u64::MAX, 5 + team.rank() as u64];
-            assert_eq!(team.share(Ok(own)).ok(), Some([u64::MAX, 5]));
+            assert_eq!(team.share(0, Ok(own)).ok(), Some([u64::MAX, 5]));
+            assert_eq!(team.share(1, Ok(own)).ok(), Some([u64::MAX, 6]));
             let mut least = [3 - team.rank() as u64, 7];
             assert!(team.agree_with(Ok(()), &mut least).is_ok());
             assert_eq!(least, [1, 7]);
             let mine = if team.rank() == 2 { Err(Error::usage("no")) } else { Ok([0]) };
             assert!(
-                matches!(team.share(mine), Err(Failure::Agreed(error)) if error.kind() == ErrorKind::Usage)
+                matches!(team.share(0, mine), Err(Failure::Agreed(error)) if error.kind() == ErrorKind::Usage)
             );
         });
     }

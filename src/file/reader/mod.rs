@@ -435,7 +435,7 @@ impl Reader {
     /// The word of rank 0, unless a rank has an error.
     #[cfg(feature = "sc")]
     pub(crate) fn of_first_rank(&mut self, word: Result<u64>) -> Result<u64> {
-        self.session.operate(|open| Ok(open.team.share(word.map(|word| [word]))?[0]))
+        self.session.operate(|open| Ok(open.team.share(0, word.map(|word| [word]))?[0]))
     }
 
     /// The words of all ranks, by rank.

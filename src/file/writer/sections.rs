@@ -85,17 +85,18 @@ impl Open {
         encode: Encode,
     ) -> Result<(), Failure> {
         let (is_root, size) = (self.team.rank() == root, plain.data_bytes);
+        let first = Layout::inline(self.end).ok_or_else(too_large)?;
+        if encode == Encode::Auto && can_only_grow(plain, 1, |bytes| Layout::block(first.end, bytes)) {
+            return self.write_block(user, is_root, plain, &[data]);
+        }
         let encoded = if is_root && !self.team.has_deferred() {
             self.encode_block(data, size, encode)
         } else {
             Ok(None)
         };
         let (encoded, mine) = split(encoded);
-        self.team.agree(mine)?;
-        let mut encoded_size = encoded.as_ref().map_or(u64::MAX, Encoded::bytes).to_le_bytes();
-        self.team.comm().broadcast(&mut encoded_size, root)?;
-        let encoded_size = u64::from_le_bytes(encoded_size);
-        let first = Layout::inline(self.end).ok_or_else(too_large)?;
+        let encoded_size = encoded.as_ref().map_or(u64::MAX, Encoded::bytes);
+        let [encoded_size] = self.team.share(root, mine.map(|()| [encoded_size]))?;
         let second = Layout::block(first.end, encoded_size);
         if encode == Encode::Auto && second.is_none_or(|second| second.end >= plain.end) {
             return self.write_block(user, is_root, plain, &[data]);
@@ -150,19 +151,16 @@ impl Open {
     ) -> Result<bool, Failure> {
         let (elements, bytes) = (part.elements, part.bytes);
         let sizes = Sizes::Fixed { count: elements.count, size };
-        if encode == Encode::Auto {
-            // Elements that are too small can only grow: that needs no trying.
-            let least = product(elements.total, MIN_ENCODED_BYTES)
-                .and_then(|bytes| Layout::varray(Layout::inline(self.end)?.end, elements.total, bytes));
-            if least.is_none_or(|least| least.end >= plain.end)
-                || self.sample_says_larger(elements, data, sizes, bytes)?
-            {
-                return Ok(false);
-            }
+        let first = Layout::inline(self.end).ok_or_else(too_large)?;
+        let second = |bytes| Layout::varray(first.end, elements.total, bytes);
+        if encode == Encode::Auto
+            && (can_only_grow(plain, elements.total, second)
+                || self.sample_says_larger(elements, data, sizes, bytes)?)
+        {
+            return Ok(false);
         }
         let (encoded, bytes) = self.encode(data, sizes)?;
-        let first = Layout::inline(self.end).ok_or_else(too_large)?;
-        let second = Layout::varray(first.end, elements.total, bytes.total).ok_or_else(too_large)?;
+        let second = second(bytes.total).ok_or_else(too_large)?;
         if encode == Encode::Auto && second.end >= plain.end {
             return Ok(false);
         }
@@ -202,16 +200,20 @@ impl Open {
             }
         };
         let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
+        let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64);
+        let second = |bytes| Layout::varray(first?.end, elements.total, bytes);
         let stays_plain = match encode {
             Encode::None => true,
             Encode::Always => false,
-            Encode::Auto => self.sample_says_larger(elements, data, Sizes::Each(sizes), bytes)?,
+            Encode::Auto => {
+                can_only_grow(plain, elements.total, second)
+                    || self.sample_says_larger(elements, data, Sizes::Each(sizes), bytes)?
+            }
         };
         if !stays_plain {
             let (encoded, encoded_bytes) = self.encode(data, Sizes::Each(sizes))?;
-            let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64).ok_or_else(too_large)?;
-            let second =
-                Layout::varray(first.end, elements.total, encoded_bytes.total).ok_or_else(too_large)?;
+            let second = second(encoded_bytes.total).ok_or_else(too_large)?;
+            let first = first.ok_or_else(too_large)?;
             if encode == Encode::Always || second.end < plain.end {
                 self.write_sizes_note(first, elements, sizes)?;
                 return self.write_encoded(user, second, elements, encoded_bytes, &encoded);
@@ -269,6 +271,13 @@ impl Open {
         let bytes = self.team.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }
+}
+
+/// Whether compression can only make a section of so many elements larger: each takes some bytes, whatever
+/// its data. `second` is where the compressed data would lie if they had so many bytes.
+fn can_only_grow(plain: Layout, count: u64, second: impl FnOnce(u64) -> Option<Layout>) -> bool {
+    let least = product(count, MIN_ENCODED_BYTES).and_then(second);
+    least.is_none_or(|least| least.end >= plain.end)
 }
 
 /// An error if the sizes are not those of `count` elements that have `given` bytes in all.
