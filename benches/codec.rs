@@ -309,10 +309,11 @@ fn auto() {
     println!("| incompressible array of | elements of | plain MB/s | auto, of plain |");
     println!("| --- | --- | --- | --- |");
     let mut state = 1;
+    let half = (1_u64 << 32) as f64;
     let data: Vec<u8> =
-        (0..8 << 20).flat_map(|_| ((random(&mut state) * 2e19) as u64).to_le_bytes()).collect();
-    for bytes in [1 << 20, 8 << 20, 64 << 20] {
-        for size in [64, 512, 4096, 65536, 1 << 20] {
+        (0..16 << 20).flat_map(|_| ((random(&mut state) * half) as u32).to_le_bytes()).collect();
+    for bytes in [1 << 14, 1 << 17, 1 << 20, 8 << 20, 64 << 20] {
+        for size in [64, 512, 4096, 65536, 1 << 20].into_iter().filter(|&size| size <= bytes) {
             let data = &data[..bytes];
             let modes = [Encode::None, Encode::Auto];
             let runs = (0..9).map(|_| modes.map(|mode| write(&path, data, size, mode)));
@@ -323,8 +324,8 @@ fn auto() {
                 values[values.len() / 2]
             };
             println!(
-                "| {} MiB | {size} | {:.0} | {:.2} |",
-                bytes >> 20,
+                "| {} KiB | {size} | {:.0} | {:.2} |",
+                bytes >> 10,
                 bytes as f64 / median(&|run| run[0]) / 1e6,
                 median(&|run| run[0] / run[1])
             );

@@ -2,6 +2,7 @@
 
 use super::base64;
 use super::deflate::{Deflater, Encoder};
+use super::probe::least_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
 use libdeflater::{DecompressionError, Decompressor};
@@ -80,6 +81,13 @@ impl ElementEncoder {
         base64::encode(&self.stream[..used], self.line_break, &mut out[start..]);
         trim(&mut self.stream);
         Ok(encoded)
+    }
+
+    /// About the bytes of an encoded element, and rather fewer than more, in a tenth of the time of
+    /// [`Self::measure`].
+    #[must_use]
+    pub fn estimate(data: &[u8]) -> usize {
+        base64::encoded_bytes(PREFIX_BYTES + least_bytes(data))
     }
 
     /// The bytes of the encoded element.
@@ -352,6 +360,18 @@ mod tests {
                         text.len()
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_estimate_is_not_more_than_it_takes_and_for_noise_not_much_less() {
+        for bytes in [64, 256, 1000, 4096, 30_000] {
+            for (kind, data) in kinds(bytes) {
+                let encoded = encode(Encoder::Fast, 6, LineBreak::Unix, &data).len();
+                let estimate = ElementEncoder::estimate(&data);
+                assert!(estimate <= encoded, "{kind} {bytes}: {estimate} {encoded}");
+                assert!(kind != "noise" || estimate > bytes + bytes / 8, "{bytes}: {estimate}");
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Tells, at a small part of the cost of looking for them, whether repetitions pay.
 #![allow(clippy::cast_possible_truncation)] // places in stretches, and in the data
 
-use super::block::Statistics;
+use super::block::{Statistics, histogram};
+use super::huffman::{FRACTION, entropy};
 use super::matches::Matcher;
 
 /// Repetitions near one another are looked for in pieces of this length.
@@ -26,6 +27,37 @@ const MAX_SEARCHED: usize = 1 << 20;
 /// alone.
 pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
     pays_nearby(data, matcher) || pays_far(data)
+}
+
+/// Up to this length every four bytes are remembered, to tell whether they come again.
+const SHORT_BYTES: usize = 4096;
+const SHORT_TABLE_BITS: u32 = 11;
+
+/// About the bytes of a stream of `data`, and rather fewer than more: what is left of them when they are only
+/// counted, less all that comes again.
+pub fn least_bytes(data: &[u8]) -> usize {
+    let counted = (entropy(&histogram(data)) >> FRACTION) as usize / 8;
+    if data.len() <= SHORT_BYTES {
+        counted.saturating_sub(repeated_bytes(data))
+    } else if pays_far(data) {
+        0
+    } else {
+        counted
+    }
+}
+
+/// How many bytes begin four that came before.
+fn repeated_bytes(data: &[u8]) -> usize {
+    let mut last = [0_u16; 1 << SHORT_TABLE_BITS];
+    let mut found = 0;
+    for (at, word) in data.windows(4).enumerate() {
+        let Some(word) = word.first_chunk::<4>() else { continue };
+        let hash = u32::from_le_bytes(*word).wrapping_mul(0x9E37_79B1);
+        let slot = (hash >> (32 - SHORT_TABLE_BITS)) as usize;
+        let earlier = usize::from(std::mem::replace(&mut last[slot], at as u16));
+        found += usize::from(earlier < at && data[earlier..].starts_with(word));
+    }
+    found
 }
 
 fn pays_nearby(data: &[u8], matcher: &mut Matcher) -> bool {

@@ -140,6 +140,8 @@ pub struct Sample {
     places: u64,
     /// The most bytes that are tried at a place.
     piece: u64,
+    /// Whether the section is so small that what is not noise is better tried as a whole.
+    is_small: bool,
 }
 
 /// Of a section the part in this many is tried, if that is within the bounds.
@@ -157,15 +159,15 @@ const CLEARLY: u64 = 16;
 const UNIT: u64 = 1 << 16;
 
 impl Sample {
-    /// The places of a section of `count` elements with `total` bytes; `None` if it is so small that it
-    /// is better tried as a whole.
+    /// The places of a section of `count` elements with `total` bytes; `None` if it has too few for a sample.
     pub fn new(count: u64, total: u64) -> Option<Self> {
-        let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES);
-        if total < 2 * bytes || count == 0 {
+        let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES).min(total);
+        if bytes < MIN_PLACES || count == 0 {
             return None;
         }
         let piece = (total / count).clamp(1, MAX_PIECE_BYTES).min(bytes / MIN_PLACES);
-        Some(Self { total, places: (bytes / piece).min(MAX_PLACES), piece })
+        let is_small = total < 2 * bytes;
+        Some(Self { total, places: (bytes / piece).min(MAX_PLACES), piece, is_small })
     }
 
     /// The first byte of the section after or at place `k`.
@@ -224,9 +226,17 @@ impl Encoders {
                 Source::Contiguous(data) => &data[range(start + first)],
                 Source::Indirect(elements) => &elements.element(index)[range(first)],
             };
-            let encoded = self.first(params)?.measure(piece)? as u64;
             // Each element takes an entry more than when it is plain.
             let entry = COUNT_BYTES as u64 * length / size;
+            // What is clear at a glance is not encoded.
+            let estimate = ElementEncoder::estimate(piece) as u64;
+            let encoded = if estimate + entry > length + length / CLEARLY {
+                estimate
+            } else if sample.is_small {
+                continue;
+            } else {
+                self.first(params)?.measure(piece)? as u64
+            };
             costs += (encoded + entry) * UNIT / length;
         }
         Ok(costs)
