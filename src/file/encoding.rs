@@ -145,7 +145,7 @@ pub struct Sample {
 }
 
 /// Of a section the part in this many is tried, if that is within the bounds.
-const SAMPLED_PART: u64 = 256;
+const SAMPLED_PART: u64 = 32;
 const MIN_SAMPLE_BYTES: u64 = 1 << 13;
 const MAX_SAMPLE_BYTES: u64 = 1 << 18;
 /// Fewer would miss that a section is not the same everywhere; more tell nothing new.
@@ -170,9 +170,12 @@ impl Sample {
         Some(Self { total, places: (bytes / piece).min(MAX_PLACES), piece, is_small })
     }
 
-    /// The first byte of the section after or at place `k`.
+    /// The first byte of the section after or at place `k`: somewhere in the `k`th of equal parts, so that no
+    /// period of the data hides from it.
     fn place(&self, k: u64) -> u64 {
-        let place = u128::from(self.total) * u128::from(2 * k + 1) / u128::from(2 * self.places);
+        // A fraction of 2^32: the golden ratio's multiples are spread evenly.
+        let within = (k + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let place = u128::from(self.total) * u128::from(k << 32 | within) / u128::from(self.places << 32);
         // Below the total.
         u64::try_from(place).unwrap_or(u64::MAX)
     }

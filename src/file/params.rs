@@ -27,11 +27,11 @@ pub enum Encode {
     /// Compressed if the whole section gets smaller by it, else plain. The choice depends on the
     /// data (and the encoder and the level) alone, not on the partition.
     ///
-    /// A sample at fixed places among the bytes of all elements comes first: at most 256 KiB, or 8 KiB
-    /// of a section below 2 MiB. If it gets larger by more than a sixteenth, the section is plain and
-    /// no more is tried; so data that cannot be compressed cost little. Else all elements are
-    /// compressed, and the exact size decides. Below 16 KiB the sample only tells noise from other data, without encoding it.
-    /// Where elements are so small that they can only grow, nothing is tried.
+    /// A sample at fixed places among the bytes of all elements comes first: a 32nd of the section, at least
+    /// 8 KiB and at most 256 KiB. If it gets larger by more than a sixteenth, the section is plain and no
+    /// more is tried; so data that cannot be compressed cost little. Else all elements are compressed,
+    /// and the exact size decides. Below 16 KiB the sample only tells noise from other data, without
+    /// encoding it. Where elements are so small that they can only grow, nothing is tried.
     Auto,
 }
 
