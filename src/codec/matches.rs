@@ -1,7 +1,7 @@
 //! Finds repetitions in elements that are not long, without clearing tables for each.
 
 use super::block::{MAX_MATCH, MIN_MATCH, Token, histogram};
-use super::huffman::{FRACTION, entropy};
+use super::huffman::{FRACTION, entropy, used};
 
 /// The longest element. Its distances are those of deflate.
 pub const MAX_BYTES: usize = 1 << 15;
@@ -19,8 +19,9 @@ const LONG_MATCH: usize = 64;
 /// How hard to look.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// How many earlier places with the same four bytes are compared.
-    places: u32,
+    /// How many earlier places with the same four bytes are compared: among few different bytes, as in text,
+    /// and among others, as in numbers. There the best are near.
+    places: [u32; 2],
     /// A repetition of this length is taken without looking further.
     good: usize,
     /// Whether the next byte is tried, too, before a shorter repetition is taken.
@@ -30,14 +31,12 @@ struct Effort {
 impl Effort {
     fn of_level(level: u32) -> Self {
         let (places, good, lazy) = match level {
-            0..=1 => (2, 32, false),
-            2 => (6, 32, false),
-            3 => (10, 64, false),
-            4 => (12, 64, true),
-            5 => (16, 64, true),
-            6 => (16, 64, true),
-            7 => (40, 128, true),
-            _ => (300, MAX_MATCH, true),
+            0..=1 => ([2, 2], 32, false),
+            2 => ([6, 6], 32, false),
+            3 => ([8, 8], 64, false),
+            4..=6 => ([8, 4], 64, true),
+            7 => ([40, 16], 128, true),
+            _ => ([300, 300], MAX_MATCH, true),
         };
         Self { places, good, lazy }
     }
@@ -101,17 +100,24 @@ struct Literals {
     bits: u64,
     /// Whether three bytes can take more than a repetition of them.
     threes: bool,
+    /// Whether there are few different ones.
+    few: bool,
 }
+
+/// No more different bytes than this are few.
+const FEW_VALUES: usize = 100;
 
 impl Literals {
     fn new(data: &[u8]) -> Self {
         // Few bytes do not pay for a code of their own.
         if data.len() < 256 {
-            return Self { bits: 8 << FRACTION, threes: true };
+            return Self { bits: 8 << FRACTION, threes: true, few: true };
         }
-        let bits = entropy(&histogram(data)) / data.len() as u64;
+        let histogram = histogram(data);
+        let bits = entropy(&histogram) / data.len() as u64;
+        let few = used(&histogram).count() <= FEW_VALUES;
         // Where all bytes occur, three that come again do so by chance, and far away.
-        Self { bits, threes: bits < 7 << FRACTION }
+        Self { bits, threes: bits < 7 << FRACTION, few }
     }
 }
 
@@ -226,7 +232,7 @@ impl Matcher {
                 best = Match { length: 3, distance: at - earlier };
             }
         }
-        let mut left = self.effort.places;
+        let mut left = self.effort.places[usize::from(!literals.few)];
         while place >= base && left > 0 {
             let earlier = (place - base) as usize;
             left -= 1;
@@ -234,8 +240,9 @@ impl Matcher {
             // The byte that would make it longer is the most likely to differ.
             if best.length < most && data[earlier + best.length] == data[at + best.length] {
                 let length = common(data, earlier, at, most);
-                if length > best.length {
-                    best = Match { length, distance: at - earlier };
+                let other = Match { length, distance: at - earlier };
+                if length > best.length && (best.distance == 0 || other.merit() > best.merit()) {
+                    best = other;
                     if length >= self.effort.good {
                         break;
                     }
