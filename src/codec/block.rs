@@ -341,17 +341,31 @@ impl Blocks {
     pub fn write_tokens(&mut self, data: &[u8], tokens: &[Token], last: bool, out: &mut BitWriter<'_>) {
         let statistics = Statistics::of_tokens(tokens);
         if let Some(code) = self.begin(&statistics, data, last, out) {
+            // Literals since the last flush: there is room for four.
+            let mut literals = 0;
             for &token in tokens {
-                if token.is_match() {
-                    let (symbol, extra, base) = LENGTH_SYMBOLS[token.index()];
-                    out.code(code.literals[usize::from(symbol)]);
-                    out.add(token.index() as u32 - u32::from(base), u32::from(extra));
-                    let (symbol, extra) = distance_symbol(token.distance());
-                    out.code(code.distances[symbol]);
-                    out.add(token.distance() & ((1 << extra) - 1), extra);
-                } else {
+                if token.is_literal() {
                     out.code(code.literals[token.index()]);
+                    literals += 1;
+                    if literals == 4 {
+                        out.flush();
+                        literals = 0;
+                    }
+                    continue;
                 }
+                if literals > 0 {
+                    out.flush();
+                    literals = 0;
+                }
+                let (symbol, extra, base) = LENGTH_SYMBOLS[token.index()];
+                out.code(code.literals[usize::from(symbol)]);
+                out.add(token.index() as u32 - u32::from(base), u32::from(extra));
+                let (symbol, extra) = distance_symbol(token.distance());
+                out.code(code.distances[symbol]);
+                out.add(token.distance() & ((1 << extra) - 1), extra);
+                out.flush();
+            }
+            if literals > 0 {
                 out.flush();
             }
             out.code(code.literals[END_OF_BLOCK]);

@@ -117,7 +117,7 @@ impl Literals {
         let bits = entropy(&histogram) / data.len() as u64;
         let few = used(&histogram).count() <= FEW_VALUES;
         // Where all bytes occur, three that come again do so by chance, and far away.
-        Self { bits, threes: bits < 7 << FRACTION, few }
+        Self { bits, threes: 2 * bits < 13 << FRACTION, few }
     }
 }
 
@@ -154,7 +154,7 @@ impl Matcher {
                 let end = (at + 1 + (misses / PATIENCE).min(MAX_SKIP)).min(data.len());
                 misses += end - at;
                 for place in at + 1..end {
-                    self.note(data, place);
+                    self.note(data, place, literals.threes);
                 }
                 self.tokens.extend(data[at..end].iter().map(|&byte| Token::literal(byte)));
                 at = end;
@@ -176,7 +176,7 @@ impl Matcher {
             // Of long runs not every place is worth noting.
             let step = if found.length > LONG_MATCH { 8 } else { 1 };
             for place in (at + 1 + usize::from(tried)..end).step_by(step) {
-                self.note(data, place);
+                self.note(data, place, literals.threes);
             }
             // Skipped bytes may have been a part of it.
             if misses >= PATIENCE {
@@ -197,14 +197,17 @@ impl Matcher {
         &self.tokens
     }
 
-    /// Notes the bytes at a place, and returns them and the last places with the same three and four;
-    /// `None` at the end, where there are fewer.
+    /// Notes the bytes at a place, and returns them and the last places with the same three, if they are
+    /// wanted, and four; `None` at the end, where there are fewer.
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    fn note(&mut self, data: &[u8], at: usize) -> Option<(u32, u32, u32)> {
+    fn note(&mut self, data: &[u8], at: usize, threes: bool) -> Option<(u32, u32, u32)> {
         let word = word4(data, at)?;
         let place = self.base + at as u32;
-        let last3 = std::mem::replace(&mut self.last3[slot(word << 8, HASH3_BITS)], place);
+        let last3 = match threes {
+            true => std::mem::replace(&mut self.last3[slot(word << 8, HASH3_BITS)], place),
+            false => 0,
+        };
         let last4 = std::mem::replace(&mut self.last4[slot(word, HASH4_BITS)], place);
         self.before[at % MAX_BYTES] = last4;
         Some((word, last3, last4))
@@ -214,7 +217,7 @@ impl Matcher {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn find(&mut self, data: &[u8], at: usize, least: usize, literals: Literals) -> Match {
-        let (word, last3, mut place) = match (self.note(data, at), &data[at..]) {
+        let (word, last3, mut place) = match (self.note(data, at, literals.threes), &data[at..]) {
             (Some(noted), _) => noted,
             // The last three bytes are looked up, too.
             (None, &[a, b, c]) => {
