@@ -137,7 +137,7 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     let path = folder.path().join("file.scda");
     let model = model();
     let (mut cases, mut silent) = (0, 0);
-    for size in [2, 5] {
+    for size in [2, 3, 5] {
         for (aggregation, check) in [(64 << 10, false), (0, false), (64 << 10, true)] {
             let mut params = Params::default();
             params.aggregation_bytes = aggregation;
@@ -170,6 +170,6 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     }
     println!("{cases} exchanges failed");
     // One for each rank of each program: its last exchange.
-    assert_eq!(silent, 2 * 3 * (2 + 5));
+    assert_eq!(silent, 2 * 3 * (2 + 3 + 5));
     assert!(cases > 1000, "{cases}");
 }

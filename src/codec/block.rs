@@ -403,9 +403,10 @@ impl Blocks {
         debug_assert!(data.len() <= MAX_BLOCK_BYTES);
         let head = u32::from(last);
         let padding = (out.bits_beyond_bytes() + 3).next_multiple_of(8) - out.bits_beyond_bytes() - 3;
-        // What is stored is read so much faster that four bytes, or a 128th, do not outweigh it.
+        // What is stored is read so much faster that four bytes, or a 128th, do not outweigh it; less where there is
+        // next to nothing to read.
         let stored = u64::from(padding) + 32 + 8 * data.len() as u64;
-        let stored = stored - (stored / 128).max(32);
+        let stored = stored - (stored / 128).max(32.min(data.len() as u64 / 2));
         let fixed = statistics.bits(&FIXED_LENGTHS, &[5; DISTANCES]);
         let best = stored.min(fixed);
         if statistics.least_dynamic_bits() < best {

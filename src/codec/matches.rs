@@ -19,9 +19,10 @@ const LONG_MATCH: usize = 64;
 /// How hard to look.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// How many earlier places with the same four bytes are compared: among few different bytes, as in text,
-    /// and among others, as in numbers. There the best are near.
-    places: [u32; 2],
+    /// How many earlier places with the same four bytes are compared where there are few different bytes.
+    places_in_text: u32,
+    /// The same where there are many: there the best are near.
+    places_in_numbers: u32,
     /// A repetition of this length is taken without looking further.
     good: usize,
     /// Whether the next byte is tried, too, before a shorter repetition is taken.
@@ -30,7 +31,7 @@ struct Effort {
 
 impl Effort {
     fn of_level(level: u32) -> Self {
-        let (places, good, lazy) = match level {
+        let ([places_in_text, places_in_numbers], good, lazy) = match level {
             0..=1 => ([2, 2], 32, false),
             2 => ([6, 6], 32, false),
             3 => ([8, 8], 64, false),
@@ -38,7 +39,7 @@ impl Effort {
             7 => ([40, 16], 128, true),
             _ => ([300, 300], MAX_MATCH, true),
         };
-        Self { places, good, lazy }
+        Self { places_in_text, places_in_numbers, good, lazy }
     }
 }
 
@@ -235,7 +236,8 @@ impl Matcher {
                 best = Match { length: 3, distance: at - earlier };
             }
         }
-        let mut left = self.effort.places[usize::from(!literals.few)];
+        let Effort { places_in_text, places_in_numbers, .. } = self.effort;
+        let mut left = if literals.few { places_in_text } else { places_in_numbers };
         while place >= base && left > 0 {
             let earlier = (place - base) as usize;
             left -= 1;

@@ -29,33 +29,39 @@ pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
     pays_nearby(data, matcher) || pays_far(data)
 }
 
-/// Up to this length every four bytes are remembered, to tell whether they come again.
-const SHORT_BYTES: usize = 4096;
-const SHORT_TABLE_BITS: u32 = 11;
+/// In stretches of this length every four bytes are remembered, to tell whether they come again.
+const STRETCH_BYTES: usize = 4096;
+const STRETCHES: usize = 4;
+const STRETCH_TABLE_BITS: u32 = 13;
 
 /// About the bytes of a stream of `data`, and rather fewer than more: what is left of them when they are only
 /// counted, less all that comes again.
 pub fn least_bytes(data: &[u8]) -> usize {
     let counted = (entropy(&histogram(data)) >> FRACTION) as usize / 8;
-    if data.len() <= SHORT_BYTES {
-        counted.saturating_sub(repeated_bytes(data))
-    } else if pays_far(data) {
-        0
-    } else {
-        counted
+    if data.len() <= STRETCH_BYTES {
+        return counted.saturating_sub(repeated_bytes(data));
     }
+    if pays_far(data) {
+        return 0;
+    }
+    let repeated: usize = evenly(data, STRETCHES, STRETCH_BYTES).map(repeated_bytes).sum();
+    let all_repeated = repeated as u128 * data.len() as u128 / (STRETCHES * STRETCH_BYTES) as u128;
+    counted.saturating_sub(all_repeated as usize)
 }
 
-/// How many bytes begin four that came before.
+/// About how many bytes are a part of four that came before.
 fn repeated_bytes(data: &[u8]) -> usize {
-    let mut last = [0_u16; 1 << SHORT_TABLE_BITS];
-    let mut found = 0;
+    let mut last = [0_u16; 1 << STRETCH_TABLE_BITS];
+    let (mut found, mut end) = (0, 0);
     for (at, word) in data.windows(4).enumerate() {
         let Some(word) = word.first_chunk::<4>() else { continue };
         let hash = u32::from_le_bytes(*word).wrapping_mul(0x9E37_79B1);
-        let slot = (hash >> (32 - SHORT_TABLE_BITS)) as usize;
+        let slot = (hash >> (32 - STRETCH_TABLE_BITS)) as usize;
         let earlier = usize::from(std::mem::replace(&mut last[slot], at as u16));
-        found += usize::from(earlier < at && data[earlier..].starts_with(word));
+        if earlier < at && data[earlier..].starts_with(word) {
+            found += (at + 4 - end).min(4);
+            end = at + 4;
+        }
     }
     found
 }

@@ -159,14 +159,19 @@ const CLEARLY: u64 = 16;
 const UNIT: u64 = 1 << 16;
 
 impl Sample {
-    /// The places of a section of `count` elements with `total` bytes; `None` if it has too few for a sample.
+    /// The places of a section of `count` elements with `total` bytes; `None` if it has none.
     pub fn new(count: u64, total: u64) -> Option<Self> {
-        let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES).min(total);
-        if bytes < MIN_PLACES || count == 0 {
+        if total == 0 || count == 0 {
             return None;
         }
-        let piece = (total / count).clamp(1, MAX_PIECE_BYTES).min(bytes / MIN_PLACES);
-        let is_small = total < 2 * bytes;
+        let is_small = total < 2 * MIN_SAMPLE_BYTES;
+        let element = (total / count).clamp(1, MAX_PIECE_BYTES);
+        let (bytes, piece) = if is_small {
+            (total, element)
+        } else {
+            let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES);
+            (bytes, element.min(bytes / MIN_PLACES))
+        };
         Some(Self { total, places: (bytes / piece).min(MAX_PLACES), piece, is_small })
     }
 

@@ -116,13 +116,16 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
 /// find it coherent. Rank 0 also decides whether the ranks agree in every call. With it the ranks agree for
 /// the first time, on what is to be opened.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
-    const DRIVERS: [Driver; 3] = [Driver::Posix, Driver::MpiIo, Driver::Auto];
     let (has_mpi, asked_for) = mpi_io(team, path, params);
     let mut words = [FINE, FINE, 2];
     let mine = if team.rank() == 0 {
         wanted(params, has_mpi, asked_for).map(|(driver, check)| {
-            let driver = DRIVERS.iter().position(|&known| known == driver);
-            words = [driver.unwrap_or(0) as u64, u64::from(check), 2];
+            let driver = match driver {
+                Driver::Posix => 0,
+                Driver::MpiIo => 1,
+                Driver::Auto => 2,
+            };
+            words = [driver, u64::from(check), 2];
         })
     } else {
         Ok(())
@@ -134,11 +137,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
     team.agree_with(mine, &mut words)?;
     let [driver, check, coherent] = words;
     params.check = check == 1;
-    Ok(match usize::try_from(driver).ok().and_then(|driver| DRIVERS.get(driver)) {
-        Some(Driver::MpiIo) => Driver::MpiIo,
-        Some(Driver::Auto) if coherent != 2 => Driver::MpiIo,
-        _ => Driver::Posix,
-    })
+    Ok(if driver == 0 || driver == 2 && coherent == 2 { Driver::Posix } else { Driver::MpiIo })
 }
 
 /// What rank 0 wants, by parameters and environment: a driver, `Auto` if the file system is to decide, and

@@ -24,10 +24,11 @@ pub enum Topic {
     ProcSizes,
     Root,
     Encode,
+    ReadAhead,
 }
 
 impl Topic {
-    const NAMES: [&'static str; 9] = [
+    const NAMES: [&'static str; 10] = [
         "the function that is called",
         "a parameter of opening",
         "the file name",
@@ -37,6 +38,7 @@ impl Topic {
         "the sizes S_q",
         "the root",
         "encode or decode",
+        "where in the file they read: it changed, or they see different ones",
     ];
     const COUNT: usize = Self::NAMES.len();
 }
@@ -84,7 +86,8 @@ const MESSAGE_BYTES: usize = 1024;
 pub const FINE: u64 = u64::MAX >> 1;
 /// The numbers of a reduction: the error, and for each topic and the calls the least and the greatest.
 const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
-/// The most numbers that are reduced with them.
+/// The most numbers that are reduced with them. All are always sent: a rank that has an error meets the others
+/// wherever they are.
 const MOST_WORDS: usize = 4;
 
 /// The ranks of one file.
@@ -241,8 +244,7 @@ impl Team {
             pair.copy_from_slice(&[value, !value]);
         }
         more[..least.len()].copy_from_slice(least);
-        let words = &mut words[..OWN_WORDS + least.len()];
-        if let Err(error) = self.comm.allreduce_min(words) {
+        if let Err(error) = self.comm.allreduce_min(&mut words) {
             if words[0] == 0 {
                 // Without a result there is nothing to go by, and nobody to tell.
                 return Err(Failure::Agreed(error));
@@ -252,7 +254,7 @@ impl Team {
             self.defer(Err(error));
         }
         let (words, more) = words.split_at(OWN_WORDS);
-        least.copy_from_slice(more);
+        least.copy_from_slice(&more[..least.len()]);
         if words[0] != FINE {
             let winner = usize::try_from(words[0] >> 32).unwrap_or(0);
             let code = i32::try_from(words[0] & u64::from(u32::MAX)).unwrap_or(0);

@@ -98,6 +98,9 @@ impl ThreadComm {
         let message = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
         values.fill(0);
         let all = self.exchange(what, message)?;
+        if all.iter().any(|(_, message)| message.len() != size_of_val(values)) {
+            return Err(Error::new(ErrorKind::Internal, format!("{what}: ranks met with different lengths")));
+        }
         values.fill(start);
         for (_, message) in &all[ranks] {
             for (value, bytes) in values.iter_mut().zip(message.as_chunks().0) {
