@@ -269,9 +269,10 @@ typedef struct scda_serial_info *MPI_Info;
 
 /**
  * A section is compressed if it gets smaller by that, else written as it is. A sample of the data
- * comes first: if it gets larger by more than a sixteenth, the section is written as it is without
- * trying the rest; else all is compressed, and the exact size decides. The choice depends on the data
- * (and the encoder and the level) alone, not on the partition. A reader that decodes sees no difference.
+ * comes first: if by an estimate, or by trying, it gets larger by more than a sixteenth, the section is
+ * written as it is without trying the rest; else all is compressed, and the exact size decides. Noise
+ * that comes again only far away may be taken for noise. The choice depends on the data (and the encoder
+ * and the level) alone, not on the partition. A reader that decodes sees no difference.
  */
 #define SCDA_ENCODE_AUTO 2
 

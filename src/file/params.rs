@@ -28,10 +28,11 @@ pub enum Encode {
     /// data (and the encoder and the level) alone, not on the partition.
     ///
     /// A sample at fixed places among the bytes of all elements comes first: a 32nd of the section, at least
-    /// 8 KiB and at most 256 KiB. If it gets larger by more than a sixteenth, the section is plain and no
-    /// more is tried; so data that cannot be compressed cost little. Else all elements are compressed,
-    /// and the exact size decides. Below 16 KiB the sample only tells noise from other data, without
-    /// encoding it. Where elements are so small that they can only grow, nothing is tried.
+    /// 8 KiB and at most 256 KiB; all of it below 16 KiB. If by counting its bytes and repetitions nearby,
+    /// or else by encoding it, it gets larger by more than a sixteenth, the section is plain and no more
+    /// is tried; so data that cannot be compressed cost little. Noise that comes again only far away may be
+    /// taken for noise. Else all elements are compressed, and the exact size decides. Where elements are
+    /// so small that they can only grow, nothing is tried.
     Auto,
 }
 

@@ -1,7 +1,6 @@
 //! Reading ahead: a part of the file that all ranks have, be it that they read it together or each for itself.
 
 use super::params::Params;
-use super::source::resize;
 use super::team::{Failure, Team, Topic};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
@@ -146,7 +145,13 @@ impl Window {
         match &mut self.place {
             Place::Shared(turns) => read_in_parts(turns, team, file, offset, bytes)?,
             Place::Own(own) if self.reads_alone => {
-                let read = resize(own, bytes).and_then(|()| file.read_at(offset, own));
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                if own.len() < bytes {
+                    // At once all that a walk wants: what is new need not be cleared, nor what is old be copied.
+                    let walk = if follows { usize::try_from(self.limit).unwrap_or(0) } else { 0 };
+                    *own = vec![0; bytes.max(walk)];
+                }
+                let read = file.read_at(offset, &mut own[..bytes]);
                 team.agree(read)?;
             }
             Place::Own(own) => broadcast(own, team, file, offset, bytes)?,
