@@ -224,7 +224,6 @@ MPI_COUNTED (File_open, (MPI_Comm c, const char *n, int m, MPI_Info i, MPI_File 
 MPI_COUNTED (File_close, (MPI_File * f), (f), -1)
 MPI_CALL (File_write_at, (MPI_File f, MPI_Offset o, const void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s))
 MPI_CALL (File_read_at, (MPI_File f, MPI_Offset o, void *b, int n, MPI_Datatype t, MPI_Status *s), (f, o, b, n, t, s))
-MPI_CALL (File_get_size, (MPI_File f, MPI_Offset *n), (f, n))
 MPI_CALL (File_set_size, (MPI_File f, MPI_Offset n), (f, n))
 MPI_CALL (File_sync, (MPI_File f), (f))
 MPI_CALL (File_set_errhandler, (MPI_File f, MPI_Errhandler e), (f, e))

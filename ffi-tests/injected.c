@@ -66,7 +66,6 @@ static const case_t cases[] = {
   {"MPI_File_write_at", inject_error, 1},
   {"MPI_File_write_at", inject_after, 1},
   {"MPI_File_read_at", inject_error, 1},
-  {"MPI_File_get_size", inject_error, 1},
   {"MPI_File_set_size", inject_after, 1},
   {"MPI_File_sync", inject_after, 1},
   {"MPI_File_set_errhandler", inject_error, 0},

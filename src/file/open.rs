@@ -273,7 +273,7 @@ fn create_mpi_io(
     };
     let file = open_mpi_io(team, name, params, access, opened)?;
     let mut file = with_faults(team, params, file);
-    let emptied = empty(team, &mut *file).and_then(|()| {
+    let emptied = empty(team, &mut *file, target.size()).and_then(|()| {
         let written = write_header(team, &mut *file, header);
         team.agree(written)
     });
@@ -283,12 +283,11 @@ fn create_mpi_io(
     }
 }
 
-/// Truncates a file that MPI-IO opened for writing, which leaves what it had. Rank 0 asks for the
-/// size, for it may differ between ranks while others change it.
+/// Truncates a file that MPI-IO opened for writing, which leaves what it had: as rank 0 finds its size, for it
+/// may differ between ranks while others change it.
 #[cfg(feature = "mpi")]
-fn empty(team: &mut Team, file: &mut dyn ParallelFile) -> Result<(), Failure> {
-    let size = if team.rank() == 0 { file.size() } else { Ok(0) };
-    let [size] = team.share(0, size.map(|size| [size]))?;
+fn empty(team: &mut Team, file: &mut dyn ParallelFile, size: u64) -> Result<(), Failure> {
+    let [size] = team.share(0, Ok([size]))?;
     // Truncating takes all ranks: none may have lost the size.
     team.agree(Ok(()))?;
     if size == 0 {

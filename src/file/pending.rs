@@ -357,9 +357,6 @@ mod tests {
         fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
             unreachable!("the outlets only write")
         }
-        fn size(&mut self) -> Result<u64> {
-            Ok(0)
-        }
         fn truncate(&mut self) -> Result<()> {
             Ok(())
         }

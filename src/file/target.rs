@@ -89,7 +89,13 @@ impl Target {
         Ok(Some(file))
     }
 
-    /// Rank 0: the file is open, and nothing is in it yet.
+    /// Rank 0: the size in bytes that the file had when it was opened. On other ranks 0.
+    #[cfg(feature = "mpi")]
+    pub fn size(&self) -> u64 {
+        self.status.map_or(0, |status| status.size)
+    }
+
+    /// Rank 0: the file is open, and nothing is written to it yet.
     pub fn opened(&mut self) {
         if self.status.is_none() {
             self.status = place::status(self.goal()).ok().flatten();

@@ -228,9 +228,6 @@ mod tests {
             buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
             Ok(())
         }
-        fn size(&mut self) -> Result<u64> {
-            Ok(self.0.len() as u64)
-        }
         fn truncate(&mut self) -> Result<()> {
             Ok(())
         }

@@ -51,11 +51,6 @@ impl ParallelFile for Faulty {
         self.file.read_at(offset, buffer)
     }
 
-    fn size(&mut self) -> Result<u64> {
-        self.chance("size")?;
-        self.file.size()
-    }
-
     fn truncate(&mut self) -> Result<()> {
         let fault = self.chance("truncate");
         self.file.truncate().and(fault)

@@ -41,12 +41,6 @@ pub trait ParallelFile: Send {
     /// `ShortFile` if the file ends before, and those of the file system.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
-    /// The size of the file in bytes.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    fn size(&mut self) -> Result<u64>;
-
     /// Makes the file empty. Collective.
     ///
     /// # Errors

@@ -341,13 +341,6 @@ impl ParallelFile for MpiFile {
         Ok(())
     }
 
-    fn size(&mut self) -> Result<u64> {
-        let mut size: sys::MPI_Offset = 0;
-        // SAFETY: the file is open; writes one offset.
-        check("MPI_File_get_size", unsafe { sys::MPI_File_get_size(self.file, &raw mut size) })?;
-        Ok(u64::try_from(size).unwrap_or(0))
-    }
-
     fn truncate(&mut self) -> Result<()> {
         // SAFETY: the file is open.
         check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, 0) })

@@ -107,10 +107,6 @@ impl ParallelFile for PosixFile {
         Ok(())
     }
 
-    fn size(&mut self) -> Result<u64> {
-        Ok(self.status()?.size)
-    }
-
     fn truncate(&mut self) -> Result<()> {
         retry(|| rustix::fs::ftruncate(&self.file, 0)).map_err(|e| Error::io("ftruncate", e))
     }
@@ -150,7 +146,7 @@ mod tests {
         let mut file = open(&path);
         file.write_at(2, &[b"ab", b"", b"cde"]).unwrap();
         file.write_at(0, &[b"xy"]).unwrap();
-        assert_eq!(file.size().unwrap(), 7);
+        assert_eq!(file.status().unwrap().size, 7);
         let mut text = [0; 4];
         file.read_at(1, &mut text).unwrap();
         assert_eq!(&text, b"yabc");
