@@ -54,7 +54,7 @@ def test_writers_of_several_ranks_that_are_replaced(folder: Path) -> None:
     run(2, "replaced", folder)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, 3, 5])
 def test_an_exception_of_the_communicator_is_an_error_of_all(ranks: int, folder: Path) -> None:
     run(ranks, "communicator_errors", folder)
 
