@@ -295,12 +295,18 @@ def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:
             f["bad"].read()
 
 
-def test_sections_before_the_end_of_a_cut_file_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "f.scda"
+def cut_file(folder: Path) -> Path:
+    """A file whose second section lost its end."""
+    path = folder / "f.scda"
     with scda.create(path) as w:
         w.block("good", b"good")
         w.array("cut", GRID)
     os.truncate(path, path.stat().st_size - 100)
+    return path
+
+
+def test_sections_before_the_end_of_a_cut_file_are_read(tmp_path: Path) -> None:
+    path = cut_file(tmp_path)
     read = []
     with scda.open(path) as f:
         with pytest.raises(scda.ShortFileError, match="byte 256: section: found the end of the file"):
@@ -440,11 +446,7 @@ def test_slices_of_sections_are_those_of_python(f: scda.File) -> None:
 
 
 def test_what_is_before_the_end_of_a_cut_file_can_be_had(tmp_path: Path) -> None:
-    path = tmp_path / "f.scda"
-    with scda.create(path) as w:
-        w.block("good", b"good")
-        w.array("cut", GRID)
-    os.truncate(path, path.stat().st_size - 100)
+    path = cut_file(tmp_path)
     with scda.open(path) as f:
         assert [s.read() for s in f[:1]] == [b"good"] and "good" in f and b"good" in f
         with pytest.raises(scda.ShortFileError, match="section 0 has the user string 'good'") as caught:

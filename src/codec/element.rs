@@ -83,8 +83,7 @@ impl ElementEncoder {
         Ok(encoded)
     }
 
-    /// About the bytes of an encoded element, and rather fewer than more, in a tenth of the time of
-    /// [`Self::measure`].
+    /// About the bytes of an encoded element, and rather fewer than more, without encoding it.
     #[must_use]
     pub fn estimate(data: &[u8]) -> usize {
         base64::encoded_bytes(PREFIX_BYTES + least_bytes(data))
