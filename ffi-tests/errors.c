@@ -271,7 +271,7 @@ static void writing (int check) {
   open_writer (check), WRONG (SCDA_ERR_ARG, scda_fwrite_varray (f, text, NULL, Ei, NULL, 0, "x", NULL, 0, &err));
   open_writer (check), WRONG (SCDA_ERR_ARG, scda_fwrite_varray (f, text, three, Ei, NULL, 0, "x", NULL, -7, &err));
 
-  /* What leaves 63 bits: the size, the product, the sum, the length of the file. */
+  /* What exceeds 63 bits: the size, the product, the sum, the length of the file. */
   for (int encode = 0; encode < 3; ++encode) {
     open_writer (check), WRONG (SCDA_ERR_RANGE, scda_fwrite_block (f, text, UINT64_MAX, "x", NULL, 0, encode, &err));
     open_writer (check), WRONG (SCDA_ERR_RANGE, scda_fwrite_block (f, text, (uint64_t) 1 << 63, "x", NULL, 0, encode, &err));

@@ -140,7 +140,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_EOF 15006
 
 /**
- * A count, a product or a sum leaves 63 bits.
+ * A count, a product or a sum exceeds 63 bits.
  */
 #define SCDA_ERR_RANGE 15007
 

@@ -176,7 +176,7 @@ impl Error {
         Self::new(ErrorKind::Usage, message)
     }
 
-    /// A number that leaves 63 bits.
+    /// A number that exceeds 63 bits.
     pub(crate) fn range(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Range, message)
     }

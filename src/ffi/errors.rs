@@ -24,7 +24,7 @@ pub const SCDA_ERR_SHORT_FILE: c_int = SCDA_ERR_COUNT;
 pub const SCDA_ERR_VERSION: c_int = 15005;
 /// No section follows. Not an error: the file stays open.
 pub const SCDA_ERR_EOF: c_int = 15006;
-/// A count, a product or a sum leaves 63 bits.
+/// A count, a product or a sum exceeds 63 bits.
 pub const SCDA_ERR_RANGE: c_int = 15007;
 /// Out of memory.
 pub const SCDA_ERR_MEMORY: c_int = 15008;

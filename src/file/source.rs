@@ -89,7 +89,7 @@ impl Sizes<'_> {
     /// All bytes.
     ///
     /// # Errors
-    /// `Range` if they leave 63 bits.
+    /// `Range` if their sum exceeds 63 bits.
     #[inline]
     pub fn total(&self) -> Result<u64> {
         match self {
@@ -107,7 +107,7 @@ fn sum_all(sizes: &[u64]) -> Option<u64> {
 
 #[cold]
 fn too_many_bytes() -> Error {
-    Error::range("the sizes of the elements: found a sum that leaves 63 bits")
+    Error::range("the sizes of the elements: found a sum that exceeds 63 bits")
 }
 
 /// The memory for all elements has another size.

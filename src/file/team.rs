@@ -340,7 +340,7 @@ impl Team {
         let narrow = |sum: u128| u64::try_from(sum).ok().filter(|&s| s <= crate::format::layout::MAX_OFFSET);
         match (narrow(join(&below)), narrow(join(&all))) {
             (Some(offset), Some(total)) => Ok(Partition { offset, count: mine, total }),
-            _ => Err(Failure::Mine(Error::range("the sum of all sizes leaves 63 bits"))),
+            _ => Err(Failure::Mine(Error::range("the sum of all sizes exceeds 63 bits"))),
         }
     }
 }

@@ -18,7 +18,7 @@ impl Partition {
     /// This rank's part, given the counts of all ranks.
     ///
     /// # Errors
-    /// `Argument` if there is not one count for each rank, `Range` if their sum leaves 63 bits.
+    /// `Argument` if there is not one count for each rank, `Range` if their sum exceeds 63 bits.
     #[inline(always)]
     pub fn new(counts: &[u64], rank: usize, size: usize) -> Result<Self> {
         if counts.len() != size {
@@ -51,7 +51,7 @@ fn miscounted(found: usize, size: usize) -> Error {
 
 #[cold]
 fn too_large() -> Error {
-    Error::range("partition: found counts whose sum leaves 63 bits, expected it to fit")
+    Error::range("partition: found counts whose sum exceeds 63 bits, expected it to fit")
 }
 
 /// The counts of `n` elements spread evenly over `size` ranks, in order.

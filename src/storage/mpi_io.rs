@@ -198,7 +198,7 @@ fn check(call: &str, code: c_int) -> Result<()> {
 
 /// An offset of the file, at most 63 bits, as MPI has it.
 fn mpi_offset(offset: u64) -> Result<sys::MPI_Offset> {
-    sys::MPI_Offset::try_from(offset).map_err(|_| Error::range(format!("offset {offset} leaves 63 bits")))
+    sys::MPI_Offset::try_from(offset).map_err(|_| Error::range(format!("offset {offset} exceeds 63 bits")))
 }
 
 impl MpiFile {

@@ -87,7 +87,7 @@ pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Resu
                 sizes.resize(usize::try_from(step).unwrap_or(0), 0);
                 reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
                 for &size in &sizes {
-                    // A sum that leaves 63 bits is an error of the section's end below.
+                    // A sum that exceeds 63 bits is an error of the section's end below.
                     bytes = bytes.saturating_add(size);
                     let (least, most) = extremes.unwrap_or((size, size));
                     extremes = Some((size.min(least), size.max(most)));

@@ -12,7 +12,7 @@ use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
 
-/// Counts of the file that leave 63 bits: to libsc, a file that is not in order.
+/// Counts of the file that exceed 63 bits: to libsc, a file that is not in order.
 fn range_is_format(error: Error) -> Error {
     if error.kind() == ErrorKind::Range { error.with_kind(ErrorKind::Format) } else { error }
 }

@@ -132,7 +132,7 @@ impl Open {
         self.compare_header(start, SectionType::Array, &user, &counts, style)?;
         self.compare_entries(current, entries, b'U', style, |_, _| Ok(()))?;
         let layout = Layout::array(start, count, COUNT_BYTES as u64);
-        self.compare_padding(layout.ok_or_else(|| super::header::leaves_63_bits(&[count]))?, style)
+        self.compare_padding(layout.ok_or_else(|| super::header::exceeds_63_bits(&[count]))?, style)
     }
 
     /// The section itself, or the second one of a pair, which has compressed data.
@@ -163,7 +163,7 @@ impl Open {
                 self.compare_entries(current, layout.entries, b'E', style, |open, sizes| {
                     let bytes = Sizes::Each(sizes).total()?;
                     total =
-                        sum(total, bytes).ok_or_else(|| super::header::leaves_63_bits(&[total, bytes]))?;
+                        sum(total, bytes).ok_or_else(|| super::header::exceeds_63_bits(&[total, bytes]))?;
                     open.varray_layout(current, total)?;
                     if decoded {
                         open.check_texts(at, sizes, style)?;

@@ -1,6 +1,6 @@
 //! The data of a section: what may be called, and with which arguments.
 
-use super::header::leaves_63_bits;
+use super::header::exceeds_63_bits;
 use super::{Current, Expect, KnownSizes, Open};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
@@ -230,7 +230,7 @@ impl Open {
     pub(super) fn varray_layout(&self, current: &Current, total: u64) -> Result<Layout> {
         let start = current.layout.start;
         let layout =
-            Layout::varray(start, current.count, total).ok_or_else(|| leaves_63_bits(&[total]).at(start))?;
+            Layout::varray(start, current.count, total).ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
         self.check_end("varray", start, layout.end)?;
         Ok(layout)
     }

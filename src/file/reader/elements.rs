@@ -1,6 +1,6 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::header::leaves_63_bits;
+use super::header::exceeds_63_bits;
 use super::{Current, Open};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
@@ -150,7 +150,7 @@ impl Open {
         mine: Result<()>,
         mut own: impl FnMut(usize, u64),
     ) -> Result<Partition, Failure> {
-        let add = |a, b| sum(a, b).ok_or_else(|| leaves_63_bits(&[a, b]));
+        let add = |a, b| sum(a, b).ok_or_else(|| exceeds_63_bits(&[a, b]));
         // The header was checked: all entries are in the file.
         let all_bytes = part.total * COUNT_BYTES as u64;
         if all_bytes > self.small_bytes {

@@ -104,7 +104,7 @@ impl Open {
         let layout = layout.filter(|_| count <= MAX_OFFSET).ok_or_else(|| {
             let counts: &[u64] =
                 if section_type == SectionType::Array { &[count, size] } else { &[count.max(size)] };
-            leaves_63_bits(counts).at(start)
+            exceeds_63_bits(counts).at(start)
         })?;
         self.check_end("section", start, layout.end)?;
         Ok((user, Current { section_type, count, size, decoded: false, layout, size_entries: None }))
@@ -170,7 +170,7 @@ impl Open {
         }
         // What the user will hold must fit 63 bits, and come out of what the file has.
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
-        let bytes = product(elements, size).ok_or_else(|| leaves_63_bits(&[elements, size]).at(start))?;
+        let bytes = product(elements, size).ok_or_else(|| exceeds_63_bits(&[elements, size]).at(start))?;
         self.check_expansion(bytes, start)?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some((user, Current { section_type, size, decoded: true, size_entries, ..second })))
@@ -195,9 +195,9 @@ fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
     Error::short_file(what, end, file_size).at(offset)
 }
 
-/// Counts or sizes of a file that leave 63 bits.
-pub(super) fn leaves_63_bits(values: &[u64]) -> Error {
-    Error::range(format!("section: found the counts {values:?}, whose product or sum leaves 63 bits"))
+/// Counts or sizes of a file that exceed 63 bits.
+pub(super) fn exceeds_63_bits(values: &[u64]) -> Error {
+    Error::range(format!("section: found the counts {values:?}, whose product or sum exceeds 63 bits"))
 }
 
 impl Current {

@@ -397,7 +397,7 @@ impl Reader {
     /// The sum of `sizes` on every rank, by rank.
     ///
     /// # Errors
-    /// `Range` if a sum leaves 63 bits.
+    /// `Range` if a sum exceeds 63 bits.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.proc_sizes_or(Ok(sizes))
     }

@@ -1,6 +1,6 @@
 //! Any elements of a section, for a process that reads alone: what a tool wants, or a script.
 
-use super::header::leaves_63_bits;
+use super::header::exceeds_63_bits;
 use super::{Current, Expect, Open};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes, resize};
@@ -170,7 +170,7 @@ impl Open {
         let mut total = 0;
         self.read_entries(entries + part.offset * COUNT_BYTES as u64, part.count, letter, |index, size| {
             own(index, size);
-            total = sum(total, size).ok_or_else(|| leaves_63_bits(&[total, size]))?;
+            total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
             Ok(())
         })
         .map_err(|error| current.conform(error))?;
@@ -201,7 +201,7 @@ impl Open {
             return Ok(self.decode_range(&current, part, sizes, data)?);
         }
         let start = self.place_of(&current, part.offset)?;
-        let end = sum(start, sizes.total()?).ok_or_else(|| leaves_63_bits(&[start]))?;
+        let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
         self.check_end("varray", current.layout.start, end)?;
         self.read_plain(start, sizes, data)?;
         self.place = Some(Place { entries: current.layout.entries, index: elements.end, offset: end });
@@ -216,7 +216,7 @@ impl Open {
         let mut offset = place.offset;
         let first = entries + place.index * COUNT_BYTES as u64;
         self.read_entries(first, index - place.index, b'E', |_, size| {
-            offset = sum(offset, size).ok_or_else(|| leaves_63_bits(&[offset, size]))?;
+            offset = sum(offset, size).ok_or_else(|| exceeds_63_bits(&[offset, size]))?;
             Ok(())
         })
         .map_err(|error| current.conform(error))?;
@@ -239,7 +239,7 @@ impl Open {
         let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
         let mut end = start;
         self.read_entries(first, part.count, b'E', |_, size| {
-            end = sum(end, size).ok_or_else(|| leaves_63_bits(&[end, size]))?;
+            end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
             encoded_sizes.push(size);
             Ok(())
         })

@@ -278,7 +278,7 @@ impl Writer {
     /// The sum of `sizes` on every rank, by rank: what [`Self::varray`] takes as `proc_sizes`.
     ///
     /// # Errors
-    /// `Range` if a sum leaves 63 bits.
+    /// `Range` if a sum exceeds 63 bits.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.proc_sizes_or(Ok(sizes))
     }

@@ -287,5 +287,5 @@ fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, size
 
 /// A section that would end beyond 63 bits.
 pub(super) fn too_large() -> Error {
-    Error::range("section: found a size or count whose end in the file leaves 63 bits")
+    Error::range("section: found a size or count whose end in the file exceeds 63 bits")
 }
