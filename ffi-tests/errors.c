@@ -441,6 +441,8 @@ static void dead_contexts (void) {
     DEAD (scda_fread_varray_data (f, data, three, Ei, NULL, 0, &err));
     DEAD (scda_fflush (f, &err));
     DEAD (scda_proc_sizes (f, Ei, three, Ei, &err));
+    DEAD (scda_proc_counts (f, 3, Nq, &err));
+    DEAD (scda_frefuse (f, "why", &err));
     CHECK (scda_feof (f) != 0);
     err = 0;
     CHECK (scda_fclose (f, &err) != 0 && err != 0);
@@ -563,6 +565,37 @@ static void met (int line, const char *call) {
 
 #define ALONE(call) (err = -99, f = (call), met (__LINE__, #call))
 
+/* What a binding for another language has found wrong on one rank reaches all of them, in its words. */
+static void refused (int bad, int check, int large) {
+  static const char *const words = "data: found 3 values, expected 12 (\xce\xb1)";
+  const int wrong = g.rank == bad;
+  char data[200];
+  scda_params_t params = default_params ();
+  params.check = check;
+  if (large) { params.aggregation_bytes = 0; }
+  for (int way = 0; way < 5; ++way) {
+    if (way < 4) { RIGHT (scda_fopen_write (g.comm, path, "refused", NULL, &params, &err)); }
+    else { open_data (at_array, check); }
+    if (wrong) {
+      RIGHT (scda_frefuse (f, words, &err));
+      RIGHT (scda_frefuse (f, "a second error", &err));
+    }
+    uint64_t *wrong_Nq = wrong ? NULL : three;
+    switch (way) {
+      case 0: ALONE (scda_fwrite_array (f, wrong ? NULL : text, three, 4, 0, "x", NULL, 0, &err)); break;
+      case 1: ALONE (scda_fwrite_array (f, text, three, 4, 0, "x", NULL, SCDA_ENCODE_AUTO, &err)); break;
+      case 2: WRONG_LATER (SCDA_ERR_ARG, scda_fwrite_array (f, text, wrong_Nq, 4, 0, "x", NULL, 0, &err)); break;
+      case 3: ALONE (scda_fflush (f, &err)); break;
+      default: ALONE (scda_fread_array_data (f, wrong ? NULL : data, three, 4, 0, &err)); break;
+    }
+    CHECK (strstr (scda_last_error_message (), words) != NULL);
+  }
+  RIGHT (scda_fopen_write (g.comm, path, "refused", NULL, &params, &err));
+  if (wrong) { RIGHT (scda_frefuse (f, NULL, &err)); }
+  ALONE (scda_fflush (f, &err));
+  CHECK (strstr (scda_last_error_message (), "why: found NULL") != NULL);
+}
+
 /* What is wrong on one rank does not keep it from returning. Small sections, large ones (every section, if nothing may
  * wait), and encoded ones. */
 static void alone (int bad, int large, int encode) {
@@ -590,6 +623,7 @@ static void alone (int bad, int large, int encode) {
   Ei[0] = 1;
   OPEN, ALONE (scda_proc_sizes (f, wrong ? NULL : Ei, three, sums, &err));
   OPEN, ALONE (scda_proc_sizes (f, Ei, three, wrong ? NULL : sums, &err));
+  OPEN, ALONE (scda_proc_counts (f, 3, wrong ? NULL : sums, &err));
   open_data (at_varray, 0);
   RIGHT (scda_fread_varray_sizes (f, Ei, three, &err));
   ALONE (scda_fread_varray_data (f, data, three, wrong ? NULL : Ei, NULL, 0, &err));
@@ -619,9 +653,11 @@ int main (int argc, char **argv) {
     reading (1);
     order ();
     end_of_file ();
+    refused (last, 0, 0);
     dead_contexts ();
   } else if (strcmp (argv[1], "alone") == 0) {
     for (int bad = 0; bad < g.size; ++bad) {
+      for (int way = 0; way < 4; ++way) { refused (bad, way / 2, way % 2); }
       for (int large = 0; large < 2; ++large) {
         for (int encode = SCDA_ENCODE_NONE; encode <= SCDA_ENCODE_AUTO; ++encode) { alone (bad, large, encode); }
       }

@@ -326,6 +326,11 @@ static scda_fcontext_t *section_read_data (group_t g, scda_fcontext_t *f, const 
   part_t part = part_new (g, s, &rng, NULL);
   void *data = skip ? NULL : indirect ? (void *) part.pointers : (void *) part.data;
   part.data[part.bytes] = 0xa5;
+  uint64_t *counts = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *counts);
+  f = scda_proc_counts (f, part.mine, counts, &err);
+  REQUIRE (f != NULL && err == 0);
+  REQUIRE (memcmp (counts, part.Nq, (size_t) g.size * sizeof *counts) == 0);
+  free (counts);
   if (s->type == 'A') {
     f = scda_fread_array_data (f, data, part.Nq, s->E, indirect, &err);
   } else {

@@ -591,6 +591,43 @@ scda_fcontext_t *scda_proc_sizes(scda_fcontext_t *f,
                                  int *err);
 
 /**
+ * Gathers the number of elements that each rank has: what the functions for arrays and varrays take
+ * as `Nq`.
+ *
+ * Collective; `Np` differs between the ranks.
+ *
+ * @param [in] f     The file, open for writing or reading; it stays where it is.
+ * @param [in] Np    The number of elements of this rank.
+ * @param [out] Nq   Filled with the `Np` of each rank: one entry per rank.
+ * @param [out] err  The error code; NULL if not wanted.
+ * @return           `f`, or NULL on error; the file is then closed and its context freed.
+ * Errors: `SCDA_ERR_ARG`.
+ * Spec: A.1.
+ */
+scda_fcontext_t *scda_proc_counts(scda_fcontext_t *f, uint64_t Np, uint64_t *Nq, int *err);
+
+/**
+ * Makes all ranks fail with an error that the caller has found on this rank. For language bindings.
+ *
+ * A binding knows more than C, such as the length of an array. On the rank that has the error it calls
+ * this function, and then the function that it was about to call, with NULL in place of the wrong
+ * argument. The error is then returned on all ranks, with these words, as any error in an argument of
+ * one rank: by that call or by a later one, at the latest by `scda_fflush` or `scda_fclose`. Of several
+ * errors the first counts.
+ *
+ * Not collective.
+ *
+ * @param [in] f     The file, open for writing or reading.
+ * @param [in] why   The message, a C string: what was found, and what was expected.
+ * @param [out] err  The error code; NULL if not wanted. 0 if the file is open.
+ * @return           `f`, or NULL if it is not an open file.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+ */
+scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
+                              const char *why,
+                              int *err);
+
+/**
  * Writes an inline section: 32 bytes of one rank.
  *
  * Collective; all arguments but `dbytes` agree on all ranks.

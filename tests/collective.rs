@@ -177,6 +177,33 @@ fn a_rank_that_fails_early_meets_the_others_later() {
 }
 
 #[test]
+fn the_counts_of_all_ranks_are_made_of_each_ranks_own() {
+    let scratch = Scratch::new();
+    for size in 1..=4 {
+        let counts: Vec<u64> = (0..size as u64).map(|rank| rank << 61).collect();
+        let found = run_on_threads(size, |comm| {
+            let rank = comm.rank();
+            let mut file = Writer::create(comm.clone(), &scratch.path(), b"", &params(false))?;
+            let written = file.proc_counts(counts[rank])?;
+            file.close()?;
+            let mut file = Reader::open(comm, &scratch.path(), &params(false))?;
+            let read = file.proc_counts(counts[rank])?;
+            file.close()?;
+            Ok::<_, Error>([written, read])
+        });
+        for found in found {
+            assert_eq!(found.unwrap(), [counts.clone(), counts.clone()]);
+        }
+    }
+    let error = error_of_all(3, |comm| {
+        let odd = comm.rank() == 1;
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        if odd { file.proc_counts(3) } else { file.proc_sizes(&[3]) }.map(drop)
+    });
+    assert!(error.to_string().contains("the ranks disagree on the function that is called"), "{error}");
+}
+
+#[test]
 fn a_rank_that_abandons_a_file_tells_the_others() {
     let scratch = Scratch::new();
     let mut params = params(false);

@@ -211,12 +211,19 @@ impl Context {
         (size as u64, rank)
     }
 
-    /// The words of all ranks, by rank.
-    #[cfg(feature = "sc")]
-    pub fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
+    /// The numbers of all ranks, by rank.
+    pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
         match self {
-            Self::Writing(writer) => writer.gather(word),
-            Self::Reading(reader) => reader.gather(word),
+            Self::Writing(writer) => writer.proc_counts(count),
+            Self::Reading(reader) => reader.proc_counts(count),
+        }
+    }
+
+    /// Notes an error of this rank, with which all ranks fail when they next agree.
+    pub fn refuse(&mut self, error: Error) {
+        match self {
+            Self::Writing(writer) => writer.refuse(error),
+            Self::Reading(reader) => reader.refuse(error),
         }
     }
 

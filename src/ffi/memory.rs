@@ -3,8 +3,7 @@
 use crate::error::{Error, Result};
 use crate::file::{Elements, ElementsMut, Sink, Sizes, Source};
 use crate::format::USER_STRING_BYTES;
-use std::ffi::c_char;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 
 /// `count` values at `pointer`. NULL is an error unless there are none.
@@ -108,17 +107,26 @@ pub unsafe fn put<T>(pointer: *mut T, value: T) {
     }
 }
 
+/// A C string.
+///
+/// # Safety
+/// `string` is NULL or a C string.
+pub unsafe fn c_string<'a>(string: *const c_char, name: &str) -> Result<&'a CStr> {
+    if string.is_null() {
+        return Err(Error::argument(format!("{name}: found NULL")));
+    }
+    // SAFETY: not NULL, so the caller has a C string there.
+    Ok(unsafe { CStr::from_ptr(string) })
+}
+
 /// A file name.
 ///
 /// # Safety
 /// `filename` is NULL or a C string.
 pub unsafe fn path<'a>(filename: *const c_char) -> Result<&'a Path> {
     use std::os::unix::ffi::OsStrExt;
-    if filename.is_null() {
-        return Err(Error::argument("file name: found NULL"));
-    }
-    // SAFETY: by contract a C string.
-    let name = unsafe { std::ffi::CStr::from_ptr(filename) }.to_bytes();
+    // SAFETY: the caller's `filename` is NULL or a C string.
+    let name = unsafe { c_string(filename, "file name") }?.to_bytes();
     if name.is_empty() {
         return Err(Error::argument("file name: found an empty string"));
     }

@@ -1,7 +1,7 @@
 //! Opening, closing, and what concerns the file as a whole.
 
 use super::context::{Context, at_end, close, register, scda_fcontext_t, with};
-use super::memory::{path, put, put_user_string, slice, slice_mut, user_string};
+use super::memory::{c_string, path, put, put_user_string, slice, slice_mut, user_string};
 use super::mpi_types::{MPI_Comm, comm_of_fortran, communicator, hints_of_fortran};
 use super::params::{read_params, scda_params_t};
 use super::{Outcome, guard};
@@ -323,6 +323,68 @@ pub unsafe extern "C" fn scda_proc_sizes(
         Ok(Outcome::Success)
     };
     // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Gathers the number of elements that each rank has: what the functions for arrays and varrays take
+/// as `Nq`.
+///
+/// Collective; `Np` differs between the ranks.
+///
+/// @param [in] f     The file, open for writing or reading; it stays where it is.
+/// @param [in] Np    The number of elements of this rank.
+/// @param [out] Nq   Filled with the `Np` of each rank: one entry per rank.
+/// @param [out] err  The error code; NULL if not wanted.
+/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// Errors: `SCDA_ERR_ARG`.
+/// Spec: A.1.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_proc_counts(
+    f: *mut scda_fcontext_t,
+    Np: u64,
+    Nq: *mut u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (size, _) = context.ranks();
+        // SAFETY: by the contract of the header `Nq` has one entry per rank.
+        let counts = context.require(unsafe { slice_mut(Nq, size, "Nq") })?;
+        counts.copy_from_slice(&context.proc_counts(Np)?);
+        Ok(Outcome::Success)
+    };
+    // SAFETY: by contract.
+    unsafe { with(f, err, body) }
+}
+
+/// Makes all ranks fail with an error that the caller has found on this rank. For language bindings.
+///
+/// A binding knows more than C, such as the length of an array. On the rank that has the error it calls
+/// this function, and then the function that it was about to call, with NULL in place of the wrong
+/// argument. The error is then returned on all ranks, with these words, as any error in an argument of
+/// one rank: by that call or by a later one, at the latest by `scda_fflush` or `scda_fclose`. Of several
+/// errors the first counts.
+///
+/// Not collective.
+///
+/// @param [in] f     The file, open for writing or reading.
+/// @param [in] why   The message, a C string: what was found, and what was expected.
+/// @param [out] err  The error code; NULL if not wanted. 0 if the file is open.
+/// @return           `f`, or NULL if it is not an open file.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_frefuse(
+    f: *mut scda_fcontext_t,
+    why: *const c_char,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        // SAFETY: by the contract of the header `why` is NULL or a C string.
+        let why = unsafe { c_string(why, "why") };
+        context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
+        Ok(Outcome::Success)
+    };
+    // SAFETY: by the contract of the header `err` is NULL or may be written.
     unsafe { with(f, err, body) }
 }
 

@@ -1,5 +1,6 @@
 //! A file as long as it is open: operations on all ranks, and what happens when one fails.
 
+use super::source::Sizes;
 use super::team::{Failure, Function, Team};
 use crate::error::{Error, Result};
 
@@ -31,9 +32,11 @@ impl<S: State> Session<S> {
         let Some(state) = &mut self.0 else {
             return Err(closed());
         };
-        let result = operation(state).and_then(|value| {
-            // A rank that is alone has nobody to wait for.
-            let agree = state.checks_every_call() || state.team().is_alone();
+        // A rank that is alone has nobody to wait for.
+        let is_alone = state.team().is_alone();
+        let refused = if is_alone { state.team().agree(Ok(())) } else { Ok(()) };
+        let result = refused.and_then(|()| operation(state)).and_then(|value| {
+            let agree = is_alone || state.checks_every_call();
             if agree { state.team().agree(Ok(())).map(|()| value) } else { Ok(value) }
         });
         result.map_err(|failure| self.abandon(failure))
@@ -53,6 +56,14 @@ impl<S: State> Session<S> {
         self.operate(|_| Err::<(), _>(Failure::Mine(error))).err().unwrap_or_else(closed)
     }
 
+    /// Notes an error of this rank: all ranks fail with it when they next agree. A rank that is alone fails in
+    /// its next operation.
+    pub fn refuse(&mut self, error: Error) {
+        if let Some(state) = &mut self.0 {
+            state.team().defer(Err(error));
+        }
+    }
+
     /// Takes the state out, to close the file.
     pub fn take(&mut self) -> Result<S> {
         self.0.take().ok_or_else(closed)
@@ -62,17 +73,15 @@ impl<S: State> Session<S> {
     pub fn proc_sizes(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
         self.operate(|state| {
             state.team().note_call(Function::ProcSizes);
-            state.team().gather_sums(sizes)
+            state.team().gather(sizes.and_then(|sizes| Sizes::Each(sizes).total()))
         })
     }
 
-    /// The words of all ranks, by rank, for a caller who sums sizes by himself.
-    #[cfg(feature = "sc")]
-    pub fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
+    /// The numbers of all ranks, by rank.
+    pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
         self.operate(|state| {
-            state.team().note_call(Function::ProcSizes);
-            state.team().agree(Ok(()))?;
-            Ok(state.team().comm().allgather(word)?)
+            state.team().note_call(Function::ProcCounts);
+            state.team().gather(Ok(count))
         })
     }
 

@@ -7,7 +7,6 @@
 //! and compared in the same reduction, for nothing.
 
 use super::params::Params;
-use super::source::Sizes;
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::parallel::{Communicator, Partition};
 use std::path::Path;
@@ -60,6 +59,7 @@ pub enum Function {
     ReadVarraySizes,
     ReadVarray,
     ProcSizes,
+    ProcCounts,
     Seek,
     Skip,
     CheckCanonical,
@@ -317,12 +317,11 @@ impl Team {
         Ok(words.map(|[high, low]| high << 32 | low))
     }
 
-    /// The sums of the sizes of each rank's elements, by rank.
-    pub fn gather_sums(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>, Failure> {
-        let mine = sizes.and_then(|sizes| Sizes::Each(sizes).total());
-        let sum = *mine.as_ref().unwrap_or(&0);
-        self.agree(mine.map(drop))?;
-        Ok(self.comm.allgather(sum)?)
+    /// The numbers of all ranks, by rank, unless a rank has an error.
+    pub fn gather(&mut self, number: Result<u64>) -> Result<Vec<u64>, Failure> {
+        let (number, mine) = split(number);
+        self.agree(mine)?;
+        Ok(self.comm.allgather(number)?)
     }
 
     /// Where this rank's bytes lie among those of all ranks. To be called after an agreement.

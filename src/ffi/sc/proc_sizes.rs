@@ -66,7 +66,7 @@ fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Ve
     let word = mine(file.size, file.rank);
     let (mut code, mut words) = (0, Vec::new());
     let exchange = |context: &mut Context| {
-        words = context.gather(word)?;
+        words = context.proc_counts(word)?;
         Ok(Outcome::Success)
     };
     // SAFETY: the code is a variable.

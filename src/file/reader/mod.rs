@@ -394,6 +394,16 @@ impl Reader {
         self.session.operate(|open| open.seek(offset))
     }
 
+    /// The `count` of every rank, by rank: what [`Self::read_array`] and
+    /// [`Self::read_varray`] take as `counts`, made
+    /// from the number of elements that each rank has.
+    ///
+    /// # Errors
+    /// Those of all calls since the ranks last agreed.
+    pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
+        self.session.proc_counts(count)
+    }
+
     /// The sum of `sizes` on every rank, by rank.
     ///
     /// # Errors
@@ -438,10 +448,9 @@ impl Reader {
         self.session.operate(|open| Ok(open.team.share(0, word.map(|word| [word]))?[0]))
     }
 
-    /// The words of all ranks, by rank.
-    #[cfg(feature = "sc")]
-    pub(crate) fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
-        self.session.gather(word)
+    /// Notes an error of this rank, with which all ranks fail when they next agree.
+    pub(crate) fn refuse(&mut self, error: Error) {
+        self.session.refuse(error);
     }
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.

@@ -275,6 +275,15 @@ impl Writer {
         })
     }
 
+    /// The `count` of every rank, by rank: what [`Self::array`] and [`Self::varray`] take as `counts`, made
+    /// from the number of elements that each rank has.
+    ///
+    /// # Errors
+    /// Those of all calls since the ranks last agreed.
+    pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
+        self.session.proc_counts(count)
+    }
+
     /// The sum of `sizes` on every rank, by rank: what [`Self::varray`] takes as `proc_sizes`.
     ///
     /// # Errors
@@ -326,10 +335,9 @@ impl Writer {
         self.session.ranks()
     }
 
-    /// The words of all ranks, by rank.
-    #[cfg(feature = "sc")]
-    pub(crate) fn gather(&mut self, word: u64) -> Result<Vec<u64>> {
-        self.session.gather(word)
+    /// Notes an error of this rank, with which all ranks fail when they next agree.
+    pub(crate) fn refuse(&mut self, error: Error) {
+        self.session.refuse(error);
     }
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
