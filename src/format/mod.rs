@@ -1,6 +1,7 @@
 //! What the bytes of a file mean (paper, section 2). No I/O and no MPI.
 #![forbid(unsafe_code)]
 
+pub mod crc;
 pub mod entry;
 pub mod header;
 pub mod layout;

@@ -1,0 +1,193 @@
+//! The checksums of sealed files: CRC-64/NVME, of pieces that are computed apart and put together.
+//!
+//! As the CRC begins and ends with all bits inverted, the CRC of `a` followed by `b` is
+//! `shift(of(a), length of b) ^ of(b)`. So each rank shifts the CRCs of its pieces by the bytes that follow them, and the
+//! XOR of all is the CRC of the whole, in any order. A piece of no bytes has the CRC 0.
+//!
+//! A CRC is a polynomial over the field of two elements, of degree below 64: the highest bit is its constant term.
+
+use crc_fast::CrcAlgorithm;
+
+/// What x^64 is modulo the polynomial of the CRC, whose other coefficients these are.
+const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
+/// The constant polynomial 1.
+const ONE: u64 = 1 << 63;
+
+/// The digits of a number of bytes are its bytes, of which there are so many.
+const DIGITS: usize = 8;
+/// x to the power of 8 times `digit` times 256 to the power of `place`, for each place and digit.
+static POWERS: [[u64; 256]; DIGITS] = {
+    let mut powers = [[ONE; 256]; DIGITS];
+    // A byte further is x^8.
+    let mut step = ONE >> 8;
+    let mut place = 0;
+    while place < DIGITS {
+        let mut digit = 1;
+        while digit < 256 {
+            powers[place][digit] = multiply_slowly(powers[place][digit - 1], step);
+            digit += 1;
+        }
+        step = multiply_slowly(powers[place][255], step);
+        place += 1;
+    }
+    powers
+};
+
+/// The four lowest bits of a CRC are eight zero bytes later what the table of their place holds, and so on.
+static REDUCED: [[u64; 16]; 16] = {
+    let mut tables = [[0; 16]; 16];
+    let mut x64 = ONE;
+    let mut i = 0;
+    while i < 64 {
+        x64 = times_x(x64);
+        i += 1;
+    }
+    let mut place = 0;
+    while place < 16 {
+        let mut value = 0;
+        while value < 16 {
+            tables[place][value] = multiply_slowly(x64, (value as u64) << (4 * place));
+            value += 1;
+        }
+        place += 1;
+    }
+    tables
+};
+
+/// A polynomial times x, modulo that of the CRC.
+const fn times_x(a: u64) -> u64 {
+    a >> 1 ^ (POLYNOMIAL & (a & 1).wrapping_neg())
+}
+
+/// The product modulo the polynomial, bit by bit: for the tables.
+const fn multiply_slowly(mut a: u64, mut b: u64) -> u64 {
+    let mut product = 0;
+    while b != 0 {
+        product ^= a & (b >> 63).wrapping_neg();
+        a = times_x(a);
+        b <<= 1;
+    }
+    product
+}
+
+/// The product of two numbers without carries: 127 bits.
+fn multiply_without_carries(a: u64, b: u64) -> u128 {
+    /// Every fifth bit. Of two numbers that have no others, at most 13 pairs of bits meet in one place of the product, so
+    /// carries end before the next place that counts.
+    const FIFTH: u128 = {
+        let mut mask = 0;
+        let mut bit = 0;
+        while bit < 128 {
+            mask |= 1 << bit;
+            bit += 5;
+        }
+        mask
+    };
+    let split = |number: u64| [0, 1, 2, 3, 4].map(|first| u128::from(number) & FIFTH << first);
+    let (a, b) = (split(a), split(b));
+    let mut product = 0;
+    for sum in 0..5 {
+        let mut part = 0;
+        for first in 0..5 {
+            part ^= a[first] * b[(sum + 5 - first) % 5];
+        }
+        product ^= part & (FIFTH << sum | FIFTH >> (5 - sum));
+    }
+    product
+}
+
+/// The product modulo the polynomial.
+#[allow(clippy::cast_possible_truncation)] // halves, and bits of a half
+fn multiply(a: u64, b: u64) -> u64 {
+    // In 128 bits, of which the highest is the constant term.
+    let product = multiply_without_carries(a, b) << 1;
+    let (low, high) = (product as u64, (product >> 64) as u64);
+    REDUCED
+        .iter()
+        .enumerate()
+        .fold(high, |sum, (place, table)| sum ^ table[(low >> (4 * place)) as usize & 15])
+}
+
+/// The CRC of these bytes.
+#[must_use]
+pub fn of(bytes: &[u8]) -> u64 {
+    crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes)
+}
+
+/// What a piece with this CRC adds to the CRC of a whole in which so many bytes follow it.
+#[must_use]
+pub fn shift(crc: u64, bytes_behind: u64) -> u64 {
+    let digits = bytes_behind.to_le_bytes();
+    digits
+        .iter()
+        .zip(&POWERS)
+        .filter(|&(&digit, _)| digit != 0)
+        .fold(crc, |crc, (&digit, powers)| multiply(crc, powers[usize::from(digit)]))
+}
+
+/// The CRC of bytes that have this one, followed by these.
+#[must_use]
+pub fn extend(crc: u64, bytes: &[u8]) -> u64 {
+    shift(crc, bytes.len() as u64) ^ of(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// CRC-64/NVME as it is defined, bit by bit.
+    fn naive(bytes: &[u8]) -> u64 {
+        !bytes.iter().fold(u64::MAX, |crc, &byte| (0..8).fold(crc ^ u64::from(byte), |crc, _| times_x(crc)))
+    }
+
+    #[test]
+    fn the_check_values_of_the_standard() {
+        assert_eq!(POLYNOMIAL.reverse_bits(), 0xad93_d235_94c9_3659);
+        for (bytes, crc) in [
+            (&b"123456789"[..], 0xae8b_1486_0a79_9888),
+            (b"", 0),
+            (&[0; 4096], 0x6482_d367_eb22_b64e),
+            (&[0xff; 4096], 0xc0dd_ba73_02ec_a3ac),
+        ] {
+            assert_eq!((of(bytes), naive(bytes)), (crc, crc));
+        }
+    }
+
+    #[test]
+    fn a_shift_of_any_number_of_bytes_is_two_shifts() {
+        let crc = of(b"something");
+        for n in (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, (1 << bit) + 12345]) {
+            let half = shift(crc, n / 2);
+            assert_eq!(shift(shift(half, n / 2), n % 2), shift(crc, n), "{n}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn products_are_those_of_the_slow_way(a in any::<u64>(), b in any::<u64>()) {
+            prop_assert_eq!(multiply(a, b), multiply_slowly(a, b));
+            let naive = (0..64).filter(|bit| b >> bit & 1 == 1).fold(0, |sum, bit| sum ^ u128::from(a) << bit);
+            prop_assert_eq!(multiply_without_carries(a, b), naive);
+        }
+
+        #[test]
+        fn pieces_in_any_order_make_the_whole(
+            bytes in proptest::collection::vec(any::<u8>(), 0..2000),
+            mut cuts in proptest::collection::vec(0..2000_usize, 0..6),
+            first in 0..6_usize,
+        ) {
+            let whole = naive(&bytes);
+            prop_assert_eq!(of(&bytes), whole);
+            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(bytes.len()));
+            cuts.sort_unstable();
+            let (starts, ends) = ([&[0], &cuts[..]].concat(), [&cuts[..], &[bytes.len()]].concat());
+            let mut pieces: Vec<_> = starts.iter().zip(&ends).map(|(&from, &to)| (&bytes[from..to], to)).collect();
+            prop_assert_eq!(pieces.iter().fold(0, |crc, (piece, _)| extend(crc, piece)), whole);
+            let pieces_of_ranks = pieces.len();
+            pieces.rotate_left(first % pieces_of_ranks);
+            let sum = pieces.iter().fold(0, |sum, (piece, to)| sum ^ shift(of(piece), (bytes.len() - to) as u64));
+            prop_assert_eq!(sum, whole);
+        }
+    }
+}
