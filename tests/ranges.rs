@@ -161,3 +161,114 @@ fn what_is_no_range_is_an_error() {
         |file: &mut Reader, _: &Section| file.read_varray_range(0..1, &[4], Sink::Contiguous(&mut [0; 4]));
     assert_eq!(error_of(&path, 1, wrong_sizes), ErrorKind::Argument);
 }
+
+/// Reads element `index`, or the byte of a block, alone.
+fn read_one(file: &mut Reader, section: &Section, index: u64) -> Result<Vec<u8>> {
+    let (range, mut found) = (index..index + 1, vec![0; 1]);
+    match section.section_type {
+        scda::SectionType::Inline => unreachable!("no ranges"),
+        scda::SectionType::Block if section.decoded => {
+            found = vec![0; section.size as usize];
+            file.read_block_range(0..section.size, &mut found)?;
+        }
+        scda::SectionType::Block => file.read_block_range(range, &mut found)?,
+        scda::SectionType::Array => {
+            found = vec![0; section.size as usize];
+            file.read_array_range(range, section.size, Sink::Contiguous(&mut found))?;
+        }
+        scda::SectionType::Varray => {
+            let mut sizes = [0];
+            file.read_varray_sizes_range(range.clone(), &mut sizes)?;
+            found = flat(&sizes);
+            file.read_varray_range(range, &sizes, Sink::Contiguous(&mut found))?;
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn what_is_left_of_a_section_that_is_cut_is_read() {
+    use scda::{Encode, Source, Writer};
+    let scratch = tempfile::tempdir().unwrap();
+    let (path, cut_path) = (scratch.path().join("whole.scda"), scratch.path().join("cut.scda"));
+    let data: Vec<u8> = (0..60_u8).collect();
+    let sizes = [7, 0, 13, 20, 20];
+    for encode in [Encode::None, Encode::Always] {
+        for kind in ["B", "A", "V"] {
+            let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+            file.inline(b"before", 0, Some(&[b'x'; 32])).unwrap();
+            let (user, data) = (kind.as_bytes(), Source::Contiguous(&data));
+            match (kind, data) {
+                ("B", Source::Contiguous(data)) => file.block(user, 0, 60, Some(data), encode).unwrap(),
+                ("A", data) => file.array(user, &[5], 12, data, encode).unwrap(),
+                (_, data) => file.varray(user, &[5], &sizes, None, data, encode).unwrap(),
+            }
+            file.close().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let mut whole = Reader::open(Solo, &path, &Params::default()).unwrap();
+            whole.seek(224).unwrap();
+            let section = whole.next_section(true).unwrap().unwrap();
+            let units = if kind == "B" && encode == Encode::None { 60 } else { section.count.max(1) };
+            let expected: Vec<_> =
+                (0..units).map(|index| read_one(&mut whole, &section, index).unwrap()).collect();
+            let mut most = 0;
+            for cut in 225..bytes.len() {
+                std::fs::write(&cut_path, &bytes[..cut]).unwrap();
+                let mut file = Reader::open(Solo, &cut_path, &Params::default()).unwrap();
+                file.tolerate_damage().unwrap();
+                file.seek(224).unwrap();
+                let found = match file.next_section(true) {
+                    // The header itself is cut, or the first of a pair.
+                    Err(error) => {
+                        assert!((cut as u64) < section.data_offset, "{cut}: {error}");
+                        assert!(error.kind() == ErrorKind::ShortFile, "{cut}: {error}");
+                        // The file is still open.
+                        file.seek(128).unwrap();
+                        assert_eq!(&file.next_section(true).unwrap().unwrap().user[..], b"before");
+                        continue;
+                    }
+                    Ok(found) => found.unwrap(),
+                };
+                assert_eq!(found, section, "{cut}");
+                // What is there is there, whatever failed before.
+                let mut read = 0;
+                for index in (0..units).rev() {
+                    match read_one(&mut file, &section, index) {
+                        Ok(element) => {
+                            assert_eq!(element, expected[index as usize], "{cut}: {index}");
+                            read += 1;
+                        }
+                        Err(error) => {
+                            assert!(read == 0 && error.kind() == ErrorKind::ShortFile, "{cut}: {error}")
+                        }
+                    }
+                }
+                most = most.max(read);
+                assert!(cut as u64 > section.data_offset || read == 0 || kind == "V", "{cut}");
+                let error = file.skip().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::ShortFile, "{cut}: {error}");
+                assert_eq!(file.position(), Some(224));
+                // What reads whole sections has none.
+                let error = match kind {
+                    "B" => file.read_block(60, 0, Some(&mut [0; 60])),
+                    "A" => file.read_array(&[5], 12, Sink::Contiguous(&mut [0; 60])),
+                    _ => file.read_varray_sizes(&[5], Some(&mut [0; 5])).and_then(|()| {
+                        file.read_varray(&[5], Some(&sizes), None, Sink::Contiguous(&mut [0; 60]))
+                    }),
+                };
+                let kinds = [ErrorKind::ShortFile, ErrorKind::Usage];
+                assert!(error.as_ref().is_err_and(|e| kinds.contains(&e.kind())), "{cut}: {error:?}");
+            }
+            // Of a file without its last padding all is read.
+            assert_eq!(most, units, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn damage_is_tolerated_by_one_process_only() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("f.scda");
+    write_on(1, &path, &model(3, 2000), &Params::default(), 0);
+    assert_eq!(error_of(&path, 2, |file, _| file.tolerate_damage()), ErrorKind::Usage);
+}

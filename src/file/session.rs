@@ -10,6 +10,10 @@ pub trait State {
     fn team(&mut self) -> &mut Team;
     /// Whether the ranks agree in every call.
     fn checks_every_call(&self) -> bool;
+    /// Whether the file stays open after an error: then the state is as before the operation that failed.
+    fn survives_errors(&self) -> bool {
+        false
+    }
     /// Closes the file after an error that all ranks know.
     fn abandon(self);
 }
@@ -27,7 +31,7 @@ impl<S: State> Session<S> {
         self.0.as_ref()
     }
 
-    /// Runs an operation. If it fails, all ranks close the file.
+    /// Runs an operation. If it fails, all ranks close the file, unless it survives errors.
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.0 else {
             return Err(closed());
@@ -39,7 +43,15 @@ impl<S: State> Session<S> {
             let agree = is_alone || state.checks_every_call();
             if agree { state.team().agree(Ok(())).map(|()| value) } else { Ok(value) }
         });
-        result.map_err(|failure| self.abandon(failure))
+        result.map_err(|failure| self.failed(failure))
+    }
+
+    #[cold]
+    fn failed(&mut self, failure: Failure) -> Error {
+        match &mut self.0 {
+            Some(state) if state.survives_errors() => state.team().settle(failure),
+            _ => self.abandon(failure),
+        }
     }
 
     /// Closes the file on all ranks after a failure.
@@ -53,7 +65,7 @@ impl<S: State> Session<S> {
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub fn fail(&mut self, error: Error) -> Error {
-        self.operate(|_| Err::<(), _>(Failure::Mine(error))).err().unwrap_or_else(closed)
+        if self.0.is_some() { self.abandon(Failure::Mine(error)) } else { closed() }
     }
 
     /// Notes an error of this rank: all ranks fail with it when they next agree. A rank that is alone fails in

@@ -39,7 +39,9 @@ impl Open {
                 let expected = file_header(&header.vendor, &header.user, style);
                 return Ok(self.compare("file header", 0, &expected)?);
             }
-            Expect::Header => return Err(self.out_of_order("the paddings of a section").into()),
+            Expect::Header | Expect::CutData(_) => {
+                return Err(self.out_of_order("the paddings of a section").into());
+            }
         };
         if current.decoded {
             self.check_first_of_pair(&current, style)?;

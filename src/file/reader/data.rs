@@ -27,6 +27,7 @@ impl Open {
             Expect::Data(current) => data_of(current.section_type),
             Expect::VarraySizes(_) => "the sizes of a section 'V'".to_owned(),
             Expect::VarrayData(..) => "the data of a section 'V'".to_owned(),
+            Expect::CutData(_) => "ranges of a section that the end of the file cuts".to_owned(),
         };
         Error::usage(format!("found a call to read {wanted}, expected one to read {expected}"))
             .at(self.position)

@@ -73,6 +73,7 @@ impl Open {
         }
         let Current { section_type, count, size, decoded, layout, .. } = current;
         self.expect = match section_type {
+            _ if layout.end > self.size => Expect::CutData(current),
             SectionType::Varray => Expect::VarraySizes(current),
             _ => Expect::Data(current),
         };
@@ -82,7 +83,7 @@ impl Open {
     }
 
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
-    /// says.
+    /// says, unless this may be cut.
     #[inline(always)]
     fn read_raw_header(&mut self, start: u64) -> Result<(UserString, Current), Failure> {
         self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
@@ -106,7 +107,10 @@ impl Open {
                 if section_type == SectionType::Array { &[count, size] } else { &[count.max(size)] };
             exceeds_63_bits(counts).at(start)
         })?;
-        self.check_end("section", start, layout.end)?;
+        // Inline data are one piece.
+        if !self.tolerant || section_type == SectionType::Inline {
+            self.check_end("section", start, layout.end)?;
+        }
         Ok((user, Current { section_type, count, size, decoded: false, layout, size_entries: None }))
     }
 
@@ -130,6 +134,7 @@ impl Open {
     ) -> Result<Option<(UserString, Current)>, Failure> {
         let Some(section_type) = compressed_type(first.section_type, user) else { return Ok(None) };
         let start = first.layout.start;
+        self.check_end("section", start, first.layout.end)?;
         if first.layout.bytes() <= self.small_bytes {
             // The sizes of a varray are wanted again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
@@ -171,7 +176,8 @@ impl Open {
         // What the user will hold must fit 63 bits, and come out of what the file has.
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| exceeds_63_bits(&[elements, size]).at(start))?;
-        self.check_expansion(bytes, start)?;
+        // Of a section that is cut, only what is read must.
+        self.check_expansion(if second.layout.end > self.size { size } else { bytes }, start)?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some((user, Current { section_type, size, decoded: true, size_entries, ..second })))
     }
@@ -191,7 +197,7 @@ fn count(bytes: &[u8], start: u64, index: usize, letter: u8) -> Result<u64> {
 
 /// The file ends before `end`.
 #[cold]
-fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
+pub(super) fn cut_off(what: &str, offset: u64, end: u64, file_size: u64) -> Error {
     Error::short_file(what, end, file_size).at(offset)
 }
 

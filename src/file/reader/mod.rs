@@ -49,8 +49,8 @@ pub struct Section {
 /// All functions are collective: every rank calls them in the same order, with the same arguments
 /// except for the memory for its own data. After [`Reader::next_section`] the data of the section
 /// must be read, or skipped by giving no memory for them. After an error the file is closed on all
-/// ranks, and further calls are errors; memory that was given to the failed call has unspecified
-/// contents.
+/// ranks, and further calls are errors, unless [`Reader::tolerate_damage`] was called; memory that was
+/// given to the failed call has unspecified contents.
 ///
 /// ```
 /// use scda::{Params, Reader, Sink, Solo};
@@ -90,6 +90,8 @@ struct Open {
     header: Option<Section>,
     place: Option<ranges::Place>,
     decoders: Decoders,
+    /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
+    tolerant: bool,
 }
 
 /// What must be called next.
@@ -99,6 +101,8 @@ enum Expect {
     Data(Current),
     VarraySizes(Current),
     VarrayData(Current, KnownSizes),
+    /// Ranges of a section whose header is whole, and that the end of the file cuts.
+    CutData(Current),
 }
 
 /// The section whose data come next.
@@ -167,6 +171,7 @@ impl Reader {
             header: None,
             place: None,
             decoders: Decoders::default(),
+            tolerant: false,
         };
         let mut session = Session::new(open);
         let header = session.operate(|open| {
@@ -367,6 +372,25 @@ impl Reader {
         self.session.operate(|open| open.check_canonical(header, line_break))
     }
 
+    /// Reads what is left of a damaged file, for a process that reads alone. From now on
+    ///
+    /// - an error leaves the file open, and the reader where it was: other ranges of the section can be read, or
+    ///   after [`Self::seek`] other sections;
+    /// - a section that the end of the file cuts is an error only where its missing bytes are read, by ranges, or
+    ///   by [`Self::skip`]. Its header is returned if it is whole.
+    ///
+    /// A count that is damaged, and larger than it was, cannot be told from a section that is cut.
+    ///
+    /// # Errors
+    /// `Usage` if there is more than one rank.
+    pub fn tolerate_damage(&mut self) -> Result<()> {
+        self.session.operate(|open| {
+            open.check_alone("reading what is left of a file")?;
+            open.tolerant = true;
+            Ok(())
+        })
+    }
+
     /// Ends the current section, whatever was read of it; the header of the next one follows.
     ///
     /// # Errors
@@ -466,6 +490,10 @@ impl State for Open {
 
     fn checks_every_call(&self) -> bool {
         self.params.check
+    }
+
+    fn survives_errors(&self) -> bool {
+        self.tolerant
     }
 
     fn abandon(self) {

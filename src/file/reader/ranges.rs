@@ -1,12 +1,12 @@
 //! Any elements of a section, for a process that reads alone: what a tool wants, or a script.
 
-use super::header::exceeds_63_bits;
+use super::header::{cut_off, exceeds_63_bits};
 use super::{Current, Expect, Open};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes, resize};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::header::SectionType;
-use crate::format::layout::sum;
+use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::parallel::{Partition, uniform_partition};
 use std::ops::Range;
@@ -44,6 +44,7 @@ impl Open {
         self.team.note_call(Function::Skip);
         let (current, known) = match self.expect {
             Expect::Header => return Ok(()),
+            Expect::CutData(current) => return Err(self.cut(&current).into()),
             Expect::Data(current) | Expect::VarraySizes(current) => (current, None),
             Expect::VarrayData(current, known) => (current, Some(known.bytes.total)),
         };
@@ -96,10 +97,41 @@ impl Open {
         Ok(Partition { offset: range.start, count: range.end - range.start, total })
     }
 
+    /// The error of a section that the end of the file cuts.
+    #[cold]
+    fn cut(&self, current: &Current) -> Error {
+        let what = match current.section_type {
+            SectionType::Inline => "inline section",
+            SectionType::Block => "block",
+            SectionType::Array => "array",
+            SectionType::Varray => "varray",
+        };
+        cut_off(what, current.layout.start, current.layout.end, self.size)
+    }
+
+    /// An error unless the file has these bytes of a section that it may cut.
+    fn check_cut(&self, current: &Current, end: u64) -> Result<()> {
+        if end <= self.size { Ok(()) } else { Err(self.cut(current)) }
+    }
+
+    /// The current section, if it is of this type and ranges of its data may come next.
+    fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
+        match self.expect {
+            Expect::CutData(current) if current.section_type == section_type => {
+                self.team.note_call(function);
+                Ok(current)
+            }
+            _ => self.expect_data(function, section_type),
+        }
+    }
+
     pub(super) fn read_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<(), Failure> {
-        let current = self.expect_data(Function::ReadBlock, SectionType::Block)?;
+        let current = self.expect_range(Function::ReadBlock, SectionType::Block)?;
         let part = self.check_range(bytes, current.size)?;
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
+        // What is compressed is one piece.
+        let end = if current.decoded { current.layout.padding() } else { current.layout.data + bytes.end };
+        self.check_cut(&current, end)?;
         if !current.decoded {
             return Ok(self.read_own(current.layout.data + part.offset, data)?);
         }
@@ -120,7 +152,7 @@ impl Open {
         size: u64,
         mut data: Sink<'_>,
     ) -> Result<(), Failure> {
-        let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
+        let current = self.expect_range(Function::ReadArray, SectionType::Array)?;
         let part = self.check_range(elements, current.count)?;
         self.check_size(size, current.size)?;
         let sizes = Sizes::Fixed { count: part.count, size };
@@ -129,6 +161,7 @@ impl Open {
             return Ok(self.decode_range(&current, part, sizes, data)?);
         }
         // The product is bounded by that of the header.
+        self.check_cut(&current, current.layout.data + elements.end * size)?;
         Ok(self.read_plain(current.layout.data + part.offset * size, sizes, data)?)
     }
 
@@ -137,6 +170,7 @@ impl Open {
         self.team.note_call(function);
         match self.expect {
             Expect::VarraySizes(current) | Expect::VarrayData(current, _) => Ok(current),
+            Expect::CutData(current) if current.section_type == SectionType::Varray => Ok(current),
             _ => Err(self.out_of_order(wanted)),
         }
     }
@@ -167,6 +201,7 @@ impl Open {
         mut own: impl FnMut(usize, u64),
     ) -> Result<()> {
         let (entries, letter) = current.user_sizes();
+        self.check_cut(current, entries + (part.offset + part.count) * COUNT_BYTES as u64)?;
         let mut total = 0;
         self.read_entries(entries + part.offset * COUNT_BYTES as u64, part.count, letter, |index, size| {
             own(index, size);
@@ -176,10 +211,13 @@ impl Open {
         .map_err(|error| current.conform(error))?;
         // What the user will hold must come out of what the file has.
         if current.decoded {
-            self.check_expansion(total, current.layout.start)
-        } else {
-            self.varray_layout(current, total).map(drop)
+            return self.check_expansion(total, current.layout.start);
         }
+        // The padding is not needed.
+        let start = current.layout.start;
+        let layout =
+            Layout::varray(start, current.count, total).ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
+        self.check_end("varray", start, layout.padding())
     }
 
     pub(super) fn read_varray_range(
