@@ -8,9 +8,10 @@ import os
 import pickle
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 import numpy as np
 import pytest
@@ -295,11 +296,12 @@ def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:
             f["bad"].read()
 
 
-def cut_file(folder: Path) -> Path:
-    """A file whose second section lost its end."""
+def cut_file(folder: Path, good: Sequence[str] = ("good",)) -> Path:
+    """A file whose last section lost its end."""
     path = folder / "f.scda"
     with scda.create(path) as w:
-        w.block("good", b"good")
+        for user in good:
+            w.block(user, b"good")
         w.array("cut", GRID)
     os.truncate(path, path.stat().st_size - 100)
     return path
@@ -324,8 +326,9 @@ def test_a_closed_file(tmp_path: Path, f: scda.File) -> None:
     f.close()
     f.close()
     assert f.closed and np.array_equal(view, GRID)
-    for use in (section.read, section.to_numpy, unread.read, unread.to_numpy, lambda: len(f), lambda: f.__enter__()):
-        with pytest.raises(scda.UsageError, match="the file is closed"):
+    uses = [section.read, section.to_numpy, unread.read, unread.to_numpy, lambda: len(f), lambda: f.__enter__()]
+    for use in (*uses, lambda: f["text"], lambda: f["te*"], lambda: "text" in f, lambda: f.find("text")):
+        with pytest.raises(scda.UsageError, match="the file is closed$"):
             use()
     with pytest.raises(ValueError):
         section[0]
@@ -338,6 +341,8 @@ def test_errors_are_those_of_python_too(tmp_path: Path) -> None:
     error = caught.value
     assert isinstance(error, scda.Error) and (error.code, error.name) == (15020, "SCDA_ERR_NO_SUCH_FILE")
     assert error.filename == error.path == str(missing) and error.errno == 2 and str(missing) in str(error)
+    assert traceback.format_exception_only(type(error), error)[0].startswith("scda.NoSuchFileError: ")
+    assert {cls.__module__ for cls in (scda.Error, *scda.Error.__subclasses__())} == {"scda"}
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.path, again.errno) == (type(error), str(error), error.path, 2)
     (tmp_path / "text").write_text("no scda file, but long enough to have a header" * 4)
@@ -449,10 +454,73 @@ def test_what_is_before_the_end_of_a_cut_file_can_be_had(tmp_path: Path) -> None
     path = cut_file(tmp_path)
     with scda.open(path) as f:
         assert [s.read() for s in f[:1]] == [b"good"] and "good" in f and b"good" in f
-        with pytest.raises(scda.ShortFileError, match="section 0 has the user string 'good'") as caught:
-            f["good"]
-        assert isinstance(caught.value.__cause__, scda.ShortFileError) and caught.value.offset == 256
-        for use in (lambda: f[:2], lambda: "goo*" in f, lambda: f["other"]):
+        assert f["good"].read() == f[b"good"].read() == f["goo*"].read() == b"good" and "goo*" in f
+        for use in (lambda: f[:2], lambda: "other" in f, lambda: f["other"], lambda: f.find("good"), lambda: len(f)):
             with pytest.raises(scda.ShortFileError) as caught:
                 use()
-            assert "user string" not in str(caught.value)
+            assert caught.value.offset == 256
+    with scda.open(path) as f:
+        assert f["good"].read() == b"good"
+
+
+def test_of_a_damaged_file_two_sections_of_a_name_are_still_two(tmp_path: Path) -> None:
+    path = cut_file(tmp_path, ["good", "good"])
+    with scda.open(path) as f, pytest.raises(KeyError, match="found 2 sections, numbers 0, 1"):
+        f["good"]
+
+
+def test_a_section_is_found_by_name_among_many_without_looking_at_all_again(many: Path) -> None:
+    with scda.open(many) as f:
+        f["section 0"]
+        core, read = f._core, []
+
+        class Counting:
+            def header(self, offset: int) -> Any:
+                read.append(offset)
+                return core.header(offset)
+
+        f._core = Counting()  # type: ignore[assignment]
+        try:
+            found = [f[f"section {i}"].index for i in range(1500)]
+        finally:
+            f._core = core
+        # Whether the file has grown since is looked at each time.
+        assert found == list(range(1500)) and len(read) == 1500 and len(set(read)) == 1
+
+
+def test_a_file_without_sections_is_a_file(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        pass
+    with scda.open(tmp_path / "f") as f:
+        assert f and len(f) == 0 and str(f).splitlines()[1:] == ["index  kind  count  size  compressed  user string"]
+    with scda.create(tmp_path / "f") as w:
+        w.array("none", np.empty((0, 3)))
+    with scda.open(tmp_path / "f") as f:
+        assert f[0] and len(f[0]) == 0
+
+
+def test_what_is_said_of_a_section_cannot_be_changed(f: scda.File) -> None:
+    for name in ("count", "size", "offset", "user", "kind", "other"):
+        with pytest.raises(AttributeError):
+            setattr(f[2], name, 1)
+    assert f[2].count == 1000
+
+
+def test_a_file_is_printed_as_a_table_of_its_sections(f: scda.File, many: Path, tmp_path: Path) -> None:
+    title, *lines = str(f).splitlines()
+    assert title == repr(f) and [line.split()[0] for line in lines] == ["index", *map(str, range(6))]
+    compressed = "yes" if f[1].compressed else "no"
+    assert lines[3].split() == ["2", "array", "1000", "24", compressed, "'grid'"]
+    assert lines[4].split() == ["3", "varray", "2000", compressed, "'strings'"]
+    page = f._repr_html_()
+    assert page.count("<tr>") == 7 and "<td>&#x27;grid&#x27;</td>" in page
+    f.close()
+    assert str(f).splitlines()[1:] == lines and "closed" in str(f)
+    with scda.open(many) as g:
+        assert str(g).splitlines()[-1] == "and more" and len(str(g).splitlines()) == 53
+    with scda.open(cut_file(tmp_path)) as g:
+        assert str(g).splitlines()[2].endswith("'good'") and "ShortFileError" in str(g).splitlines()[3]
+    with scda.create(tmp_path / "escapes") as w:
+        w.block("\x1b[2J<b>", b"")
+    with scda.open(tmp_path / "escapes") as g:
+        assert "\x1b" not in str(g) and "&lt;b&gt;" in g._repr_html_()

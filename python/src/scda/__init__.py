@@ -10,62 +10,12 @@ so together, and the file does not depend on their number.
 [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 """
 
+from . import _errors
 from ._core import VERSION as __version__
-from ._errors import (
-    AccessError,
-    ArgumentError,
-    BadFileError,
-    DecodeError,
-    EndOfFileError,
-    Error,
-    ExistsError,
-    FileInUseError,
-    FileSystemError,
-    FormatError,
-    InternalError,
-    MpiError,
-    NoSpaceError,
-    NoSuchFileError,
-    OutOfMemoryError,
-    QuotaError,
-    RangeError,
-    ReadOnlyError,
-    ShortFileError,
-    UnsupportedError,
-    UsageError,
-    VersionError,
-)
+from ._errors import *  # noqa: F403
 from ._file import File, open
 from ._section import Section
 from ._writer import Writer, create
 
-__all__ = [
-    "AccessError",
-    "ArgumentError",
-    "BadFileError",
-    "DecodeError",
-    "EndOfFileError",
-    "Error",
-    "ExistsError",
-    "File",
-    "FileInUseError",
-    "FileSystemError",
-    "FormatError",
-    "InternalError",
-    "MpiError",
-    "NoSpaceError",
-    "NoSuchFileError",
-    "OutOfMemoryError",
-    "QuotaError",
-    "RangeError",
-    "ReadOnlyError",
-    "Section",
-    "ShortFileError",
-    "UnsupportedError",
-    "UsageError",
-    "VersionError",
-    "Writer",
-    "__version__",
-    "create",
-    "open",
-]
+__all__ = ["File", "Section", "Writer", "__version__", "create", "open"]
+__all__ += _errors.__all__

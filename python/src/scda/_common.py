@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, Union
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, TypeVar, Union
 
 import numpy as np
 
-from ._errors import ArgumentError, Error
+from ._errors import ArgumentError, Error, UsageError
 from ._ranks import Ranks, ranks_of
 
 if TYPE_CHECKING:
@@ -23,8 +24,48 @@ _MOST_THREADS = 64
 _MOST_THREADS_TAKEN = 1024
 
 
+_Self = TypeVar("_Self", bound="Handle")
+
+
 class _Abandonable(Protocol):
     def abandon(self, why: str) -> None: ...
+
+
+class Handle:
+    """A file that is open until it is closed."""
+
+    _path: str
+    _closed: bool = True  # until it is open
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file."""
+        return self._path
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._closed
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"{self._path}: the file is closed", None, self._path)
+
+    def __enter__(self: _Self) -> _Self:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self,
+        _: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        __: Optional[TracebackType],
+    ) -> None:
+        self._leave(error)
+
+    def _leave(self, error: Optional[BaseException]) -> None:
+        """Ends the ``with`` statement, which an error may have left."""
+        raise NotImplementedError
 
 
 def prepare(
@@ -97,6 +138,10 @@ def together(ranks: Optional[Ranks], core: _Abandonable) -> Iterator[None]:
 
 def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+def a_or_an(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def text_of(user: bytes) -> str:

@@ -6,6 +6,31 @@ import builtins
 import errno
 from typing import Optional
 
+__all__ = [
+    "AccessError",
+    "ArgumentError",
+    "BadFileError",
+    "DecodeError",
+    "EndOfFileError",
+    "Error",
+    "ExistsError",
+    "FileInUseError",
+    "FileSystemError",
+    "FormatError",
+    "InternalError",
+    "MpiError",
+    "NoSpaceError",
+    "NoSuchFileError",
+    "OutOfMemoryError",
+    "QuotaError",
+    "RangeError",
+    "ReadOnlyError",
+    "ShortFileError",
+    "UnsupportedError",
+    "UsageError",
+    "VersionError",
+]
+
 
 class Error(Exception):
     """An error of the file, of the file system, or of a call.
@@ -20,9 +45,14 @@ class Error(Exception):
         path: the file.
     """
 
+    # The name that tracebacks show, for the classes below as well.
+    __module__ = "scda"
     code: int = 15029
     name: str = "SCDA_ERR_IO"
     _errno: int = errno.EIO
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = "scda"
 
     def __init__(self, message: str, offset: Optional[int] = None, path: Optional[str] = None) -> None:
         if isinstance(self, OSError):

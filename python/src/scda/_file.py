@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import builtins
+import fnmatch
+import html
 import operator
 import os
 import threading
 import warnings
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, overload
 
 import numpy as np
 
 from . import _core
-from ._common import Path, prepare, reason, text_of, together
-from ._errors import Error, FileInUseError, ShortFileError, UsageError
+from ._common import Handle, Path, prepare, reason, text_of, together
+from ._errors import Error, FileInUseError, ShortFileError
 from ._section import Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FILE_HEADER_BYTES = 128
+# The sections that print() shows.
+_MOST_SHOWN = 50
 
 
 def open(
@@ -62,22 +64,24 @@ def open(
     return File(path, comm=comm, driver=driver, threads=threads, decode=decode)
 
 
-class File:
+class File(Handle):
     """A file that is open for reading: a sequence of sections.
 
     Sections are found when they are asked for, so that opening a large file takes no time. ``f[3]`` and
     ``f[-1]`` are sections by number, ``f[1:3]`` is a list of them, ``f["state"]`` and ``f["state*"]`` the only
-    section with this user string, or one that fits the pattern; :meth:`find` returns all of them. Those by user
-    string look at all sections, also for a second one: of a file that was cut take sections by number.
+    section with this user string, or one that fits the pattern; :meth:`find` returns all of them. The first
+    look-up by user string reads the headers of all sections, the later ones those that were added since. Of a
+    damaged file, a process that reads alone finds the sections before the damage.
 
     Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
     """
 
     def __init__(self, path: Path, *, comm: Any, driver: str, threads: Optional[int], decode: bool) -> None:
-        self._closed = True  # should opening fail
         self._path, self._ranks, number = prepare(path, comm, driver, threads, decode=decode)
         self._finding = threading.Lock()
         self._found: list[Section] = []
+        # The same by the text of their user strings.
+        self._named: dict[str, list[Section]] = {}
         self._next: Optional[int] = _FILE_HEADER_BYTES
         self._mapped = None if self._ranks else _open_to_map(self._path)
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
@@ -92,11 +96,6 @@ class File:
         self._closed = False
 
     @property
-    def path(self) -> str:
-        """The absolute path of the file."""
-        return self._path
-
-    @property
     def user(self) -> bytes:
         """The user string of the file: at most 58 bytes, any."""
         return self._core.user
@@ -106,20 +105,21 @@ class File:
         """The user string as text; bytes that are no UTF-8 are escaped."""
         return text_of(self.user)
 
-    @property
-    def closed(self) -> bool:
-        """Whether the file is closed."""
-        return self._closed
-
     def __len__(self) -> int:
         """The number of sections. Reads all headers, and the sizes of varrays."""
         while self._find(len(self._found)):
             pass
         return len(self._found)
 
+    def __bool__(self) -> bool:
+        """True, also without sections."""
+        return True
+
     def __iter__(self) -> Iterator[Section]:
         """The sections in order, each as it is found. Those before a damaged one can be read."""
-        index = 0
+        return self._sections(0)
+
+    def _sections(self, index: int) -> Iterator[Section]:
         while self._find(index):
             yield self._found[index]
             index += 1
@@ -152,14 +152,11 @@ class File:
         return self._found[index]
 
     def __contains__(self, key: object) -> bool:
-        if isinstance(key, (str, bytes)):
-            fits = False
-            for section in self:
-                if key in (section.user, section.user_text):
-                    return True
-                fits = fits or isinstance(key, str) and fnmatchcase(section.user_text, key)
-            return fits
-        return any(key is section for section in self._found)
+        if not isinstance(key, (str, bytes)):
+            return any(key is section for section in self._found)
+        self._check_open()
+        walked = len(self._found)
+        return bool(self._fitting(key)) or any(_fits(section, key) for section in self._sections(walked))
 
     def find(self, user: Union[str, bytes]) -> list[Section]:
         """The sections with this user string; if there is none, those whose user string fits the pattern
@@ -168,26 +165,31 @@ class File:
         >>> [s.user_text for s in scda.open("hello.scda").find("*o*")]
         ['echo', 'semi-major axis, period', 'moons']
         """
+        len(self)
+        return self._fitting(user)
+
+    def _fitting(self, user: Union[str, bytes]) -> list[Section]:
+        """What :meth:`find` returns, of the sections that were found until now."""
         if isinstance(user, bytes):
-            return [section for section in self if section.user == user]
-        exact = [section for section in self if section.user_text == user]
-        return exact or [section for section in self if fnmatchcase(section.user_text, user)]
+            return [section for section in self._named.get(text_of(user), ()) if section.user == user]
+        if user in self._named:
+            return list(self._named[user])
+        names = fnmatch.filter(list(self._named), user)
+        return sorted((section for name in names for section in self._named[name]), key=lambda section: section.index)
 
     def _only(self, user: Union[str, bytes]) -> Section:
+        self._check_open()
         try:
-            found = self.find(user)
-        except Error as error:
-            before = [s.index for s in self._found if user in (s.user, s.user_text)]
-            if not before:
+            len(self)
+        except Error:
+            # Alone, what is before the damage can be read. Several ranks have closed the file.
+            if self._ranks is not None or not self._fitting(user):
                 raise
-            message = (
-                f"{error.message}; before that, section {before[0]} has the user string {user!r}: take it by number"
-            )
-            raise type(error)(message, error.offset, error.path) from error
+        found = self._fitting(user)
         if len(found) == 1:
             return found[0]
         if not found:
-            raise KeyError(f"{user!r}: found no such user string, expected one of {[s.user_text for s in self][:20]}")
+            raise KeyError(f"{user!r}: found no such user string, expected one of {list(self._named)[:20]}")
         numbers = ", ".join(str(section.index) for section in found[:20])
         raise KeyError(f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all")
 
@@ -204,7 +206,9 @@ class File:
                 header = core.header(self._next)
                 if header is None:
                     return False
-                self._found.append(Section(self, len(self._found), *header))
+                section = Section._of_header(self, len(self._found), *header)
+                self._named.setdefault(section.user_text, []).append(section)
+                self._found.append(section)
                 self._next = None
         return True
 
@@ -226,10 +230,6 @@ class File:
         with together(self._ranks, self._core):
             yield self._core
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise UsageError(f"{self._path}: the file is closed", None, self._path)
-
     def close(self) -> None:
         """Closes the file. Collective. Closing again does nothing."""
         if not self._closed:
@@ -246,16 +246,7 @@ class File:
         if self._ranks is not None:
             self._ranks.free()
 
-    def __enter__(self) -> File:
-        self._check_open()
-        return self
-
-    def __exit__(
-        self,
-        _: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        __: Optional[TracebackType],
-    ) -> None:
+    def _leave(self, error: Optional[BaseException]) -> None:
         if error is not None and self._ranks is not None and not self._closed:
             # The others may be inside, and would wait for this rank.
             self._core.abandon(reason(error))
@@ -270,6 +261,46 @@ class File:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return f"<scda file {self._path!r}, {self.user_text!r}, {state}>"
+
+    def __str__(self) -> str:
+        """A table of the first sections. Several ranks, or a closed file: of those that were found until now."""
+        rows, more = self._table()
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = [
+            "  ".join(f"{cell:>{width}}" if cell.isdecimal() else f"{cell:<{width}}" for cell, width in zip(row, widths))
+            for row in rows
+        ]
+        return "\n".join([repr(self), *(line.rstrip() for line in lines), *more])
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks."""
+        rows, more = self._table()
+        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+        table = "".join(f"<tr>{row}</tr>" for row in cells)
+        return "".join(f"<div>{html.escape(line)}</div>" for line in (repr(self), *more)) + f"<table>{table}</table>"
+
+    def _table(self) -> tuple[list[tuple[str, ...]], list[str]]:
+        """The first sections, under a row of titles, and what else there is to say."""
+        more = []
+        if not self._closed and self._ranks is None:
+            try:
+                self._find(_MOST_SHOWN)
+            except Error as error:
+                more = [f"{type(error).__name__}: {error}"]
+        rows = [("index", "kind", "count", "size", "compressed", "user string")]
+        for s in self._found[:_MOST_SHOWN]:
+            size = "" if s.kind == "varray" else str(s.size)
+            # As repr writes it: a user string may have control characters.
+            rows.append((str(s.index), s.kind, str(s.count), size, "yes" if s.compressed else "no", repr(s.user_text)))
+        if len(self._found) > _MOST_SHOWN:
+            more = ["and more"]
+        return rows, more
+
+
+def _fits(section: Section, user: Union[str, bytes]) -> bool:
+    if isinstance(user, bytes):
+        return section.user == user
+    return section.user_text == user or fnmatch.fnmatchcase(section.user_text, user)
 
 
 def _last_of(key: slice) -> Optional[int]:

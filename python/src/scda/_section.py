@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
-from ._common import bytes_of, dtype_of, text_of
+from ._common import a_or_an, bytes_of, dtype_of, text_of
 from ._errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ _BATCH_BYTES = 1 << 20
 _BATCH_ELEMENTS = 1 << 10
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Section:
-    """A section of a file.
+    """A section of a file. What is said of it cannot be changed.
 
     Attributes:
         index: its number in the file, from 0.
@@ -40,27 +42,23 @@ class Section:
 
     __slots__ = ("_file", "index", "kind", "user", "count", "size", "compressed", "offset", "data_offset")
 
-    def __init__(
-        self,
-        file: File,
-        index: int,
-        letter: str,
-        user: bytes,
-        count: int,
-        size: int,
-        compressed: bool,
-        offset: int,
-        data_offset: int,
-    ) -> None:
-        self._file = file
-        self.index = index
-        self.kind = _KINDS[letter]
-        self.user = user
-        self.count = count if letter in "AV" else 1
-        self.size = 32 if letter == "I" else size
-        self.compressed = compressed
-        self.offset = offset
-        self.data_offset = data_offset
+    _file: File
+    index: int
+    kind: str
+    user: bytes
+    count: int
+    size: int
+    compressed: bool
+    offset: int
+    data_offset: int
+
+    @classmethod
+    def _of_header(
+        cls, file: File, index: int, letter: str, user: bytes, count: int, size: int, *more: Any
+    ) -> Section:
+        """What the core says of a section."""
+        count = count if letter in "AV" else 1
+        return cls(file, index, _KINDS[letter], user, count, 32 if letter == "I" else size, *more)
 
     @property
     def user_text(self) -> str:
@@ -82,6 +80,10 @@ class Section:
     def __len__(self) -> int:
         """What can be indexed: elements, or the bytes of an inline section or block."""
         return self.count if self._has_elements else self.size
+
+    def __bool__(self) -> bool:
+        """True, also without elements."""
+        return True
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         """Numpy would take the elements for strings."""
@@ -245,7 +247,7 @@ class Section:
         file = self._file
         with file._reading() as core:
             if not self._has_elements:
-                raise TypeError(f"read_partition: found {_a(self.kind)}, which has no elements; use read")
+                raise TypeError(f"read_partition: found {a_or_an(self.kind)}, which has no elements; use read")
             item = dtype_of(dtype)
             ranks = 1 if file._ranks is None else file._ranks.size
             parts = [int(n) for n in (_core.uniform_partition(self.count, ranks) if counts is None else counts)]
@@ -288,7 +290,7 @@ class Section:
 
     def _expect_varray(self, what: str) -> None:
         if self.kind != "varray":
-            raise TypeError(f"{what}: found {_a(self.kind)}, expected a varray")
+            raise TypeError(f"{what}: found {a_or_an(self.kind)}, expected a varray")
 
     def _alone(self) -> None:
         self._file._check_open()
@@ -412,7 +414,3 @@ def _offsets(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int64
         )
     np.cumsum(sizes // np.uint64(item.itemsize), out=offsets[1:])
     return offsets
-
-
-def _a(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

@@ -7,14 +7,13 @@ import stat
 import threading
 import warnings
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from . import _core
-from ._common import Path, bytes_of, dtype_of, integer, prepare, reason, together
+from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, prepare, reason, together
 from ._errors import Error, UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def create(
     )
 
 
-class Writer:
+class Writer(Handle):
     """A file that is being written, section by section. After an error it is closed.
 
     User strings have at most 58 bytes; a str is encoded as UTF-8. ``encode``: False, True, or ``"auto"``, which
@@ -113,7 +112,6 @@ class Writer:
         comm: Any,
         driver: str,
     ) -> None:
-        self._closed = True  # should creating fail
         self._process = os.getpid()
         self._failed = False
         self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync)
@@ -142,16 +140,6 @@ class Writer:
         self._closed = False
         if not self._atomic and self._rank == 0:
             self._identity = _identity_of(self._path)
-
-    @property
-    def path(self) -> str:
-        """The absolute path of the file."""
-        return self._path
-
-    @property
-    def closed(self) -> bool:
-        """Whether the file is closed."""
-        return self._closed
 
     def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:
         """Writes an inline section: 32 bytes, of the rank root. The data of other ranks are ignored."""
@@ -268,8 +256,7 @@ class Writer:
             raise
 
     def _check_open(self) -> None:
-        if self._closed:
-            raise UsageError(f"{self._path}: the file is closed", None, self._path)
+        super()._check_open()
         if self._process != os.getpid():
             raise UsageError(f"{self._path}: the file is one of process {self._process}", None, self._path)
 
@@ -314,16 +301,7 @@ class Writer:
         if self._ranks is not None:
             self._ranks.free()
 
-    def __enter__(self) -> Writer:
-        self._check_open()
-        return self
-
-    def __exit__(
-        self,
-        _: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        __: Optional[TracebackType],
-    ) -> None:
+    def _leave(self, error: Optional[BaseException]) -> None:
         if self._process != os.getpid():
             return
         if error is None:
@@ -376,9 +354,15 @@ def _encode(encode: Union[bool, str]) -> str:
 def _array(data: Any) -> NDArray[Any]:
     """Bytes or a numpy array as a contiguous array, without a copy if it is contiguous."""
     if isinstance(data, str):
-        raise TypeError("data: found a str, expected bytes or a numpy array; encode it")
+        raise TypeError("data: found a str, expected bytes or a numpy array; encode() makes bytes of it")
     if not hasattr(data, "__array_interface__"):
-        data = memoryview(data)  # not a number, a list or anything else that numpy would make an array of
+        try:
+            data = memoryview(data)  # not a number, a list or anything else that numpy would make an array of
+        except TypeError:
+            raise TypeError(
+                f"data: found {a_or_an(type(data).__name__)}, expected bytes or a numpy array; "
+                'np.array(data, "<f8"), for example, says which bytes the numbers have'
+            ) from None
     array = np.asarray(data)
     dtype_of(array.dtype)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
