@@ -285,8 +285,8 @@ impl Reader {
         self.read(py, |reader| reader.read_varray(&counts, Some(sizes), None, Sink::Contiguous(memory)))
     }
 
-    fn gather(&self, py: Python<'_>, value: u64) -> PyResult<Vec<u64>> {
-        self.read(py, |reader| reader.proc_sizes(&[value]))
+    fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {
+        self.read(py, |reader| reader.proc_counts(count))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

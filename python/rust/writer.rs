@@ -144,8 +144,8 @@ impl Writer {
         self.write(py, |writer| writer.varray(user, &counts, sizes, None, data, encode))
     }
 
-    fn gather(&self, py: Python<'_>, value: u64) -> PyResult<Vec<u64>> {
-        self.write(py, |writer| writer.proc_sizes(&[value]))
+    fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {
+        self.write(py, |writer| writer.proc_counts(count))
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {

@@ -51,7 +51,7 @@ def write_file(path: Path, communicator: Any, **options: Any) -> None:
             w.array(
                 f"small {i}",
                 GRID[rows.start : rows.stop],
-                counts=[len(GRID)] if communicator is None else counts(len(GRID)),
+                counts=w.proc_counts(len(rows)),
             )
         w.flush()
         w.array("large", np.repeat(GRID[rows.start : rows.stop], 50, axis=1))
@@ -78,7 +78,8 @@ def read(folder: Path) -> None:
             first = comm.exscan(len(part)) or 0
             assert np.array_equal(part, GRID[first : first + len(part)])
             assert abs(len(part) - len(GRID) / size) < 1
-            part = grid.read_partition(counts(len(GRID)), "<f8")
+            assert f.proc_counts(len(mine(len(GRID)))) == counts(len(GRID))
+            part = grid.read_partition(f.proc_counts(len(mine(len(GRID)))), "<f8")
             assert np.array_equal(part, GRID[mine(len(GRID)).start : mine(len(GRID)).stop])
             offsets, values = elements.read_partition(counts(len(ELEMENTS)))
             own = [values[a:b].tobytes() for a, b in zip(offsets, offsets[1:])]
@@ -125,6 +126,8 @@ def argument_errors(folder: Path) -> None:
         (lambda w, wrong: w.varray("u", ([2, 1], GRID) if wrong else [b"a"]), ValueError),
         (lambda w, wrong: w.block("u", b"", encode="zip" if wrong else True), ValueError),
         (lambda w, wrong: w.inline("u", b"short" if wrong else b"", root=size - 1), ValueError),
+        (lambda w, wrong: w.proc_counts(1.5 if wrong else 1), TypeError),
+        (lambda w, wrong: w.proc_counts(-1 if wrong else 1), ValueError),
         (lambda w, wrong: 1 / 0 if wrong else None, ZeroDivisionError),
     ]
     for call, own in alone:
@@ -157,6 +160,7 @@ def argument_errors(folder: Path) -> None:
             lambda: scda.open(folder / "serial.scda", comm=comm, **options if wrong else {}),
         )
     fails(ValueError if wrong else scda.ArgumentError, "counts", lambda: read_counts(folder, wrong))
+    fails(ValueError if wrong else scda.ArgumentError, "count: found -1", lambda: proc_counts(folder, -1 if wrong else 1))
     fails(ValueError if wrong else scda.ArgumentError, "V17", lambda: read_block(folder, "V17" if wrong else "S4"))
     fails(TypeError if wrong else scda.ArgumentError, "object", lambda: read_block(folder, object if wrong else "S4"))
     fails(FileNotFoundError, "none", lambda: scda.open(folder / "none", comm=comm))
@@ -182,6 +186,12 @@ def read_counts(folder: Path, wrong: bool) -> None:
     with scda.open(folder / "serial.scda", comm=comm) as f:
         f[2].read_partition([1] * size if wrong else None)
         len(f)
+
+
+def proc_counts(folder: Path, count: int) -> None:
+    f = scda.open(folder / "serial.scda", comm=comm)
+    f.proc_counts(count)
+    f.close()
 
 
 def read_block(folder: Path, dtype: Any) -> None:

@@ -22,6 +22,7 @@ Path = Union[str, "os.PathLike[str]", bytes, "os.PathLike[bytes]"]
 _MOST_THREADS = 64
 # What the core takes.
 _MOST_THREADS_TAKEN = 1024
+_MOST_COUNT = (1 << 63) - 1
 
 
 _Self = TypeVar("_Self", bound="Handle")
@@ -120,6 +121,14 @@ def integer(what: str, value: Any, least: int, most: int) -> int:
         raise TypeError(f"{what}: found {value!r}, expected an integer") from None
     if not least <= number <= most:
         raise ArgumentError(f"{what}: found {number}, expected {least} to {most}")
+    return number
+
+
+def local_count(count: Any) -> int:
+    """A number of elements of this rank. Not an :class:`Error`: those are known to all ranks."""
+    number = operator.index(count)
+    if not 0 <= number <= _MOST_COUNT:
+        raise ValueError(f"count: found {number}, expected 0 to {_MOST_COUNT}")
     return number
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, overload
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, prepare, reason, text_of, together
+from ._common import Handle, Path, local_count, prepare, reason, text_of, together
 from ._errors import Error, FileInUseError, ShortFileError
 from ._section import Section
 
@@ -167,6 +167,14 @@ class File(Handle):
         """
         len(self)
         return self._fitting(user)
+
+    def proc_counts(self, count: int) -> list[int]:
+        """The counts of all ranks, by rank, out of that of this rank. Collective.
+
+        What :meth:`Section.read_partition` takes.
+        """
+        with self._reading() as core:
+            return core.proc_counts(local_count(count))
 
     def _fitting(self, user: Union[str, bytes]) -> list[Section]:
         """What :meth:`find` returns, of the sections that were found until now."""

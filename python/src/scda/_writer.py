@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, prepare, reason, together
+from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, local_count, prepare, reason, together
 from ._errors import Error, UsageError
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Writer(Handle):
             size = 0 if mine is None else len(mine)
             if self._ranks is not None:
                 # A root that is none is an error that the core notices.
-                sizes = self._core.gather(size)
+                sizes = self._core.proc_counts(size)
                 size = sizes[root] if 0 <= root < len(sizes) else 0
             self._core.block(_user(user), root, size, mine, name)
 
@@ -211,6 +211,14 @@ class Writer(Handle):
             sizes, values = _ragged(*data) if isinstance(data, tuple) else _joined(data)
             self._core.varray(_user(user), self._counts(len(sizes), counts), sizes, values, name)
 
+    def proc_counts(self, count: int) -> list[int]:
+        """The counts of all ranks, by rank, out of that of this rank. Collective.
+
+        What `counts` takes, for programs that write several sections with one partition.
+        """
+        with self._writing():
+            return self._core.proc_counts(local_count(count))
+
     def flush(self) -> None:
         """Writes what waits in memory, and raises what went wrong until now."""
         with self._writing():
@@ -239,7 +247,7 @@ class Writer(Handle):
     def _counts(self, number: int, counts: Optional[Sequence[int]]) -> list[int]:
         if counts is not None:
             return [int(n) for n in counts]
-        return [number] if self._ranks is None else self._core.gather(number)
+        return [number] if self._ranks is None else self._core.proc_counts(number)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
