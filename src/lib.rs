@@ -43,6 +43,7 @@ pub use parallel::mpi::Mpi;
 pub use parallel::{Communicator, SharedMemory, Solo, ThreadComm, run_on_threads, uniform_partition};
 pub use storage::Driver;
 pub use storage::faults::Faults;
+pub use storage::file_system::FileSystem;
 #[cfg(feature = "mpi")]
 pub use storage::mpi_io::Hints;
-pub use storage::place::FileSystem;
+pub use storage::names::{PART_SUFFIX, part_path, target_path};

@@ -5,11 +5,11 @@ use super::target::Target;
 use super::team::{FINE, Failure, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::faults::Faulty;
+use crate::storage::file_system::{self, Status};
 #[cfg(feature = "mpi")]
 use crate::storage::mpi_io::{Access, MpiFile, complete};
-use crate::storage::place::{self, Status};
 use crate::storage::posix::PosixFile;
-use crate::storage::{Driver, ParallelFile};
+use crate::storage::{Driver, ParallelFile, names};
 use rustix::fs::OFlags;
 use std::path::Path;
 #[cfg(not(feature = "mpi"))]
@@ -30,7 +30,7 @@ pub fn create(
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
     // Nothing is touched before the ranks agree on what.
     let driver = choose(team, path, params)?;
-    let mut target = Target::new(real_path(team, path, params), params.atomic);
+    let mut target = Target::new(real_path(team, path, params), params);
     let created = match driver {
         Driver::MpiIo => create_mpi_io(team, path, params, &mut target, header),
         _ => create_posix(team, params, &mut target, header),
@@ -83,7 +83,7 @@ pub fn open(
     let (seen, mine) = split(opened.map(Some));
     team.agree(mine)?;
     let file = match driver {
-        Driver::MpiIo => open_mpi_io(team, path, params, Access::Read, || {})?,
+        Driver::MpiIo => open_mpi_io(team, path, params, Access::Read, || Ok(()))?,
         _ => Box::new(seen.ok_or_else(lost)?),
     };
     Ok((with_faults(team, params, file), size))
@@ -104,12 +104,12 @@ fn mpi_io(team: &Team, path: &Path, params: &Params) -> (bool, bool) {
     #[cfg(not(feature = "mpi"))]
     let (has_mpi, has_hints) = (team.comm().size() == 0, false);
     let may = has_mpi && params.driver != Driver::Posix;
-    (has_mpi, may && (has_hints || place::without_romio_prefix(path) != path))
+    (has_mpi, may && (has_hints || names::without_romio_prefix(path) != path))
 }
 
 /// The name as the file system knows it.
 fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
-    if mpi_io(team, path, params).1 { place::without_romio_prefix(path) } else { path }
+    if mpi_io(team, path, params).1 { names::without_romio_prefix(path) } else { path }
 }
 
 /// The driver that is used: rank 0 decides, and where it leaves that to the file system, every rank must
@@ -131,7 +131,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
         Ok(())
     };
     if params.driver == Driver::Auto && has_mpi && !asked_for && !team.is_alone() {
-        let file_system = place::FileSystem::of(real_path(team, path, params));
+        let file_system = file_system::FileSystem::of(real_path(team, path, params));
         words[2] = 1 + u64::from(file_system.is_ok_and(|kind| kind.is_coherent));
     }
     team.agree_with(mine, &mut words)?;
@@ -211,24 +211,21 @@ fn regular(file: PosixFile) -> Result<PosixFile> {
     Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
 }
 
-/// Opens with MPI-IO, where every rank is known to find what it needs. `opened` is called where that went
-/// well.
+/// Opens with MPI-IO, where every rank is known to find what it needs. `opened` is called where the file is open.
 #[cfg(feature = "mpi")]
 fn open_mpi_io(
     team: &mut Team,
     path: &Path,
     params: &Params,
     access: Access,
-    opened: impl FnOnce(),
+    opened: impl FnOnce() -> Result<()>,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     // All with the same hints, or none: ROMIO would let ranks that differ wait for each other.
     let (hints, mine) = split(complete(params.hints).map(Some));
     team.agree(mine)?;
     let hints = hints.ok_or_else(lost)?;
     let (file, mine) = MpiFile::open(team.comm().as_mpi(), path, access, &hints);
-    if file.is_some() {
-        opened();
-    }
+    let mine = if file.is_some() { mine.and(opened()) } else { mine };
     if let Err(failure) = team.agree(mine) {
         // Closing takes all ranks.
         let mut open_on_all = [1 + u64::from(file.is_some())];
@@ -262,15 +259,11 @@ fn create_mpi_io(
     let prepared = if team.rank() == 0 { target.prepare(Driver::MpiIo).map(drop) } else { Ok(()) };
     team.agree(prepared)?;
     // A rank that cannot open would leave the others waiting in MPI_File_open.
-    team.agree(place::check_writable(target.goal()))?;
+    team.agree(file_system::check_writable(target.goal()))?;
     let part = params.atomic.then(|| target.goal().to_owned());
     let (name, access) = part.as_deref().map_or((path, Access::Write), |part| (part, Access::WriteNew));
     let is_first = team.rank() == 0;
-    let opened = || {
-        if is_first {
-            target.opened();
-        }
-    };
+    let opened = || if is_first { target.opened_by_name() } else { Ok(()) };
     let file = open_mpi_io(team, name, params, access, opened)?;
     let mut file = with_faults(team, params, file);
     let emptied = empty(team, &mut *file, target.size()).and_then(|()| {
@@ -314,7 +307,7 @@ mod without_mpi {
         _: &Path,
         _: &Params,
         _: Access,
-        _: impl FnOnce(),
+        _: impl FnOnce() -> Result<()>,
     ) -> Result<Box<dyn ParallelFile>, Failure> {
         Err(chosen())
     }

@@ -1,7 +1,9 @@
 //! The file that is written: its names, and what happens to them at the end.
 
+use super::params::Params;
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::place::{self, Status};
+use crate::storage::file_system::{self, Status};
+use crate::storage::names;
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
 use rustix::fs::OFlags;
@@ -13,32 +15,24 @@ pub struct Target {
     path: PathBuf,
     /// Where an atomic write goes before it is renamed.
     part: Option<PathBuf>,
-    /// Rank 0: what an atomic write is to replace.
+    /// Whether a new name is to be brought to stable storage.
+    sync: bool,
+    /// Rank 0: what stands under the name before.
     old: Option<Status>,
     /// Rank 0: which file it is, to notice that it was removed or replaced.
     status: Option<Status>,
-}
-
-/// What a link points to, whether that exists or not: it is replaced, not the link.
-fn followed(mut path: PathBuf) -> PathBuf {
-    // As many links as Linux follows.
-    for _ in 0..40 {
-        match std::fs::read_link(&path) {
-            Ok(to) => path = place::folder(&path).join(to),
-            Err(_) => break,
-        }
-    }
-    path
+    /// Rank 0: this write has made the part.
+    has_part: bool,
 }
 
 impl Target {
-    pub fn new(path: &Path, atomic: bool) -> Self {
+    pub fn new(path: &Path, params: &Params) -> Self {
         let mut path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if atomic {
-            path = followed(path);
+        if params.atomic {
+            path = names::target_path(&path);
         }
-        let part = atomic.then(|| place::part(&path));
-        Self { path, part, old: None, status: None }
+        let part = params.atomic.then(|| names::part_path(&path));
+        Self { path, part, sync: params.sync, old: None, status: None, has_part: false }
     }
 
     /// The name under which the file is written.
@@ -49,7 +43,28 @@ impl Target {
     /// Rank 0: notices what forbids writing, and with POSIX creates the file. With MPI-IO it is
     /// created later.
     pub fn prepare(&mut self, driver: Driver) -> Result<Option<PosixFile>> {
-        self.old = place::status(&self.path)?;
+        self.check()?;
+        if driver == Driver::MpiIo {
+            return Ok(None);
+        }
+        let mut file = match &self.part {
+            // From the beginning nobody may open the new file who may not open the old one.
+            Some(part) => {
+                PosixFile::create_new(part, self.old.map_or(0o666, |old| old.mode & 0o600 | 0o200))?
+            }
+            None => PosixFile::open(&self.path, OFlags::WRONLY | OFlags::CREATE)?,
+        };
+        self.opened(|| file.status().map(Some))?;
+        // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
+        if self.status.is_some_and(|status| status.is_regular && status.size > 0) {
+            file.truncate()?;
+        }
+        Ok(Some(file))
+    }
+
+    /// Notices what forbids writing, before anything is touched, and removes what an earlier atomic write left.
+    fn check(&mut self) -> Result<()> {
+        self.old = file_system::status(&self.path)?;
         match self.old {
             Some(old) if old.is_folder || old.is_stream || self.part.is_some() && !old.is_regular => {
                 return Err(Error::new(
@@ -58,35 +73,14 @@ impl Target {
                 ));
             }
             Some(_) => {
-                place::check_writable(&self.path)?;
+                file_system::check_writable(&self.path)?;
                 if self.part.is_some() {
-                    place::check_replaceable(&self.path)?;
+                    file_system::check_replaceable(&self.path)?;
                 }
             }
             None => {}
         }
-        if let Some(part) = &self.part {
-            place::remove_stale(part)?;
-        }
-        if driver == Driver::MpiIo {
-            return Ok(None);
-        }
-        let mut flags = OFlags::WRONLY | OFlags::CREATE;
-        let mut mode = 0o666;
-        if self.part.is_some() {
-            flags |= OFlags::EXCL | OFlags::NOFOLLOW;
-            // From the beginning nobody may open the new file who may not open the old one.
-            mode &= self.old.map_or(mode, |old| old.mode & 0o700 | 0o200);
-        }
-        let mut file = PosixFile::open_with_mode(self.goal(), flags, mode)?;
-        let status = file.status()?;
-        self.status = Some(status);
-        self.opened();
-        // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
-        if status.is_regular && status.size > 0 {
-            file.truncate()?;
-        }
-        Ok(Some(file))
+        self.part.as_deref().map_or(Ok(()), file_system::remove_stale)
     }
 
     /// Rank 0: the size in bytes that the file had when it was opened. On other ranks 0.
@@ -95,14 +89,23 @@ impl Target {
         self.status.map_or(0, |status| status.size)
     }
 
-    /// Rank 0: the file is open, and nothing is written to it yet.
-    pub fn opened(&mut self) {
-        if self.status.is_none() {
-            self.status = place::status(self.goal()).ok().flatten();
-        }
-        if let (Some(part), Some(old), Some(status)) = (&self.part, self.old, self.status) {
-            // Not every file system has permissions.
-            let _ = place::adopt(part, status.identity, &old);
+    /// Rank 0: the file is open under its name, and nothing is written to it yet.
+    #[cfg(feature = "mpi")]
+    pub fn opened_by_name(&mut self) -> Result<()> {
+        let goal = self.goal().to_owned();
+        self.opened(|| file_system::status(&goal))
+    }
+
+    /// As above; `status` tells which file it is.
+    fn opened(&mut self, status: impl FnOnce() -> Result<Option<Status>>) -> Result<()> {
+        self.has_part = self.part.is_some();
+        self.status = status()?;
+        let Some(status) = self.status else {
+            return Err(Error::new(ErrorKind::FileInUse, "open: found the file removed at once"));
+        };
+        match (&self.part, self.old) {
+            (Some(part), Some(old)) => file_system::adopt(part, status.identity, &old),
+            _ => Ok(()),
         }
     }
 
@@ -115,7 +118,7 @@ impl Target {
         let lost = |found: &str| {
             Error::new(ErrorKind::Io, format!("close: found {found}, expected {expected} bytes"))
         };
-        let Some(found) = place::fresh_status(self.goal())? else {
+        let Some(found) = file_system::fresh_status(self.goal())? else {
             return Err(lost("the file removed"));
         };
         if self.status.is_some_and(|status| status.identity != found.identity) {
@@ -125,19 +128,23 @@ impl Target {
             return Err(lost(&format!("{} bytes in the file", found.size)).at(found.size.min(expected)));
         }
         match &self.part {
-            Some(part) => place::commit(part, &self.path, found.identity),
+            Some(part) => file_system::commit(part, &self.path, found.identity),
+            None if self.sync && self.old.is_none() => {
+                file_system::sync_folder(&names::target_path(&self.path))
+            }
             None => Ok(()),
         }
     }
 
     /// When writing failed: rank 0 removes an incomplete atomic write. The old file stays.
     pub fn discard(&self) {
-        if let (Some(part), Some(status)) = (&self.part, self.status) {
-            let ours = place::link_status(part).ok().flatten().is_some_and(|s| s.identity == status.identity);
-            if ours {
-                // What cannot be removed has a name that tells what it is.
-                let _ = place::remove_stale(part);
-            }
+        let Some(part) = self.part.as_deref().filter(|_| self.has_part) else { return };
+        let found = file_system::link_status(part).ok().flatten();
+        // Without a status it was made a moment ago, and the next step failed.
+        let is_ours = self.status.is_none_or(|status| found.is_some_and(|s| s.identity == status.identity));
+        if is_ours {
+            // What cannot be removed has a name that tells what it is.
+            let _ = file_system::remove_stale(part);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Files that all ranks write and read at once, by one of two drivers.
 
+mod calls;
 pub mod faults;
+pub mod file_system;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi_io;
-pub mod place;
+pub mod names;
 pub mod posix;
 
 use crate::error::Result;
@@ -38,7 +40,8 @@ pub trait ParallelFile: Send {
     /// Fills `buffer` from `offset`.
     ///
     /// # Errors
-    /// `ShortFile` if the file ends before, and those of the file system.
+    /// `ShortFile` if the file ends before, `Io` if it does not and yet no byte could be read, and those of
+    /// the file system.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
     /// Makes the file empty. Collective.

@@ -1,20 +1,20 @@
 //! MPI-IO, by independent accesses with explicit offsets.
 //!
-//! What is met here (measured with Open MPI 4.1 and MPICH): counts are 32 bits, so that long accesses
-//! go in steps; success is reported for writes that moved nothing, so that the count decides; opening
-//! for writing does not truncate; only one rank may ask for the size.
+//! What to expect of it (measured with Open MPI 4.1 and MPICH): counts have 32 bits, so long accesses go in
+//! steps; Open MPI reports success for accesses that a full device or a signal cut short, so the count decides;
+//! opening for writing does not truncate; Open MPI makes `MPI_File_get_size` collective, so the size is what
+//! `stat` says.
 
-use super::ParallelFile;
+use super::calls::{read_all, write_all};
+use super::{ParallelFile, file_system, names};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::mpi::{Mpi, is_running, mpi_message, succeeded};
 use mpi_sys as sys;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The most bytes of one call, whose counts are 32 bits.
-const MAX_CALL_BYTES: usize = 1 << 30;
 /// Pieces that together are no longer than this are copied into one call.
 const COPY_BYTES: usize = 1 << 20;
 
@@ -153,6 +153,8 @@ pub enum Access {
 /// An MPI file handle of this rank.
 pub struct MpiFile {
     file: sys::MPI_File,
+    /// Its name in the file system.
+    path: PathBuf,
 }
 
 // SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
@@ -214,6 +216,7 @@ impl MpiFile {
         let Some(comm) = comm else {
             return (None, Err(Error::argument("driver: found MPI-IO, but there is no MPI here")));
         };
+        let real = names::without_romio_prefix(path).to_owned();
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
             return (None, Err(Error::argument("file name: found a NUL byte inside")));
         };
@@ -236,7 +239,7 @@ impl MpiFile {
         // The default for files, unless the program has changed that: if this fails, nothing is lost.
         // SAFETY: the file is open, and the handler is a constant of the C shim.
         let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
-        (Some(Self { file }), opened)
+        (Some(Self { file, path: real }), opened)
     }
 
     /// The hints in effect, by name.
@@ -265,33 +268,23 @@ impl MpiFile {
         Ok(hints)
     }
 
-    fn write_piece(&self, mut offset: u64, piece: &[u8]) -> Result<()> {
-        for step in piece.chunks(MAX_CALL_BYTES) {
+    fn write_piece(&self, offset: u64, piece: &[u8]) -> Result<()> {
+        let write = |offset, step: &[u8]| {
             let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
-            // SAFETY: the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
+            // SAFETY: the file is open, the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
             let code = unsafe {
                 sys::MPI_File_write_at(
                     self.file,
                     mpi_offset(offset)?,
                     step.as_ptr().cast::<c_void>(),
-                    c_int::try_from(step.len()).unwrap_or(0),
+                    count_of(step.len()),
                     sys::RSMPI_UINT8_T,
                     status.as_mut_ptr(),
                 )
             };
-            let written =
-                check("MPI_File_write_at", code).and_then(|()| moved(&status)).map_err(|e| e.at(offset))?;
-            if written != step.len() {
-                // Open MPI says success for what a full device did not take.
-                return Err(Error::new(
-                    ErrorKind::NoSpace,
-                    format!("MPI_File_write_at: found {written} bytes written, expected {}", step.len()),
-                )
-                .at(offset));
-            }
-            offset += step.len() as u64;
-        }
-        Ok(())
+            check("MPI_File_write_at", code).and_then(|()| moved(&status))
+        };
+        write_all("MPI_File_write_at", offset, piece, write, |left| file_system::is_full(&self.path, left))
     }
 }
 
@@ -301,7 +294,13 @@ fn moved(status: &MaybeUninit<sys::MPI_Status>) -> Result<usize> {
     // SAFETY: the status was zeroed, and then written by MPI; writes one int.
     let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::RSMPI_UINT8_T, &raw mut count) };
     check("MPI_Get_count", code)?;
+    // A negative count is MPI_UNDEFINED: nothing is known to have moved.
     Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// The bytes of one call, at most 2^30, as MPI counts them.
+fn count_of(length: usize) -> c_int {
+    c_int::try_from(length).unwrap_or(c_int::MAX)
 }
 
 impl ParallelFile for MpiFile {
@@ -316,29 +315,27 @@ impl ParallelFile for MpiFile {
         Ok(())
     }
 
-    fn read_at(&mut self, mut offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let end = offset + buffer.len() as u64;
-        for step in buffer.chunks_mut(MAX_CALL_BYTES) {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let read = |offset, step: &mut [u8]| {
             let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
-            // SAFETY: the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
+            // SAFETY: the file is open, the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
             let code = unsafe {
                 sys::MPI_File_read_at(
                     self.file,
                     mpi_offset(offset)?,
                     step.as_mut_ptr().cast::<c_void>(),
-                    c_int::try_from(step.len()).unwrap_or(0),
+                    count_of(step.len()),
                     sys::RSMPI_UINT8_T,
                     status.as_mut_ptr(),
                 )
             };
-            let read =
-                check("MPI_File_read_at", code).and_then(|()| moved(&status)).map_err(|e| e.at(offset))?;
-            if read != step.len() {
-                return Err(Error::short_file("MPI_File_read_at", end, offset + read as u64).at(offset));
-            }
-            offset += step.len() as u64;
-        }
-        Ok(())
+            check("MPI_File_read_at", code).and_then(|()| moved(&status))
+        };
+        read_all("MPI_File_read_at", offset, buffer, read, || {
+            let gone =
+                || Error::new(ErrorKind::Io, "MPI_File_read_at: found the file removed while reading it");
+            file_system::fresh_status(&self.path)?.map(|status| status.size).ok_or_else(gone)
+        })
     }
 
     fn truncate(&mut self) -> Result<()> {

@@ -1,6 +1,8 @@
 //! `pwrite` and `pread` by every rank.
 
 use super::ParallelFile;
+use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
+use super::file_system::Status;
 use crate::error::{Error, ErrorKind, Result};
 use rustix::fd::{IntoRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -8,8 +10,6 @@ use rustix::io::Errno;
 use std::io::IoSlice;
 use std::path::Path;
 
-/// The most bytes of one system call. Linux moves at most 2 GiB less a page.
-const MAX_CALL_BYTES: usize = 1 << 30;
 /// The most pieces of one system call, well below `IOV_MAX`.
 const MAX_PIECES: usize = 64;
 
@@ -24,39 +24,30 @@ impl PosixFile {
     /// # Errors
     /// Those of `open`, and `BadFile` for a folder.
     pub fn open(path: &Path, flags: OFlags) -> Result<Self> {
-        Self::open_with_mode(path, flags, 0o666)
-    }
-
-    /// As [`Self::open`]; a new file gets this mode less the umask.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
-        let mode = Mode::from_raw_mode(mode);
-        let file = retry(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))
-            .map_err(|e| Error::io("open", e))?;
-        let this = Self { file };
+        let this = Self::open_with_mode(path, flags, 0o666)?;
         if this.status()?.is_folder {
             return Err(Error::new(ErrorKind::BadFile, "open: found a folder, expected a file"));
         }
         Ok(this)
     }
 
-    /// What `fstat` says.
-    pub fn status(&self) -> Result<super::place::Status> {
-        rustix::fs::fstat(&self.file)
-            .map(|stat| super::place::Status::new(&stat))
-            .map_err(|e| Error::io("fstat", e))
+    /// Creates a file that must not exist, also not as a link, with this mode less the umask, for reading and writing.
+    ///
+    /// # Errors
+    /// Those of `open`: after an error there is no new file.
+    pub fn create_new(path: &Path, mode: u32) -> Result<Self> {
+        Self::open_with_mode(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)
     }
-}
 
-/// Calls again what a signal interrupted.
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
+    fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
+        let mode = Mode::from_raw_mode(mode);
+        let file = system("open", || rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?;
+        Ok(Self { file })
+    }
+
+    /// What `fstat` says.
+    pub fn status(&self) -> Result<Status> {
+        system("fstat", || rustix::fs::fstat(&self.file)).map(|stat| Status::new(&stat))
     }
 }
 
@@ -91,24 +82,14 @@ impl ParallelFile for PosixFile {
         Ok(())
     }
 
-    fn read_at(&mut self, mut offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let end = offset + buffer.len() as u64;
-        let mut left = buffer;
-        while !left.is_empty() {
-            let step = left.len().min(MAX_CALL_BYTES);
-            let n = retry(|| rustix::io::pread(&self.file, &mut left[..step], offset))
-                .map_err(|e| Error::io("pread", e).at(offset))?;
-            if n == 0 {
-                return Err(Error::short_file("pread", end, offset).at(offset));
-            }
-            offset += n as u64;
-            left = &mut left[n..];
-        }
-        Ok(())
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let read =
+            |offset, step: &mut [u8]| system("pread", || rustix::io::pread(&self.file, &mut *step, offset));
+        read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
     }
 
     fn truncate(&mut self) -> Result<()> {
-        retry(|| rustix::fs::ftruncate(&self.file, 0)).map_err(|e| Error::io("ftruncate", e))
+        system("ftruncate", || rustix::fs::ftruncate(&self.file, 0))
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -119,11 +100,14 @@ impl ParallelFile for PosixFile {
         }
     }
 
-    /// Network file systems report at close what they could not write, and dropping a descriptor
-    /// would not tell: the one `unsafe` outside of `ffi` and `mpi`.
-    #[allow(unsafe_code)]
+    /// Network file systems report at close what they could not write; dropping the descriptor would hide that.
+    ///
+    /// An interrupted close is not called again: the descriptor is gone, also after an error, and its number may
+    /// already be that of another thread's file. It is an error, because it may have interrupted writing.
+    #[allow(unsafe_code)] // no safe function returns what `close` does
     fn close(self: Box<Self>) -> Result<()> {
-        // SAFETY: the descriptor was owned by this file, which gives it up here.
+        // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
+        // closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {
             0 => Ok(()),
             _ => Err(Error::io("close", std::io::Error::last_os_error())),

@@ -1,10 +1,11 @@
 //! The files that are read and written.
 
 use crate::fail::{Fail, Result};
-use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer};
-use std::fs::File;
+use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
+use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How many threads compress and decompress.
@@ -153,36 +154,19 @@ impl Drop for Output {
 
 /// Trouble if the input is what an incomplete write of this file has left: the next write removes that.
 fn check_not_left(path: &Path, input: &Input) -> Result<()> {
-    let folder = |path: &Path| match path.parent() {
-        Some(folder) if folder != Path::new("") => folder.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    // Not a link is replaced but what it points to, whether that exists or not.
-    let mut path = path.to_owned();
-    for _ in 0..40 {
-        let Ok(to) = std::fs::read_link(&path) else { break };
-        path = folder(&path).join(to);
-    }
-    let (Ok(from), Ok(to)) = (std::fs::canonicalize(&input.path), std::fs::canonicalize(folder(&path)))
-    else {
-        return Ok(());
-    };
-    let name = |path: &Path| path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
-    let (from_name, name) = (name(&from), name(&path));
-    // Of a long name the library keeps the beginning.
-    let is_left = from_name
-        .strip_suffix(b".scda-part")
-        .is_some_and(|left| left == name || name.len() > 240 && left.starts_with(&name[..200]));
-    if from.parent() == Some(&to) && is_left {
-        return Err(Fail::file(
+    let identity = |status: Metadata| (status.dev(), status.ino());
+    let from = std::fs::metadata(&input.path).map(identity);
+    let left = std::fs::symlink_metadata(part_path(path)).map(identity);
+    match (from, left) {
+        (Ok(from), Ok(left)) if from == left => Err(Fail::file(
             input.name(),
             format_args!(
                 "is what an incomplete write of {} has left, and would be removed; rename it first",
                 path.display()
             ),
-        ));
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Trouble if a file is in the way.

@@ -5,6 +5,7 @@ use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Threads, check_free};
 use crate::output::{Output, complain};
 use crate::progress::Progress;
+use scda::{PART_SUFFIX, target_path};
 use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -80,7 +81,7 @@ fn copy(
     progress: &mut Progress,
 ) -> io::Result<()> {
     // A link is followed, not replaced.
-    let path = std::fs::canonicalize(&args.to).unwrap_or_else(|_| args.to.clone());
+    let path = target_path(&args.to);
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     // With what is added, at most 255 bytes.
     let name = path.file_name().unwrap_or_default().as_bytes();
@@ -89,7 +90,7 @@ fn copy(
     let mode = old.map(|old| old.mode() & 0o777);
     let mut builder = tempfile::Builder::new();
     let at_first = Permissions::from_mode(mode.map_or(0o666, |mode| mode | 0o200));
-    builder.prefix(name).suffix(".scda-part").permissions(at_first);
+    builder.prefix(name).suffix(PART_SUFFIX).permissions(at_first);
     let mut from = File::open(input.path())?;
     let mut part = builder.tempfile_in(folder)?;
     if let Some(mode) = mode {

@@ -1,15 +1,12 @@
-//! The place of a file in the file system: its kind, its neighbour, its identity.
+//! What the file system says of a file, and what it is asked to do with its name.
 
+use super::calls::{retry, system};
+use super::names::folder;
 use crate::error::{Error, ErrorKind, Result, quote_path};
+use rustix::fd::OwnedFd;
 use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-
-/// What an atomic write adds to the name of the file while it is incomplete.
-pub const PART_SUFFIX: &str = ".scda-part";
-/// The longest name in a folder that file systems have.
-const MAX_NAME_BYTES: usize = 255;
+use rustix::io::Errno;
+use std::path::Path;
 
 /// What the library needs to know of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +48,7 @@ impl Status {
 /// # Errors
 /// Those of the file system.
 pub fn status(path: &Path) -> Result<Option<Status>> {
-    match rustix::fs::stat(path) {
-        Ok(stat) => Ok(Some(Status::new(&stat))),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(e) => Err(Error::io("stat", e)),
-    }
+    found("stat", retry(|| rustix::fs::stat(path)))
 }
 
 /// As [`status`], but of a link itself, not of what it points to.
@@ -63,58 +56,16 @@ pub fn status(path: &Path) -> Result<Option<Status>> {
 /// # Errors
 /// Those of the file system.
 pub fn link_status(path: &Path) -> Result<Option<Status>> {
-    match rustix::fs::lstat(path) {
+    found("lstat", retry(|| rustix::fs::lstat(path)))
+}
+
+/// What is there, if anything is.
+fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Option<Status>> {
+    match stat {
         Ok(stat) => Ok(Some(Status::new(&stat))),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(e) => Err(Error::io("lstat", e)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(e) => Err(Error::io(call, e)),
     }
-}
-
-/// The name as the file system knows it: without the prefix that tells ROMIO its driver (`ufs:`).
-#[must_use]
-pub fn without_romio_prefix(path: &Path) -> &Path {
-    const PREFIXES: [&[u8]; 9] =
-        [b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"ime:"];
-    let bytes = path.as_os_str().as_bytes();
-    PREFIXES
-        .iter()
-        .find_map(|prefix| bytes.strip_prefix(*prefix))
-        .map_or(path, |rest| Path::new(OsStr::from_bytes(rest)))
-}
-
-/// The folder that holds a file.
-#[must_use]
-pub fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// The neighbour that an atomic write goes to before it is renamed: the name with the suffix. Of a name
-/// that has no room for it, the beginning is kept, and a hash that tells it from others that begin so.
-#[must_use]
-pub fn part(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default();
-    if name.len() + PART_SUFFIX.len() <= MAX_NAME_BYTES {
-        let mut name = OsString::from(path);
-        name.push(PART_SUFFIX);
-        return PathBuf::from(name);
-    }
-    let bytes = name.as_bytes();
-    // FNV-1a: the same in every build, so that the next job finds what this one has left.
-    let hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-    });
-    let end = format!("-{hash:016x}{PART_SUFFIX}");
-    let mut kept = MAX_NAME_BYTES - end.len();
-    // Not in the middle of a character.
-    while bytes[kept] & 0xC0 == 0x80 && kept > 0 {
-        kept -= 1;
-    }
-    let mut part = OsStr::from_bytes(&bytes[..kept]).to_owned();
-    part.push(end);
-    path.with_file_name(part)
 }
 
 /// The kind of file system that a file is on.
@@ -162,7 +113,7 @@ impl FileSystem {
             (0x9FA0, "proc", false),
         ];
         #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, clippy::unnecessary_cast)]
-        let kind = |path| rustix::fs::statfs(path).map(|fs| fs.f_type as u32 as u64);
+        let kind = |path| retry(|| rustix::fs::statfs(path)).map(|fs| fs.f_type as u32 as u64);
         let kind = kind(path).or_else(|_| kind(folder(path))).map_err(|e| Error::io("statfs", e))?;
         let known = KNOWN.iter().find(|known| known.0 == kind);
         Ok(Self { name: known.map(|known| known.1), is_coherent: known.is_some_and(|known| known.2) })
@@ -176,9 +127,22 @@ impl FileSystem {
 /// Those of the file system.
 pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty()).and_then(rustix::fs::fstat);
+    let opened = retry(|| rustix::fs::open(path, flags, Mode::empty()))
+        .and_then(|file| retry(|| rustix::fs::fstat(&file)));
     // A file may be written by those who may not read it.
     opened.map_or_else(|_| status(path), |stat| Ok(Some(Status::new(&stat))))
+}
+
+/// Whether the file system, or the limit of this process for the length of files, has no room for these bytes of a
+/// file. `false` where that cannot be told: a quota is not seen.
+#[cfg(feature = "mpi")]
+#[must_use]
+pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
+    let free = retry(|| rustix::fs::statvfs(path))
+        .ok()
+        .map(|system| system.f_bavail.saturating_mul(system.f_frsize));
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    free.is_some_and(|free| free < bytes.end - bytes.start) || limit.is_some_and(|limit| limit < bytes.end)
 }
 
 /// Gives the file of this identity the permissions of the old one that it is to replace: it and no other, should its
@@ -186,26 +150,29 @@ pub fn fresh_status(path: &Path) -> Result<Option<Status>> {
 /// one, gets no permissions.
 ///
 /// # Errors
-/// `FileInUse` if it is another file, and those of the file system.
+/// `FileInUse` if it is another file, and those of the file system, unless the file has these permissions anyhow: not
+/// every file system lets them be set.
 pub fn adopt(path: &Path, identity: (u64, u64), old: &Status) -> Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())
-        .map_err(|e| Error::io("opening to set its permissions", e))?;
-    let status = rustix::fs::fstat(&file).map_err(|e| Error::io("fstat", e))?;
-    let status = Status::new(&status);
-    if status.identity != identity {
+    let file = system("opening to set its permissions", || rustix::fs::open(path, flags, Mode::empty()))?;
+    let status = || system("fstat", || rustix::fs::fstat(&file)).map(|stat| Status::new(&stat));
+    let found = status()?;
+    if found.identity != identity {
         return Err(replaced(path));
     }
     let (user, group) = (Uid::from_raw(old.owner.0), Gid::from_raw(old.owner.1));
+    let give = |user| retry(|| rustix::fs::fchown(&file, user, Some(group))).is_ok();
     let mut mode = old.mode;
-    if status.owner != old.owner
-        && rustix::fs::fchown(&file, Some(user), Some(group)).is_err()
-        && status.owner.1 != old.owner.1
-        && rustix::fs::fchown(&file, None, Some(group)).is_err()
-    {
+    if found.owner != old.owner && !give(Some(user)) && found.owner.1 != old.owner.1 && !give(None) {
         mode &= !0o070;
     }
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(|e| Error::io("fchmod", e))
+    let set = system("setting the permissions of the file that it is to replace", || {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
+    });
+    match set {
+        Err(_) if status()?.mode == mode => Ok(()),
+        set => set,
+    }
 }
 
 /// Another job, or somebody else, has put something in the place of a file that is being written.
@@ -220,10 +187,10 @@ fn replaced(path: &Path) -> Error {
 /// Those of the file system.
 pub fn check_writable(path: &Path) -> Result<()> {
     if status(path)?.is_some() {
-        return rustix::fs::access(path, Access::WRITE_OK).map_err(|e| Error::io("opening to write", e));
+        return system("opening to write", || rustix::fs::access(path, Access::WRITE_OK));
     }
     let needed = Access::WRITE_OK | Access::EXEC_OK;
-    rustix::fs::access(folder(path), needed).map_err(|e| Error::io("creating in its folder", e))
+    system("creating in its folder", || rustix::fs::access(folder(path), needed))
 }
 
 /// Notices that a file may be written but not replaced: in a folder like `/tmp` (sticky), whoever owns neither
@@ -232,7 +199,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
 /// # Errors
 /// `Access`, and those of the file system.
 pub fn check_replaceable(path: &Path) -> Result<()> {
-    let stat = |path| rustix::fs::stat(path).map_err(|e| Error::io("stat", e));
+    let stat = |path| system("stat", || rustix::fs::stat(path));
     let (folder, file) = (stat(folder(path))?, stat(path)?);
     let user = rustix::process::geteuid();
     let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX);
@@ -251,8 +218,8 @@ pub fn check_replaceable(path: &Path) -> Result<()> {
 /// # Errors
 /// Those of the file system.
 pub fn remove_stale(path: &Path) -> Result<()> {
-    match rustix::fs::unlink(path) {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+    match retry(|| rustix::fs::unlink(path)) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(e) => Err(Error::io("removing the remains of an earlier write", e)),
     }
 }
@@ -263,43 +230,51 @@ pub fn remove_stale(path: &Path) -> Result<()> {
 /// # Errors
 /// `FileInUse` if another job has taken the part's place, and those of the file system.
 pub fn commit(part: &Path, path: &Path, identity: (u64, u64)) -> Result<()> {
-    if link_status(part)?.map(|status| status.identity) != Some(identity) {
+    let is_it = |path| link_status(path).map(|status| status.map(|status| status.identity) == Some(identity));
+    if !is_it(part)? {
         return Err(replaced(part));
     }
     // What can fail is tried while the old file still stands.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(folder(path), flags, Mode::empty())
-        .map_err(|e| Error::io("opening the folder to sync it", e))?;
-    rustix::fs::rename(part, path).map_err(|e| Error::io("rename", e))?;
-    match rustix::fs::fsync(&folder) {
-        // Some file systems cannot sync a folder, and have then nothing to sync.
-        Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
-        Err(e) => Err(Error::io("syncing the folder", e)),
+    let folder = Folder::open(path)?;
+    match system("rename", || rustix::fs::rename(part, path)) {
+        // A network file system may report an error of what it has done: its answer was lost, and when it was asked
+        // again there was nothing left to rename.
+        Err(_) if is_it(path).unwrap_or(false) => {}
+        renamed => renamed?,
+    }
+    folder.sync()
+}
+
+/// Syncs the folder of a new file, so that a crash does not lose its name.
+///
+/// # Errors
+/// Those of the file system.
+pub fn sync_folder(path: &Path) -> Result<()> {
+    Folder::open(path)?.sync()
+}
+
+/// The folder of a file, to be synced.
+struct Folder(OwnedFd);
+
+impl Folder {
+    fn open(path: &Path) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        system("opening the folder to sync it", || rustix::fs::open(folder(path), flags, Mode::empty()))
+            .map(Self)
+    }
+
+    fn sync(&self) -> Result<()> {
+        match retry(|| rustix::fs::fsync(&self.0)) {
+            // Some file systems cannot sync a folder, and have then nothing to sync.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(e) => Err(Error::io("syncing the folder", e)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_and_neighbours() {
-        assert_eq!(part(Path::new("d/a.scda")), Path::new("d/a.scda.scda-part"));
-        let longest = "x".repeat(245);
-        assert_eq!(part(Path::new(&longest)), Path::new(&format!("{longest}.scda-part")));
-        for (long, other) in [("é".repeat(127), "é".repeat(126) + "e"), ("x".repeat(246), "x".repeat(247))]
-        {
-            let path = Path::new("d").join(&long);
-            let name = part(&path).file_name().unwrap().to_str().unwrap().to_owned();
-            assert!(name.len() <= 255 && name.ends_with(".scda-part"), "{name}");
-            assert_eq!(part(&path).parent(), Some(Path::new("d")));
-            assert_ne!(part(&path), part(&Path::new("d").join(other)));
-        }
-        assert_eq!(folder(Path::new("a")), Path::new("."));
-        assert_eq!(folder(Path::new("d/a")), Path::new("d"));
-        assert_eq!(without_romio_prefix(Path::new("ufs:/x/y")), Path::new("/x/y"));
-        assert_eq!(without_romio_prefix(Path::new("my:file")), Path::new("my:file"));
-    }
 
     #[test]
     fn local_file_systems_are_coherent_and_others_unknown() {
@@ -311,7 +286,7 @@ mod tests {
     #[test]
     fn a_part_that_was_replaced_is_not_committed() {
         let folder = tempfile::tempdir().unwrap();
-        let (target, part_path) = (folder.path().join("f"), part(&folder.path().join("f")));
+        let (target, part_path) = (folder.path().join("f"), folder.path().join("f.scda-part"));
         std::fs::write(&target, "old").unwrap();
         std::fs::write(&part_path, "new").unwrap();
         let identity = status(&part_path).unwrap().unwrap().identity;

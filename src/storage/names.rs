@@ -1,0 +1,121 @@
+//! The names of a file: where it is written, and under which name while it is incomplete.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The end of the name that a file has while an atomic write of it is incomplete: see [`part_path`].
+pub const PART_SUFFIX: &str = ".scda-part";
+/// The longest name that file systems allow in a folder.
+const MAX_NAME_BYTES: usize = 255;
+
+/// The most links to follow from one name, as many as Linux follows.
+const MAX_LINKS: usize = 40;
+
+/// The file that an atomic write of `path` replaces: if `path` is a link, what the link points to, whether that
+/// exists or not.
+#[must_use]
+pub fn target_path(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match std::fs::read_link(&path) {
+            Ok(to) => path = folder(&path).join(to),
+            Err(_) => break,
+        }
+    }
+    path
+}
+
+/// Where an atomic write of `path` ([`Params::atomic`](crate::Params::atomic)) goes until it is complete: a file
+/// in the folder of [`target_path`], whose name has [`PART_SUFFIX`]. An interrupted write leaves it, and the next
+/// write of `path` removes it.
+#[must_use]
+pub fn part_path(path: &Path) -> PathBuf {
+    part(&target_path(path))
+}
+
+/// The name with the suffix. Of a name that leaves no room for the suffix, this is the beginning and a hash, which
+/// tells it from other names with this beginning.
+#[must_use]
+fn part(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default();
+    if name.len() + PART_SUFFIX.len() <= MAX_NAME_BYTES {
+        let mut name = OsString::from(path);
+        name.push(PART_SUFFIX);
+        return PathBuf::from(name);
+    }
+    let bytes = name.as_bytes();
+    // FNV-1a: the same in every build, so that the next job finds what this one has left.
+    let hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    });
+    let end = format!("-{hash:016x}{PART_SUFFIX}");
+    let mut kept = MAX_NAME_BYTES - end.len();
+    // Not in the middle of a character.
+    while bytes[kept] & 0xC0 == 0x80 && kept > 0 {
+        kept -= 1;
+    }
+    let mut part = OsStr::from_bytes(&bytes[..kept]).to_owned();
+    part.push(end);
+    path.with_file_name(part)
+}
+
+/// The folder that holds a file.
+#[must_use]
+pub fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The name in the file system: without the prefix that names a driver of ROMIO (`ufs:`).
+#[must_use]
+pub fn without_romio_prefix(path: &Path) -> &Path {
+    const PREFIXES: [&[u8]; 9] =
+        [b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:", b"ime:"];
+    let bytes = path.as_os_str().as_bytes();
+    PREFIXES
+        .iter()
+        .find_map(|prefix| bytes.strip_prefix(*prefix))
+        .map_or(path, |rest| Path::new(OsStr::from_bytes(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_neighbours() {
+        assert_eq!(part(Path::new("d/a.scda")), Path::new("d/a.scda.scda-part"));
+        let longest = "x".repeat(245);
+        assert_eq!(part(Path::new(&longest)), Path::new(&format!("{longest}.scda-part")));
+        for (long, other) in [("é".repeat(127), "é".repeat(126) + "e"), ("x".repeat(246), "x".repeat(247))]
+        {
+            let path = Path::new("d").join(&long);
+            let name = part(&path).file_name().unwrap().to_str().unwrap().to_owned();
+            assert!(name.len() <= 255 && name.ends_with(".scda-part"), "{name}");
+            assert_eq!(part(&path).parent(), Some(Path::new("d")));
+            assert_ne!(part(&path), part(&Path::new("d").join(other)));
+        }
+        assert_eq!(folder(Path::new("a")), Path::new("."));
+        assert_eq!(folder(Path::new("d/a")), Path::new("d"));
+        assert_eq!(without_romio_prefix(Path::new("ufs:/x/y")), Path::new("/x/y"));
+        assert_eq!(without_romio_prefix(Path::new("my:file")), Path::new("my:file"));
+    }
+
+    #[test]
+    fn links_are_followed_to_the_file_that_is_replaced() {
+        use std::os::unix::fs::symlink;
+        let outer = tempfile::tempdir().unwrap();
+        let at = |name: &str| outer.path().join(name);
+        std::fs::create_dir(at("folder")).unwrap();
+        symlink("folder/second", at("first")).unwrap();
+        symlink("not there", at("folder/second")).unwrap();
+        assert_eq!(target_path(&at("first")), at("folder/not there"));
+        assert_eq!(part_path(&at("first")), at("folder/not there.scda-part"));
+        assert_eq!(part_path(&at("plain")), at("plain.scda-part"));
+        symlink("circle", at("circle")).unwrap();
+        assert_eq!(target_path(&at("circle")), at("circle"));
+    }
+}
