@@ -3,6 +3,7 @@
 use super::padding::{LineBreak, MAX_DATA_PADDING, dashes, data_padding, fill, strip_dashes};
 use super::{FILE_HEADER_BYTES, SECTION_HEADER_BYTES, USER_STRING_BYTES, VENDOR_STRING_BYTES};
 use crate::error::{Error, ErrorKind, Result, quote};
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Deref;
 
@@ -62,6 +63,18 @@ impl PartialEq for UserString {
 }
 
 impl Eq for UserString {}
+
+impl Ord for UserString {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl PartialOrd for UserString {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Deref for UserString {
     type Target = [u8];
@@ -148,7 +161,7 @@ pub fn file_header(vendor: &[u8], user: &[u8], style: LineBreak) -> [u8; FILE_HE
     header[..32].copy_from_slice(&dashes::<32>(style));
     header[..8].copy_from_slice(MAGIC);
     fill(&mut header[VENDOR_FIELD], vendor);
-    put_lettered(&mut header[32..96], FILE_LETTER, user, style);
+    put_line(&mut header[32..96], None, user, style);
     header[96..].copy_from_slice(data_padding(&mut [0; MAX_DATA_PADDING], 0, None, style));
     header
 }
@@ -224,6 +237,22 @@ fn magic_error(seen: &[u8]) -> Error {
 #[inline]
 pub fn put_section_header(header: &mut [u8], section: SectionType, user: &[u8], style: LineBreak) {
     put_lettered(header, section.letter(), user, style);
+}
+
+/// Fills the 64 bytes that open a section, or have the user string of the file.
+pub(super) fn put_line(line: &mut [u8], section: Option<SectionType>, user: &[u8], style: LineBreak) {
+    put_lettered(line, section.map_or(FILE_LETTER, SectionType::letter), user, style);
+}
+
+/// The type and user string of a section, or no type and the user string of the file.
+///
+/// # Errors
+/// `Format`.
+pub(super) fn parse_line(line: &[u8; SECTION_HEADER_BYTES]) -> Result<(Option<SectionType>, UserString)> {
+    if line[0] == FILE_LETTER {
+        return Ok((None, lettered_user(line)?));
+    }
+    parse_section_header(line).map(|(section, user)| (Some(section), user))
 }
 
 /// The type and user string in the opening 64 bytes of a section.

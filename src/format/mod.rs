@@ -4,8 +4,10 @@
 pub mod crc;
 pub mod entry;
 pub mod header;
+pub mod index;
 pub mod layout;
 pub mod padding;
+pub mod seal;
 
 /// Bytes of the file header: magic and vendor, user string, empty padding (paper, figure 1).
 pub const FILE_HEADER_BYTES: usize = 128;
