@@ -55,6 +55,7 @@ module scda
   integer, parameter, public :: SCDA_ERR_MEMORY = 15008
   integer, parameter, public :: SCDA_ERR_INTERNAL = 15009
   integer, parameter, public :: SCDA_ERR_MPI = 15010
+  integer, parameter, public :: SCDA_ERR_CHECKSUM = 15011
   integer, parameter, public :: SCDA_ERR_NO_SUCH_FILE = 15020
   integer, parameter, public :: SCDA_ERR_ACCESS = 15021
   integer, parameter, public :: SCDA_ERR_NO_SPACE = 15022

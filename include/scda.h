@@ -160,6 +160,11 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_MPI 15010
 
 /**
+ * The bytes of a sealed file differ from what its seal says: the file is damaged.
+ */
+#define SCDA_ERR_CHECKSUM 15011
+
+/**
  * The file, or a folder of its path, does not exist.
  */
 #define SCDA_ERR_NO_SUCH_FILE 15020

@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Internal,
     /// A call to MPI other than file access failed.
     Mpi,
+    /// The bytes of a sealed file differ from what its seal says. The file is damaged.
+    Checksum,
     /// The file or a folder of its path does not exist.
     NoSuchFile,
     /// Permission denied.
@@ -56,7 +58,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind with its code and its one-line text, in the order of the codes.
-    pub const ALL: [(ErrorKind, i32, &'static str); 21] = [
+    pub const ALL: [(ErrorKind, i32, &'static str); 22] = [
         (Self::Format, 15000, "not a valid scda file"),
         (Self::Usage, 15001, "function called out of order"),
         (Self::Decode, 15002, "compressed section breaks the compression convention"),
@@ -68,6 +70,7 @@ impl ErrorKind {
         (Self::Memory, 15008, "out of memory"),
         (Self::Internal, 15009, "internal error of libscda"),
         (Self::Mpi, 15010, "MPI call failed"),
+        (Self::Checksum, 15011, "checksum of the data differs from the seal's"),
         (Self::NoSuchFile, 15020, "no such file"),
         (Self::Access, 15021, "permission denied"),
         (Self::NoSpace, 15022, "no space left on device"),

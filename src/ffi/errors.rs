@@ -32,6 +32,8 @@ pub const SCDA_ERR_MEMORY: c_int = 15008;
 pub const SCDA_ERR_INTERNAL: c_int = 15009;
 /// A call of MPI other than for file access failed.
 pub const SCDA_ERR_MPI: c_int = 15010;
+/// The bytes of a sealed file differ from what its seal says: the file is damaged.
+pub const SCDA_ERR_CHECKSUM: c_int = 15011;
 /// The file, or a folder of its path, does not exist.
 pub const SCDA_ERR_NO_SUCH_FILE: c_int = 15020;
 /// Permission denied.
@@ -166,6 +168,7 @@ mod tests {
             SCDA_ERR_MEMORY,
             SCDA_ERR_INTERNAL,
             SCDA_ERR_MPI,
+            SCDA_ERR_CHECKSUM,
             SCDA_ERR_NO_SUCH_FILE,
             SCDA_ERR_ACCESS,
             SCDA_ERR_NO_SPACE,

@@ -137,6 +137,12 @@ class MpiError(Error, RuntimeError):
     code, name = 15010, "SCDA_ERR_MPI"
 
 
+class ChecksumError(Error, ValueError):
+    """The bytes of a sealed file differ from what its seal says. The file is damaged."""
+
+    code, name = 15011, "SCDA_ERR_CHECKSUM"
+
+
 class NoSuchFileError(Error, FileNotFoundError):
     """The file, or a folder of its path, does not exist."""
 

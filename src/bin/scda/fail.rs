@@ -61,6 +61,7 @@ pub fn is_invalid(error: &Error) -> bool {
             | ErrorKind::ShortFile
             | ErrorKind::UnsupportedVersion
             | ErrorKind::Range
+            | ErrorKind::Checksum
     )
 }
 

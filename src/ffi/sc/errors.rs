@@ -38,7 +38,7 @@ impl sc_scda_ferror {
             | ErrorKind::Decode
             | ErrorKind::Argument
             | ErrorKind::ShortFile => code,
-            ErrorKind::UnsupportedVersion => ErrorKind::Format.code(),
+            ErrorKind::UnsupportedVersion | ErrorKind::Checksum => ErrorKind::Format.code(),
             ErrorKind::EndOfFile => ErrorKind::ShortFile.code(),
             ErrorKind::Range => ErrorKind::Argument.code(),
             _ => MPI,
