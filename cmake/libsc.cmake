@@ -26,4 +26,6 @@ set_target_properties(scda_sc PROPERTIES
 target_link_options(scda_sc PRIVATE ${sc_roots} "LINKER:--version-script=${sc_version_script}" LINKER:--no-undefined
   LINKER:--gc-sections LINKER:--as-needed $<$<CONFIG:Release,MinSizeRel>:LINKER:--strip-debug>)
 target_link_libraries(scda_sc PRIVATE "${archive}" ${native_libs} $<$<BOOL:${SCDA_MPI}>:MPI::MPI_C>)
-install(TARGETS scda_sc EXPORT scdaTargets)
+if(SCDA_INSTALL)
+  install(TARGETS scda_sc EXPORT scdaTargets)
+endif()

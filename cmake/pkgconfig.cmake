@@ -12,9 +12,9 @@ if(SCDA_MPI)
   foreach(folder IN LISTS MPI_C_INCLUDE_DIRS)
     string(APPEND mpi_cflags " -I${folder}")
   endforeach()
-  foreach(library IN LISTS MPI_C_LINK_FLAGS MPI_C_LIBRARIES)
-    string(APPEND mpi_libs " ${library}")
-  endforeach()
+  # By name: CMake's pkg_check_modules(... IMPORTED_TARGET) puts what is given by path before this library.
+  scda_by_name(mpi_libs ${MPI_C_LINK_FLAGS} ${MPI_C_LIBRARIES})
+  list(JOIN mpi_libs " " mpi_libs)
 endif()
 list(JOIN native_libs " " private_libs) # for pkg-config --static
 configure_file(cmake/scda.pc.in ${scda_name}.pc @ONLY)

@@ -2,7 +2,8 @@
 # which the module of scda.F90 is compiled in the project that uses it, by its compiler and with its flags. They are there
 # whenever the project has enabled Fortran.
 
-# scda_add_fortran(RESULT): sets RESULT in the caller's scope to why there is no such target, or to "".
+# scda_add_fortran(RESULT [SOURCE]): sets RESULT in the caller's scope to why there is no such target, or to "". SOURCE is the
+# module's; by default the one installed beside scda.h.
 function(scda_add_fortran result)
   set(${result} "" PARENT_SCOPE)
   if(TARGET scda::scda_fortran)
@@ -29,7 +30,7 @@ function(scda_add_fortran result)
         endif()
       endforeach()
     endif()
-    find_package(MPI QUIET COMPONENTS C Fortran)
+    scda_find_mpi(C Fortran)
     if(NOT TARGET MPI::MPI_Fortran)
       set(${result} "no MPI for Fortran was found; choose one by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
       return()
@@ -55,8 +56,11 @@ by -DMPI_Fortran_COMPILER=/path/to/mpif90" PARENT_SCOPE)
     endif()
   endif()
 
-  get_target_property(folders scda::scda INTERFACE_INCLUDE_DIRECTORIES)
-  find_file(source scda.F90 PATHS ${folders} NO_DEFAULT_PATH NO_CACHE)
+  set(source ${ARGN})
+  if(NOT source)
+    get_target_property(folders scda::scda INTERFACE_INCLUDE_DIRECTORIES)
+    find_file(source scda.F90 PATHS ${folders} NO_DEFAULT_PATH NO_CACHE)
+  endif()
   set(modules "${CMAKE_CURRENT_BINARY_DIR}/scda_fortran")
   add_library(scda_fortran_module STATIC EXCLUDE_FROM_ALL "${source}")
   set_target_properties(scda_fortran_module PROPERTIES

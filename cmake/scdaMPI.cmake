@@ -1,5 +1,23 @@
 # What must be known of an MPI beyond what FindMPI tells. Used to build libscda, and installed for its users' projects.
 
+# scda_find_mpi(COMPONENT...): find_package(MPI). If that makes the targets, all folders of the project see them: also those
+# above this one, in which the libraries are linked that need them.
+macro(scda_find_mpi)
+  set(scda_new_targets "")
+  foreach(component ${ARGN})
+    if(NOT TARGET MPI::MPI_${component})
+      list(APPEND scda_new_targets MPI::MPI_${component})
+    endif()
+  endforeach()
+  find_package(MPI QUIET COMPONENTS ${ARGN})
+  foreach(target IN LISTS scda_new_targets)
+    if(TARGET ${target})
+      set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+    endif()
+  endforeach()
+  unset(scda_new_targets)
+endmacro()
+
 # scda_inspect_mpi(): for the MPI behind MPI::MPI_C, sets in the caller's scope
 #   scda_MPI_FAMILY  "Open MPI", "MPICH" or "unknown". Programs and libraries of one family may be linked together.
 #   scda_MPICC       its compiler wrapper

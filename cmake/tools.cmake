@@ -1,32 +1,39 @@
 # The command scda, its manual pages and completions. It knows nothing of MPI, and is the same for all variants. What `scda doctor`
 # becomes in an MPI job is a program for each MPI.
 
-option(SCDA_TOOLS "Build and install the command scda" ON)
-set(SCDA_TOOLS_DIR "${PROJECT_BINARY_DIR}/cargo/tools" CACHE PATH "The folder in which cargo builds scda; several builds can share one")
+option(SCDA_TOOLS "Build and install the command scda; OFF by default in a project that adds this one" ${PROJECT_IS_TOP_LEVEL})
 if(NOT SCDA_TOOLS)
   return()
 endif()
 
 set(tools "${PROJECT_BINARY_DIR}/tools")
-set(features "$<$<BOOL:${SCDA_BUNDLED_ZLIB}>:bundled-zlib,>cli")
+set(features "${zlib_feature}cli")
+set(cargo_env_tools "CC=${CMAKE_C_COMPILER}") # as that of the serial library, with which the command shares a folder
+scda_cargo_dir(tools_dir ${cargo_env_tools})
 # Run every time, as for the library.
-add_custom_target(scda_tools ALL
-  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}" CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
-          "${SCDA_CARGO}" build --release --locked --bin scda --no-default-features --features "${features}"
-          --target-dir "${SCDA_TOOLS_DIR}" ${SCDA_CARGO_FLAGS}
-  COMMAND "${CMAKE_COMMAND}" -E make_directory "${tools}"
-  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${SCDA_TOOLS_DIR}/release/scda" "${tools}/scda"
-  COMMAND "${tools}/scda" generate "${tools}/pages"
+add_custom_target(scda_cargo_tools
+  COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env_tools} ${cargo} "${tools_dir}"
+          build --bin scda --features "${features}" ${SCDA_CARGO_FLAGS}
   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-  BYPRODUCTS "${tools}/scda"
+  BYPRODUCTS "${tools_dir}/release/scda"
   COMMENT "cargo: the command scda"
   USES_TERMINAL VERBATIM)
+add_custom_command(OUTPUT "${tools}/scda"
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${tools}"
+  COMMAND "${CMAKE_STRIP}" -o "${tools}/scda" "${tools_dir}/release/scda"
+  COMMAND "${tools}/scda" generate "${tools}/pages"
+  DEPENDS scda_cargo_tools "${tools_dir}/release/scda"
+  COMMENT "scda: manual pages and completions"
+  VERBATIM)
+add_custom_target(scda_tools ALL DEPENDS "${tools}/scda")
 
-install(PROGRAMS "${tools}/scda" DESTINATION "${CMAKE_INSTALL_BINDIR}")
-install(DIRECTORY "${tools}/pages/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" FILES_MATCHING PATTERN "*.1")
-install(FILES "${tools}/pages/scda.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME scda)
-install(FILES "${tools}/pages/_scda" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-install(FILES "${tools}/pages/scda.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+if(SCDA_INSTALL)
+  install(PROGRAMS "${tools}/scda" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(DIRECTORY "${tools}/pages/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" FILES_MATCHING PATTERN "*.1")
+  install(FILES "${tools}/pages/scda.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME scda)
+  install(FILES "${tools}/pages/_scda" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  install(FILES "${tools}/pages/scda.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()
 
 if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda knows to be started by
   string(TOLOWER "${scda_MPI_FAMILY}" doctor)
@@ -39,15 +46,20 @@ if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda 
     set(rpath "-Clink-arg=-Wl,-rpath,${mpi_folder}")
   endif()
   # In the folder of the library, whose parts it shares; so after it.
-  add_custom_target(scda_doctor ALL
-    COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env}
-            "${SCDA_CARGO}" rustc --release --locked --bin scda-doctor-mpi --no-default-features --features "mpi,${features}"
-            --target-dir "${cargo_dir}" ${SCDA_CARGO_FLAGS} -- ${rpath}
-    COMMAND "${CMAKE_STRIP}" -o "${tools}/${doctor}" "${cargo_dir}/release/scda-doctor-mpi"
+  add_custom_target(scda_cargo_doctor
+    COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"
+            rustc --bin scda-doctor-mpi --features "mpi,${features}" ${SCDA_CARGO_FLAGS} -- ${rpath}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    BYPRODUCTS "${tools}/${doctor}"
+    BYPRODUCTS "${cargo_dir}/release/scda-doctor-mpi"
     COMMENT "cargo: ${doctor}"
     USES_TERMINAL VERBATIM)
-  add_dependencies(scda_doctor scda_cargo scda_tools)
-  install(PROGRAMS "${tools}/${doctor}" DESTINATION libexec/scda) # where scda looks for it
+  add_dependencies(scda_cargo_doctor scda_cargo)
+  add_custom_command(OUTPUT "${tools}/${doctor}"
+    COMMAND "${CMAKE_STRIP}" -o "${tools}/${doctor}" "${cargo_dir}/release/scda-doctor-mpi"
+    DEPENDS scda_cargo_doctor "${cargo_dir}/release/scda-doctor-mpi" "${tools}/scda"
+    VERBATIM)
+  add_custom_target(scda_doctor ALL DEPENDS "${tools}/${doctor}")
+  if(SCDA_INSTALL)
+    install(PROGRAMS "${tools}/${doctor}" DESTINATION libexec/scda) # where scda looks for it
+  endif()
 endif()

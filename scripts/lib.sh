@@ -49,7 +49,7 @@ build_library() {
   [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
   rm -rf "$folder/prefix" # nothing of an earlier installation may help
   run 120 cmake -S . -B "$folder/build" -G Ninja "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DSCDA_SUFFIX= "-DSCDA_TOOLS_DIR=$root/target/tools" \
+    -DSCDA_SUFFIX= "-DSCDA_CARGO_DIR=$root/target/cargo" \
     "${options[@]}"
   run 1200 cmake --build "$folder/build"
   run 60 cmake --install "$folder/build"

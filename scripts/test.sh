@@ -65,6 +65,9 @@ for variant in openmpi mpich serial; do
   mv "$there/destdir$root/$there/prefix" $there/moved
   step consumers-$variant 600 ffi-tests/consumers/run.sh $there/moved
 
+  heading "C library, $variant: a part of another project"
+  step subproject-$variant 600 ffi-tests/consumers/subproject.sh $variant
+
   if [ $variant = openmpi ]; then # it is the same for all
     heading "Reference of the C interface"
     step reference 120 cmake --build $there/build --target doc

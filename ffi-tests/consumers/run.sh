@@ -92,8 +92,10 @@ needed=$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
 same "libraries needed beyond those expected" "" "$needed"
 runpath=$(readelf -d "$library.so" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\]/\2/p')
 case $runpath in *"$root"* | *"$prefix"*) fail "the library has the run path $runpath" ;; esac
-for file in "$prefix/bin/scda" "$library.so" "$library.a" "$prefix"/lib/cmake/"$name"/* "$prefix/lib/pkgconfig/$name.pc"; do
-  ! grep -qF -- "$root/" "$file" || fail "$file names the folder of the sources"
+for folder in "$root/" "${CARGO_HOME:-$HOME/.cargo}/"; do
+  for file in $(find "$prefix/bin" "$prefix/lib" "$prefix/libexec" -type f 2>/dev/null); do
+    ! grep -qF -- "$folder" "$file" || fail "$file names $folder, a folder of the machine that built it"
+  done
 done
 
 # ---- Its users ---------------------------------------------------------------------------------------------------------
@@ -125,6 +127,9 @@ build_by_cmake() {
 # Many set the wrapper as the compiler itself.
 build_by_cmake wrapper -DLANGUAGE=C -DCMAKE_C_COMPILER="$(wrapper_of C)"
 try cmake-wrapper-shared
+# CMake, but by way of pkg-config.
+build_by_cmake pkg-config -DLANGUAGE=C -DBY=pkg-config
+try cmake-pkg-config-shared
 
 for language in C CXX Fortran; do
   compiler=$(compiler_of $language)

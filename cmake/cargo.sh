@@ -1,0 +1,23 @@
+#!/bin/sh
+# cargo.sh CARGO SOURCE TARGET_DIR COMMAND [ARGUMENT...]: a release build by cargo with the locked versions. The folders of the
+# builder's machine do not end up in what is built (as file names in messages and in debug information).
+set -eu
+cargo=$1 source=$2 target=$3 command=$4
+shift 4
+set -- "$command" --release --locked --no-default-features --target-dir "$target" "$@"
+
+home=--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo
+source=--remap-path-prefix=$source=/scda
+target=--remap-path-prefix=$target=/build # behind that of the sources, in which it may lie: the last one that fits counts
+# cargo takes these flags from one place only. If the environment has some, ours must join them there.
+if [ -n "${CARGO_ENCODED_RUSTFLAGS-}${RUSTFLAGS-}" ]; then
+  separator=$(printf '\037')
+  flags=${CARGO_ENCODED_RUSTFLAGS:+$CARGO_ENCODED_RUSTFLAGS$separator}
+  if [ -z "$flags" ]; then
+    for flag in $RUSTFLAGS; do
+      flags=$flags$flag$separator
+    done
+  fi
+  CARGO_ENCODED_RUSTFLAGS=$flags$home$separator$source$separator$target exec "$cargo" "$@"
+fi
+exec "$cargo" --config "build.rustflags=['$home', '$source', '$target']" "$@"
