@@ -11,6 +11,7 @@ use scda::{
     Communicator, Encode, Error, ErrorKind, Params, Result, SharedMemory, ThreadComm, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -147,6 +148,8 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
             for writing in [true, false] {
                 for rank in 0..size {
                     for k in 0.. {
+                        let inode = || std::fs::metadata(&path).unwrap().ino();
+                        let old = inode();
                         let before = IN_USE.load(Ordering::Relaxed);
                         let (kind, is_met) = run(&model, &path, &params, size, writing, (rank, k));
                         let after = IN_USE.load(Ordering::Relaxed);
@@ -154,12 +157,20 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
                             assert!(after <= before, "exchange {k} of rank {rank}: {before}, {after}");
                         }
                         assert!(std::fs::read(&path).unwrap() == whole);
+                        // An error means that the old file stands, success that the new one has its name.
+                        let is_new = inode() != old;
+                        assert_eq!(
+                            is_new,
+                            writing && kind.is_none(),
+                            "exchange {k} of rank {rank}: {kind:?}"
+                        );
                         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
                         if !is_met {
                             assert_eq!(kind, None);
                             break;
                         }
-                        // The last agreement of all is the word on what happened: nothing can follow it.
+                        // Before the new file gets its name the ranks know that all is well, and after it nothing is left
+                        // to fail: errors of these two agreements, which have their results, are none of the file.
                         assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
                         cases += 1;
                         silent += usize::from(kind.is_none());
@@ -169,7 +180,7 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
         }
     }
     println!("{cases} exchanges failed");
-    // One for each rank of each program: its last exchange.
-    assert_eq!(silent, 2 * 3 * (2 + 3 + 5));
+    // Two for each rank of each program that writes, and one for each that reads.
+    assert_eq!(silent, 3 * 3 * (2 + 3 + 5));
     assert!(cases > 1000, "{cases}");
 }

@@ -228,6 +228,14 @@ impl Team {
         if self.is_alone() && self.deferred.is_none() { Ok(()) } else { self.reduce(least) }
     }
 
+    /// As [`Self::agree`], before a step that cannot be undone: that all ranks are well is then known on all of them, so
+    /// an error that MPI reports beside this result is no reason to fail after the step.
+    pub fn agree_finally(&mut self, mine: Result<()>) -> Result<(), Failure> {
+        self.agree(mine)?;
+        self.deferred = None;
+        Ok(())
+    }
+
     /// The reduction.
     #[cold]
     fn reduce(&mut self, least: &mut [u64]) -> Result<(), Failure> {

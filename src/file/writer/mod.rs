@@ -311,7 +311,7 @@ impl Writer {
         })?;
         let Open { mut team, file, target, end, .. } = self.session.take()?;
         let finish = |team: &mut Team| -> Result<(), Failure> {
-            team.agree(file.close())?;
+            team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
             team.agree(complete)
         };
