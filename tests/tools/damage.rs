@@ -120,8 +120,11 @@ fn a_damaged_element_is_named() {
         place.write("b.scda", &bytes);
         let run = place.scda("check b.scda");
         let user = section["user"].as_str().unwrap();
-        let words = format!("(\"{user}\"), element {broken}: byte {at}: compressed element: found text");
-        let words = words.replace("(\"", if number == 5 { "(array \"" } else { "(varray \"" });
+        let kind = if number == 5 { "array" } else { "varray" };
+        let n = section["N"].as_u64().unwrap();
+        let words = format!(
+            "({kind} \"{user}\", N {n}), element {broken}: byte {at}: compressed element: found text"
+        );
         assert!(run.code == 1 && run.text().contains(&words), "{}\n{words}", run.text());
         let whole = format!(
             "whole up to section {}, byte {}; {} after that",
@@ -131,12 +134,28 @@ fn a_damaged_element_is_named() {
         );
         assert!(run.text().contains(&whole), "{}\n{whole}", run.text());
 
-        // What is whole can be saved: all but this section.
+        assert!(
+            run.text().contains(&format!("whole of section {number}: the first {broken} of {n} elements\n"))
+        );
+
+        // What is whole can be saved: all but this section, of which it is what is before the damage.
         let run = place.scda("salvage -f b.scda c.scda").bad_or_good();
         assert!(run.err.contains(&words), "{}", run.err);
+        let shorter = format!("of section {number}, a shorter section: the first {broken} of {n} elements\n");
+        assert!(run.text().ends_with(&shorter), "{}", run.text());
         place.scda("check c.scda").good();
-        place.shell(&format!("scda copy -f -s 1-{} -s {}- a.scda d.scda", number - 1, number + 1)).good();
-        assert!(place.read("c.scda") == place.read("d.scda"));
+        let others = format!("-s 1-{} -s {}-", number - 1, number + 1);
+        place
+            .shell(&format!("scda copy -f {others} a.scda d.scda; scda copy -f {others} c.scda e.scda"))
+            .good();
+        assert!(place.read("d.scda") == place.read("e.scda"));
+        let before = place.scda(&format!("cat a.scda {number} --range :{broken}")).good().out;
+        assert!(place.scda(&format!("cat c.scda {number}")).good().out == before);
+        // The same is read of the damaged file, and what is behind the damage.
+        assert!(place.scda(&format!("cat b.scda {number}")).bad(1, "scda: b.scda: byte ").out == before);
+        let behind = format!("{number} --range {}:", broken + 1);
+        let expected = place.scda(&format!("cat a.scda {behind}")).good().out;
+        assert!(place.scda(&format!("cat b.scda {behind}")).good().out == expected);
     }
 }
 
@@ -165,6 +184,7 @@ fn a_file_is_cut_anywhere() {
         })
         .collect();
     assert_eq!(ends.last(), Some(&good.len()));
+    let mut shorter = 0;
     for cut in (0..good.len()).step_by(32).chain([1, 127, 129, good.len() - 1]) {
         place.write("b.scda", &good[..cut]);
         let whole = ends.iter().filter(|&&end| end <= cut).count();
@@ -183,10 +203,19 @@ fn a_file_is_cut_anywhere() {
             let saved = place.scda("salvage -f b.scda c.scda");
             assert_eq!(saved.code, i32::from(cut < 128), "{cut}: {saved:?}");
             if cut >= 128 {
-                assert!(place.read("c.scda") == good[..end], "{cut}");
+                // And what is whole of the section that is cut.
+                let saved = place.read("c.scda");
+                assert!(saved[..end] == good[..end], "{cut}");
+                let sections = place.scda("check --json c.scda").good().json()["sections"].as_u64().unwrap();
+                let more = report["findings"][0]["whole_elements"].as_u64().unwrap_or(0) > 0;
+                assert_eq!(sections, (whole + usize::from(more)) as u64, "{cut}");
+                assert!(more || saved.len() == end, "{cut}");
+                shorter += usize::from(more);
             }
         }
     }
+    // Of arrays and varrays, plain and compressed.
+    assert!(shorter > 15, "{shorter}");
 }
 
 #[test]
@@ -325,11 +354,152 @@ fn the_worst_of_several_files_counts() {
     let run = place.scda("check a.scda b.scda a.scda").bad(1, "");
     assert_eq!(run.text().lines().count(), 4, "{}", run.text());
     let run = place.scda("check b.scda missing.scda a.scda").bad(2, "scda: missing.scda: ");
-    assert!(
-        run.text().ends_with(&format!("a.scda: valid: 10 sections, {} bytes\n", place.read("a.scda").len()))
-    );
+    assert!(run.text().ends_with(&format!(
+        "a.scda: valid: 10 sections, {} bytes; sections missing at its end would not be noticed\n",
+        place.read("a.scda").len()
+    )));
     place.scda("check /").bad(2, "scda: /: ");
     place.scda("check /dev/null").bad(2, "device or pipe");
     assert_eq!(place.scda("check -q a.scda b.scda").bad(1, "").text().lines().count(), 2);
     assert_eq!(place.scda("ls missing.scda a.scda").bad(2, "missing").text().lines().count(), 13);
+}
+
+#[test]
+fn a_cut_section_is_named_and_its_elements_are_read() {
+    let place = Place::new();
+    for (kind, n) in [
+        (r#""type": "A", "N": 100, "E": 24"#, 100),
+        (r#""type": "V", "N": 50, "generate_size_min": 20, "generate_size_max": 20"#, 50),
+    ] {
+        for encoded in ["", r#""encoded": true, "#] {
+            let text = format!(
+                r#"{{"sections": [{{"type": "B", "user": "b", "E": 0}},
+              {{{kind}, {encoded}"user": "field", "generate": "random"}}]}}"#
+            );
+            place.with_input("make -f - a.scda", text.as_bytes()).good();
+            let bytes = place.read("a.scda");
+            place.write("cut.scda", &bytes[..bytes.len() - 500]);
+            let word = if n == 100 { "array" } else { "varray" };
+            let run = place.scda("check cut.scda").bad(1, "");
+            let words = format!("cut.scda: INVALID: section 2 ({word} \"field\", N {n}), element ");
+            assert!(run.text().starts_with(&words), "{}", run.text());
+            let report = place.scda("check --json cut.scda").bad(1, "").json();
+            let finding = &report["findings"][0];
+            assert_eq!((&finding["user"], &finding["N"]), (&"field".into(), &n.into()));
+            let whole = finding["whole_elements"].as_u64().unwrap();
+            assert!(whole > n / 3 && whole < n && finding["element"] == whole, "{finding}");
+            for range in [format!("--range 0:{whole}"), "--range 3:7".to_owned()] {
+                let expected = place.scda(&format!("cat a.scda field {range}")).good().out;
+                for section in ["2", "field"] {
+                    assert!(place.scda(&format!("cat cut.scda {section} {range}")).good().out == expected);
+                }
+            }
+            // All that is there, and then an error.
+            let all = place.scda(&format!("cat a.scda field --range :{whole}")).good().out;
+            assert!(place.scda("cat cut.scda field").bad(1, "scda: cut.scda: byte ").out == all);
+            place.scda(&format!("cat cut.scda field --range {whole}:")).bad(1, "scda: cut.scda: byte ");
+            let run = place.scda("salvage -f cut.scda saved.scda").bad_or_good();
+            let words =
+                format!("saved.scda: of section 2, a shorter section: the first {whole} of {n} elements\n");
+            assert!(run.text().ends_with(&words), "{}", run.text());
+            assert!(place.scda("cat saved.scda field").good().out == all);
+            let list = place.scda("ls --json saved.scda").good().json();
+            assert_eq!(list["sections"][1]["encoded"], !encoded.is_empty());
+        }
+    }
+    // A plain block is read as far as it goes, but not saved: no part of it is a whole.
+    place
+        .with_input("make -f - a.scda", br#"{"sections": [{"type": "B", "data_text": "0123456789"}]}"#)
+        .good();
+    place.write("cut.scda", &place.read("a.scda")[..128 + 96 + 4]);
+    assert_eq!(place.scda("cat cut.scda 1").bad(1, "block: found the end").text(), "0123");
+    assert!(place.scda("salvage -f cut.scda saved.scda").bad_or_good().text().contains("0 of 1 sections"));
+}
+
+#[test]
+fn one_bad_size_hides_no_other_element() {
+    let place = Place::new();
+    let text = r#"{"sections": [{"type": "V", "user": "field", "N": 50, "encoded": true, "generate": "random",
+      "generate_size_min": 100, "generate_size_max": 100}, {"type": "B", "E": 0}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let list = place.scda("ls --json --raw a.scda").good().json();
+    let first = usize::try_from(list["sections"][0]["data_offset"].as_u64().unwrap()).unwrap();
+    let second = usize::try_from(list["sections"][1]["offset"].as_u64().unwrap()).unwrap() + 64 + 32;
+    for entries in [first, second] {
+        let mut bytes = place.read("a.scda");
+        bytes[entries + 20 * 32] = b'?';
+        place.write("b.scda", &bytes);
+        let run = place.scda("check b.scda").bad(1, "");
+        let words = "b.scda: INVALID: section 1 (varray \"field\", N 50), element 20: byte ";
+        assert!(run.text().starts_with(words), "{}", run.text());
+        let expected = place.scda("cat a.scda field --range :20").good().out;
+        assert!(place.scda("cat b.scda field --range :20").good().out == expected);
+        assert!(place.scda("cat b.scda field").bad(1, "count entry").out == expected);
+        place.scda("salvage -f b.scda saved.scda").bad_or_good();
+        assert!(place.scda("cat saved.scda field").good().out == expected);
+        // The other entries tell where the elements behind it are, if it is one of the first.
+        let behind = place.scda("cat a.scda field --range 21:").good().out;
+        let run = place.scda("cat b.scda field --range 21:");
+        assert_eq!((run.code, run.out == behind), if entries == first { (0, true) } else { (1, false) });
+    }
+    // Where even the kind is not known, the user string is.
+    let text = r#"{"sections": [{"type": "A", "user": "field", "N": 5, "E": 8, "encoded": true, "generate": "zeros"}]}"#;
+    place.with_input("make -f - a.scda", text.as_bytes()).good();
+    let mut bytes = place.read("a.scda");
+    let at = bytes.windows(4).position(|part| part == b"U 8 ").unwrap();
+    bytes[at + 2] = b'?';
+    place.write("b.scda", &bytes);
+    let run = place.scda("check b.scda").bad(1, "");
+    assert!(run.text().starts_with("b.scda: INVALID: section 1 (\"field\"): byte "), "{}", run.text());
+    assert_eq!(place.scda("check --json b.scda").json()["findings"][0]["user"], "field");
+}
+
+#[test]
+fn an_empty_compressed_block_is_decoded() {
+    let place = Place::new();
+    let text = r#"{"sections": [{"type": "B", "user": "b", "encoded": true, "data_text": "nine byte"}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let empty = text.replace("nine byte", "");
+    place.with_input("make - empty.scda", empty.as_bytes()).good();
+    place.scda("check empty.scda").good();
+    assert_eq!(place.scda("cat empty.scda 1").good().text(), "");
+    // A size that is not that of the data, and data that are none.
+    let mut size = place.read("a.scda");
+    let at = size.windows(4).position(|part| part == b"U 9 ").unwrap();
+    size[at + 2] = b'0';
+    let mut garbage = place.read("empty.scda");
+    let end = garbage.len();
+    let at = garbage.windows(4).rposition(|part| part == b"AAAA").unwrap();
+    garbage[at..end - 40].fill(b'?');
+    for bytes in [size, garbage] {
+        place.write("b.scda", bytes);
+        let run = place.scda("check b.scda").bad(1, "");
+        assert!(run.text().contains("INVALID: section 1 (block \"b\"): byte "), "{}", run.text());
+        for command in
+            ["cat b.scda 1", "sum b.scda", "copy --decode b.scda c.scda", "ls --json --data b.scda"]
+        {
+            place.scda(command).bad(1, "scda: b.scda: byte ");
+        }
+        place.scda("diff b.scda b.scda").bad(2, "scda: b.scda: byte ");
+        assert!(place.scda("salvage -f b.scda d.scda").bad_or_good().text().contains("0 of 1 sections"));
+    }
+    assert!(!place.path("c.scda").exists());
+}
+
+#[test]
+fn check_says_what_it_cannot_know() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let list = place.scda("ls --json a.scda").good().json();
+    let end = usize::try_from(list["sections"][5]["offset"].as_u64().unwrap()).unwrap();
+    place.write("cut.scda", &place.read("a.scda")[..end]);
+    let run = place.scda("check cut.scda").good();
+    let words = format!(
+        "cut.scda: valid: 5 sections, {end} bytes; sections missing at its end would not be noticed\n"
+    );
+    assert_eq!(run.text(), words);
+    assert_eq!(place.scda("check --json cut.scda").good().json()["complete"], Value::Null);
+    assert_eq!(place.scda("check --json a.scda").good().json()["complete"], Value::Null);
+    place.write("short.scda", &place.read("a.scda")[..end - 32]);
+    assert_eq!(place.scda("check --json short.scda").json()["complete"], false);
 }

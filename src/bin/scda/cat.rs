@@ -5,7 +5,7 @@ use crate::files::{Input, Threads};
 use crate::formats::{Format, Show, is_text};
 use crate::ls::{head, line, measure};
 use crate::output::{Output, complain, escape};
-use crate::pieces::{Pieces, units};
+use crate::pieces::{Pieces, first_unreadable, units};
 use crate::progress::Progress;
 use crate::select::Selection;
 use scda::{Reader, Section};
@@ -73,11 +73,17 @@ fn resolve(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Result<Range<
 /// Reads the header of the section that is meant.
 fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Section> {
     let mut found: Vec<(u64, Section)> = Vec::new();
-    let (mut number, mut passed) = (0, 0);
+    let (mut number, mut passed, mut is_exact) = (0, 0, false);
     let mut search = || -> scda::Result<()> {
         while let Some(section) = reader.next_section(!args.raw)? {
             number += 1;
-            if args.section.has(number, &section) {
+            // A user string that is just so comes before what a pattern stands for.
+            let is_this = args.section.is_user_string(&section);
+            if is_this && !is_exact {
+                found.clear();
+                is_exact = true;
+            }
+            if is_this || !is_exact && args.section.has(number, &section) {
                 found.push((number, section));
             }
             if !found.is_empty() && args.section.ends_before(number + 1) {
@@ -95,7 +101,6 @@ fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Section> {
             Some((last, _)) if *last <= passed => complain(&error.to_string()),
             Some(_) => {}
         }
-        *reader = input.open()?;
     }
     let (_, section) = match found[..] {
         [one] => one,
@@ -128,7 +133,7 @@ fn eprint_lines(text: &str, more: bool) {
 
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.threads)?;
-    let mut reader = input.open()?;
+    let mut reader = input.open_damaged()?;
     let section = find(&mut reader, &input, args)?;
     let range = resolve(args.range, units(&section))?;
     let mut out = Output::new()?;
@@ -146,7 +151,7 @@ pub fn run(args: &Args) -> Result<()> {
             "the bytes of \"{name}\" are not for a terminal: --as hex shows them"
         )));
     }
-    while pieces.next(&mut reader)? {
+    let mut each = |pieces: &Pieces| {
         if let Some(progress) = &mut progress {
             progress.add(pieces.data().len() as u64);
         }
@@ -160,10 +165,27 @@ pub fn run(args: &Args) -> Result<()> {
             Some(show) => show,
             None => show.insert(Show::new(format(), columns, &section, range.start)),
         };
-        show.piece(&mut out, &pieces)?;
+        show.piece(&mut out, pieces)
+    };
+    let result = loop {
+        match pieces.next(&mut reader) {
+            Ok(true) => each(&pieces)?,
+            Ok(false) => break Ok(()),
+            Err(fail) => break Err(fail),
+        }
+    };
+    if result.is_err() {
+        // What is before the damage is shown, too.
+        let unread = pieces.range();
+        let end = first_unreadable(&mut reader, &section, unread.clone()).unwrap_or(unread.end);
+        let mut before = Pieces::new(&section, unread.start..end);
+        while let Ok(true) = before.next(&mut reader) {
+            each(&before)?;
+        }
     }
     if let Some(show) = show {
         show.finish(&mut out)?;
     }
-    out.finish()
+    out.finish()?;
+    result
 }

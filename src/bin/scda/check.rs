@@ -5,9 +5,9 @@ use crate::files::{Input, Threads};
 use crate::ls::kind;
 use crate::manifest;
 use crate::output::{Output, quote};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, first_unreadable};
 use crate::progress::Progress;
-use scda::{Error, ErrorKind, Reader, Section, SectionType};
+use scda::{Error, ErrorKind, Reader, Section, SectionType, UserString};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,7 +15,9 @@ use std::path::PathBuf;
 /// Check that files are valid, and say what is wrong with those that are not
 ///
 /// Reads every byte and decompresses every element. For what is wrong it says where (byte of the file, section,
-/// element), what was found and what was expected, and up to where the file is whole; scda salvage saves that.
+/// element), what was found and what was expected, and what is whole; scda salvage saves that.
+///
+/// A file that was cut exactly at the end of a section is valid: it does not record how many sections it should have.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 all files are valid; 1 one is not; 2 one could not be read.
@@ -47,9 +49,47 @@ pub struct Finding {
     pub number: u64,
     /// The section, if its header could be read.
     pub section: Option<Section>,
+    /// Its user string, if that could be read.
+    pub user: Option<UserString>,
     /// The element of an array or varray.
     pub element: Option<u64>,
+    /// How many elements of an array or varray before that are whole.
+    pub leading: u64,
     pub error: Fault,
+}
+
+impl Finding {
+    /// In the header of the file.
+    fn of_header(error: Fault) -> Self {
+        Self { number: 0, section: None, user: None, element: None, leading: 0, error }
+    }
+
+    /// Which section it is, in words.
+    fn place(&self) -> String {
+        let Self { number, section, user, .. } = self;
+        match (section, user) {
+            _ if *number == 0 => "header of the file".to_owned(),
+            (Some(section), _) => {
+                let n = match section.section_type {
+                    SectionType::Inline | SectionType::Block => String::new(),
+                    SectionType::Array | SectionType::Varray => format!(", N {}", section.count),
+                };
+                format!("section {number} ({} {}{n})", kind(section), quote(&section.user))
+            }
+            (None, Some(user)) => format!("section {number} ({})", quote(user)),
+            (None, None) => format!("section {number}"),
+        }
+    }
+
+    /// What can be read of the section, if that is something.
+    pub fn rest(&self) -> Option<String> {
+        let section = self.section.filter(|_| self.leading > 0)?;
+        let leading = self.leading;
+        Some(match section.count - leading {
+            0 => format!("all {leading} elements"),
+            _ => format!("the first {leading} of {} elements", section.count),
+        })
+    }
 }
 
 /// What is wrong.
@@ -80,13 +120,33 @@ impl Fault {
     }
 }
 
+/// A part of a file that is whole.
+pub enum Part {
+    /// Sections that lie together: where they begin and end.
+    Sections(Range<u64>),
+    /// Of an array or varray, so many elements, which are its first ones.
+    Leading(Section, u64),
+}
+
+impl Part {
+    /// The bytes of the file, if they are whole sections.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Sections(range) => range.end - range.start,
+            Self::Leading(..) => 0,
+        }
+    }
+}
+
 /// What a file is like.
 pub struct Scan {
     /// Sections that were seen, and how many of them are whole.
     pub sections: u64,
     pub whole: u64,
-    /// The whole parts of the file, header included, in order; sections that lie together are one.
-    pub parts: Vec<Range<u64>>,
+    /// The parts of the file that are whole, in order, but for its header.
+    pub parts: Vec<Part>,
+    /// Where the header of the file ends.
+    pub first_start: u64,
     /// How many sections come before anything that is wrong, and where the last one ends.
     pub first_sections: u64,
     pub first_end: u64,
@@ -105,60 +165,56 @@ fn read(reader: &mut Reader, pieces: &mut Pieces, progress: &mut Progress, base:
     Ok(reader.skip()?)
 }
 
-/// Opens the file again at a section, and reads its header.
-fn reopen(input: &Input, position: u64, decode: bool) -> scda::Result<Option<(Reader, Section)>> {
-    let mut reader = input.open()?;
-    reader.seek(position)?;
-    Ok(reader.next_section(decode)?.map(|section| (reader, section)))
+/// Goes to a section and reads its header.
+fn header_at(reader: &mut Reader, position: u64, decode: bool) -> Option<Section> {
+    reader.seek(position).ok()?;
+    reader.next_section(decode).ok()?
 }
 
-/// The first element of those that could not be read.
-fn locate(input: &Input, section: &Section, range: Range<u64>) -> Option<u64> {
-    if matches!(section.section_type, SectionType::Inline | SectionType::Block) {
-        return None;
-    }
-    // After an error a file is closed.
-    let fails = |part: Range<u64>| -> Option<bool> {
-        let (mut reader, section) = reopen(input, section.offset, section.decoded).ok()??;
-        let mut pieces = Pieces::new(&section, part);
-        loop {
-            match pieces.next(&mut reader) {
-                Ok(true) => {}
-                Ok(false) => return Some(false),
-                Err(_) => return Some(true),
-            }
+/// Finds out about a section whose header and data have given an error. `pieces` tell how far its data were read.
+fn examine(
+    reader: &mut Reader,
+    number: u64,
+    position: u64,
+    header: Option<Section>,
+    pieces: Option<&Pieces>,
+    error: Fault,
+) -> Finding {
+    let mut finding = Finding { number, section: header, user: None, element: None, leading: 0, error };
+    if let (Some(section), Some(pieces)) = (header, pieces) {
+        finding.user = Some(section.user);
+        if matches!(section.section_type, SectionType::Array | SectionType::Varray) {
+            finding.element = match pieces.is_done() {
+                true => None,
+                false => first_unreadable(reader, &section, pieces.range()),
+            };
+            finding.leading = finding.element.unwrap_or(if pieces.is_done() { section.count } else { 0 });
         }
-    };
-    let (mut first, mut end) = (range.start, range.end);
-    if !fails(first..end)? {
-        return None;
-    }
-    while end - first > 1 {
-        let middle = first + (end - first) / 2;
-        if fails(first..middle)? {
-            end = middle;
-        } else {
-            first = middle;
+    } else if let Some(mut section) = header_at(reader, position, false) {
+        // Of a broken pair, the second half has the user string.
+        if section.second_of_pair().is_some() {
+            let second = reader.skip().ok().and_then(|()| reader.next_section(false).ok()?);
+            let Some(second) = second else { return finding };
+            section = second;
         }
+        finding.user = Some(section.user);
     }
-    Some(first)
+    finding
 }
 
-/// The reader behind a damaged section, if its headers and sizes tell where it ends.
-fn step_over(input: &Input, position: u64) -> Option<Reader> {
-    if let Ok(Some((mut reader, _))) = reopen(input, position, true)
-        && reader.skip().is_ok()
-    {
-        return Some(reader);
+/// Goes behind a damaged section, if its headers and sizes tell where it ends.
+fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
+    if header_at(reader, position, true).is_some() && reader.skip().is_ok() {
+        return Some(());
     }
-    let (mut reader, section) = reopen(input, position, false).ok()??;
+    let section = header_at(reader, position, false)?;
     reader.skip().ok()?;
     // The second half of a broken pair is no section. If it is not even of its type, nothing tells where it ends.
     if let Some(second) = section.second_of_pair() {
         reader.next_section(false).ok()?.filter(|section| section.section_type == second)?;
         reader.skip().ok()?;
     }
-    Some(reader)
+    Some(())
 }
 
 /// Reads a whole file.
@@ -170,17 +226,17 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
         sections: 0,
         whole: 0,
         parts: Vec::new(),
+        first_start: 0,
         first_sections: 0,
         first_end: 0,
         size: 0,
         findings: Vec::new(),
     };
     scan.size = std::fs::metadata(input.path()).map_or(0, |status| status.len());
-    let mut reader = match input.open() {
+    let mut reader = match input.open_damaged() {
         Ok(reader) => reader,
         Err(error) if is_invalid(&error) => {
-            let error = Fault::Invalid(error);
-            scan.findings.push(Finding { number: 0, section: None, element: None, error });
+            scan.findings.push(Finding::of_header(Fault::Invalid(error)));
             return Ok(scan);
         }
         Err(error) => return Err(error.into()),
@@ -188,8 +244,7 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
     scan.size = reader.file_size().unwrap_or(scan.size);
     let mut progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
     let mut position = reader.position().unwrap_or(0);
-    scan.parts.push(0..position);
-    scan.first_end = position;
+    (scan.first_start, scan.first_end) = (position, position);
     loop {
         let number = scan.sections + 1;
         let (mut section, mut pieces) = (None, None);
@@ -211,18 +266,21 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
                     (scan.first_sections, scan.first_end) = (number, end);
                 }
                 match scan.parts.last_mut() {
-                    Some(part) if part.end == position => part.end = end,
-                    _ => scan.parts.push(position..end),
+                    Some(Part::Sections(part)) if part.end == position => part.end = end,
+                    _ => scan.parts.push(Part::Sections(position..end)),
                 }
                 position = end;
             }
             Err(fail) => {
                 let error = Fault::of(fail)?;
-                let element =
-                    section.zip(pieces).and_then(|(section, pieces)| locate(input, &section, pieces.range()));
-                scan.findings.push(Finding { number, section, element, error });
-                let Some(behind) = step_over(input, position) else { return Ok(scan) };
-                reader = behind;
+                let finding = examine(&mut reader, number, position, section, pieces.as_ref(), error);
+                if let (Some(section), 1..) = (section, finding.leading) {
+                    scan.parts.push(Part::Leading(section, finding.leading));
+                }
+                scan.findings.push(finding);
+                if step_over(&mut reader, position).is_none() {
+                    return Ok(scan);
+                }
                 position = reader.position().unwrap_or(position);
             }
         }
@@ -235,13 +293,14 @@ fn strict(input: &Input) -> Result<Option<Finding>> {
     let mut reader = input.open()?;
     let style = reader.line_break();
     let mut number = 0;
-    let mut section = None;
+    let mut section: Option<Section> = None;
     loop {
         match reader.check_canonical(style) {
             Ok(()) => {}
             Err(error) if is_invalid(&error) => {
-                let error = Fault::Invalid(error);
-                return Ok(Some(Finding { number, section, element: None, error }));
+                let user = section.map(|section| section.user);
+                let finding = Finding { number, section, user, ..Finding::of_header(Fault::Invalid(error)) };
+                return Ok(Some(finding));
             }
             Err(error) => return Err(error.into()),
         }
@@ -254,22 +313,19 @@ fn strict(input: &Input) -> Result<Option<Finding>> {
     }
 }
 
+/// What no check can tell.
+const UNKNOWN: &str = "; sections missing at its end would not be noticed";
+
 fn sections(count: u64) -> String {
     if count == 1 { "1 section".to_owned() } else { format!("{count} sections") }
 }
 
 /// Where in the file something is wrong, and what.
 pub fn words(finding: &Finding) -> String {
-    let place = match (finding.number, finding.section, finding.element) {
-        (0, ..) => "header of the file".to_owned(),
-        (number, None, _) => format!("section {number}"),
-        (number, Some(section), None) => {
-            format!("section {number} ({} {})", kind(&section), quote(&section.user))
-        }
-        (number, Some(section), Some(element)) => {
-            format!("section {number} ({} {}), element {element}", kind(&section), quote(&section.user))
-        }
-    };
+    let mut place = finding.place();
+    if let Some(element) = finding.element {
+        place += &format!(", element {element}");
+    }
     let error = match &finding.error {
         Fault::Invalid(error) => error,
         Fault::NoMemory(words) => return format!("{place}: {words}"),
@@ -299,10 +355,14 @@ fn as_json(input: &Input, scan: &Scan) -> Value {
         let mut object = Map::new();
         object.insert("section".into(), finding.number.into());
         if let Some(section) = finding.section {
-            object.insert("type".into(), char::from(section.section_type.letter()).to_string().into());
-            manifest::put_bytes(&mut object, "user", &section.user);
+            object = manifest::facts(finding.number, &section);
+            object.shift_remove("number");
+            object.shift_insert(0, "section".into(), finding.number.into());
+        } else if let Some(user) = finding.user {
+            manifest::put_bytes(&mut object, "user", &user);
         }
         object.insert("element".into(), finding.element.into());
+        object.insert("whole_elements".into(), finding.leading.into());
         let error = match &finding.error {
             Fault::Invalid(error) => manifest::error(error),
             Fault::NoMemory(words) => {
@@ -314,11 +374,13 @@ fn as_json(input: &Input, scan: &Scan) -> Value {
         Value::Object(object)
     });
     let is_invalid = scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_)));
-    // Null if it is not known.
+    // Null if it is not known. No file tells whether it has all sections.
+    let complete = is_invalid.then_some(false);
     let valid = (is_invalid || scan.findings.is_empty()).then_some(!is_invalid);
     json!({
         "file": input.name(),
         "valid": valid,
+        "complete": complete,
         "bytes": scan.size,
         "sections": scan.sections,
         "whole_sections": scan.whole,
@@ -340,7 +402,8 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
     } else if scan.findings.is_empty() {
         if !args.quiet {
             let (valid, count) = (out.colour(32, "valid"), sections(scan.sections));
-            out.text(format_args!("{name}: {valid}: {count}, {} bytes\n", scan.size))?;
+            let size = scan.size;
+            out.text(format_args!("{name}: {valid}: {count}, {size} bytes{UNKNOWN}\n"))?;
         }
     } else {
         for finding in &scan.findings {
@@ -349,6 +412,9 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
                 Fault::NoMemory(_) => out.colour(33, "NOT CHECKED"),
             };
             out.text(format_args!("{name}: {invalid}: {}\n", words(finding)))?;
+            if let Some(rest) = finding.rest() {
+                out.text(format_args!("{name}: whole of section {}: {rest}\n", finding.number))?;
+            }
         }
         if scan.whole < scan.sections || scan.first_end == 0 {
             out.text(format_args!("{name}: {}\n", whole(&scan)))?;

@@ -89,13 +89,8 @@ pub fn sections(
             continue;
         }
         copied += 1;
-        if section.decoded && as_they_are {
-            reader.seek(section.offset)?;
-            for _ in 0..2 {
-                if let Some(part) = reader.next_section(false)? {
-                    one(reader, writer, &part, Encode::None, &mut progress)?;
-                }
-            }
+        if as_they_are {
+            as_it_is(reader, writer, &section, &mut progress)?;
         } else {
             let encode = how.encode.is_some() || section.decoded && !how.decode;
             let encode = if encode { Encode::Always } else { Encode::None };
@@ -107,8 +102,60 @@ pub fn sections(
     Ok(copied)
 }
 
-/// Writes the reader's current section.
+/// Writes the reader's current section with the bytes that it has in the file; if they are compressed, both sections
+/// that stand for it.
+pub fn as_it_is(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    progress: &mut Progress,
+) -> Result<()> {
+    if !section.decoded {
+        return one(reader, writer, section, Encode::None, progress);
+    }
+    reader.seek(section.offset)?;
+    for _ in 0..2 {
+        if let Some(part) = reader.next_section(false)? {
+            one(reader, writer, &part, Encode::None, progress)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the first elements of a damaged array or varray as a section, as [`as_it_is`].
+pub fn leading(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    count: u64,
+    progress: &mut Progress,
+) -> Result<()> {
+    reader.seek(section.offset)?;
+    for _ in 0..if section.decoded { 2 } else { 1 } {
+        let Some(mut part) = reader.next_section(false)? else { break };
+        part.count = part.count.min(count);
+        write(reader, writer, &part, Encode::None, progress)?;
+        if part.second_of_pair().is_some() {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the reader's current section, and ends it.
 fn one(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    encode: Encode,
+    progress: &mut Progress,
+) -> Result<()> {
+    write(reader, writer, section, encode, progress)?;
+    Ok(reader.skip()?)
+}
+
+/// Writes the reader's current section, as `section` tells of it.
+fn write(
     reader: &mut Reader,
     writer: &mut Writer,
     section: &Section,

@@ -66,6 +66,13 @@ impl Input {
         params.threads = self.threads;
         Reader::open(Solo, &self.path, &params)
     }
+
+    /// Opens it to read what is left of it: errors of sections leave it open.
+    pub fn open_damaged(&self) -> scda::Result<Reader> {
+        let mut reader = self.open()?;
+        reader.tolerate_damage()?;
+        Ok(reader)
+    }
 }
 
 /// Whether standard input is a file that can be opened again, of which nothing has been read.

@@ -26,6 +26,10 @@ pub struct Pieces {
     /// What is read, or was read last.
     now: Range<u64>,
     end: u64,
+    /// Whether a compressed block without bytes is still to be decoded: it must be an encoded element, too.
+    is_unseen: bool,
+    /// Whether the units that are read now could not be.
+    has_failed: bool,
     /// Of a varray: sizes that were read ahead, from this element on.
     sizes: Vec<u64>,
     sizes_from: u64,
@@ -36,10 +40,13 @@ impl Pieces {
     /// The data of these units of the section.
     pub fn new(section: &Section, range: Range<u64>) -> Self {
         let now = range.start..range.start;
+        let is_compressed_block = section.decoded && section.section_type == SectionType::Block;
         Self {
             section: *section,
             now,
             end: range.end,
+            is_unseen: is_compressed_block && section.size == 0,
+            has_failed: false,
             sizes: Vec::new(),
             sizes_from: range.start,
             data: Vec::new(),
@@ -57,7 +64,7 @@ impl Pieces {
 
     /// Whether there are no more pieces.
     pub fn is_done(&self) -> bool {
-        self.now.end == self.end
+        self.now.end == self.end && !self.is_unseen && !self.has_failed
     }
 
     /// Of a varray: the element of this piece in which this byte of the piece is, and which byte of it.
@@ -110,10 +117,16 @@ impl Pieces {
 
     /// Reads the next piece; false at the end. The last one may have no bytes.
     pub fn next(&mut self, reader: &mut Reader) -> Result<bool> {
-        let start = self.now.end;
-        if start == self.end {
+        if self.is_done() {
             return Ok(false);
         }
+        let result = self.read(reader);
+        self.has_failed = result.is_err();
+        result.map(|()| true)
+    }
+
+    fn read(&mut self, reader: &mut Reader) -> Result<()> {
+        let start = self.now.end;
         let left = self.end - start;
         let Section { section_type, size, decoded, .. } = self.section;
         match section_type {
@@ -131,11 +144,16 @@ impl Pieces {
                 self.now = start..start + step;
                 resize(&mut self.data, step)?;
                 reader.read_block_range(self.now.clone(), &mut self.data)?;
+                self.is_unseen = false;
             }
             SectionType::Array => {
                 let fitting = if size == 0 && !decoded { left } else { (PIECE_BYTES / size.max(1)).max(1) };
                 let step = left.min(if decoded { fitting.min(PIECE_ELEMENTS) } else { fitting });
                 self.now = start..start + step;
+                if step * size > PIECE_BYTES && !decoded {
+                    // One element: no memory is taken for what the file does not have.
+                    reader.read_array_range(self.now.clone(), size, Sink::Skip)?;
+                }
                 resize(&mut self.data, step * size)?;
                 reader.read_array_range(self.now.clone(), size, Sink::Contiguous(&mut self.data))?;
             }
@@ -166,8 +184,39 @@ impl Pieces {
                 )?;
             }
         }
-        Ok(true)
+        Ok(())
     }
+}
+
+/// The first of these units of the reader's current section that cannot be read; `None` if all can.
+pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64>) -> Option<u64> {
+    let mut is_readable = |part: Range<u64>| {
+        let mut pieces = Pieces::new(section, part);
+        loop {
+            match pieces.next(reader) {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(_) => return false,
+            }
+        }
+    };
+    let (mut first, mut end) = (range.start, range.end);
+    if is_readable(first..end) {
+        return None;
+    }
+    // What is compressed is one piece.
+    if section.decoded && section.section_type == SectionType::Block {
+        return Some(first);
+    }
+    while end - first > 1 {
+        let middle = first + (end - first) / 2;
+        if is_readable(first..middle) {
+            first = middle;
+        } else {
+            end = middle;
+        }
+    }
+    Some(first)
 }
 
 /// Makes a buffer of this length, whose contents do not matter.
@@ -206,10 +255,10 @@ impl<'a> Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Ends the section. Elements without bytes may still be unread, though not unchecked.
+    /// Reads elements without bytes that may still be unread, though not unchecked.
     pub fn finish(mut self) -> Result<()> {
         while self.pieces.next(self.reader)? {}
-        Ok(self.reader.skip()?)
+        Ok(())
     }
 }
 

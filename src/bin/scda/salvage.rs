@@ -1,22 +1,20 @@
 //! `scda salvage`: what is whole of a damaged file.
 
-use crate::check::{scan, words};
+use crate::check::{Part, scan, words};
+use crate::copy::{How, as_it_is, leading};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Threads, check_free};
+use crate::files::{Input, Output as NewFile, Threads, check_free};
 use crate::output::{Output, complain};
 use crate::progress::Progress;
-use scda::{PART_SUFFIX, target_path};
-use std::ffi::OsStr;
-use std::fs::{File, Metadata, Permissions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use scda::{Reader, Writer};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Save the whole sections of a damaged file
+/// Save what is whole of a damaged file
 ///
-/// Copies them byte for byte: those up to the damage, and those behind a damaged section whose end can be told.
-/// What is left out is said. IN stays as it is.
+/// Saves the whole sections, also those behind a damaged section whose end can be told. Of a damaged array or varray, it
+/// saves the elements before the first damaged one, as a shorter section. It says what is left out. IN stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,24 +37,49 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &args.threads)?;
-    let old = args.to.metadata().ok();
-    check_replaceable(&args.to, old.as_ref(), &input)?;
+    check_replaceable(&args.to, args.to.metadata().ok().as_ref(), &input)?;
     let scan = scan(&input, "check")?;
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
-    if scan.parts.is_empty() {
+    if scan.first_end == 0 {
         complain(&format!("{}: nothing can be saved", input.name()));
         return Err(Fail::Said(NO));
     }
-    let bytes = scan.parts.iter().map(|part| part.end - part.start).sum::<u64>();
+    let mut reader = input.open_damaged()?;
+    let user = *reader.user();
+    let params = How::default().params(reader.line_break(), &args.threads);
+    let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
+    let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
-    let to = args.to.display().to_string();
-    copy(&input, &scan.parts, args, old.as_ref(), &mut progress).map_err(|e| Fail::file(&to, e))?;
+    scan.parts.iter().try_for_each(|part| save(&mut reader, file.writer()?, part, &mut progress))?;
+    file.finish()?;
+    drop(progress);
+    let to = args.to.display();
     let mut out = Output::new()?;
     out.text(format_args!(
         "{to}: {} of {} sections, {bytes} of {} bytes\n",
         scan.whole, scan.sections, scan.size
     ))?;
+    for finding in &scan.findings {
+        if let Some(rest) = finding.rest() {
+            out.text(format_args!("{to}: of section {}, a shorter section: {rest}\n", finding.number))?;
+        }
+    }
     out.finish()
+}
+
+/// Copies sections that are whole, or elements that are.
+fn save(reader: &mut Reader, writer: &mut Writer, part: &Part, progress: &mut Progress) -> Result<()> {
+    match part {
+        Part::Leading(section, count) => leading(reader, writer, section, *count, progress),
+        Part::Sections(range) => {
+            reader.seek(range.start)?;
+            while reader.position().is_some_and(|position| position < range.end) {
+                let Some(section) = reader.next_section(true)? else { break };
+                as_it_is(reader, writer, &section, progress)?;
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Trouble if what is to be replaced is no file, or the damaged one.
@@ -71,53 +94,4 @@ fn check_replaceable(path: &Path, old: Option<&Metadata>, input: &Input) -> Resu
         return trouble("is the damaged file itself, which stays as it is; expected another OUT");
     }
     Ok(())
-}
-
-fn copy(
-    input: &Input,
-    parts: &[std::ops::Range<u64>],
-    args: &Args,
-    old: Option<&Metadata>,
-    progress: &mut Progress,
-) -> io::Result<()> {
-    // A link is followed, not replaced.
-    let path = target_path(&args.to);
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    // With what is added, at most 255 bytes.
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    let name = OsStr::from_bytes(&name[..name.len().min(200)]);
-    // From the beginning nobody may open the new file who may not open the old one.
-    let mode = old.map(|old| old.mode() & 0o777);
-    let mut builder = tempfile::Builder::new();
-    let at_first = Permissions::from_mode(mode.map_or(0o666, |mode| mode | 0o200));
-    builder.prefix(name).suffix(PART_SUFFIX).permissions(at_first);
-    let mut from = File::open(input.path())?;
-    let mut part = builder.tempfile_in(folder)?;
-    if let Some(mode) = mode {
-        // Not every file system has permissions.
-        let _ = part.as_file().set_permissions(Permissions::from_mode(mode));
-    }
-    for range in parts {
-        from.seek(SeekFrom::Start(range.start))?;
-        let mut left = range.end - range.start;
-        while left > 0 {
-            let step = left.min(64 << 20);
-            // In the kernel, where it can.
-            let copied = io::copy(&mut (&from).take(step), part.as_file_mut())?;
-            if copied == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            left -= copied;
-            progress.add(copied);
-        }
-    }
-    part.as_file().sync_all()?;
-    if args.force {
-        part.persist(&path)?
-    } else {
-        part.persist_noclobber(&path)?
-    };
-    File::open(folder)?
-        .sync_all()
-        .or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
 }

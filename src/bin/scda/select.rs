@@ -39,6 +39,11 @@ impl Selection {
         }
     }
 
+    /// Whether it is the user string of this section, character by character.
+    pub fn is_user_string(&self, section: &Section) -> bool {
+        matches!(self, Self::Pattern(pattern) if escape(&section.user).chars().eq(pattern.iter().copied()))
+    }
+
     /// Whether it names a number that is larger than that of the last section.
     fn is_beyond(&self, last: u64) -> bool {
         match self {
