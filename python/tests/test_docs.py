@@ -144,7 +144,7 @@ def test_the_picture_of_any_forest_and_plane() -> None:
 
 
 def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {"__name__": "example"}
+    names: dict[str, Any] = {"__name__": "example"}  # of the session; a script has its own
     kinds, printed = [], ""
     for language, _, text, line in blocks("docs/tutorial.md"):
         kinds.append(language)
@@ -158,10 +158,12 @@ def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str
             assert done.returncode == 0, done.stdout + done.stderr
             printed = done.stdout
         else:
-            run_block(language, text, "docs/tutorial.md", line, names)
+            own = names if language == "pycon" else {"__name__": "example"}
+            run_block(language, text, "docs/tutorial.md", line, own)
     assert kinds == ["sh", "sh", "text", "pycon", "pycon", "pycon", "sh", "python"]
     with scda.open("fine.scda") as f:
-        assert [s.count for s in f] == [1, 66400, 66400] and f.user_text == "the fine cells of ball.scda"
+        assert [s.count for s in f] == [1, 66400, 66400, 66400] and f.user_text == "the fine cells of ball.scda"
+        assert [s.compressed for s in f] == [False, False, False, True]
     picture = Path("forest.png").read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n" and len(picture) > 100_000
     # That of the page was made so.

@@ -72,7 +72,8 @@ def create(
 
     >>> with scda.create("new.scda", "my simulation") as w:
     ...     w.block("parameters", b"dt=0.1")
-    ...     w.array("field", np.arange(10.0).reshape(5, 2), encode="auto")
+    ...     w.array("field", np.arange(10.0).reshape(5, 2))
+    ...     w.array("images", np.zeros((5, 64, 64)), encode="auto")
     """
     return Writer(
         path,
@@ -92,7 +93,8 @@ class Writer(Handle):
     """A file that is being written, section by section. After an error it is closed.
 
     User strings have at most 58 bytes; a str is encoded as UTF-8. ``encode``: False, True, or ``"auto"``, which
-    compresses a section only if it gets smaller. Numbers are written as they are in memory. No other thread may
+    compresses a section only if it gets smaller: elements of some KiB compress best, those of up to 61 bytes never
+    get smaller. Numbers are written as they are in memory. No other thread may
     change them until the call returns: what is written then may not be readable.
 
     It belongs to the process that has created it: in one that was forked off, it writes nothing.
