@@ -66,6 +66,17 @@ def test_auto_compresses_what_gets_smaller(tmp_path: Path) -> None:
         assert f[0].file_nbytes < f[0].nbytes / 10
 
 
+@pytest.mark.parametrize("encoder", ["fast", "zlib"])
+def test_elements_of_up_to_61_bytes_never_get_smaller_and_longer_ones_may(tmp_path: Path, encoder: str) -> None:
+    with scda.create(tmp_path / "f", encoder=encoder, level=9) as w:
+        for size in range(1, 66):
+            w.array("zeros", np.zeros((1000, size), np.uint8), encode="auto")
+            w.varray("zeros", [bytes(size)] * 1000, encode="auto")
+    with scda.open(tmp_path / "f") as f:
+        compressed = [size for size in range(1, 66) for s in f[2 * size - 2 : 2 * size] if s.compressed]
+    assert min(compressed) > 61 and compressed[-2:] == [65, 65]
+
+
 WRONG = [
     (lambda w: w.inline("u", b"31"), ValueError, "found 2 bytes, expected 32"),
     (lambda w: w.block("u" * 59, b""), scda.ArgumentError, "user string"),
