@@ -342,7 +342,8 @@ def test_errors_are_those_of_python_too(tmp_path: Path) -> None:
     assert isinstance(error, scda.Error) and (error.code, error.name) == (15020, "SCDA_ERR_NO_SUCH_FILE")
     assert error.filename == error.path == str(missing) and error.errno == 2 and str(missing) in str(error)
     assert traceback.format_exception_only(type(error), error)[0].startswith("scda.NoSuchFileError: ")
-    assert {cls.__module__ for cls in (scda.Error, *scda.Error.__subclasses__())} == {"scda"}
+    classes = (scda.Error, *scda.Error.__subclasses__())
+    assert {cls.__module__ for cls in classes} == {"scda"} and {cls.__name__ for cls in classes} < set(scda.__all__)
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.path, again.errno) == (type(error), str(error), error.path, 2)
     (tmp_path / "text").write_text("no scda file, but long enough to have a header" * 4)

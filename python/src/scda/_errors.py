@@ -10,6 +10,7 @@ __all__ = [
     "AccessError",
     "ArgumentError",
     "BadFileError",
+    "ChecksumError",
     "DecodeError",
     "EndOfFileError",
     "Error",
