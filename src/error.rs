@@ -101,6 +101,34 @@ impl ErrorKind {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., text)| *text)
     }
 
+    /// Whether the cause is in the file system, in MPI, or in this library: what was not yet written may not
+    /// be written at all.
+    pub(crate) fn is_of_system(self) -> bool {
+        match self {
+            Self::Format
+            | Self::Usage
+            | Self::Decode
+            | Self::Argument
+            | Self::ShortFile
+            | Self::UnsupportedVersion
+            | Self::EndOfFile
+            | Self::Range
+            | Self::Memory => false,
+            Self::Internal
+            | Self::Mpi
+            | Self::NoSuchFile
+            | Self::Access
+            | Self::NoSpace
+            | Self::Quota
+            | Self::ReadOnly
+            | Self::FileExists
+            | Self::BadFile
+            | Self::FileInUse
+            | Self::Unsupported
+            | Self::Io => true,
+        }
+    }
+
     /// The class of the system error whose words are in a text.
     #[cfg(feature = "mpi")]
     pub(crate) fn of_text(text: &str) -> Self {

@@ -1,10 +1,11 @@
 //! Writer and Reader: the collective state machines of a file's sections.
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod encoding;
+mod held;
 mod open;
 mod params;
-mod pending;
 mod reader;
 mod session;
 mod source;

@@ -100,9 +100,9 @@ fn with_faults(team: &Team, params: &Params, file: Box<dyn ParallelFile>) -> Box
 /// Whether there is MPI-IO, and whether it is asked for by hints or by a name with a prefix.
 fn mpi_io(team: &Team, path: &Path, params: &Params) -> (bool, bool) {
     #[cfg(feature = "mpi")]
-    let (has_mpi, has_hints) = (team.comm().as_mpi().is_some(), !params.hints.is_none());
+    let (has_mpi, has_hints) = (team.as_mpi().is_some(), !params.hints.is_none());
     #[cfg(not(feature = "mpi"))]
-    let (has_mpi, has_hints) = (team.comm().size() == 0, false);
+    let (has_mpi, has_hints) = (team.size() == 0, false);
     let may = has_mpi && params.driver != Driver::Posix;
     (has_mpi, may && (has_hints || names::without_romio_prefix(path) != path))
 }
@@ -224,13 +224,13 @@ fn open_mpi_io(
     let (hints, mine) = split(complete(params.hints).map(Some));
     team.agree(mine)?;
     let hints = hints.ok_or_else(lost)?;
-    let (file, mine) = MpiFile::open(team.comm().as_mpi(), path, access, &hints);
+    let (file, mine) = MpiFile::open(team.as_mpi(), path, access, &hints);
     let mine = if file.is_some() { mine.and(opened()) } else { mine };
     if let Err(failure) = team.agree(mine) {
         // Closing takes all ranks.
-        let mut open_on_all = [1 + u64::from(file.is_some())];
-        let _ = team.comm().allreduce_min(&mut open_on_all);
-        if let (Some(file), [2]) = (file, open_on_all) {
+        if team.all_after_error(file.is_some())
+            && let Some(file) = file
+        {
             let _ = Box::new(file).close();
         }
         return Err(failure);
@@ -268,7 +268,7 @@ fn create_mpi_io(
     let mut file = with_faults(team, params, file);
     let emptied = empty(team, &mut *file, target.size()).and_then(|()| {
         let written = write_header(team, &mut *file, header);
-        team.agree(written)
+        team.agree(written).map(drop)
     });
     match emptied {
         Ok(()) => Ok(file),
@@ -285,8 +285,8 @@ fn empty(team: &mut Team, file: &mut dyn ParallelFile, size: u64) -> Result<(), 
     if size == 0 {
         return Ok(());
     }
-    let truncated = file.truncate();
-    team.agree(truncated)
+    let truncated = file.truncate(0);
+    team.agree(truncated).map(drop)
 }
 
 /// Without MPI there is no MPI-IO to choose.

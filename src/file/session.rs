@@ -15,7 +15,7 @@ pub trait State {
         false
     }
     /// Closes the file after an error that all ranks know.
-    fn abandon(self);
+    fn abandon(self, error: &Error);
 }
 
 /// A file that is open until it is closed, or until an operation fails.
@@ -38,10 +38,10 @@ impl<S: State> Session<S> {
         };
         // A rank that is alone has nobody to wait for.
         let is_alone = state.team().is_alone();
-        let refused = if is_alone { state.team().agree(Ok(())) } else { Ok(()) };
+        let refused = if is_alone { state.team().agree(Ok(())).map(drop) } else { Ok(()) };
         let result = refused.and_then(|()| operation(state)).and_then(|value| {
             let agree = is_alone || state.checks_every_call();
-            if agree { state.team().agree(Ok(())).map(|()| value) } else { Ok(value) }
+            if agree { state.team().agree(Ok(())).map(|_| value) } else { Ok(value) }
         });
         result.map_err(|failure| self.failed(failure))
     }
@@ -59,7 +59,7 @@ impl<S: State> Session<S> {
     fn abandon(&mut self, failure: Failure) -> Error {
         let Some(mut state) = self.0.take() else { return closed() };
         let error = state.team().settle(failure);
-        state.abandon();
+        state.abandon(&error);
         error
     }
 

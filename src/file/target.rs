@@ -57,7 +57,7 @@ impl Target {
         self.opened(|| file.status().map(Some))?;
         // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
         if self.status.is_some_and(|status| status.is_regular && status.size > 0) {
-            file.truncate()?;
+            file.truncate(0)?;
         }
         Ok(Some(file))
     }

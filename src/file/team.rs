@@ -5,6 +5,9 @@
 //! something else, meet the others in a reduction that they understand, instead of a hang: all see
 //! the same error, and all close the file. What the ranks must call alike is noted by [`Team::note`]
 //! and compared in the same reduction, for nothing.
+//!
+//! The collectives themselves are reached through [`Agreed`] alone, which an agreement returns: that all
+//! ranks stand at the same place is not left to care.
 
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
@@ -102,6 +105,53 @@ pub struct Team {
     calls: u64,
     /// The first error that only this rank knows, to be agreed on at the next occasion.
     deferred: Option<Error>,
+    /// What this rank has completed since the ranks last agreed.
+    journal: Journal,
+    /// Whether a collective left no result: this rank no longer knows where the others are.
+    is_lost: bool,
+}
+
+/// What this rank has completed since the ranks last agreed: how much of it all ranks have in common is found
+/// out only after an error.
+#[derive(Default)]
+struct Journal {
+    /// Up to here all ranks had the same when they last agreed.
+    agreed: u64,
+    /// What was completed since: a hash of all that was called until then, and where it ends in the file.
+    marks: Vec<(u64, u64)>,
+}
+
+/// All ranks stand at the same place and are well: what an agreement returns, and the only way to the
+/// collectives. Nothing that can fail on one rank alone may stand between the two.
+pub struct Agreed<'a>(&'a Team);
+
+impl Agreed<'_> {
+    /// The collectives, which all ranks must reach.
+    pub fn comm(&self) -> &dyn Communicator {
+        &*self.0.comm
+    }
+
+    /// Where this rank's bytes lie among those of all ranks.
+    ///
+    /// A rank on which this fails alone waits in the next agreement, where the others must meet it before
+    /// they leave the function.
+    pub fn spread(&self, mine: u64) -> Result<Partition> {
+        if self.0.is_alone() {
+            return Ok(Partition { offset: 0, count: mine, total: mine });
+        }
+        // Halves, so that the sums of any number of ranks cannot wrap.
+        let [high, low] = halves(mine);
+        let join = |halves: &[u64]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
+        let (mut below, mut all) = ([high, low], [high, low, 1]);
+        // Both, even if the first fails: the other ranks go on to the second.
+        let first = self.comm().exscan_sum(&mut below);
+        self.comm().allreduce_sum(&mut all).and(first)?;
+        let narrow = |sum: u128| u64::try_from(sum).ok().filter(|&s| s <= crate::format::layout::MAX_OFFSET);
+        match (narrow(join(&below)), narrow(join(&all))) {
+            (Some(offset), Some(total)) => Ok(Partition { offset, count: mine, total }),
+            _ => Err(Error::range("the sum of all sizes exceeds 63 bits")),
+        }
+    }
 }
 
 impl Team {
@@ -114,6 +164,8 @@ impl Team {
             trace: [0; Topic::COUNT],
             calls: 0,
             deferred: None,
+            journal: Journal::default(),
+            is_lost: false,
         }
     }
 
@@ -141,9 +193,10 @@ impl Team {
         self.size() == 1
     }
 
-    /// The collectives. They may be called only after an agreement, and must then be reached by all.
-    pub fn comm(&self) -> &dyn Communicator {
-        &*self.comm
+    /// The MPI communicator of the ranks, for MPI-IO, whose calls have agreements of their own.
+    #[cfg(feature = "mpi")]
+    pub fn as_mpi(&self) -> Option<&crate::parallel::mpi::Mpi> {
+        self.comm.as_mpi()
     }
 
     /// Notes that this rank called a function.
@@ -216,16 +269,19 @@ impl Team {
     /// Lets all ranks know whether all are well: one small reduction. If one is not, or the ranks
     /// disagree on what they noted, all get the same error.
     #[inline]
-    pub fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
+    pub fn agree(&mut self, mine: Result<()>) -> Result<Agreed<'_>, Failure> {
         self.agree_with(mine, &mut [])
     }
 
     /// As [`Self::agree`]; on the way each of these numbers, at most [`FINE`], becomes its least over all
     /// ranks.
     #[inline]
-    pub fn agree_with(&mut self, mine: Result<()>, least: &mut [u64]) -> Result<(), Failure> {
+    pub fn agree_with(&mut self, mine: Result<()>, least: &mut [u64]) -> Result<Agreed<'_>, Failure> {
         self.defer(mine);
-        if self.is_alone() && self.deferred.is_none() { Ok(()) } else { self.reduce(least) }
+        if !self.is_alone() || self.deferred.is_some() {
+            self.reduce(least)?;
+        }
+        Ok(Agreed(self))
     }
 
     /// As [`Self::agree`], before a step that cannot be undone: that all ranks are well is then known on all of them, so
@@ -255,6 +311,7 @@ impl Team {
         if let Err(error) = self.comm.allreduce_min(&mut words) {
             if words[0] == 0 {
                 // Without a result there is nothing to go by, and nobody to tell.
+                self.is_lost = true;
                 return Err(Failure::Agreed(error));
             }
             // This rank has the result that the others have: it keeps step with them, and tells them when
@@ -277,7 +334,10 @@ impl Team {
         let named = (usize::from(parted)..Topic::COUNT).find(|&topic| differs[topic]);
         let named = named.or(differs.contains(&true).then_some(Topic::Function as usize));
         match named {
-            None => Ok(()),
+            None => {
+                self.journal.clear();
+                Ok(())
+            }
             // Rank 0 speaks for all: even the file name may be what they disagree on.
             Some(topic) => {
                 let error = Error::argument(format!("the ranks disagree on {}", Topic::NAMES[topic]));
@@ -305,7 +365,7 @@ impl Team {
             Failure::Mine(error) => match self.agree(Err(error)) {
                 Err(Failure::Agreed(error) | Failure::Mine(error)) => error,
                 // The agreement had an error to share.
-                Ok(()) => Error::new(ErrorKind::Internal, "an error was lost"),
+                Ok(_) => Error::new(ErrorKind::Internal, "an error was lost"),
             },
         }
     }
@@ -328,26 +388,64 @@ impl Team {
     /// The numbers of all ranks, by rank, unless a rank has an error.
     pub fn gather(&mut self, number: Result<u64>) -> Result<Vec<u64>, Failure> {
         let (number, mine) = split(number);
-        self.agree(mine)?;
-        Ok(self.comm.allgather(number)?)
+        Ok(self.agree(mine)?.comm().allgather(number)?)
     }
 
-    /// Where this rank's bytes lie among those of all ranks. To be called after an agreement.
-    pub fn spread(&self, mine: u64) -> Result<Partition, Failure> {
-        if self.is_alone() {
-            return Ok(Partition { offset: 0, count: mine, total: mine });
+    /// Notes that this rank has completed something that ends at this offset of the file. What it called for
+    /// that is compared only if an error comes before the ranks next agree.
+    #[inline]
+    pub fn mark(&mut self, end: u64) {
+        if !self.is_alone() {
+            self.journal.marks.push((self.whole_trace(), end));
         }
-        // Halves, so that the sums of any number of ranks cannot wrap.
-        let [high, low] = halves(mine);
-        let join = |halves: &[u64]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
-        let (mut below, mut all) = ([high, low], [high, low, 1]);
-        // Both, even if the first fails: the other ranks go on to the second.
-        let first = self.comm.exscan_sum(&mut below);
-        self.comm.allreduce_sum(&mut all).and(first).map_err(Failure::Mine)?;
-        let narrow = |sum: u128| u64::try_from(sum).ok().filter(|&s| s <= crate::format::layout::MAX_OFFSET);
-        match (narrow(join(&below)), narrow(join(&all))) {
-            (Some(offset), Some(total)) => Ok(Partition { offset, count: mine, total }),
-            _ => Err(Failure::Mine(Error::range("the sum of all sizes exceeds 63 bits"))),
+    }
+
+    /// One hash of everything that this rank has called.
+    fn whole_trace(&self) -> u64 {
+        if self.deferred.is_some() {
+            // What this rank could not do it has in common with none.
+            return mix(u64::MAX, self.rank as u64);
+        }
+        let turned = |(turn, &hash): (u32, &u64)| hash.rotate_left(5 * turn);
+        (0..).zip(&self.trace).map(turned).fold(self.calls, u64::wrapping_add)
+    }
+
+    /// After an error that all ranks know: the collectives, for what comes before the file is closed. All ranks
+    /// must reach them.
+    pub fn comm_after_error(&self) -> &dyn Communicator {
+        &*self.comm
+    }
+
+    /// After an error that all ranks know: whether this is so on all ranks.
+    pub fn all_after_error(&self, mine: bool) -> bool {
+        let mut words = [1 + u64::from(mine)];
+        !self.is_lost && (self.is_alone() || self.comm.allreduce_min(&mut words).is_ok()) && words[0] == 2
+    }
+
+    /// After an error that all ranks know: where in the file ends what all of them have completed in the same
+    /// way. `None` if the ranks cannot find out.
+    pub fn common_end_after_error(&self) -> Option<u64> {
+        let mut common = [1 + self.journal.marks.len() as u64];
+        self.comm.allreduce_min(&mut common).ok()?;
+        let (mut same, mut more) = (0, usize::try_from(common[0]).ok()?);
+        // Ranks that have parted do not come together again: the marks that all have in common come first.
+        while more - same > 1 {
+            let middle = usize::midpoint(same, more);
+            let hash = self.journal.marks[middle - 1].0;
+            let mut words = [hash, !hash, 1];
+            self.comm.allreduce_min(&mut words).ok()?;
+            if words[0] == !words[1] { same = middle } else { more = middle }
+        }
+        Some(if same == 0 { self.journal.agreed } else { self.journal.marks[same - 1].1 })
+    }
+}
+
+impl Journal {
+    /// All ranks agree: they have all of it in common.
+    fn clear(&mut self) {
+        if let Some(&(_, end)) = self.marks.last() {
+            self.agreed = end;
+            self.marks.clear();
         }
     }
 }
@@ -395,7 +493,7 @@ mod tests {
         Team::new(Box::new(comm), "f.scda")
     }
 
-    fn error(result: Result<(), Failure>) -> Error {
+    fn error(result: Result<Agreed<'_>, Failure>) -> Error {
         match result {
             Err(Failure::Agreed(error)) => error,
             _ => panic!("expected an agreed error"),
@@ -462,10 +560,11 @@ mod tests {
     fn sums_beyond_63_bits_do_not_wrap() {
         run_on_threads(4, |comm| {
             let team = team(comm);
-            assert!(team.spread(u64::MAX / 2).is_err());
-            assert!(team.spread(1 << 62).is_err());
+            let agreed = Agreed(&team);
+            assert!(agreed.spread(u64::MAX / 2).is_err());
+            assert!(agreed.spread(1 << 62).is_err());
             let rank = team.rank() as u64;
-            let part = team.spread(1 << 33).ok().unwrap();
+            let part = agreed.spread(1 << 33).ok().unwrap();
             assert_eq!(part, Partition { offset: rank << 33, count: 1 << 33, total: 4 << 33 });
         });
     }

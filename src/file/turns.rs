@@ -2,7 +2,7 @@
 //! may still be at work on the other. So one meeting is enough for a change of turns.
 
 use super::params::Params;
-use super::team::{Failure, Team};
+use super::team::{Agreed, Failure, Team};
 use crate::error::Result;
 use crate::parallel::SharedMemory;
 use std::ops::Range;
@@ -19,13 +19,14 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Memory of the ranks, if they can share it. To be called after an agreement.
-    pub fn share(team: &Team, params: &Params) -> Result<Option<Self>> {
-        let half = params.half_bytes(team.size());
+    /// Memory of the ranks, if they can share it.
+    pub fn share(agreed: &Agreed<'_>, params: &Params) -> Result<Option<Self>> {
+        let size = agreed.comm().size();
+        let half = params.half_bytes(size);
         if half < LEAST_BYTES {
             return Ok(None);
         }
-        let memory = team.comm().share_memory(if team.is_alone() { half } else { 2 * half })?;
+        let memory = agreed.comm().share_memory(if size == 1 { half } else { 2 * half })?;
         Ok(memory.map(|memory| Self { memory, half, start: 0 }))
     }
 
@@ -66,9 +67,17 @@ impl Turns {
     /// Meets the other ranks: after it, all see what each wrote. `mine` is agreed on.
     pub fn meet(&self, team: &mut Team, mine: Result<()>) -> Result<(), Failure> {
         self.memory.sync();
-        let agreed = team.agree(mine);
+        let agreed = team.agree(mine).map(drop);
         self.memory.sync();
         agreed
+    }
+
+    /// As [`Self::meet`], after an error that all ranks know. Tells whether all met.
+    pub fn meet_after_error(&self, team: &Team) -> bool {
+        self.memory.sync();
+        let met = team.all_after_error(true);
+        self.memory.sync();
+        met
     }
 
     /// Now it is the turn of the other half.

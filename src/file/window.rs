@@ -131,8 +131,7 @@ impl Window {
         let is_worth_it = is_long && (!self.reads_alone || self.walked >= LONG_WALK);
         if self.may_share && is_worth_it {
             self.may_share = false;
-            team.agree(Ok(()))?;
-            if let Some(turns) = Turns::share(team, params)? {
+            if let Some(turns) = Turns::share(&team.agree(Ok(()))?, params)? {
                 self.place = Place::Shared(turns);
             }
         }
@@ -195,15 +194,15 @@ fn broadcast(
     offset: u64,
     bytes: u64,
 ) -> Result<(), Failure> {
-    team.agree(Ok(()))?;
     // One byte more tells the others whether rank 0 could read.
     let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
     own.clear();
     own.resize(room, 0);
+    let agreed = team.agree(Ok(()))?;
     let (text, failed) = own.split_at_mut(room - 1);
-    let read = if team.rank() == 0 { file.read_at(offset, text) } else { Ok(()) };
+    let read = if agreed.comm().rank() == 0 { file.read_at(offset, text) } else { Ok(()) };
     failed[0] = u8::from(read.is_err());
-    team.comm().broadcast(own, 0)?;
+    agreed.comm().broadcast(own, 0)?;
     if own.pop() == Some(0) {
         return Ok(());
     }
@@ -228,7 +227,7 @@ mod tests {
             buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
             Ok(())
         }
-        fn truncate(&mut self) -> Result<()> {
+        fn truncate(&mut self, _: u64) -> Result<()> {
             Ok(())
         }
         fn sync(&mut self) -> Result<()> {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::format::layout;
 
 /// A consecutive range of something that is distributed over the ranks: elements or bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
     /// What the ranks below this one have in all: C_p of the paper.
     pub offset: u64,

@@ -51,9 +51,9 @@ impl ParallelFile for Faulty {
         self.file.read_at(offset, buffer)
     }
 
-    fn truncate(&mut self) -> Result<()> {
+    fn truncate(&mut self, length: u64) -> Result<()> {
         let fault = self.chance("truncate");
-        self.file.truncate().and(fault)
+        self.file.truncate(length).and(fault)
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -44,11 +44,12 @@ pub trait ParallelFile: Send {
     /// the file system.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
-    /// Makes the file empty. Collective.
+    /// Cuts the file to `length` bytes, which it has at least. Collective: every rank calls it, when none of them
+    /// writes.
     ///
     /// # Errors
     /// Those of the file system.
-    fn truncate(&mut self) -> Result<()>;
+    fn truncate(&mut self, length: u64) -> Result<()>;
 
     /// Brings what was written to stable storage. Collective.
     ///

@@ -338,9 +338,10 @@ impl ParallelFile for MpiFile {
         })
     }
 
-    fn truncate(&mut self) -> Result<()> {
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        let length = mpi_offset(length)?;
         // SAFETY: the file is open.
-        check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, 0) })
+        check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, length) })
     }
 
     fn sync(&mut self) -> Result<()> {

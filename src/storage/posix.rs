@@ -88,8 +88,8 @@ impl ParallelFile for PosixFile {
         read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
     }
 
-    fn truncate(&mut self) -> Result<()> {
-        system("ftruncate", || rustix::fs::ftruncate(&self.file, 0))
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        system("ftruncate", || rustix::fs::ftruncate(&self.file, length)).map_err(|e| e.at(length))
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Decoders, Job};
 use crate::file::source::{Sink, Sizes, resize};
-use crate::file::team::Failure;
+use crate::file::team::{Failure, split};
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
 use crate::format::layout::{Layout, sum};
@@ -163,8 +163,11 @@ impl Open {
                     Ok(())
                 })
             });
-            self.team.agree(read.map_err(|error| current.conform(error)))?;
-            return self.team.spread(count);
+            let spread = self.team.agree(read.map_err(|error| current.conform(error)))?.spread(count);
+            // A rank on which that failed alone must not wait for the others.
+            let (bytes, mine) = split(spread);
+            self.team.agree(mine)?;
+            return Ok(bytes);
         }
         self.team.defer(mine);
         self.look(entries, all_bytes)?;

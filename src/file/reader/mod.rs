@@ -447,11 +447,15 @@ impl Reader {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.team.agree(Ok(()))
+            open.team.agree(Ok(()))?;
+            Ok(())
         })?;
         let Open { mut team, file, .. } = self.session.take()?;
         let closed = file.close();
-        team.agree(closed).map_err(|failure| team.settle(failure))
+        match team.agree(closed).map(drop) {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(team.settle(failure)),
+        }
     }
 
     /// Closes the file on all ranks because this one cannot go on, and says why. The others get this error,
@@ -496,7 +500,7 @@ impl State for Open {
         self.tolerant
     }
 
-    fn abandon(self) {
+    fn abandon(self, _: &Error) {
         let _ = self.file.close();
     }
 }

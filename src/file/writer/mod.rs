@@ -6,10 +6,11 @@ mod streams;
 
 pub use streams::ElementStream;
 
+use super::buffer::SectionBuffer;
 use super::encoding::Encoders;
+use super::held::Held;
 use super::open;
 use super::params::{Encode, Params};
-use super::pending::Waiting;
 use super::session::{Session, State};
 use super::source::Source;
 use super::target::Target;
@@ -57,13 +58,22 @@ struct Open {
     file: Box<dyn ParallelFile>,
     target: Target,
     params: Params,
-    /// The most bytes of a section that waits.
+    /// The most bytes of a section that is buffered.
     small_bytes: u64,
     /// Offset of the next section.
     end: u64,
-    /// Offset up to which the file is written; the rest waits.
+    /// Offset up to which the file was handed over to be written; the rest is buffered.
     written: u64,
-    waiting: Waiting,
+    /// Offset up to which nothing is held back.
+    released: u64,
+    /// Offset of a section up to which the ranks have agreed that the file is whole.
+    known: u64,
+    /// Offset of the first section that the current call, or the next one, writes.
+    call_start: u64,
+    /// Whether one rank alone may have failed since the ranks last agreed, and waits for them.
+    must_agree: bool,
+    buffer: SectionBuffer,
+    held: Held,
     encoders: Encoders,
 }
 
@@ -104,8 +114,10 @@ impl Writer {
             Err(failure) => return Err(team.settle(failure)),
         };
         let end = FILE_HEADER_BYTES as u64;
+        team.mark(end);
         let open = Open {
-            waiting: Waiting::new(&team, &params),
+            buffer: SectionBuffer::new(&mut team, &params),
+            held: Held::default(),
             small_bytes: params.small_bytes(team.size()) as u64,
             team,
             file,
@@ -113,6 +125,10 @@ impl Writer {
             params,
             end,
             written: end,
+            released: end,
+            known: end,
+            call_start: end,
+            must_agree: false,
             encoders: Encoders::default(),
         };
         Ok(Self { session: Session::new(open) })
@@ -133,7 +149,7 @@ impl Writer {
         root: usize,
         data: Result<&[u8; INLINE_BYTES]>,
     ) -> Result<()> {
-        self.session.operate(|open| open.inline(user, root, data))
+        self.write(|open| open.inline(user, root, data))
     }
 
     /// Writes a block (paper, section 2.4): `size` bytes of the rank `root`. The data of other
@@ -164,7 +180,7 @@ impl Writer {
         data: Result<&[u8]>,
         encode: Encode,
     ) -> Result<()> {
-        self.session.operate(|open| open.block(user, root, size, data, encode))
+        self.write(|open| open.block(user, root, size, data, encode))
     }
 
     /// Writes an array (paper, section 2.5) of elements of `size` bytes; rank p has `counts[p]` of
@@ -191,7 +207,7 @@ impl Writer {
         data: Result<Source<'_>>,
         encode: Encode,
     ) -> Result<()> {
-        self.session.operate(|open| open.array(user, counts, size, data, encode))
+        self.write(|open| open.array(user, counts, size, data, encode))
     }
 
     /// Writes a varray (paper, section 2.6): rank p has `counts[p]` elements; `sizes` are the bytes
@@ -220,7 +236,7 @@ impl Writer {
         data: Result<(&[u64], Source<'_>)>,
         encode: Encode,
     ) -> Result<()> {
-        self.session.operate(|open| open.varray(user, counts, proc_sizes, data, encode))
+        self.write(|open| open.varray(user, counts, proc_sizes, data, encode))
     }
 
     /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
@@ -230,7 +246,7 @@ impl Writer {
     /// Those of [`Self::block`], those of reading, `Usage` if there is more than one rank, and `Argument` for
     /// [`Encode::Auto`]: the data are read only once.
     pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
-        self.session.operate(|open| open.block_from(user, size, data, encode))
+        self.write(|open| open.block_from(user, size, data, encode))
     }
 
     /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
@@ -246,7 +262,7 @@ impl Writer {
         data: &mut dyn Read,
         encode: Encode,
     ) -> Result<()> {
-        self.session.operate(|open| open.array_from(user, count, size, data, encode))
+        self.write(|open| open.array_from(user, count, size, data, encode))
     }
 
     /// Writes a varray of `count` elements, whose sizes and bytes come piece by piece, as those of
@@ -261,10 +277,21 @@ impl Writer {
         elements: &mut dyn ElementStream,
         encode: Encode,
     ) -> Result<()> {
-        self.session.operate(|open| open.varray_from(user, count, elements, encode))
+        self.write(|open| open.varray_from(user, count, elements, encode))
     }
 
-    /// Writes everything that waits, and lets all ranks know whether all went well until now.
+    /// Writes one section of the user.
+    #[inline]
+    fn write(&mut self, section: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<()> {
+        self.session.operate(|open| {
+            section(open)?;
+            open.call_start = open.end;
+            open.team.mark(open.end);
+            Ok(())
+        })
+    }
+
+    /// Writes all buffered sections, and lets all ranks know whether all went well until now.
     ///
     /// # Errors
     /// Those of all sections since the last flush.
@@ -305,15 +332,19 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.write_all()?;
-            let synced = if open.params.sync || open.params.atomic { open.file.sync() } else { Ok(()) };
-            open.team.agree(synced)
+            open.flush()?;
+            if open.params.sync || open.params.atomic {
+                let synced = open.file.sync();
+                open.team.agree(synced)?;
+            }
+            Ok(())
         })?;
         let Open { mut team, file, target, end, .. } = self.session.take()?;
         let finish = |team: &mut Team| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
-            team.agree(complete)
+            team.agree(complete)?;
+            Ok(())
         };
         finish(&mut team).map_err(|failure| {
             if team.rank() == 0 {
@@ -355,10 +386,10 @@ impl State for Open {
         self.params.check
     }
 
-    fn abandon(mut self) {
-        if self.team.is_alone() {
-            // The sections before the error were reported as written.
-            let _ = self.write_all();
+    fn abandon(mut self, error: &Error) {
+        // An incomplete atomic write is removed.
+        if !self.params.atomic {
+            self.end_after_error(error);
         }
         let _ = self.file.close();
         if self.team.rank() == 0 {

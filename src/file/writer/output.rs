@@ -1,10 +1,10 @@
-//! The bytes of a section: which rank writes what, at once or with what waits.
+//! The bytes of a section: which rank writes what, at once or with the buffered sections.
 
 use super::Open;
 use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
+use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
-use crate::file::pending::{Outlet, Stage};
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::format::entry::CountFormat;
@@ -110,10 +110,8 @@ impl Open {
         let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
         let is_first = elements.is_first() || elements.total == 0 && self.team.rank() == 0;
         let is_last = elements.is_last() || elements.total == 0 && self.team.rank() == 0;
-        self.write(layout, |out, layout| {
-            if is_first {
-                out.put(layout.start, &[head])?;
-            }
+        let head = if is_first { head } else { &[] };
+        self.write(layout, head, |out, layout| {
             put_entries(out, layout.data + elements.offset * COUNT_BYTES as u64, &format, sizes)?;
             if is_last {
                 // The last byte of the data is that of an entry.
@@ -167,13 +165,12 @@ impl Open {
         };
         let offset = layout.data + part.bytes.offset;
         if let (None, Source::Contiguous(data)) = (part.entries, data) {
-            // Header, data and padding leave together, straight from the user's memory.
+            // Data and padding leave together, straight from the user's memory.
             let start = if is_first { layout.start } else { offset };
             return self.write_run(layout, start, &[head, data, padding]);
         }
         let entries = layout.entries + part.elements.offset * COUNT_BYTES as u64;
-        self.write(layout, |out, layout| {
-            out.put(layout.start, &[head])?;
+        self.write(layout, head, |out, layout| {
             put_entries(out, entries, &CountFormat::new(b'E', style), part.entries.unwrap_or_default())?;
             if let Source::Contiguous(data) = data {
                 return out.put(offset, &[data, padding]);
@@ -188,88 +185,190 @@ impl Open {
         })
     }
 
-    /// Writes a section, or lets it wait if it is small. What this rank owns of it are these pieces, which
-    /// lie one after the other from `offset`.
+    /// Writes a section, or buffers it if it is small. What this rank owns of it are these pieces, which lie one
+    /// after the other from `offset`; the first one is the header, or empty.
     #[inline]
     fn write_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
-        let small = self.make_room(layout)?;
-        let mine = if self.team.has_deferred() {
-            Ok(())
-        } else if small {
-            self.waiting.put(self.written, offset, pieces)
-        } else if pieces.iter().all(|piece| piece.is_empty()) {
-            Ok(())
-        } else {
-            self.file.write_at(offset, pieces)
-        };
-        self.end_section(layout, small, mine)
+        if self.is_small(layout) {
+            self.make_room(layout)?;
+            if !self.team.has_deferred() {
+                self.buffer.put(self.written, offset, pieces)?;
+            }
+            return self.end_small(layout);
+        }
+        self.write_all()?;
+        if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
+            return self.end_large(layout, Ok(()), &[]);
+        }
+        if self.team.is_alone() {
+            let mine = self.file.write_at(offset, pieces);
+            return self.end_large(layout, mine, &[]);
+        }
+        let (head, rest) = (pieces[0], &pieces[1..]);
+        let mine = self.file.write_at(offset + head.len() as u64, rest);
+        self.end_large(layout, mine, head)
     }
 
-    /// As [`Self::write_run`]. `put` hands over what this rank owns.
+    /// As [`Self::write_run`]. `put` hands over what this rank owns besides the header.
     #[inline(never)]
     fn write(
         &mut self,
         layout: Layout,
+        head: &[u8],
         put: impl FnOnce(&mut Outlet<'_>, Layout) -> Result<()>,
     ) -> Result<(), Failure> {
-        let small = self.make_room(layout)?;
-        let mine = if self.team.has_deferred() {
-            Ok(())
+        let small = self.is_small(layout);
+        if small {
+            self.make_room(layout)?
         } else {
+            self.write_all()?
+        }
+        let mut mine = Ok(());
+        if !self.team.has_deferred() {
             let mut out = match small {
-                true => Outlet::Wait(&mut self.waiting, self.written),
+                true => Outlet::Buffer(&mut self.buffer, self.written),
                 false => Outlet::Stage(Stage::new(&mut *self.file)),
             };
-            put(&mut out, layout).and_then(|()| out.finish())
-        };
-        self.end_section(layout, small, mine)
-    }
-
-    /// Writes what must be written before a section, and tells whether the section is small and waits.
-    #[inline(always)]
-    fn make_room(&mut self, layout: Layout) -> Result<bool, Failure> {
-        let small = layout.bytes() <= self.small_bytes;
-        if !small {
-            self.write_all()?;
-            self.end = layout.end;
-            self.written = layout.end;
-        } else if layout.end - self.written > self.waiting.room() {
-            self.write_waiting()?;
-            self.waiting.grow(&self.team, &self.params)?;
+            if small || self.team.is_alone() {
+                mine = out.put(layout.start, &[head]);
+            }
+            mine = mine.and_then(|()| put(&mut out, layout)).and_then(|()| out.finish());
         }
-        Ok(small)
-    }
-
-    /// This rank's part of a section waits, or is written.
-    #[inline]
-    fn end_section(&mut self, layout: Layout, small: bool, mine: Result<()>) -> Result<(), Failure> {
         if !small {
-            return self.team.agree(mine);
+            let head = if self.team.is_alone() { &[] } else { head };
+            return self.end_large(layout, mine, head);
         }
         mine?;
-        self.end = layout.end;
-        Ok(())
+        self.end_small(layout)
     }
 
-    /// Hands what waits over to be written. An error of writing waits in its turn for the next agreement.
-    fn write_waiting(&mut self) -> Result<(), Failure> {
-        if self.written < self.end {
-            self.waiting.write(&mut self.team, &mut *self.file, self.written, self.end)?;
-            self.written = self.end;
+    /// Whether a section is so small that it is buffered. All ranks know.
+    #[inline(always)]
+    fn is_small(&self, layout: Layout) -> bool {
+        layout.bytes() <= self.small_bytes
+    }
+
+    /// Writes the buffered sections if a small one finds no room behind them.
+    #[inline(always)]
+    fn make_room(&mut self, layout: Layout) -> Result<(), Failure> {
+        if layout.end - self.written > self.buffer.room() {
+            self.write_buffered()?;
+            self.buffer.grow(&mut self.team, &self.params)?;
         }
         Ok(())
     }
 
-    /// Writes everything that waits on this rank, before an agreement that says so.
-    pub(super) fn write_all(&mut self) -> Result<(), Failure> {
-        self.write_waiting()?;
-        self.waiting.settle(&mut self.team, &mut *self.file);
+    /// A small section is buffered on this rank.
+    #[inline]
+    fn end_small(&mut self, layout: Layout) -> Result<(), Failure> {
+        self.end = layout.end;
+        if std::mem::take(&mut self.must_agree) {
+            self.agree(Ok(()))?;
+        }
         Ok(())
     }
 
+    /// This rank's part of a large section is written, but for its header, which follows when all ranks' parts
+    /// are.
+    fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
+        self.must_agree = false;
+        self.agree(mine)?;
+        self.end = layout.end;
+        self.written = layout.end;
+        self.held.hold(layout.start, head);
+        self.release();
+        Ok(())
+    }
+
+    /// Agrees that all is well. What was released before is then known to be in the file.
+    fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
+        self.team.agree(mine)?;
+        self.know();
+        Ok(())
+    }
+
+    /// What was released is in the file on all ranks.
+    fn know(&mut self) {
+        self.known = self.released.min(self.call_start);
+    }
+
+    /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
+    fn release(&mut self) {
+        self.held.release(&mut self.team, &mut *self.file);
+        self.released = self.written;
+    }
+
+    /// Hands the buffered sections over to be written. An error of writing waits for the next agreement.
+    fn write_buffered(&mut self) -> Result<(), Failure> {
+        if self.written < self.end {
+            let region = self.written..self.end;
+            self.buffer.write(&mut self.team, &mut *self.file, &mut self.held, region)?;
+            self.know();
+            self.released = self.written;
+            self.written = self.end;
+            if self.team.is_alone() && !self.buffer.has_failed() {
+                self.released = self.written;
+                self.know();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes on this rank everything that is buffered, before an agreement that says so.
+    pub(super) fn write_all(&mut self) -> Result<(), Failure> {
+        self.write_buffered()?;
+        self.buffer.settle(&mut self.team, &mut *self.file);
+        Ok(())
+    }
+
+    /// Writes everything, and agrees that it is in the file.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.write_all()?;
-        self.team.agree(Ok(()))
+        self.agree(Ok(()))?;
+        if self.released < self.written && !self.team.is_alone() {
+            self.release();
+            self.agree(Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
+    /// written after all, unless the error is one of storage or communication; and the file ends behind the last
+    /// section that is whole.
+    pub(super) fn end_after_error(&mut self, error: &Error) {
+        let end = if self.team.is_alone() {
+            self.end = self.call_start;
+            let is_written =
+                !self.buffer.has_failed() && self.write_all().is_ok() && !self.buffer.has_failed();
+            if is_written { self.end } else { self.known }
+        } else {
+            self.common_end(error).unwrap_or(self.known)
+        };
+        // What cannot be cut off has no header.
+        let _ = self.file.truncate(end);
+    }
+
+    /// Where the sections end that all ranks have completed, which are written now. `None` if they could not be.
+    fn common_end(&mut self, error: &Error) -> Option<u64> {
+        self.buffer.settle(&mut self.team, &mut *self.file);
+        let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
+        if !self.team.all_after_error(is_fine) {
+            return None;
+        }
+        let end = self.team.common_end_after_error();
+        let is_known = self.team.all_after_error(end.is_some());
+        let end = end.filter(|_| is_known)?.max(self.known);
+        let mut is_written = true;
+        if self.written < end {
+            let region = self.written..end;
+            let Self { buffer, team, file, held, .. } = self;
+            is_written = buffer.write_after_error(team, &mut **file, held, region);
+        }
+        if !self.team.all_after_error(is_written) {
+            return None;
+        }
+        self.release();
+        self.team.all_after_error(!self.held.has_failed()).then_some(end)
     }
 }
 

@@ -195,8 +195,9 @@ impl Open {
         let bytes = match given {
             Some(bytes) => bytes,
             None => {
-                self.team.agree(Ok(()))?;
-                self.team.spread(Sizes::Each(sizes).total()?)?
+                let total = Sizes::Each(sizes).total()?;
+                self.must_agree = true;
+                self.team.agree(Ok(()))?.spread(total)?
             }
         };
         let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
@@ -252,10 +253,10 @@ impl Open {
             self.encoders.try_sample(&self.params, &sample, data, sizes, bytes)
         };
         let (costs, mine) = split(costs);
-        self.team.agree(mine)?;
         // The second tells that there is a sum: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
-        self.team.comm().allreduce_sum(&mut costs)?;
+        self.must_agree = true;
+        self.team.agree(mine)?.comm().allreduce_sum(&mut costs)?;
         Ok(sample.says_larger(costs[0]))
     }
 
@@ -267,8 +268,8 @@ impl Open {
             self.encoders.encode(&self.params, data, sizes)
         };
         let (encoded, mine) = split(encoded);
-        self.team.agree(mine)?;
-        let bytes = self.team.spread(encoded.bytes())?;
+        self.must_agree = true;
+        let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }
 }

@@ -163,7 +163,6 @@ impl Open {
 
     /// Writes a section whose layout is known, with data that come piece by piece.
     fn pass_on(&mut self, layout: Layout, head: &[u8], data: &mut dyn Read) -> Result<()> {
-        self.file.write_at(layout.start, &[head])?;
         let mut piece = Vec::new();
         let (mut at, mut last) = (layout.data, None);
         while at < layout.padding() {
@@ -173,17 +172,28 @@ impl Open {
             at += piece.len() as u64;
             last = piece.last().copied();
         }
-        self.finish(layout, last)
+        self.finish(layout, head, last)
     }
 
-    /// Writes the padding of a section; the next one follows.
-    fn finish(&mut self, layout: Layout, last: Option<u8>) -> Result<()> {
+    /// Writes the padding of a section, and last its header: a section that is not complete has none. The next
+    /// section follows.
+    fn finish(&mut self, layout: Layout, head: &[u8], last: Option<u8>) -> Result<()> {
         let mut padding = [0; MAX_DATA_PADDING];
         let padding = data_padding(&mut padding, layout.data_bytes, last, self.params.line_break);
         self.file.write_at(layout.padding(), &[padding])?;
+        self.file.write_at(layout.start, &[head])?;
         self.end = layout.end;
         self.written = layout.end;
+        self.released = layout.end;
         Ok(())
+    }
+
+    /// Writes the padding and the header of a varray whose data are written.
+    fn finish_varray(&mut self, user: &UserString, count: u64, tail: &Tail) -> Result<()> {
+        let layout = Layout::varray(self.end, count, tail.total).ok_or_else(too_large)?;
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], self.params.line_break);
+        self.finish(layout, head, tail.last)
     }
 
     pub(super) fn varray_from(
@@ -204,16 +214,18 @@ impl Open {
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, VARRAY_CONVENTION, &counts, style);
-        self.file.write_at(sizes.start, &[head])?;
+        self.end = sizes.end;
+        self.encode_on(&user, Some(sizes), count, elements)?;
+        let end = self.end;
         // The last byte of the data is that of an entry.
-        self.finish(sizes, (count > 0).then_some(b'\n'))?;
-        Ok(self.encode_on(&user, Some(sizes), count, elements)?)
+        self.finish(sizes, head, (count > 0).then_some(b'\n'))?;
+        (self.end, self.written, self.released) = (end, end, end);
+        Ok(())
     }
 
     /// Writes a varray that comes piece by piece.
     fn varray_on(&mut self, user: &UserString, count: u64, elements: &mut dyn ElementStream) -> Result<()> {
-        let start = self.begin_varray(user, count)?;
-        let mut tail = Tail::new(start, b'E', &self.params);
+        let mut tail = Tail::new(self.varray_start(count)?, b'E', &self.params);
         let (mut sizes, mut data) = (Vec::new(), Vec::new());
         let mut left = count;
         while left > 0 {
@@ -228,7 +240,7 @@ impl Open {
             }
             left -= step;
         }
-        self.finish(Layout::varray(start.start, count, tail.total).ok_or_else(too_large)?, tail.last)
+        self.finish_varray(user, count, &tail)
     }
 
     /// Writes the varray of compressed elements; and if there is an array for them, their sizes.
@@ -239,8 +251,7 @@ impl Open {
         count: u64,
         elements: &mut dyn ElementStream,
     ) -> Result<()> {
-        let start = self.begin_varray(user, count)?;
-        let mut tail = Tail::new(start, b'E', &self.params);
+        let mut tail = Tail::new(self.varray_start(count)?, b'E', &self.params);
         let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', &self.params));
         let most = self.piece_bytes();
         let (mut sizes, mut data) = (Vec::new(), Vec::new());
@@ -272,16 +283,12 @@ impl Open {
             }
             left -= step;
         }
-        self.finish(Layout::varray(start.start, count, tail.total).ok_or_else(too_large)?, tail.last)
+        self.finish_varray(user, count, &tail)
     }
 
-    /// Writes the header of a varray; the layout is that without data.
-    fn begin_varray(&mut self, user: &UserString, count: u64) -> Result<Layout> {
-        let layout = Layout::varray(self.end, count, 0).ok_or_else(too_large)?;
-        let mut text = [0; LONGEST_HEAD];
-        let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], self.params.line_break);
-        self.file.write_at(layout.start, &[head])?;
-        Ok(layout)
+    /// The layout of a varray that follows now, as far as it is known before its data.
+    fn varray_start(&self, count: u64) -> Result<Layout> {
+        Layout::varray(self.end, count, 0).ok_or_else(too_large)
     }
 }
 

@@ -1,17 +1,19 @@
-//! Bytes on their way to the file: waiting to be written with those of the other ranks, or staged and
-//! written through.
+//! Bytes on their way to the file: small sections in a buffer, to be written together with those of the other
+//! ranks; and large ones, staged and written through.
 
+use super::held::Held;
 use super::params::Params;
-use super::team::{Failure, Team};
+use super::team::{Agreed, Failure, Team};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::Communicator;
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
 /// Takes the bytes of a section that this rank owns, in the order of their offsets.
 pub enum Outlet<'a> {
-    /// They wait, behind others that begin at this offset of the file.
-    Wait(&'a mut Waiting, u64),
+    /// They are buffered, behind others that begin at this offset of the file.
+    Buffer(&'a mut SectionBuffer, u64),
     /// They are written.
     Stage(Stage<'a>),
 }
@@ -21,7 +23,7 @@ impl Outlet<'_> {
     #[inline]
     pub fn put(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         match self {
-            Self::Wait(waiting, start) => waiting.put(*start, offset, pieces),
+            Self::Buffer(buffer, start) => buffer.put(*start, offset, pieces),
             Self::Stage(stage) => stage.put(offset, pieces),
         }
     }
@@ -30,7 +32,7 @@ impl Outlet<'_> {
     #[inline]
     pub fn finish(&mut self) -> Result<()> {
         match self {
-            Self::Wait(..) => Ok(()),
+            Self::Buffer(..) => Ok(()),
             Self::Stage(stage) => stage.finish(),
         }
     }
@@ -40,16 +42,18 @@ impl Outlet<'_> {
 /// would spend more on finding it than it saves. Measured with `benches`.
 const FILLINGS: u32 = 8;
 
-/// Where small sections wait.
-pub struct Waiting {
-    place: Place,
+/// Small sections that are not yet in the file: a region of it.
+pub struct SectionBuffer {
+    store: Store,
     /// How often the buffer was full.
     fillings: u32,
-    /// How many bytes of the file may wait.
+    /// How many bytes of the file it can hold.
     room: u64,
+    /// Whether this rank could not write what it had to.
+    has_failed: bool,
 }
 
-enum Place {
+enum Store {
     /// On every rank, as a message to rank 0: the first sections, for it costs little, and all if the ranks
     /// share no memory.
     Messages(Messages),
@@ -74,47 +78,49 @@ struct Messages {
     region: Vec<u8>,
 }
 
-impl Waiting {
-    pub fn new(team: &Team, params: &Params) -> Self {
+impl SectionBuffer {
+    pub fn new(team: &mut Team, params: &Params) -> Self {
         let room = params.small_bytes(team.size()) as u64;
-        let mut this = Self { place: Place::Messages(Messages::default()), fillings: 0, room };
+        let store = Store::Messages(Messages::default());
+        let mut this = Self { store, fillings: 0, room, has_failed: false };
         if team.is_alone() {
             // A rank's own memory costs nothing, and it can do without.
             this.fillings = FILLINGS;
-            let _ = this.share(team, params);
+            if let Ok(agreed) = team.agree(Ok(())) {
+                let _ = this.share(&agreed, params);
+            }
         }
         this
     }
 
-    /// How many bytes of the file may wait.
+    /// How many bytes of the file it can hold.
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// The buffer is full once more: when that was often, looks for a better place. Collective, after an
-    /// agreement, while nothing waits.
-    pub fn grow(&mut self, team: &Team, params: &Params) -> Result<()> {
+    /// The buffer was full once more and is empty now: when that was often, looks for a better store. Collective.
+    pub fn grow(&mut self, team: &mut Team, params: &Params) -> Result<(), Failure> {
         self.fillings = self.fillings.saturating_add(1);
         if self.fillings == FILLINGS {
             self.room = params.half_bytes(team.size()) as u64;
-            self.share(team, params)?;
+            self.share(&team.agree(Ok(()))?, params)?;
         }
         Ok(())
     }
 
     /// Looks for memory that all ranks see. Collective.
-    fn share(&mut self, team: &Team, params: &Params) -> Result<()> {
-        if let Some(turns) = Turns::share(team, params)? {
+    fn share(&mut self, agreed: &Agreed<'_>, params: &Params) -> Result<()> {
+        if let Some(turns) = Turns::share(agreed, params)? {
             self.room = turns.half() as u64;
-            self.place = Place::Shared(turns, None);
+            self.store = Store::Shared(turns, None);
         }
         Ok(())
     }
 
-    /// Takes this rank's bytes at `offset` of the file, of which what waits begins at `start`.
+    /// Takes this rank's bytes at `offset` of the file; what is buffered begins at `start`.
     pub fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        match &mut self.place {
-            Place::Shared(turns, _) => {
+        match &mut self.store {
+            Store::Shared(turns, _) => {
                 let at = usize::try_from(offset - start).map_err(|_| broken())?;
                 let length: usize = pieces.iter().map(|piece| piece.len()).sum();
                 let mut room = turns.own(at..at + length);
@@ -124,66 +130,132 @@ impl Waiting {
                     room = later;
                 }
             }
-            Place::Messages(messages) => messages.pending.append(offset, pieces),
+            Store::Messages(messages) => messages.pending.append(offset, pieces),
         }
         Ok(())
+    }
+
+    /// Whether this rank could not write what it had to.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Notes how writing ended; an error waits for the next agreement.
+    fn note(&mut self, team: &mut Team, written: Result<()>) {
+        self.has_failed |= written.is_err();
+        team.defer(written);
     }
 
     /// Writes what this rank has left for later. To be called before the ranks agree that all is written.
     pub fn settle(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
-        if let Place::Shared(turns, owed) = &mut self.place
+        if let Store::Shared(turns, owed) = &mut self.store
             && let Some(Owed { offset, range }) = owed.take()
         {
-            team.defer(file.write_at(offset, &[turns.previous(range)]));
+            let written = file.write_at(offset, &[turns.previous(range)]);
+            self.note(team, written);
         }
     }
 
-    /// Writes what waits, the bytes of the file from `start` to `end`, and forgets it. Collective. An
-    /// error of writing waits in its turn for the next agreement.
-    ///
-    /// The first rank writes a part at once, and then fills the next half; the last rank fills the next
-    /// half, and then settles its part. So they work at the same time, although a file system lets only
-    /// one write to a file.
+    /// Writes what is buffered, these bytes of the file, and forgets it. Collective. An error of writing waits for
+    /// the next agreement.
     pub fn write(
         &mut self,
         team: &mut Team,
         file: &mut dyn ParallelFile,
-        start: u64,
-        end: u64,
+        held: &mut Held,
+        region: Range<u64>,
     ) -> Result<(), Failure> {
         self.settle(team, file);
-        let is_first = team.rank() == 0;
-        let written = match &mut self.place {
-            Place::Shared(turns, owed) => {
+        let written = match &mut self.store {
+            Store::Shared(turns, owed) => {
                 turns.meet(team, Ok(()))?;
-                let cut = if team.is_alone() { end } else { part_end(start, end) };
-                // No more than a half has.
-                let length = |end| usize::try_from(end - start).map_err(|_| broken());
-                let (first, all) = (length(cut)?, length(end)?);
-                let mine = if is_first { file.write_at(start, &[turns.current(0..first)]) } else { Ok(()) };
-                turns.turn();
-                let is_last = team.rank() + 1 == team.size();
-                *owed = (is_last && cut < end).then_some(Owed { offset: cut, range: first..all });
-                mine
+                // The regions before are in the file.
+                held.release(team, file);
+                write_shared(turns, owed, team, file, held, region)
             }
-            Place::Messages(Messages { pending, gathered, region }) => {
-                team.agree(Ok(()))?;
-                // Rank 0 need not send itself what it has. An error waits, too: the others may share memory next.
-                let own = pending.message();
-                let gathered_all = team.comm().gather(if is_first { &[] } else { own }, gathered);
-                let written = gathered_all.and_then(|()| {
-                    if !is_first {
-                        return Ok(());
-                    }
-                    let piece = assemble([own, gathered.as_slice()], start, end, region)?;
-                    file.write_at(start, &[piece])
-                });
-                pending.clear();
+            Store::Messages(messages) => {
+                let agreed = team.agree(Ok(()))?;
+                let gathered = messages.gather(agreed.comm());
+                held.release(team, file);
+                let written = gathered.and_then(|()| messages.write(team, file, held, region));
+                messages.pending.clear();
                 written
             }
         };
-        team.defer(written);
+        self.note(team, written);
         Ok(())
+    }
+
+    /// As [`Self::write`], and all of it, after an error that all ranks know. Tells whether all ranks could.
+    pub fn write_after_error(
+        &mut self,
+        team: &mut Team,
+        file: &mut dyn ParallelFile,
+        held: &mut Held,
+        region: Range<u64>,
+    ) -> bool {
+        let written = match &mut self.store {
+            Store::Shared(turns, owed) => {
+                turns.meet_after_error(team) && write_shared(turns, owed, team, file, held, region).is_ok()
+            }
+            Store::Messages(messages) => {
+                let gathered = messages.gather(team.comm_after_error());
+                gathered.and_then(|()| messages.write(team, file, held, region)).is_ok()
+            }
+        };
+        self.settle(team, file);
+        written && !self.has_failed
+    }
+}
+
+/// Writes a region of the file from shared memory.
+///
+/// The first rank writes a part at once, and then fills the next half; the last rank fills the next half, and
+/// then settles its part. So they work at the same time, although a file system lets only one write to a file.
+fn write_shared(
+    turns: &mut Turns,
+    owed: &mut Option<Owed>,
+    team: &Team,
+    file: &mut dyn ParallelFile,
+    held: &mut Held,
+    region: Range<u64>,
+) -> Result<()> {
+    let Range { start, end } = region;
+    let cut = if team.is_alone() { end } else { part_end(start, end) };
+    // No more than a half has.
+    let length = |end| usize::try_from(end - start).map_err(|_| broken());
+    let (first, all) = (length(cut)?, length(end)?);
+    let written = match team.rank() {
+        0 => held.write_but_the_first(team, file, start, turns.current(0..first)),
+        _ => Ok(()),
+    };
+    turns.turn();
+    let is_last = team.rank() + 1 == team.size();
+    *owed = (is_last && cut < end).then_some(Owed { offset: cut, range: first..all });
+    written
+}
+
+impl Messages {
+    /// Sends what is buffered to rank 0, which need not send itself what it has.
+    fn gather(&mut self, comm: &dyn Communicator) -> Result<()> {
+        let own = if comm.rank() == 0 { &[] } else { self.pending.message() };
+        comm.gather(own, &mut self.gathered)
+    }
+
+    /// Rank 0 writes a region of the file that was gathered.
+    fn write(
+        &mut self,
+        team: &Team,
+        file: &mut dyn ParallelFile,
+        held: &mut Held,
+        region: Range<u64>,
+    ) -> Result<()> {
+        if team.rank() > 0 {
+            return Ok(());
+        }
+        let messages = [self.pending.message(), self.gathered.as_slice()];
+        let bytes = assemble(messages, region.start, region.end, &mut self.region)?;
+        held.write_but_the_first(team, file, region.start, bytes)
     }
 }
 
@@ -281,9 +353,12 @@ fn assemble<'a>(messages: [&'a [u8]; 2], start: u64, end: u64, region: &'a mut V
     for extent in extents() {
         let (offset, bytes) = extent?;
         let at = offset.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(broken)?;
-        let room = at.checked_add(bytes.len()).and_then(|end| region.get_mut(at..end));
-        room.ok_or_else(broken)?.copy_from_slice(bytes);
-        filled += bytes.len();
+        // After an error some ranks may have got further than the others.
+        let bytes = &bytes[..bytes.len().min(length.saturating_sub(at))];
+        if let Some(room) = region.get_mut(at..at + bytes.len()) {
+            room.copy_from_slice(bytes);
+            filled += bytes.len();
+        }
     }
     if filled == region.len() { Ok(region) } else { Err(broken()) }
 }
@@ -357,7 +432,7 @@ mod tests {
         fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
             unreachable!("the outlets only write")
         }
-        fn truncate(&mut self) -> Result<()> {
+        fn truncate(&mut self, _: u64) -> Result<()> {
             Ok(())
         }
         fn sync(&mut self) -> Result<()> {
@@ -386,7 +461,7 @@ mod tests {
         assert_eq!(assemble(&all, 10, 17).unwrap(), b"abcdefg");
         assert!(assemble(&all, 10, 18).is_err());
         assert!(assemble(&all, 11, 17).is_err());
-        assert!(assemble(&all, 10, 16).is_err());
+        assert_eq!(assemble(&all, 10, 15).unwrap(), b"abcde");
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
         // What lies in one piece needs no copy.
         let mut region = Vec::new();
@@ -406,20 +481,23 @@ mod tests {
             let round_bytes = BYTES * ranks as u64 * 4;
             let writes = run_on_threads(ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
-                let (mut waiting, mut log) = (Waiting::new(&team, &params), Log::default());
-                waiting.share(&team, &params).unwrap();
-                assert!(matches!(waiting.place, Place::Shared(..)) && waiting.room() >= round_bytes);
+                let (mut buffer, mut log) = (SectionBuffer::new(&mut team, &params), Log::default());
+                let mut held = Held::default();
+                buffer.share(&team.agree(Ok(())).ok().unwrap(), &params).unwrap();
+                assert!(matches!(buffer.store, Store::Shared(..)) && buffer.room() >= round_bytes);
                 for round in 0..ROUNDS {
                     let start = round * round_bytes;
                     for piece in 0..4 {
                         let at = start + (piece * team.size() as u64 + team.rank() as u64) * BYTES;
                         let bytes = [(at / BYTES) as u8; BYTES as usize];
-                        waiting.put(start, at, &[&bytes]).unwrap();
+                        buffer.put(start, at, &[&bytes]).unwrap();
                     }
-                    assert!(waiting.write(&mut team, &mut log, start, start + round_bytes).is_ok());
+                    let region = start..start + round_bytes;
+                    assert!(buffer.write(&mut team, &mut log, &mut held, region).is_ok());
                 }
-                waiting.settle(&mut team, &mut log);
+                buffer.settle(&mut team, &mut log);
                 assert!(team.agree(Ok(())).is_ok());
+                held.release(&mut team, &mut log);
                 log.0.lock().unwrap().clone()
             });
             let mut file = vec![0xff; (ROUNDS * round_bytes) as usize];

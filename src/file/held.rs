@@ -1,0 +1,70 @@
+//! Text that must not be in the file before the bytes behind it are: headers of sections.
+//!
+//! A job may be killed at any moment. Of what several ranks write at once, any part may then be missing, and
+//! reads as zeros. So the header of a large section, and the first text of a region of small ones, is held
+//! back until the ranks agree that all the rest is in the file: without it no reader takes the rest for
+//! sections. A rank that is alone writes everything in its order; what is missing is then missing at the end.
+
+use super::team::Team;
+use crate::error::Result;
+use crate::storage::ParallelFile;
+
+/// The longest text that is held: the header of a section and two counts.
+const MOST_BYTES: usize = 128;
+/// So much of a region is held: enough that the rest cannot be taken for a section.
+const REGION_BYTES: usize = 32;
+
+/// Text that this rank holds back.
+#[derive(Default)]
+pub struct Held {
+    texts: Vec<Text>,
+    has_failed: bool,
+}
+
+struct Text {
+    offset: u64,
+    length: usize,
+    bytes: [u8; MOST_BYTES],
+}
+
+impl Held {
+    /// Holds back this text, of at most 128 bytes.
+    pub fn hold(&mut self, offset: u64, text: &[u8]) {
+        if !text.is_empty() {
+            let mut bytes = [0; MOST_BYTES];
+            bytes[..text.len()].copy_from_slice(text);
+            self.texts.push(Text { offset, length: text.len(), bytes });
+        }
+    }
+
+    /// Writes a region of the file, and holds back its first text, unless this rank is alone.
+    pub fn write_but_the_first(
+        &mut self,
+        team: &Team,
+        file: &mut dyn ParallelFile,
+        offset: u64,
+        region: &[u8],
+    ) -> Result<()> {
+        if team.is_alone() {
+            return file.write_at(offset, &[region]);
+        }
+        let (first, rest) = region.split_at(region.len().min(REGION_BYTES));
+        self.hold(offset, first);
+        file.write_at(offset + first.len() as u64, &[rest])
+    }
+
+    /// Writes what was held back, in its order; to be called after an agreement that the bytes behind it are in
+    /// the file. An error waits for the next agreement.
+    pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
+        for Text { offset, length, bytes } in self.texts.drain(..) {
+            let written = if self.has_failed { Ok(()) } else { file.write_at(offset, &[&bytes[..length]]) };
+            self.has_failed |= written.is_err();
+            team.defer(written);
+        }
+    }
+
+    /// Whether this rank could not write what it held back.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+}
