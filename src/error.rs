@@ -113,7 +113,8 @@ impl ErrorKind {
             | Self::UnsupportedVersion
             | Self::EndOfFile
             | Self::Range
-            | Self::Memory => false,
+            | Self::Memory
+            | Self::Checksum => false,
             Self::Internal
             | Self::Mpi
             | Self::NoSuchFile

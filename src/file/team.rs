@@ -417,23 +417,39 @@ impl Team {
     }
 
     /// After an error that all ranks know: whether this is so on all ranks.
-    pub fn all_after_error(&self, mine: bool) -> bool {
+    pub fn all_after_error(&mut self, mine: bool) -> bool {
         let mut words = [1 + u64::from(mine)];
-        !self.is_lost && (self.is_alone() || self.comm.allreduce_min(&mut words).is_ok()) && words[0] == 2
+        self.least_after_error(&mut words).is_some() && words[0] == 2
+    }
+
+    /// After an error that all ranks know: each of these numbers becomes its least over all ranks; not all are
+    /// 0. `None` if this rank no longer knows where the others are.
+    fn least_after_error(&mut self, words: &mut [u64]) -> Option<()> {
+        if self.is_lost || self.is_alone() {
+            return (!self.is_lost).then_some(());
+        }
+        // Where there is a result, the other ranks have it, too, and go on.
+        self.is_lost = self.comm.allreduce_min(words).is_err() && words.iter().all(|&word| word == 0);
+        (!self.is_lost).then_some(())
+    }
+
+    /// Whether this rank no longer knows where the others are: it cannot take part in anything collective.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// After an error that all ranks know: where in the file ends what all of them have completed in the same
     /// way. `None` if the ranks cannot find out.
-    pub fn common_end_after_error(&self) -> Option<u64> {
+    pub fn common_end_after_error(&mut self) -> Option<u64> {
         let mut common = [1 + self.journal.marks.len() as u64];
-        self.comm.allreduce_min(&mut common).ok()?;
+        self.least_after_error(&mut common)?;
         let (mut same, mut more) = (0, usize::try_from(common[0]).ok()?);
         // Ranks that have parted do not come together again: the marks that all have in common come first.
         while more - same > 1 {
             let middle = usize::midpoint(same, more);
             let hash = self.journal.marks[middle - 1].0;
             let mut words = [hash, !hash, 1];
-            self.comm.allreduce_min(&mut words).ok()?;
+            self.least_after_error(&mut words)?;
             if words[0] == !words[1] { same = middle } else { more = middle }
         }
         Some(if same == 0 { self.journal.agreed } else { self.journal.marks[same - 1].1 })

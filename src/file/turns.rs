@@ -73,7 +73,7 @@ impl Turns {
     }
 
     /// As [`Self::meet`], after an error that all ranks know. Tells whether all met.
-    pub fn meet_after_error(&self, team: &Team) -> bool {
+    pub fn meet_after_error(&self, team: &mut Team) -> bool {
         self.memory.sync();
         let met = team.all_after_error(true);
         self.memory.sync();

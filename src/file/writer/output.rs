@@ -345,7 +345,9 @@ impl Open {
             self.common_end(error).unwrap_or(self.known)
         };
         // What cannot be cut off has no header.
-        let _ = self.file.truncate(end);
+        if !self.team.is_lost() {
+            let _ = self.file.truncate(end);
+        }
     }
 
     /// Where the sections end that all ranks have completed, which are written now. `None` if they could not be.
@@ -355,9 +357,7 @@ impl Open {
         if !self.team.all_after_error(is_fine) {
             return None;
         }
-        let end = self.team.common_end_after_error();
-        let is_known = self.team.all_after_error(end.is_some());
-        let end = end.filter(|_| is_known)?.max(self.known);
+        let end = self.team.common_end_after_error()?.max(self.known);
         let mut is_written = true;
         if self.written < end {
             let region = self.written..end;
