@@ -2,6 +2,8 @@
 #![allow(dead_code)] // each test uses its part
 #![allow(clippy::cast_possible_truncation)] // test data
 
+pub mod seal;
+
 use scda::{
     Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, Writer, run_on_threads,
 };

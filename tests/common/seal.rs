@@ -1,0 +1,131 @@
+//! Seals a file in memory, the naive way: every section is read again, and rows are text. From docs/format.md.
+
+use scda::internals::crc;
+use scda::{LineBreak, Params, Reader, SectionType, Solo};
+
+/// Text padded to 64 or 32 bytes, as that of a section or entry.
+fn line(text: &[u8], length: usize, style: LineBreak) -> Vec<u8> {
+    let end: &[u8] = if style == LineBreak::Unix { b"-\n" } else { b"\r\n" };
+    [text, b" ", &vec![b'-'; length - text.len() - 3], end].concat()
+}
+
+fn entry(letter: char, value: u64, style: LineBreak) -> Vec<u8> {
+    line(format!("{letter} {value}").as_bytes(), 32, style)
+}
+
+fn header(letter: char, user: &[u8], style: LineBreak) -> Vec<u8> {
+    line(&[format!("{letter} ").as_bytes(), user].concat(), 64, style)
+}
+
+/// The padding of data that fill a multiple of 32 bytes.
+fn padding(is_empty: bool, style: LineBreak) -> Vec<u8> {
+    let (first, last) = if style == LineBreak::Unix { ("\n=", "\n\n") } else { ("\r\n", "\r\n\r\n") };
+    let first = if is_empty { first } else { "==" };
+    format!("{first}{}{last}", "=".repeat(30 - last.len())).into_bytes()
+}
+
+fn number(entry: &[u8]) -> u64 {
+    std::str::from_utf8(entry).unwrap().split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Rows without their last entry, and what they are sorted by.
+struct Table {
+    rows: Vec<(bool, Vec<u8>, Vec<u8>)>,
+    anchors: Vec<u64>,
+}
+
+impl Table {
+    #[allow(clippy::too_many_arguments)] // what a row has
+    fn add(
+        &mut self,
+        file: &[u8],
+        kind: char,
+        user: &[u8],
+        at: [u64; 2],
+        n: u64,
+        letter: char,
+        e: u64,
+        style: LineBreak,
+    ) {
+        let bytes = &file[at[0] as usize..at[1] as usize];
+        let entries = [('O', at[0]), ('L', at[1] - at[0]), ('N', n), (letter, e), ('C', crc::of(bytes))];
+        let entries = entries.map(|(letter, value)| entry(letter, value, style)).concat();
+        self.rows.push((kind != 'F', user.to_vec(), [header(kind, user, style), entries].concat()));
+    }
+}
+
+/// The file with a seal for the sections behind the previous one, which is at this offset, or 0. Sections before it are
+/// not read; seals among the others are taken for sections.
+pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, file).unwrap();
+    let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let (mut table, mut sections) = (Table { rows: Vec::new(), anchors: Vec::new() }, 0);
+    if previous == 0 {
+        table.add(file, 'F', reader.user(), [0, 128], 0, 'E', 0, style);
+    } else {
+        sections = number(&file[previous as usize + 160..][..32]);
+        reader.seek(previous + 288).unwrap();
+    }
+    while let Some(section) = reader.next_section(true).unwrap() {
+        let mut size = section.size;
+        match section.section_type {
+            SectionType::Inline => size = 32,
+            SectionType::Varray => {
+                let mut sizes = vec![0; section.count as usize];
+                reader.read_varray_sizes(&[section.count], Some(&mut sizes)).unwrap();
+                size = sizes.iter().sum();
+            }
+            _ => {}
+        }
+        reader.skip().unwrap();
+        let letter = char::from(section.section_type.letter());
+        let at = [section.offset, reader.position().unwrap()];
+        let (n, e) = (section.count, if section.decoded { 'U' } else { 'E' });
+        table.add(file, letter, &section.user, at, n, e, size, style);
+        sections += 1;
+        if letter == 'V' || (letter == 'A' && section.decoded) {
+            let mut place = section.data_offset;
+            for k in 0..n {
+                if k > 0 && k % 4096 == 0 {
+                    table.anchors.push(place);
+                }
+                place += number(&file[(section.data_offset - 32 * (n - k)) as usize..][..32]);
+            }
+        }
+    }
+    let mut order: Vec<_> =
+        table.rows.iter().enumerate().map(|(i, (is_section, user, _))| (is_section, user, i)).collect();
+    order.sort();
+    let rows: Vec<_> = table
+        .rows
+        .iter()
+        .zip(order)
+        .map(|((.., row), (.., i))| [row.clone(), entry('S', i as u64, style)].concat())
+        .collect();
+
+    let mut all = file.to_vec();
+    let end_with_crc = |all: &mut Vec<u8>, start: usize| {
+        let crc = crc::of(&all[start..]);
+        all.extend([entry('C', crc, style), padding(false, style)].concat());
+    };
+    if !table.anchors.is_empty() {
+        let n = table.anchors.len() as u64 + 1;
+        all.extend(
+            [header('A', b"scda anchors 00", style), entry('N', n, style), entry('E', 32, style)].concat(),
+        );
+        table.anchors.iter().for_each(|&anchor| all.extend(entry('O', anchor, style)));
+        end_with_crc(&mut all, file.len());
+    }
+    let index = all.len();
+    let head =
+        [header('A', b"scda index 00", style), entry('N', rows.len() as u64, style), entry('E', 256, style)];
+    all.extend([head.concat(), rows.concat(), padding(rows.is_empty(), style)].concat());
+    let length = all.len() as u64 + 288;
+    let entries = [('E', 160), ('I', index as u64), ('P', previous), ('N', sections), ('L', length)];
+    all.extend(header('B', b"scda seal 00", style));
+    entries.iter().for_each(|&(letter, value)| all.extend(entry(letter, value, style)));
+    end_with_crc(&mut all, index);
+    all
+}
