@@ -155,19 +155,48 @@ pub fn at_end(f: *const scda_fcontext_t) -> bool {
 ///
 /// # Safety
 /// `err` is NULL or may be written.
-pub unsafe fn with(
+#[inline]
+pub unsafe fn with<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
     err: *mut c_int,
-    body: impl FnOnce(&mut Context) -> Result<Outcome>,
+    body: impl FnOnce(&mut Context) -> Result<R>,
 ) -> *mut scda_fcontext_t {
     let run = || {
         let mut lease = Lease::new(f)?;
         let outcome = body(lease.context()?)?;
         lease.keep = true;
-        Ok((f, outcome))
+        Ok((f, outcome.into()))
     };
-    // SAFETY: by contract.
+    // SAFETY: the caller's `err` is NULL or may be written.
     unsafe { guard(err, null_mut(), run) }
+}
+
+/// As [`with`], for a file that is open for writing.
+///
+/// # Safety
+/// As [`with`].
+#[inline]
+pub unsafe fn on_writer(
+    f: *mut scda_fcontext_t,
+    err: *mut c_int,
+    body: impl FnOnce(&mut Writer) -> Result<()>,
+) -> *mut scda_fcontext_t {
+    // SAFETY: the caller's `err` is NULL or may be written.
+    unsafe { with(f, err, |context| body(context.writer()?)) }
+}
+
+/// As [`with`], for a file that is open for reading.
+///
+/// # Safety
+/// As [`with`].
+#[inline]
+pub unsafe fn on_reader<R: Into<Outcome>>(
+    f: *mut scda_fcontext_t,
+    err: *mut c_int,
+    body: impl FnOnce(&mut Reader) -> Result<R>,
+) -> *mut scda_fcontext_t {
+    // SAFETY: the caller's `err` is NULL or may be written.
+    unsafe { with(f, err, |context| body(context.reader()?)) }
 }
 
 /// Closes a file and gives up its handle. 0 if that went well.
@@ -184,31 +213,22 @@ pub unsafe fn close(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
         }
         Ok((0, Outcome::Success))
     };
-    // SAFETY: by contract.
+    // SAFETY: the caller's `err` is NULL or may be written.
     unsafe { guard(err, -1, run) }
 }
 
 impl Context {
-    /// Fails on all ranks with an error of an argument.
-    pub fn fail(&mut self, error: Error) -> Error {
+    /// The sums of the sizes of each rank's elements, by rank.
+    pub fn proc_sizes(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
+        // All ranks agree before the sums are used.
+        let sizes = sizes.unwrap_or_else(|error| {
+            self.refuse(error);
+            &[]
+        });
         match self {
-            Self::Writing(writer) => writer.fail(error),
-            Self::Reading(reader) => reader.fail(error),
+            Self::Writing(writer) => writer.proc_sizes(sizes),
+            Self::Reading(reader) => reader.proc_sizes(sizes),
         }
-    }
-
-    /// A value, or failure on all ranks.
-    pub fn require<T>(&mut self, value: Result<T>) -> Result<T> {
-        value.map_err(|error| self.fail(error))
-    }
-
-    /// The number of ranks, and this one.
-    pub fn ranks(&mut self) -> (u64, usize) {
-        let (size, rank) = match self {
-            Self::Writing(writer) => writer.ranks(),
-            Self::Reading(reader) => reader.ranks(),
-        };
-        (size as u64, rank)
     }
 
     /// The numbers of all ranks, by rank.
@@ -228,7 +248,8 @@ impl Context {
     }
 
     /// The file, if it is open for writing.
-    pub fn writer(&mut self) -> Result<&mut Writer> {
+    #[inline]
+    fn writer(&mut self) -> Result<&mut Writer> {
         match self {
             Self::Writing(writer) => Ok(writer),
             Self::Reading(reader) => {
@@ -238,7 +259,8 @@ impl Context {
     }
 
     /// The file, if it is open for reading.
-    pub fn reader(&mut self) -> Result<&mut Reader> {
+    #[inline]
+    fn reader(&mut self) -> Result<&mut Reader> {
         match self {
             Self::Reading(reader) => Ok(reader),
             Self::Writing(writer) => {

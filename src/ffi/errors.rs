@@ -83,14 +83,14 @@ pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *
         if str.is_null() || len.is_null() {
             return Err(Error::argument("str or len: found NULL"));
         }
-        // SAFETY: not NULL, so by contract readable.
+        // SAFETY: not NULL, so C passes a `len` that may be read.
         let room = unsafe { len.read_unaligned() };
         let room = usize::try_from(room).map_err(|_| Error::argument(format!("len: found {room}")))?;
         let found = text(err);
         let shown = *found.as_ref().unwrap_or(&"");
         let n = shown.len().min(room.saturating_sub(1));
         if room > 0 {
-            // SAFETY: by contract there is room for `room` bytes, and n is less.
+            // SAFETY: C passes room for `room` bytes, and n is less.
             unsafe { str.cast::<u8>().copy_from(shown.as_ptr(), n) };
             // SAFETY: as above.
             unsafe { str.wrapping_add(n).write(0) };
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> 
         if errclass.is_null() {
             return Err(Error::argument("errclass: found NULL"));
         }
-        // SAFETY: not NULL, so by contract writable.
+        // SAFETY: not NULL, so C passes an `errclass` that may be written.
         unsafe { put(errclass, err) };
         Ok((0, Outcome::Success))
     };

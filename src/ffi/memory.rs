@@ -13,7 +13,7 @@ use std::path::Path;
 /// the C function's call.
 pub unsafe fn slice<'a, T>(pointer: *const T, count: u64, name: &str) -> Result<&'a [T]> {
     let count = checked(pointer, count, name)?;
-    // SAFETY: not NULL, aligned, not longer than memory can be; readable by contract.
+    // SAFETY: not NULL, aligned, and no longer than memory can be; the caller lets it be read.
     Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(pointer, count) } })
 }
 
@@ -23,7 +23,7 @@ pub unsafe fn slice<'a, T>(pointer: *const T, count: u64, name: &str) -> Result<
 /// As [`slice`], and the values may be written and are not used otherwise during the call.
 pub unsafe fn slice_mut<'a, T>(pointer: *mut T, count: u64, name: &str) -> Result<&'a mut [T]> {
     let count = checked(pointer, count, name)?;
-    // SAFETY: not NULL, aligned, not longer than memory can be; writable by contract.
+    // SAFETY: not NULL, aligned, and no longer than memory can be; the caller lets it be written.
     Ok(if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(pointer, count) } })
 }
 
@@ -59,7 +59,7 @@ pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Resu
         if userstr.is_null() {
             return Err(Error::argument("user string: found NULL"));
         }
-        // SAFETY: by contract a C string; no more of it is read than the longest user string has.
+        // SAFETY: the caller has a C string there; no more of it is read than the longest user string has.
         let n = unsafe { libc::strnlen(userstr, USER_STRING_BYTES + 1) };
         if n > USER_STRING_BYTES {
             return Err(too_long("more"));
@@ -67,12 +67,12 @@ pub unsafe fn user_string<'a>(userstr: *const c_char, len: *const usize) -> Resu
         // SAFETY: the `n` bytes were just read.
         return unsafe { slice(userstr.cast(), n as u64, "user string") };
     }
-    // SAFETY: not NULL, so by contract readable.
+    // SAFETY: not NULL, so the caller lets it be read.
     let n = unsafe { len.read_unaligned() };
     if n > USER_STRING_BYTES {
         return Err(too_long(&n.to_string()));
     }
-    // SAFETY: by contract `*len` bytes.
+    // SAFETY: the caller has `*len` bytes there.
     unsafe { slice(userstr.cast(), n as u64, "user string") }
 }
 
@@ -87,12 +87,12 @@ fn too_long(found: &str) -> Error {
 /// `userstr` is NULL or has room for 59 bytes; `len` is NULL or may be written.
 pub unsafe fn put_user_string(user: &[u8], userstr: *mut c_char, len: *mut usize) {
     if !userstr.is_null() {
-        // SAFETY: by contract there is room for the longest user string and a NUL.
+        // SAFETY: not NULL, so the caller has room for the longest user string and a NUL there.
         unsafe { userstr.cast::<u8>().copy_from(user.as_ptr(), user.len()) };
         // SAFETY: as above.
         unsafe { userstr.wrapping_add(user.len()).write(0) };
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller's `len` is NULL or may be written.
     unsafe { put(len, user.len()) };
 }
 
@@ -102,7 +102,7 @@ pub unsafe fn put_user_string(user: &[u8], userstr: *mut c_char, len: *mut usize
 /// `pointer` is NULL or may be written.
 pub unsafe fn put<T>(pointer: *mut T, value: T) {
     if !pointer.is_null() {
-        // SAFETY: by contract.
+        // SAFETY: not NULL, so the caller lets it be written.
         unsafe { pointer.write_unaligned(value) };
     }
 }
@@ -139,7 +139,7 @@ struct Pointers<'a, P> {
     sizes: Sizes<'a>,
 }
 
-// SAFETY: the elements are only read, and by contract nobody writes them during the call.
+// SAFETY: the elements are only read, and the caller lets nobody write them during the call.
 unsafe impl Sync for Pointers<'_, *const u8> {}
 
 impl Elements for Pointers<'_, *const u8> {
@@ -151,7 +151,7 @@ impl Elements for Pointers<'_, *const u8> {
         if size == 0 {
             return &[];
         }
-        // SAFETY: not NULL, as was checked; by contract `size` bytes may be read there.
+        // SAFETY: not NULL, as `with_source` checked; its caller has an element of `size` bytes there.
         unsafe { std::slice::from_raw_parts(self.pointers[index], size) }
     }
 }
@@ -168,39 +168,35 @@ impl ElementsMut for Pointers<'_, *mut u8> {
         if size == 0 {
             return Some(&mut []);
         }
-        // SAFETY: not NULL; by contract `size` bytes may be written there, and no two overlap.
+        // SAFETY: not NULL; the caller of `with_sink` has room for an element of `size` bytes there, and no
+        // two overlap.
         Some(unsafe { std::slice::from_raw_parts_mut(self.pointers[index], size) })
     }
 }
 
-/// Calls `with` with the data to write: `count` elements of `sizes` at `dbytes`, or, if
-/// `indirect`, at the `count` pointers there.
+/// Calls `with` with the data to write: the elements of `sizes` at `dbytes` or, if `indirect`, at the
+/// pointers there, one for each element.
 ///
 /// # Safety
-/// The memory may be read during the call.
+/// `dbytes` is NULL, or the elements, and the pointers to them, may be read during the call.
 pub unsafe fn with_source<T>(
     dbytes: *const c_void,
-    count: u64,
     sizes: Result<Sizes<'_>>,
     indirect: bool,
     with: impl FnOnce(Result<Source<'_>>) -> T,
 ) -> T {
-    let sizes = match sizes {
-        Ok(sizes) => sizes,
-        Err(error) => return with(Err(error)),
-    };
-    let total = match sizes.total() {
+    let (sizes, total) = match sizes.and_then(|sizes| Ok((sizes, sizes.total()?))) {
         // Pointers to nothing need not be there.
-        Ok(0) if !indirect || dbytes.is_null() => return with(Ok(Source::EMPTY)),
-        Ok(total) => total,
+        Ok((_, 0)) if !indirect || dbytes.is_null() => return with(Ok(Source::EMPTY)),
+        Ok(known) => known,
         Err(error) => return with(Err(error)),
     };
     if !indirect {
-        // SAFETY: by contract.
+        // SAFETY: the caller has elements of so many bytes in all there.
         return with(unsafe { slice(dbytes.cast::<u8>(), total, "data") }.map(Source::Contiguous));
     }
-    // SAFETY: by contract an array of pointers.
-    let pointers = match unsafe { slice(dbytes.cast::<*const u8>(), count, "data") } {
+    // SAFETY: the caller has a pointer for each element there.
+    let pointers = match unsafe { slice(dbytes.cast::<*const u8>(), sizes.count() as u64, "data") } {
         Ok(pointers) => pointers,
         Err(error) => return with(Err(error)),
     };
@@ -217,26 +213,30 @@ pub unsafe fn with_source<T>(
 /// elements, and with `indirect` a NULL pointer skips one.
 ///
 /// # Safety
-/// The memory may be written during the call, and no elements overlap.
+/// `dbytes` is NULL, or the pointers may be read and the elements written during the call, and no elements
+/// overlap.
 pub unsafe fn with_sink<T>(
     dbytes: *mut c_void,
-    count: u64,
-    sizes: Sizes<'_>,
+    sizes: Result<Sizes<'_>>,
     indirect: bool,
     with: impl FnOnce(Result<Sink<'_>>) -> T,
 ) -> T {
     if dbytes.is_null() {
         return with(Ok(Sink::Skip));
     }
+    let sizes = match sizes {
+        Ok(sizes) => sizes,
+        Err(error) => return with(Err(error)),
+    };
     if !indirect {
         let memory = sizes.total().and_then(|total| {
-            // SAFETY: by contract.
+            // SAFETY: the caller has room for elements of so many bytes in all there.
             unsafe { slice_mut(dbytes.cast::<u8>(), total, "data") }
         });
         return with(memory.map(Sink::Contiguous));
     }
-    // SAFETY: by contract an array of pointers.
-    match unsafe { slice(dbytes.cast::<*mut u8>(), count, "data") } {
+    // SAFETY: the caller has a pointer for each element there.
+    match unsafe { slice(dbytes.cast::<*mut u8>(), sizes.count() as u64, "data") } {
         Ok(pointers) => with(Ok(Sink::Indirect(&mut Pointers { pointers, sizes }))),
         Err(error) => with(Err(error)),
     }

@@ -1,11 +1,20 @@
-//! The C interface: pointers in, codes out, over the public Rust API.
+//! The C interface: pointers in, error codes out.
 //!
-//! Every function is one call of `guard`, which no panic leaves. Files are known to C by a number
-//! in the guise of a pointer, so that a context that was freed already is told, not followed.
+//! It does what the public Rust interface does. Of C's arguments more can be wrong on one rank alone, such
+//! as NULL; so the functions run the operations of `Writer` and `Reader` with data that may be an error, which
+//! all ranks get when they next agree.
+//!
+//! Every function is one call of `guard`, which turns a panic into an error code. C knows a file by a number
+//! that is stored in a pointer. A context that was freed already is thus an error: no such pointer is ever
+//! dereferenced.
+//!
+//! The C caller guarantees what `include/scda.h` says of each argument. Comments on `unsafe` code name that
+//! guarantee as what "C passes".
 #![allow(unsafe_code, non_camel_case_types)]
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links
 
+mod arguments;
 mod context;
 mod errors;
 mod memory;
@@ -30,10 +39,16 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a function tells by its error code.
+/// What a function returns by its error code, apart from errors.
 enum Outcome {
     Success,
     EndOfFile,
+}
+
+impl From<()> for Outcome {
+    fn from((): ()) -> Self {
+        Self::Success
+    }
 }
 
 thread_local! {
@@ -64,7 +79,7 @@ unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(
         }
     };
     if !err.is_null() {
-        // SAFETY: by contract `err` may be written.
+        // SAFETY: not NULL, so the caller lets it be written.
         unsafe { err.write(code) };
     }
     value

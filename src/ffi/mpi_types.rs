@@ -25,7 +25,7 @@ const SELF: c_int = 0x5cda_5e1f;
 /// `comm` is a valid communicator.
 #[cfg(feature = "mpi")]
 pub unsafe fn communicator(comm: MPI_Comm) -> Result<Box<dyn Communicator>> {
-    // SAFETY: by contract.
+    // SAFETY: the caller's `comm` is a valid communicator.
     Ok(Box::new(unsafe { crate::parallel::mpi::Mpi::duplicate(comm) }?))
 }
 
@@ -60,7 +60,7 @@ pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
         // SAFETY: reads a constant of the C shim.
         return unsafe { mpi_sys::RSMPI_COMM_NULL };
     }
-    // SAFETY: by contract; MPI is running.
+    // SAFETY: MPI is running, and the caller has a valid communicator of Fortran.
     unsafe { mpi_sys::RSMPI_Comm_f2c(comm) }
 }
 
@@ -80,9 +80,9 @@ pub unsafe fn comm_of_fortran(comm: c_int) -> MPI_Comm {
 #[cfg(feature = "mpi")]
 pub unsafe fn hints_of_fortran(info: c_int, params: &mut Params) {
     if crate::parallel::mpi::is_running() {
-        // SAFETY: by contract; MPI is running.
+        // SAFETY: MPI is running, and the caller has valid hints of Fortran.
         let info = unsafe { mpi_sys::RSMPI_Info_f2c(info) };
-        // SAFETY: by contract.
+        // SAFETY: the hints stay valid until the file is open, as the caller guarantees.
         params.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(info) };
     }
 }

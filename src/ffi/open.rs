@@ -1,6 +1,7 @@
 //! Opening, closing, and what concerns the file as a whole.
 
-use super::context::{Context, at_end, close, register, scda_fcontext_t, with};
+use super::arguments::Arguments;
+use super::context::{Context, at_end, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{c_string, path, put, put_user_string, slice, slice_mut, user_string};
 use super::mpi_types::{MPI_Comm, comm_of_fortran, communicator, hints_of_fortran};
 use super::params::{read_params, scda_params_t};
@@ -25,13 +26,13 @@ unsafe fn create(
     len: *const usize,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: by contract.
+    // SAFETY: C passes a valid communicator.
     let comm = unsafe { communicator(comm) }?;
-    // SAFETY: by contract.
+    // SAFETY: C passes a `filename` that is NULL or a C string.
     let path = unsafe { path(filename) };
-    // SAFETY: by contract.
+    // SAFETY: C passes a user string.
     let user = unsafe { user_string(userstr, len) };
-    Writer::create_or(comm, path, user.and_then(UserString::new), params).map(Context::Writing)
+    Writer::create_if_valid(comm, path, user.and_then(UserString::new), params).map(Context::Writing)
 }
 
 /// # Safety
@@ -43,12 +44,13 @@ unsafe fn open(
     len: *mut usize,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: by contract.
+    // SAFETY: C passes a valid communicator.
     let comm = unsafe { communicator(comm) }?;
-    // SAFETY: by contract.
+    // SAFETY: C passes a `filename` that is NULL or a C string.
     let path = unsafe { path(filename) };
-    let reader = Reader::open_or(comm, path, params)?;
-    // SAFETY: by contract.
+    let reader = Reader::open_if_valid(comm, path, params)?;
+    // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
+    // written.
     unsafe { put_user_string(reader.user(), userstr, len) };
     Ok(Context::Reading(reader))
 }
@@ -63,17 +65,17 @@ unsafe fn open_in_mode(
     len: *mut usize,
     params: Result<Params>,
 ) -> Result<Context> {
-    // SAFETY: by contract NULL or a C string.
+    // SAFETY: not NULL, so C passes a C string.
     let mode = (!mode.is_null()).then(|| unsafe { CStr::from_ptr(mode) }.to_bytes());
     match mode {
-        // SAFETY: by contract.
+        // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_write`.
         Some(b"w") => unsafe { create(comm, filename, userstr, len, params) },
-        // SAFETY: by contract.
+        // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_read`.
         Some(b"r") => unsafe { open(comm, filename, userstr, len, params) },
         _ => {
             // Fails on all ranks, should this one alone have a wrong mode.
             let error = Error::argument("mode: found neither \"w\" nor \"r\"");
-            // SAFETY: by contract.
+            // SAFETY: as above; nothing is written through NULL.
             unsafe { open(comm, filename, null_mut(), null_mut(), Err(error)) }
         }
     }
@@ -108,9 +110,9 @@ pub unsafe extern "C" fn scda_fopen(
     len: *mut usize,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: by contract.
+    // SAFETY: C passes the arguments that `scda_fopen` documents.
     let open = || unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { guard(err, null_mut(), || open().and_then(hand_out)) }
 }
 
@@ -139,12 +141,12 @@ pub unsafe extern "C" fn scda_fopen_write(
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: by contract.
+        // SAFETY: C passes `params` that are NULL or may be read.
         let params = unsafe { read_params(params) };
-        // SAFETY: by contract.
+        // SAFETY: C passes the arguments that `scda_fopen_write` documents.
         unsafe { create(comm, filename, userstr, len, params) }.and_then(hand_out)
     };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { guard(err, null_mut(), body) }
 }
 
@@ -174,12 +176,12 @@ pub unsafe extern "C" fn scda_fopen_read(
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: by contract.
+        // SAFETY: C passes `params` that are NULL or may be read.
         let params = unsafe { read_params(params) };
-        // SAFETY: by contract.
+        // SAFETY: C passes the arguments that `scda_fopen_read` documents.
         unsafe { open(comm, filename, userstr, len, params) }.and_then(hand_out)
     };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { guard(err, null_mut(), body) }
 }
 
@@ -217,25 +219,25 @@ pub unsafe extern "C" fn scda_fopen_f(
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = || {
-        // SAFETY: by contract.
+        // SAFETY: C passes `params` that are NULL or may be read.
         let mut chosen = unsafe { read_params(params) };
-        // SAFETY: by contract NULL or readable.
+        // SAFETY: C passes an `info` that is NULL or may be read.
         if let (Ok(chosen), Some(info)) = (&mut chosen, unsafe { info.as_ref() }) {
-            // SAFETY: by contract.
+            // SAFETY: C passes valid hints of Fortran.
             unsafe { hints_of_fortran(*info, chosen) };
         }
-        // SAFETY: by contract.
+        // SAFETY: C passes a valid communicator of Fortran.
         let comm = unsafe { comm_of_fortran(comm) };
-        // SAFETY: by contract.
+        // SAFETY: C passes the arguments that `scda_fopen` documents.
         let mut context = unsafe { open_in_mode(comm, filename, mode, userstr, len, chosen) }?;
         let (ranks, this) = context.ranks();
-        // SAFETY: by contract. MPI gives both as int.
+        // SAFETY: C passes a `rank` that is NULL or may be written. MPI gives both numbers as int.
         unsafe { put(rank, c_int::try_from(this).unwrap_or(c_int::MAX)) };
         // SAFETY: as above.
         unsafe { put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX)) };
         hand_out(context)
     };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { guard(err, null_mut(), body) }
 }
 
@@ -251,7 +253,7 @@ pub unsafe extern "C" fn scda_fopen_f(
 /// Spec: A.3.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { close(f, err) }
 }
 
@@ -266,9 +268,8 @@ pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: *mut c_int) -
 /// Errors: those of all sections since the last flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| context.writer()?.flush().map(|()| Outcome::Success);
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, Writer::flush) }
 }
 
 /// Whether no section follows in a file open for reading.
@@ -308,21 +309,17 @@ pub unsafe extern "C" fn scda_proc_sizes(
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
-        let (size, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
-        // SAFETY: by contract.
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (_, count) = unsafe { context.counts(Nq) }?;
+        let (size, _) = context.ranks();
+        // SAFETY: C passes an `Sq` with room for one entry per rank.
         let sums = context.require(unsafe { slice_mut(Sq, size, "Sq") })?;
-        // SAFETY: by contract.
-        let sizes = unsafe { slice(Ei, counts[rank], "Ei") };
-        let all = match context {
-            Context::Writing(writer) => writer.proc_sizes_or(sizes),
-            Context::Reading(reader) => reader.proc_sizes_or(sizes),
-        }?;
-        sums.copy_from_slice(&all);
-        Ok(Outcome::Success)
+        // SAFETY: C passes an `Ei` of one entry for each element of this rank.
+        let sizes = unsafe { slice(Ei, count, "Ei") };
+        sums.copy_from_slice(&context.proc_sizes(sizes)?);
+        Ok(())
     };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { with(f, err, body) }
 }
 
@@ -348,12 +345,12 @@ pub unsafe extern "C" fn scda_proc_counts(
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (size, _) = context.ranks();
-        // SAFETY: by the contract of the header `Nq` has one entry per rank.
+        // SAFETY: C passes an `Nq` with room for one entry per rank.
         let counts = context.require(unsafe { slice_mut(Nq, size, "Nq") })?;
         counts.copy_from_slice(&context.proc_counts(Np)?);
-        Ok(Outcome::Success)
+        Ok(())
     };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { with(f, err, body) }
 }
 
@@ -379,12 +376,12 @@ pub unsafe extern "C" fn scda_frefuse(
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
-        // SAFETY: by the contract of the header `why` is NULL or a C string.
+        // SAFETY: C passes a `why` that is NULL or a C string.
         let why = unsafe { c_string(why, "why") };
         context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
-        Ok(Outcome::Success)
+        Ok(())
     };
-    // SAFETY: by the contract of the header `err` is NULL or may be written.
+    // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { with(f, err, body) }
 }
 

@@ -90,7 +90,7 @@ pub unsafe extern "C" fn scda_params_init(params: *mut scda_params_t) -> c_int {
         if params.is_null() {
             return Err(Error::argument("params: found NULL"));
         }
-        // SAFETY: not NULL, so by contract writable.
+        // SAFETY: not NULL, so C passes `params` that may be written.
         unsafe { params.write_unaligned(defaults()) };
         Ok((0, Outcome::Success))
     };
@@ -149,7 +149,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
     if params.is_null() {
         return Ok(Params::default());
     }
-    // SAFETY: by contract at least the size can be read.
+    // SAFETY: not NULL, so the caller lets at least the size be read.
     let size = unsafe { params.cast::<usize>().read_unaligned() };
     if size != size_of::<scda_params_t>() {
         return Err(Error::argument(format!(
@@ -157,7 +157,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
             size_of::<scda_params_t>()
         )));
     }
-    // SAFETY: of the size that was said; by contract readable.
+    // SAFETY: the size is that of the struct, which the caller lets be read.
     let c = unsafe { params.read_unaligned() };
     if c.reserved != [0; 8] {
         return Err(Error::argument("params.reserved: found other than zero"));
@@ -193,7 +193,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         sync: flag("sync", c.sync)?,
         check: flag("check", c.check)?,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
-        // SAFETY: by contract a valid handle, and used only while the file is opened.
+        // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]
         hints: unsafe { crate::storage::mpi_io::Hints::from_raw(c.info) },
     })

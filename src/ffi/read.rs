@@ -1,11 +1,10 @@
 //! Reading sections.
 
 use super::Outcome;
-use super::context::{Context, scda_fcontext_t, with};
+use super::arguments::Arguments;
+use super::context::{on_reader, scda_fcontext_t};
 use super::memory::{put, put_user_string, slice, slice_mut, with_sink};
-use super::write::rank;
-use crate::error::{Error, Result};
-use crate::file::{Sink, Sizes};
+use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -46,27 +45,27 @@ pub unsafe extern "C" fn scda_fread_section_header(
     decode: *mut c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        // SAFETY: by contract NULL or readable.
+    let body = |reader: &mut Reader| {
+        // SAFETY: not NULL, so C passes a `decode` that may be read.
         let wanted = !decode.is_null() && unsafe { decode.read_unaligned() } != 0;
-        let Some(section) = context.reader()?.next_header(wanted)? else {
+        let Some(section) = reader.next_header(wanted)? else {
             return Ok(Outcome::EndOfFile);
         };
         let letter = c_char::from_ne_bytes([section.section_type.letter()]);
-        // SAFETY: by contract NULL or writable, as all that follow.
+        // SAFETY: C passes a `type` that is NULL or may be written, as all that follow.
         unsafe { put(r#type, letter) };
         // SAFETY: as above.
         unsafe { put(N, section.count) };
         // SAFETY: as above.
         unsafe { put(E, section.size) };
-        // SAFETY: as above.
+        // SAFETY: as above, with room for the longest user string and a NUL.
         unsafe { put_user_string(&section.user, userstr, len) };
         // SAFETY: as above.
         unsafe { put(decode, c_int::from(section.decoded)) };
         Ok(Outcome::Success)
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
 }
 
 /// Reads the data of an inline section, or skips them.
@@ -88,17 +87,15 @@ pub unsafe extern "C" fn scda_fread_inline_data(
     root: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let root = context.require(rank(root))?;
-        let wanted = context.ranks().1 == root && !dbytes.is_null();
-        let bytes = if wanted { INLINE_BYTES as u64 } else { 0 };
-        // SAFETY: by contract.
-        let data = context.require(unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") })?;
-        context.reader()?.read_inline(root, data.first_chunk_mut()).map(|()| Outcome::Success)
+    let body = |reader: &mut Reader| {
+        let (root, is_root) = reader.root(root)?;
+        let bytes = if is_root && !dbytes.is_null() { INLINE_BYTES as u64 } else { 0 };
+        // SAFETY: C passes room for 32 bytes on the root, or NULL.
+        let data = reader.require(unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") })?;
+        reader.read_inline(root, data.first_chunk_mut())
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
 }
 
 /// Reads the data of a block, or skips them.
@@ -124,16 +121,15 @@ pub unsafe extern "C" fn scda_fread_block_data(
     root: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let root = context.require(rank(root))?;
-        let wanted = context.ranks().1 == root && !dbytes.is_null();
-        // SAFETY: by contract.
+    let body = |reader: &mut Reader| {
+        let (root, is_root) = reader.root(root)?;
+        let wanted = is_root && !dbytes.is_null();
+        // SAFETY: not NULL, so C passes room for `E` bytes on the root.
         let data = wanted.then(|| unsafe { slice_mut(dbytes.cast::<u8>(), E, "data") }).transpose();
-        context.reader()?.read_block_or(E, root, data).map(|()| Outcome::Success)
+        reader.read(|open| open.read_block(E, root, data))
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
 }
 
 /// Reads the data of an array, or skips them.
@@ -163,26 +159,19 @@ pub unsafe extern "C" fn scda_fread_array_data(
     indirect: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let (size, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
-        let reader = context.reader()?;
-        let read = |data: Result<Sink<'_>>| reader.read_array_or(counts, E, data).map(|()| Outcome::Success);
-        // SAFETY: by contract.
+    let body = |reader: &mut Reader| {
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        let sizes = Sizes::Fixed { count, size: E };
+        // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
         unsafe {
-            with_sink(
-                dbytes,
-                counts[rank],
-                Sizes::Fixed { count: counts[rank], size: E },
-                indirect != 0,
-                read,
-            )
+            with_sink(dbytes, Ok(sizes), indirect != 0, |data| {
+                reader.read(|open| open.read_array(counts, E, data))
+            })
         }
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
 }
 
 /// Reads the sizes of the elements of a varray, or skips them. To be called before
@@ -207,17 +196,15 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
     Nq: *const u64,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let (size, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
-        // SAFETY: by contract.
-        let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, counts[rank], "Ei") }).transpose();
-        context.reader()?.read_varray_sizes_or(counts, sizes).map(|()| Outcome::Success)
+    let body = |reader: &mut Reader| {
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each element of this rank.
+        let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
+        reader.read(|open| open.read_varray_sizes(counts, sizes))
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
 }
 
 /// Reads the data of a varray, or skips them, after `scda_fread_varray_sizes`.
@@ -251,35 +238,22 @@ pub unsafe extern "C" fn scda_fread_varray_data(
     indirect: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let (size, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
-        // SAFETY: by contract.
-        let sums = (!Sq.is_null()).then(|| unsafe { slice(Sq, size, "Sq") }).transpose();
-        let sums = context.require(sums)?;
-        let count = if dbytes.is_null() { 0 } else { counts[rank] };
-        let reader = context.reader()?;
-        let sizes = if Ei.is_null() && count > 0 {
-            Err(Error::argument("Ei: found NULL"))
-        } else {
-            // SAFETY: by contract.
-            unsafe { slice(Ei, count, "Ei") }
-        };
-        let mut read = |data: Result<(Option<&[u64]>, Sink<'_>)>| {
-            reader.read_varray_or(counts, sums, data).map(|()| Outcome::Success)
-        };
-        match sizes {
-            // SAFETY: by contract.
-            Ok(each) => unsafe {
-                with_sink(dbytes, count, Sizes::Each(each), indirect != 0, |data| {
-                    read(data.map(|data| (Some(each), data)))
-                })
-            },
-            Err(error) => read(Err(error)),
+    let body = |reader: &mut Reader| {
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (counts, count) = unsafe { reader.counts(Nq) }?;
+        // SAFETY: C passes an `Sq` of one entry per rank, or NULL.
+        let sums = unsafe { reader.sums(Sq) }?;
+        let count = if dbytes.is_null() { 0 } else { count };
+        // SAFETY: C passes an `Ei` of one entry for each element of this rank, if they are not skipped.
+        let sizes = unsafe { slice(Ei, count, "Ei") };
+        let each = *sizes.as_ref().unwrap_or(&[].as_slice());
+        // SAFETY: C passes room for this rank's elements, or pointers to it, or NULL.
+        unsafe {
+            with_sink(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
+                reader.read(|open| open.read_varray(counts, sums, data.map(|data| (Some(each), data))))
+            })
         }
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
 }

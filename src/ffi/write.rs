@@ -1,10 +1,10 @@
 //! Writing sections.
 
-use super::Outcome;
-use super::context::{Context, scda_fcontext_t, with};
-use super::memory::{slice, user_string, with_source};
+use super::arguments::Arguments;
+use super::context::{on_writer, scda_fcontext_t};
+use super::memory::{slice, with_source};
 use crate::error::{Error, Result};
-use crate::file::{Encode, Sizes};
+use crate::file::{Encode, Sizes, Writer};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -35,17 +35,6 @@ fn no_encoding(found: c_int) -> Error {
     Error::argument(format!("encode: found {found}, expected {expected}"))
 }
 
-/// The root of a section without a partition.
-#[inline]
-pub(super) fn rank(root: c_int) -> Result<usize> {
-    usize::try_from(root).map_err(|_| no_rank(root))
-}
-
-#[cold]
-fn no_rank(found: c_int) -> Error {
-    Error::argument(format!("root: found {found}, expected a rank"))
-}
-
 /// Writes an inline section: 32 bytes of one rank.
 ///
 /// Collective; all arguments but `dbytes` agree on all ranks.
@@ -69,20 +58,18 @@ pub unsafe extern "C" fn scda_fwrite_inline(
     root: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        let root = context.require(rank(root))?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { user_string(userstr, len) })?;
-        let is_root = context.ranks().1 == root;
+    let body = |writer: &mut Writer| {
+        let (root, is_root) = writer.root(root)?;
+        // SAFETY: C passes a user string.
+        let user = unsafe { writer.user_string(userstr, len) }?;
         let bytes = if is_root { INLINE_BYTES as u64 } else { 0 };
-        // SAFETY: by contract.
+        // SAFETY: C passes 32 bytes on the root.
         let data = unsafe { slice(dbytes.cast::<u8>(), bytes, "data") };
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
-        context.writer()?.inline_or(user, root, data).map(|()| Outcome::Success)
+        writer.write(|open| open.inline(user, root, data))
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
 }
 
 /// Writes a block: `E` bytes of one rank.
@@ -114,19 +101,17 @@ pub unsafe extern "C" fn scda_fwrite_block(
     encode: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        let root = context.require(rank(root))?;
-        let encode = context.require(encoding(encode))?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { user_string(userstr, len) })?;
-        let bytes = if context.ranks().1 == root { E } else { 0 };
-        // SAFETY: by contract.
-        let data = unsafe { slice(dbytes.cast::<u8>(), bytes, "data") };
-        context.writer()?.block_or(user, root, E, data, encode).map(|()| Outcome::Success)
+    let body = |writer: &mut Writer| {
+        let (root, is_root) = writer.root(root)?;
+        let encode = writer.require(encoding(encode))?;
+        // SAFETY: C passes a user string.
+        let user = unsafe { writer.user_string(userstr, len) }?;
+        // SAFETY: C passes `E` bytes on the root.
+        let data = unsafe { slice(dbytes.cast::<u8>(), if is_root { E } else { 0 }, "data") };
+        writer.write(|open| open.block(user, root, E, data, encode))
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
 }
 
 /// Writes an array of elements of one size, which are distributed over the ranks in their order.
@@ -161,28 +146,22 @@ pub unsafe extern "C" fn scda_fwrite_array(
     encode: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        let encode = context.require(encoding(encode))?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { user_string(userstr, len) })?;
-        let (size, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
-        let writer = context.writer()?;
-        // SAFETY: by contract.
+    let body = |writer: &mut Writer| {
+        let encode = writer.require(encoding(encode))?;
+        // SAFETY: C passes a user string.
+        let user = unsafe { writer.user_string(userstr, len) }?;
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (counts, count) = unsafe { writer.counts(Nq) }?;
+        let sizes = Ok(Sizes::Fixed { count, size: E });
+        // SAFETY: C passes this rank's elements, or pointers to them.
         unsafe {
-            with_source(
-                dbytes,
-                counts[rank],
-                Ok(Sizes::Fixed { count: counts[rank], size: E }),
-                indirect != 0,
-                |data| writer.array_or(user, counts, E, data, encode).map(|()| Outcome::Success),
-            )
+            with_source(dbytes, sizes, indirect != 0, |data| {
+                writer.write(|open| open.array(user, counts, E, data, encode))
+            })
         }
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
 }
 
 /// Writes an array of elements of their own sizes, which are distributed over the ranks in their
@@ -220,29 +199,25 @@ pub unsafe extern "C" fn scda_fwrite_varray(
     encode: c_int,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        let encode = context.require(encoding(encode))?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { user_string(userstr, len) })?;
-        let (size, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { slice(Nq, size, "Nq") })?;
-        // SAFETY: by contract.
-        let sums = (!Sq.is_null()).then(|| unsafe { slice(Sq, size, "Sq") }).transpose();
-        let sums = context.require(sums)?;
-        let writer = context.writer()?;
-        // SAFETY: by contract.
-        let sizes = unsafe { slice(Ei, counts[rank], "Ei") };
+    let body = |writer: &mut Writer| {
+        let encode = writer.require(encoding(encode))?;
+        // SAFETY: C passes a user string.
+        let user = unsafe { writer.user_string(userstr, len) }?;
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (counts, count) = unsafe { writer.counts(Nq) }?;
+        // SAFETY: C passes an `Sq` of one entry per rank, or NULL.
+        let sums = unsafe { writer.sums(Sq) }?;
+        // SAFETY: C passes an `Ei` of one entry for each element of this rank.
+        let sizes = unsafe { slice(Ei, count, "Ei") };
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: by contract.
+        // SAFETY: C passes this rank's elements, or pointers to them.
         unsafe {
-            with_source(dbytes, counts[rank], sizes.map(Sizes::Each), indirect != 0, |data| {
+            with_source(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
                 let data = data.map(|data| (each, data));
-                writer.varray_or(user, counts, sums, data, encode).map(|()| Outcome::Success)
+                writer.write(|open| open.varray(user, counts, sums, data, encode))
             })
         }
     };
-    // SAFETY: by contract.
-    unsafe { with(f, err, body) }
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
 }

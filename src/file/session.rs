@@ -82,10 +82,10 @@ impl<S: State> Session<S> {
     }
 
     /// The sums of the sizes of each rank's elements, by rank.
-    pub fn proc_sizes(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
+    pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.operate(|state| {
             state.team().note_call(Function::ProcSizes);
-            state.team().gather(sizes.and_then(|sizes| Sizes::Each(sizes).total()))
+            state.team().gather(Sizes::Each(sizes).total())
         })
     }
 

@@ -104,20 +104,39 @@ fn the_symbol_list_of_libscda_sc_is_that_of_the_sources() {
     assert_eq!(listed, functions.into_iter().collect::<Vec<_>>());
 }
 
-#[test]
-fn every_function_of_c_is_one_guarded_body() {
+/// How many functions for C the sources have; each is one call of one of these, which guard against panics.
+fn guarded(sources: &[String], calls: &[&str]) -> usize {
     let mut functions = 0;
-    for source in ["errors", "params", "open", "write", "read"] {
-        let text = read(&format!("src/ffi/{source}.rs"));
+    for source in sources {
+        let text = read(source);
         for function in text.split("#[unsafe(no_mangle)]").skip(1) {
             functions += 1;
             let body = &function[..function.find("\n}\n").unwrap()];
-            let calls = ["guard(", "with(f, err, body)", "close(f, err)"];
             let count: usize = calls.iter().map(|call| body.matches(call).count()).sum();
-            assert_eq!(count, 1, "{}", function.lines().nth(1).unwrap());
+            assert_eq!(count, 1, "{source}: {}", function.lines().find(|line| line.contains("fn ")).unwrap());
         }
     }
-    assert_eq!(functions, declared().len());
+    functions
+}
+
+#[test]
+fn every_function_of_c_is_one_guarded_body() {
+    let sources = ["errors", "params", "open", "write", "read"].map(|name| format!("src/ffi/{name}.rs"));
+    let calls = ["guard(", "with(f, err, body)", "on_writer(f, err, ", "on_reader(f, err, ", "close(f, err)"];
+    assert_eq!(guarded(&sources, &calls), declared().len());
+    // The helpers by which they are called end in the guard.
+    assert_eq!(read("src/ffi/context.rs").matches("unsafe { guard(").count(), 2);
+
+    let sources =
+        ["errors", "files", "proc_sizes", "read", "write"].map(|name| format!("src/ffi/sc/{name}.rs"));
+    let calls = [
+        "guard(",
+        "on_writer(fc, errcode, body)",
+        "on_reader(fc, errcode, body)",
+        "open(comm, params, errcode, body)",
+        "close(fc, &raw mut code)",
+    ];
+    assert_eq!(guarded(&sources, &calls), read("abi/scda_sc.symbols").lines().count());
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub unsafe fn array<'a>(array: *const sc_array, name: &str) -> Result<&'a sc_arr
     if !array.is_aligned() {
         return Err(Error::argument(format!("{name}: found a pointer that is not aligned")));
     }
-    // SAFETY: not NULL and aligned; readable by contract.
+    // SAFETY: not NULL and aligned; the caller lets it be read.
     Ok(unsafe { &*array })
 }
 
@@ -64,10 +64,10 @@ pub unsafe fn numbers<'a>(numbers: *const sc_array, count: u64, name: &str) -> R
     if numbers.is_null() && count == 0 {
         return Ok(&[]);
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL or may be read.
     let numbers = unsafe { array(numbers, name) }?;
     numbers.check(name, count, size_of::<u64>() as u64)?;
-    // SAFETY: by contract it has the elements that it says.
+    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
     unsafe { slice(numbers.array.cast(), count, name) }
 }
 
@@ -76,10 +76,10 @@ pub unsafe fn numbers<'a>(numbers: *const sc_array, count: u64, name: &str) -> R
 /// # Safety
 /// As [`numbers`], and nobody else uses the elements during the lifetime.
 pub unsafe fn numbers_mut<'a>(numbers: *const sc_array, count: u64, name: &str) -> Result<&'a mut [u64]> {
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL or may be read.
     let numbers = unsafe { array(numbers, name) }?;
     numbers.check(name, count, size_of::<u64>() as u64)?;
-    // SAFETY: by contract it has the elements that it says.
+    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
     unsafe { slice_mut(numbers.array.cast(), count, name) }
 }
 
@@ -88,10 +88,10 @@ pub unsafe fn numbers_mut<'a>(numbers: *const sc_array, count: u64, name: &str) 
 /// # Safety
 /// As [`numbers_mut`].
 pub unsafe fn one_mut<'a>(data: *const sc_array, size: u64, name: &str) -> Result<&'a mut [u8]> {
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL or may be read.
     let data = unsafe { array(data, name) }?;
     data.check(name, 1, size)?;
-    // SAFETY: by contract it has the elements that it says.
+    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
     unsafe { slice_mut(data.array.cast(), size, name) }
 }
 
@@ -103,10 +103,10 @@ pub unsafe fn one<'a>(data: *const sc_array, size: u64, name: &str) -> Result<&'
     if size == 0 {
         return Ok(&[]);
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL or may be read.
     let data = unsafe { array(data, name) }?;
     data.check(name, 1, size)?;
-    // SAFETY: by contract it has the elements that it says.
+    // SAFETY: the caller passes an array of libsc, which has the elements that it says.
     unsafe { slice(data.array.cast(), size, name) }
 }
 
@@ -129,11 +129,11 @@ unsafe fn place<'a>(data: *const sc_array, sizes: Sizes<'_>, indirect: bool) -> 
     if data.is_null() {
         return Ok(Place::Piece(null_mut(), total));
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL or may be read.
     let data = unsafe { array(data, "array_data") }?;
     if indirect {
         data.check("array_data", count, size_of::<sc_array>() as u64)?;
-        // SAFETY: by contract it has the elements that it says.
+        // SAFETY: the caller passes an array of libsc, which has the elements that it says.
         return unsafe { slice(data.array.cast(), count, "array_data") }.map(Place::Arrays);
     }
     if let Sizes::Fixed { size, .. } = sizes {
@@ -154,10 +154,10 @@ pub unsafe fn with_source<T>(
     indirect: bool,
     with: impl FnOnce(Result<Source<'_>>) -> T,
 ) -> T {
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
     match sizes.and_then(|sizes| unsafe { place(data, sizes, indirect) }) {
         Ok(Place::Piece(start, bytes)) => {
-            // SAFETY: by contract so many bytes may be read; NULL is told by `slice`.
+            // SAFETY: the caller passes an array of libsc, which has so many bytes; `slice` refuses NULL.
             with(unsafe { slice(start.cast_const(), bytes, "array_data") }.map(Source::Contiguous))
         }
         Ok(Place::Arrays(arrays)) => with(Ok(Source::Indirect(&Arrays(arrays)))),
@@ -175,11 +175,11 @@ pub unsafe fn with_sink<T>(
     indirect: bool,
     with: impl FnOnce(Result<Sink<'_>>) -> T,
 ) -> T {
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL, or it and what it refers to may be read.
     match sizes.and_then(|sizes| unsafe { place(data, sizes, indirect) }) {
         Ok(_) if data.is_null() => with(Ok(Sink::Skip)),
         Ok(Place::Piece(start, bytes)) => {
-            // SAFETY: by contract so many bytes may be written; NULL is told by `slice_mut`.
+            // SAFETY: the caller passes an array of libsc, which has so many bytes; `slice_mut` refuses NULL.
             with(unsafe { slice_mut(start, bytes, "array_data") }.map(Sink::Contiguous))
         }
         Ok(Place::Arrays(arrays)) => with(Ok(Sink::Indirect(&mut Arrays(arrays)))),
@@ -200,7 +200,7 @@ impl Arrays<'_> {
     }
 }
 
-// SAFETY: the elements are only read, and by contract nobody writes them during the call.
+// SAFETY: the elements are only read, and the caller lets nobody write them during the call.
 unsafe impl Sync for Arrays<'_> {}
 
 impl Elements for Arrays<'_> {
@@ -210,7 +210,8 @@ impl Elements for Arrays<'_> {
     fn element(&self, index: usize) -> &[u8] {
         match self.memory(index) {
             (_, 0) => &[],
-            // SAFETY: not NULL; by contract the array has the bytes that it says.
+            // SAFETY: not NULL; the caller of `with_source` passes arrays of libsc, which have the bytes
+            // that they say.
             (start, bytes) => unsafe { std::slice::from_raw_parts(start, bytes) },
         }
     }
@@ -223,7 +224,8 @@ impl ElementsMut for Arrays<'_> {
     fn element_mut(&mut self, index: usize) -> Option<&mut [u8]> {
         Some(match self.memory(index) {
             (_, 0) => &mut [],
-            // SAFETY: not NULL; by contract the array has the bytes that it says, and none overlap.
+            // SAFETY: not NULL; the caller of `with_sink` passes arrays of libsc, which have the bytes that
+            // they say, and none overlap.
             (start, bytes) => unsafe { std::slice::from_raw_parts_mut(start, bytes) },
         })
     }

@@ -3,9 +3,10 @@
 use super::libsc::log_error;
 use super::open_files::{OpenFile, closed};
 use crate::error::{ErrorKind, Result};
-use crate::ffi::context::{Context, scda_fcontext_t, with};
+use crate::ffi::context::{self, scda_fcontext_t};
 use crate::ffi::memory::put;
 use crate::ffi::{Outcome, guard};
+use crate::file::{Reader, Writer};
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
 
@@ -138,22 +139,53 @@ mod system {
     }
 }
 
-/// Runs a function on an open file, as [`with`], for libsc's error codes.
+/// Runs a function on a file that is open for writing, as [`context::on_writer`], for libsc's error codes.
 ///
 /// # Safety
 /// `errcode` is NULL or may be written.
-pub unsafe fn on_file(
+pub unsafe fn on_writer(
     fc: *mut scda_fcontext_t,
     errcode: *mut sc_scda_ferror,
-    body: impl FnOnce(&mut Context) -> Result<()>,
+    body: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> *mut scda_fcontext_t {
     let mut code = 0;
-    let run = |context: &mut Context| body(context).map(|()| Outcome::Success);
     // SAFETY: the code is a variable.
-    let f = unsafe { with(fc, &raw mut code, run) };
-    // Every rank tells of a file that is none.
-    let is_logged = f.is_null() && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
-    // SAFETY: by contract.
+    let f = unsafe { context::on_writer(fc, &raw mut code, body) };
+    // SAFETY: the caller's `errcode` is NULL or may be written.
+    unsafe { finish(fc, f, code, errcode) }
+}
+
+/// As [`on_writer`], for a file that is open for reading.
+///
+/// # Safety
+/// As [`on_writer`].
+pub unsafe fn on_reader(
+    fc: *mut scda_fcontext_t,
+    errcode: *mut sc_scda_ferror,
+    body: impl FnOnce(&mut Reader) -> Result<()>,
+) -> *mut scda_fcontext_t {
+    let mut code = 0;
+    // SAFETY: the code is a variable.
+    let f = unsafe { context::on_reader(fc, &raw mut code, body) };
+    // SAFETY: the caller's `errcode` is NULL or may be written.
+    unsafe { finish(fc, f, code, errcode) }
+}
+
+/// Hands out the error code of a function on the file `fc` that has returned `f`.
+///
+/// # Safety
+/// `errcode` is NULL or may be written.
+unsafe fn finish(
+    fc: *mut scda_fcontext_t,
+    f: *mut scda_fcontext_t,
+    code: c_int,
+    errcode: *mut sc_scda_ferror,
+) -> *mut scda_fcontext_t {
+    // Every rank logs an error on what is no file. That a file ends is what a program reads it for.
+    let is_logged = f.is_null()
+        && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here)
+        && code != ErrorKind::EndOfFile.code();
+    // SAFETY: the caller's `errcode` is NULL or may be written.
     unsafe { tell(code, errcode, is_logged) };
     f
 }
@@ -163,7 +195,7 @@ pub unsafe fn on_file(
 /// # Safety
 /// `errcode` is NULL or may be written.
 pub unsafe fn tell(code: c_int, errcode: *mut sc_scda_ferror, is_logged: bool) {
-    // SAFETY: by contract.
+    // SAFETY: the caller's `errcode` is NULL or may be written.
     unsafe { put(errcode, sc_scda_ferror::of(code)) };
     if code != SUCCESS && is_logged {
         log_error();
@@ -173,7 +205,9 @@ pub unsafe fn tell(code: c_int, errcode: *mut sc_scda_ferror, is_logged: bool) {
 /// Whether an error code says success: 1 if so, else 0. Not collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
-    c_int::from((errcode.scdaret, errcode.mpiret) == (SUCCESS, 0))
+    let is_success = (errcode.scdaret, errcode.mpiret) == (SUCCESS, 0);
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), 0, || Ok((c_int::from(is_success), Outcome::Success))) }
 }
 
 /// The class of an error code: of one of MPI, its class in MPI; any other is a class. Not collective.
@@ -188,7 +222,7 @@ pub unsafe extern "C" fn sc_scda_ferror_class(
             return Ok((ARGUMENT, Outcome::Success));
         }
         let mpiret = if errcode.scdaret == MPI { system::class(errcode.mpiret) } else { 0 };
-        // SAFETY: not NULL, so by contract writable.
+        // SAFETY: not NULL, so C passes an `errclass` that may be written.
         unsafe { put(errclass, sc_scda_ferror { mpiret, ..errcode }) };
         Ok((SUCCESS, Outcome::Success))
     };
@@ -218,11 +252,11 @@ pub unsafe extern "C" fn sc_scda_ferror_string(
             code => ErrorKind::from_code(code).map(ErrorKind::text).unwrap_or_default().to_owned(),
         };
         let n = text.len().min(ERROR_STRING_BYTES - 1);
-        // SAFETY: by contract there is room for more than `n` bytes.
+        // SAFETY: C passes room for `MPI_MAX_ERROR_STRING` bytes, and n is less.
         unsafe { str.cast::<u8>().copy_from(text.as_ptr(), n) };
         // SAFETY: as above.
         unsafe { str.wrapping_add(n).write(0) };
-        // SAFETY: not NULL, so by contract writable.
+        // SAFETY: not NULL, so C passes a `len` that may be written.
         unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
         Ok((SUCCESS, Outcome::Success))
     };

@@ -44,7 +44,7 @@ pub struct sc_scda_params {
 /// `comm` is a valid communicator.
 #[cfg(feature = "mpi")]
 unsafe fn ranks(comm: sc_comm) -> Result<Box<dyn Communicator>> {
-    // SAFETY: by contract.
+    // SAFETY: the caller's `comm` is a valid communicator.
     unsafe { communicator(comm) }
 }
 
@@ -90,12 +90,12 @@ pub fn world(ranks: Option<u64>) -> Result<Box<dyn Communicator>> {
 /// # Safety
 /// `params` is NULL or may be read, and its `info` is valid.
 unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
-    // libsc tells errors in the call in which they happen.
+    // libsc returns an error from the call in which it happens.
     let mut all = Params { check: true, ..Params::default() };
     if params.is_null() {
         return (all, true);
     }
-    // SAFETY: not NULL, so by contract readable.
+    // SAFETY: not NULL, so the caller lets it be read.
     let params = unsafe { params.read_unaligned() };
     if params.fuzzy_everyn > 0 {
         all.faults = Some(Faults { every: params.fuzzy_everyn.into(), seed: params.fuzzy_seed });
@@ -104,35 +104,39 @@ unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
     }
     #[cfg(feature = "mpi")]
     {
-        // SAFETY: by contract valid, and used only while the file is opened.
+        // SAFETY: the caller has a valid handle, which is used only while the file is opened.
         all.hints = unsafe { crate::storage::mpi_io::Hints::from_raw(params.info) };
     }
     (all, is_logged(params.log_level))
 }
 
-/// Opens a file by `body`, which is given the ranks.
+/// Opens a file by `body`, which is given the ranks and the parameters.
 ///
 /// # Safety
-/// `comm` is a valid communicator; `errcode` is NULL or may be written.
+/// `comm` is a valid communicator; `params` is NULL or may be read, and its `info` is valid; `errcode` is NULL
+/// or may be written.
 unsafe fn open(
     comm: sc_comm,
-    logged: bool,
+    params: *const sc_scda_params,
     errcode: *mut sc_scda_ferror,
-    body: impl FnOnce(Box<dyn Communicator>) -> Result<Context>,
+    body: impl FnOnce(Box<dyn Communicator>, Params) -> Result<Context>,
 ) -> *mut scda_fcontext_t {
-    let (mut code, mut rank) = (0, 0);
+    let (mut code, mut rank, mut logged) = (0, 0, true);
     let run = || {
-        // SAFETY: by contract.
+        // SAFETY: the caller's `params` is NULL or may be read, and its `info` is valid.
+        let (params, is_logged) = unsafe { read_params(params) };
+        logged = is_logged;
+        // SAFETY: the caller's `comm` is a valid communicator.
         let comm = unsafe { ranks(comm) }?;
         let size = comm.size() as u64;
         rank = comm.rank();
-        let fc = register(body(comm)?)?;
+        let fc = register(body(comm, params)?)?;
         opened(fc, size, rank, logged);
         Ok((fc, Outcome::Success))
     };
     // SAFETY: the code is a variable.
     let fc = unsafe { guard(&raw mut code, null_mut(), run) };
-    // SAFETY: by contract.
+    // SAFETY: the caller's `errcode` is NULL or may be written.
     unsafe { tell(code, errcode, logged && rank == 0) };
     fc
 }
@@ -140,10 +144,15 @@ unsafe fn open(
 /// Fills the parameters with the defaults. Not collective. NULL is left alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
-    let defaults =
-        sc_scda_params { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
-    // SAFETY: by contract NULL or writable.
-    unsafe { put(params, defaults) };
+    let body = || {
+        let defaults =
+            sc_scda_params { info: no_info(), fuzzy_everyn: 0, fuzzy_seed: 0, log_level: LEVEL_DEFAULT };
+        // SAFETY: C passes `params` that are NULL or may be written.
+        unsafe { put(params, defaults) };
+        Ok(((), Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), (), body) }
 }
 
 /// `sc_MPI_INFO_NULL` of a libsc without MPI.
@@ -162,17 +171,15 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
     params: *const sc_scda_params,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: by contract.
-    let (params, logged) = unsafe { read_params(params) };
-    let body = |comm| {
-        // SAFETY: by contract.
+    let body = |comm, params| {
+        // SAFETY: C passes a `filename` that is NULL or a C string.
         let path = unsafe { path(filename) };
-        // SAFETY: by contract.
+        // SAFETY: C passes a user string.
         let user = unsafe { written_user_string(userstr, len) };
-        Writer::create_or(comm, path, user.and_then(UserString::new), Ok(params)).map(Context::Writing)
+        Writer::create_if_valid(comm, path, user.and_then(UserString::new), Ok(params)).map(Context::Writing)
     };
-    // SAFETY: by contract.
-    unsafe { open(comm, logged, errcode, body) }
+    // SAFETY: C passes a valid communicator, and `params` and an `errcode` that are valid or NULL.
+    unsafe { open(comm, params, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fopen_read`]. `params` may be NULL, `userstr` and `len` not.
@@ -185,19 +192,18 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
     params: *const sc_scda_params,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: by contract.
-    let (params, logged) = unsafe { read_params(params) };
-    let body = |comm| {
-        // SAFETY: by contract.
+    let body = |comm, params| {
+        // SAFETY: C passes a `filename` that is NULL or a C string.
         let path = unsafe { path(filename) };
         let params = not_null("user_string or len", &[userstr.is_null(), len.is_null()]).map(|()| params);
-        let reader = Reader::open_or(comm, path, params)?;
-        // SAFETY: by contract, and not NULL.
+        let reader = Reader::open_if_valid(comm, path, params)?;
+        // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or
+        // may be written.
         unsafe { put_user_string(reader.user(), userstr, len) };
         Ok(Context::Reading(reader))
     };
-    // SAFETY: by contract.
-    unsafe { open(comm, logged, errcode, body) }
+    // SAFETY: C passes a valid communicator, and `params` and an `errcode` that are valid or NULL.
+    unsafe { open(comm, params, errcode, body) }
 }
 
 /// A user string to write, which is never NULL: of `*len` bytes, or a C string if `len` is NULL.
@@ -206,7 +212,7 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
 /// As [`user_string`].
 pub unsafe fn written_user_string<'a>(userstr: *const c_char, len: *const usize) -> Result<&'a [u8]> {
     not_null("user_string", &[userstr.is_null()])?;
-    // SAFETY: by contract.
+    // SAFETY: the caller has a user string there.
     unsafe { user_string(userstr, len) }
 }
 
@@ -222,7 +228,7 @@ pub unsafe extern "C" fn sc_scda_fclose(fc: *mut scda_fcontext_t, errcode: *mut 
     // SAFETY: the code is a variable.
     let status = unsafe { close(fc, &raw mut code) };
     let is_logged = closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
-    // SAFETY: by contract.
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
     unsafe { tell(code, errcode, is_logged) };
     status
 }

@@ -46,7 +46,7 @@ pub unsafe fn resize(array: &mut sc_array, count: usize, name: &str) -> Result<(
         Some(address) if !is_view => {
             // SAFETY: by this name libsc has a function of this type.
             let resize = unsafe { std::mem::transmute::<*mut c_void, Resize>(address) };
-            // SAFETY: by contract an array of libsc, which owns its memory.
+            // SAFETY: the caller has an array of libsc there, which owns its memory.
             unsafe { resize(array, count) };
             Ok(())
         }

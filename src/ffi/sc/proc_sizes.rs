@@ -30,12 +30,12 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
 ) -> c_int {
     let (mut code, mut is_first) = (0, true);
     let run = || {
-        // SAFETY: by contract.
+        // SAFETY: C passes an array of libsc, or NULL.
         let ranks = unsafe { array(elem_counts, "elem_counts") }.map(|counts| counts.elem_count as u64);
         let mut own = None;
         let words = gather(ranks.ok(), |size, rank| {
             is_first = rank == 0;
-            // SAFETY: by contract.
+            // SAFETY: C passes arrays of libsc, or NULL.
             let sum = unsafe { sum(elem_sizes, elem_counts, proc_sizes, size, rank) };
             // The ranks learn that one of them failed; its words stay with it.
             sum.unwrap_or_else(|error| IS_ERROR | u64::from(own.insert(error).code().unsigned_abs()))
@@ -45,13 +45,13 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
             let error = Error::new(kind.unwrap_or(ErrorKind::Internal), "error of this rank").on_rank(rank);
             return Err(own.unwrap_or(error));
         }
-        // SAFETY: by contract, and of this length by now.
+        // SAFETY: C passes an array of libsc, which has room for a number for each rank by now.
         unsafe { numbers_mut(proc_sizes, words.len() as u64, "proc_sizes") }?.copy_from_slice(&words);
         Ok((0, Outcome::Success))
     };
     // SAFETY: the code is a variable.
     let status = unsafe { guard(&raw mut code, -1, run) };
-    // SAFETY: by contract.
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
     unsafe { tell(code, errcode, is_first) };
     status
 }
@@ -89,15 +89,15 @@ unsafe fn sum(
     ranks: u64,
     rank: usize,
 ) -> Result<u64> {
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL, or has the elements that it says.
     let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") }?;
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL, or has the elements that it says.
     let sizes = unsafe { numbers(elem_sizes, counts[rank], "elem_sizes") }?;
-    // SAFETY: by contract.
+    // SAFETY: the caller's array is NULL or may be read.
     unsafe { array(proc_sizes, "proc_sizes") }?;
-    // SAFETY: aligned; by contract nobody else uses it.
+    // SAFETY: aligned, and the caller lets nobody else use it.
     if let Some(proc_sizes) = unsafe { proc_sizes.as_mut() } {
-        // SAFETY: by contract an array of libsc.
+        // SAFETY: the caller has an array of libsc there.
         unsafe { resize(proc_sizes, counts.len(), "proc_sizes") }?;
     }
     Sizes::Each(sizes).total()

@@ -1,13 +1,13 @@
-//! Reading sections. A call that is out of order is told before any argument.
+//! Reading sections. A call that is out of order is an error before its arguments are looked at.
 
 use super::arrays::{numbers, numbers_mut, one_mut, sc_array, with_sink};
-use super::errors::{on_file, sc_scda_ferror};
+use super::errors::{on_reader, sc_scda_ferror};
 use super::files::not_null;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ffi::context::{Context, scda_fcontext_t};
+use crate::ffi::arguments::Arguments;
+use crate::ffi::context::scda_fcontext_t;
 use crate::ffi::memory::{put, put_user_string};
-use crate::ffi::write::rank;
-use crate::file::Sizes;
+use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
@@ -42,8 +42,7 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
     decode: *mut c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        let reader = context.reader()?;
+    let body = |reader: &mut Reader| {
         let are_null = [
             userstr.is_null(),
             len.is_null(),
@@ -53,11 +52,11 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
             decode.is_null(),
         ];
         let wanted = not_null("user_string, len, type, elem_count, elem_size or decode", &are_null);
-        // SAFETY: not NULL, so by contract readable.
+        // SAFETY: not NULL, so C passes a `decode` that may be read.
         let wanted = wanted.map(|()| u64::from(unsafe { decode.read_unaligned() } != 0));
         let wanted = reader.of_first_rank(wanted)? != 0;
         let Some(section) = reader.next_section(wanted).map_err(range_is_format)? else {
-            let end = Error::new(ErrorKind::ShortFile, "found the end of the file, expected a section");
+            let end = Error::new(ErrorKind::EndOfFile, "found the end of the file, expected a section");
             return Err(reader.fail(end));
         };
         let narrow = |number: u64| {
@@ -65,10 +64,10 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
                 .map_err(|_| Error::range(format!("section: found {number} in its header")))
         };
         let (count, size) = (narrow(section.count), narrow(section.size));
-        let count = context.require(count)?;
-        let size = context.require(size)?;
+        let count = reader.require(count)?;
+        let size = reader.require(size)?;
         let letter = c_char::from_ne_bytes([section.section_type.letter()]);
-        // SAFETY: not NULL, so by contract writable, as all that follow.
+        // SAFETY: not NULL, so C passes a `type` that may be written, as all that follow.
         unsafe { put(r#type, letter) };
         // SAFETY: as above.
         unsafe { put(elem_count, count) };
@@ -80,8 +79,8 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
         unsafe { put(decode, c_int::from(section.decoded)) };
         Ok(())
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_reader(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fread_inline_data`]: on `root` an array of one element of 32 bytes, or NULL.
@@ -92,17 +91,16 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
     root: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let root = context.require(rank(root))?;
-        let wanted = context.ranks().1 == root && !data.is_null();
-        // SAFETY: by contract.
+    let body = |reader: &mut Reader| {
+        let (root, is_root) = reader.root(root)?;
+        let wanted = is_root && !data.is_null();
+        // SAFETY: not NULL, so C passes an array with room for 32 bytes on the root.
         let data = wanted.then(|| unsafe { one_mut(data, INLINE_BYTES as u64, "data") }).transpose();
         let data = data.map(|data| data.and_then(<[u8]>::first_chunk_mut));
-        context.reader()?.read_inline_or(root, data)
+        reader.read(|open| open.read_inline(root, data))
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_reader(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fread_block_data`]: on `root` an array of one element of `block_size` bytes, or NULL.
@@ -114,17 +112,16 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
     root: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.reader()?;
-        let root = context.require(rank(root))?;
+    let body = |reader: &mut Reader| {
+        let (root, is_root) = reader.root(root)?;
         let size = block_size as u64;
-        let wanted = context.ranks().1 == root && !block_data.is_null();
-        // SAFETY: by contract.
+        let wanted = is_root && !block_data.is_null();
+        // SAFETY: not NULL, so C passes an array with room for the block on the root.
         let data = wanted.then(|| unsafe { one_mut(block_data, size, "block_data") }).transpose();
-        context.reader()?.read_block_or(size, root, data)
+        reader.read(|open| open.read_block(size, root, data))
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_reader(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fread_array_data`], with the arrays of [`super::write::sc_scda_fwrite_array`], or NULL for
@@ -138,22 +135,21 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
     indirect: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        let (ranks, rank) = context.ranks();
-        let reader = context.reader()?;
+    let body = |reader: &mut Reader| {
+        let (ranks, rank) = Arguments::ranks(reader);
         let size = elem_size as u64;
-        // SAFETY: by contract.
+        // SAFETY: C passes an array of one count for each rank.
         let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
         let (counts, count) = counts_or(counts, |counts| Ok(counts[rank]));
-        // SAFETY: by contract.
+        // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
         unsafe {
             with_sink(array_data, count.map(|count| Sizes::Fixed { count, size }), indirect != 0, |data| {
-                reader.read_array_or(counts, size, data)
+                reader.read(|open| open.read_array(counts, size, data))
             })
         }
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_reader(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fread_varray_sizes`]: `elem_counts` has a number for each rank, `elem_sizes` room for one for
@@ -165,20 +161,19 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     elem_counts: *const sc_array,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        let (ranks, rank) = context.ranks();
-        let reader = context.reader()?;
-        // SAFETY: by contract.
+    let body = |reader: &mut Reader| {
+        let (ranks, rank) = Arguments::ranks(reader);
+        // SAFETY: C passes an array of one count for each rank.
         let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
         let (counts, sizes) = counts_or(counts, |counts| {
             let wanted = !elem_sizes.is_null();
-            // SAFETY: by contract.
+            // SAFETY: not NULL, so C passes an array with room for one size for each element of this rank.
             wanted.then(|| unsafe { numbers_mut(elem_sizes, counts[rank], "elem_sizes") }).transpose()
         });
-        reader.read_varray_sizes_or(counts, sizes).map_err(range_is_format)
+        reader.read(|open| open.read_varray_sizes(counts, sizes)).map_err(range_is_format)
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_reader(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fread_varray_data`], with the arrays of [`super::write::sc_scda_fwrite_varray`], or NULL for
@@ -193,17 +188,16 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
     indirect: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        let (ranks, rank) = context.ranks();
-        let reader = context.reader()?;
-        // SAFETY: by contract.
+    let body = |reader: &mut Reader| {
+        let (ranks, rank) = Arguments::ranks(reader);
+        // SAFETY: C passes an array of one size for each rank.
         let sums = unsafe { numbers(proc_sizes, ranks, "proc_sizes") };
-        // SAFETY: by contract.
+        // SAFETY: C passes an array of one count for each rank.
         let counts = unsafe { numbers(elem_counts, ranks, "elem_counts") };
         let (counts, sizes) = counts_or(counts, |counts| {
             let count = if array_data.is_null() { 0 } else { counts[rank] };
             let elem_sizes = if count == 0 { null() } else { elem_sizes };
-            // SAFETY: by contract.
+            // SAFETY: C passes an array of one size for each element of this rank.
             unsafe { numbers(elem_sizes, count, "elem_sizes") }
         });
         let (sums, sizes) = match sums {
@@ -211,13 +205,13 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
             Err(error) => (None, Err(error)),
         };
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: by contract.
+        // SAFETY: C passes an array with room for this rank's elements, or of arrays with it, or NULL.
         unsafe {
             with_sink(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
-                reader.read_varray_or(counts, sums, data.map(|data| (Some(each), data)))
+                reader.read(|open| open.read_varray(counts, sums, data.map(|data| (Some(each), data))))
             })
         }
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_reader(fc, errcode, body) }
 }

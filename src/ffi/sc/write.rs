@@ -1,11 +1,11 @@
 //! Writing sections.
 
 use super::arrays::{numbers, one, sc_array, with_source};
-use super::errors::{on_file, sc_scda_ferror};
+use super::errors::{on_writer, sc_scda_ferror};
 use super::files::written_user_string;
-use crate::ffi::context::{Context, scda_fcontext_t};
-use crate::ffi::write::rank;
-use crate::file::{Encode, Sizes};
+use crate::ffi::arguments::Arguments;
+use crate::ffi::context::scda_fcontext_t;
+use crate::file::{Encode, Sizes, Writer};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
 
@@ -24,19 +24,17 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
     root: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        let root = context.require(rank(root))?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { written_user_string(userstr, len) })?;
-        // SAFETY: by contract.
+    let body = |writer: &mut Writer| {
+        let (root, is_root) = writer.root(root)?;
+        // SAFETY: C passes a user string.
+        let user = writer.require(unsafe { written_user_string(userstr, len) })?;
+        // SAFETY: C passes an array of 32 bytes on the root.
         let data = unsafe { one(inline_data, INLINE_BYTES as u64, "inline_data") };
-        let is_root = context.ranks().1 == root;
         let data = if is_root { data.map(|data| data.first_chunk().unwrap_or(&[0; _])) } else { Ok(&[0; _]) };
-        context.writer()?.inline_or(user, root, data)
+        writer.write(|open| open.inline(user, root, data))
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_writer(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fwrite_block`]: on `root` an array of one element of `block_size` bytes.
@@ -51,19 +49,18 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
     encode: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        let root = context.require(rank(root))?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { written_user_string(userstr, len) })?;
+    let body = |writer: &mut Writer| {
+        let (root, is_root) = writer.root(root)?;
+        // SAFETY: C passes a user string.
+        let user = writer.require(unsafe { written_user_string(userstr, len) })?;
         let size = block_size as u64;
-        let mine = if context.ranks().1 == root { size } else { 0 };
-        // SAFETY: by contract.
+        let mine = if is_root { size } else { 0 };
+        // SAFETY: C passes an array of the block on the root.
         let data = unsafe { one(block_data, mine, "block_data") };
-        context.writer()?.block_or(user, root, size, data, encoding(encode))
+        writer.write(|open| open.block(user, root, size, data, encoding(encode)))
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_writer(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fwrite_array`]: `elem_counts` has a number for each rank; `array_data` this rank's
@@ -80,24 +77,22 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
     encode: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { written_user_string(userstr, len) })?;
-        let (ranks, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
-        let writer = context.writer()?;
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a user string.
+        let user = writer.require(unsafe { written_user_string(userstr, len) })?;
+        let (ranks, rank) = Arguments::ranks(writer);
+        // SAFETY: C passes an array of one count for each rank.
+        let counts = writer.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
         let (count, size) = (counts[rank], elem_size as u64);
-        // SAFETY: by contract.
+        // SAFETY: C passes an array of this rank's elements, or of arrays of them.
         unsafe {
             with_source(array_data, Ok(Sizes::Fixed { count, size }), indirect != 0, |data| {
-                writer.array_or(user, counts, size, data, encoding(encode))
+                writer.write(|open| open.array(user, counts, size, data, encoding(encode)))
             })
         }
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_writer(fc, errcode, body) }
 }
 
 /// As [`crate::ffi::scda_fwrite_varray`]: `elem_counts` and `proc_sizes` have a number for each rank,
@@ -116,27 +111,25 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
     encode: c_int,
     errcode: *mut sc_scda_ferror,
 ) -> *mut scda_fcontext_t {
-    let body = |context: &mut Context| {
-        context.writer()?;
-        // SAFETY: by contract.
-        let user = context.require(unsafe { written_user_string(userstr, len) })?;
-        let (ranks, rank) = context.ranks();
-        // SAFETY: by contract.
-        let counts = context.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
-        // SAFETY: by contract.
-        let sums = context.require(unsafe { numbers(proc_sizes, ranks, "proc_sizes") })?;
-        let writer = context.writer()?;
-        // SAFETY: by contract.
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a user string.
+        let user = writer.require(unsafe { written_user_string(userstr, len) })?;
+        let (ranks, rank) = Arguments::ranks(writer);
+        // SAFETY: C passes an array of one count for each rank.
+        let counts = writer.require(unsafe { numbers(elem_counts, ranks, "elem_counts") })?;
+        // SAFETY: C passes an array of one size for each rank.
+        let sums = writer.require(unsafe { numbers(proc_sizes, ranks, "proc_sizes") })?;
+        // SAFETY: C passes an array of one size for each element of this rank.
         let sizes = unsafe { numbers(elem_sizes, counts[rank], "elem_sizes") };
         let each = *sizes.as_ref().unwrap_or(&[].as_slice());
-        // SAFETY: by contract.
+        // SAFETY: C passes an array of this rank's elements, or of arrays of them.
         unsafe {
             with_source(array_data, sizes.map(Sizes::Each), indirect != 0, |data| {
                 let data = data.map(|data| (each, data));
-                writer.varray_or(user, counts, Some(sums), data, encoding(encode))
+                writer.write(|open| open.varray(user, counts, Some(sums), data, encoding(encode)))
             })
         }
     };
-    // SAFETY: by contract.
-    unsafe { on_file(fc, errcode, body) }
+    // SAFETY: C passes an `errcode` that is NULL or may be written.
+    unsafe { on_writer(fc, errcode, body) }
 }

@@ -55,7 +55,7 @@ impl Open {
         self.expect = Expect::Header;
     }
 
-    pub(super) fn read_inline(
+    pub(crate) fn read_inline(
         &mut self,
         root: usize,
         data: Result<Option<&mut [u8; INLINE_BYTES]>>,
@@ -74,7 +74,7 @@ impl Open {
         Ok(())
     }
 
-    pub(super) fn read_block(
+    pub(crate) fn read_block(
         &mut self,
         size: u64,
         root: usize,
@@ -99,7 +99,7 @@ impl Open {
         Ok(())
     }
 
-    pub(super) fn read_array(
+    pub(crate) fn read_array(
         &mut self,
         counts: &[u64],
         size: u64,
@@ -128,7 +128,7 @@ impl Open {
         Ok(())
     }
 
-    pub(super) fn read_varray_sizes(
+    pub(crate) fn read_varray_sizes(
         &mut self,
         counts: &[u64],
         sizes: Result<Option<&mut [u64]>>,
@@ -180,7 +180,7 @@ impl Open {
         Ok(KnownSizes { counts_hash: hash(counts), sizes_hash, bytes })
     }
 
-    pub(super) fn read_varray(
+    pub(crate) fn read_varray(
         &mut self,
         counts: &[u64],
         proc_sizes: Option<&[u64]>,

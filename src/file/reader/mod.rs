@@ -74,7 +74,7 @@ pub struct Reader {
     session: Session<Open>,
 }
 
-struct Open {
+pub(crate) struct Open {
     team: Team,
     file: Box<dyn ParallelFile>,
     params: Params,
@@ -138,11 +138,11 @@ impl Reader {
     /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, and
     /// the errors of the file system.
     pub fn open(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
-        Self::open_or(Box::new(comm), Ok(path), Ok(params.clone()))
+        Self::open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
 
-    /// As [`Self::open`], with arguments that may be wrong on this rank.
-    pub(crate) fn open_or(
+    /// As [`Self::open`], if no rank has a wrong argument.
+    pub(crate) fn open_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
         params: Result<Params>,
@@ -230,21 +230,19 @@ impl Reader {
         Ok(self.session.state().and_then(|open| open.header.as_ref()).filter(|_| found))
     }
 
+    /// Reads from a section. The C interface calls it with memory that may be an error of this rank.
+    #[inline]
+    pub(crate) fn read<T>(&mut self, from: impl FnOnce(&mut Open) -> Result<T, Failure>) -> Result<T> {
+        self.session.operate(from)
+    }
+
     /// Reads the 32 bytes of an inline section on the rank `root`; `None` there skips them, and is
     /// ignored on other ranks (paper, section A.5.2).
     ///
     /// # Errors
     /// `Usage`, `Argument`, and the errors of the file system.
     pub fn read_inline(&mut self, root: usize, data: Option<&mut [u8; INLINE_BYTES]>) -> Result<()> {
-        self.read_inline_or(root, Ok(data))
-    }
-
-    pub(crate) fn read_inline_or(
-        &mut self,
-        root: usize,
-        data: Result<Option<&mut [u8; INLINE_BYTES]>>,
-    ) -> Result<()> {
-        self.session.operate(|open| open.read_inline(root, data))
+        self.read(|open| open.read_inline(root, Ok(data)))
     }
 
     /// Reads the data of a block on the rank `root`; `None` there skips them, and is ignored on
@@ -253,16 +251,7 @@ impl Reader {
     /// # Errors
     /// `Usage`, `Argument`, `Decode`, `Memory`, and the errors of the file system.
     pub fn read_block(&mut self, size: u64, root: usize, data: Option<&mut [u8]>) -> Result<()> {
-        self.read_block_or(size, root, Ok(data))
-    }
-
-    pub(crate) fn read_block_or(
-        &mut self,
-        size: u64,
-        root: usize,
-        data: Result<Option<&mut [u8]>>,
-    ) -> Result<()> {
-        self.session.operate(|open| open.read_block(size, root, data))
+        self.read(|open| open.read_block(size, root, Ok(data)))
     }
 
     /// Reads the elements of an array; rank p gets `counts[p]` of them, in the order of the ranks
@@ -272,11 +261,7 @@ impl Reader {
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Decode`, `Memory`, and the errors of the file
     /// system.
     pub fn read_array(&mut self, counts: &[u64], size: u64, data: Sink<'_>) -> Result<()> {
-        self.read_array_or(counts, size, Ok(data))
-    }
-
-    pub(crate) fn read_array_or(&mut self, counts: &[u64], size: u64, data: Result<Sink<'_>>) -> Result<()> {
-        self.session.operate(|open| open.read_array(counts, size, data))
+        self.read(|open| open.read_array(counts, size, Ok(data)))
     }
 
     /// Reads the sizes of the elements of a varray, of which rank p has `counts[p]`; `None` skips
@@ -286,15 +271,7 @@ impl Reader {
     /// `Usage`, `Argument`, `ShortFile`, `Format`, `Range`, `Decode`, and the errors of the file
     /// system.
     pub fn read_varray_sizes(&mut self, counts: &[u64], sizes: Option<&mut [u64]>) -> Result<()> {
-        self.read_varray_sizes_or(counts, Ok(sizes))
-    }
-
-    pub(crate) fn read_varray_sizes_or(
-        &mut self,
-        counts: &[u64],
-        sizes: Result<Option<&mut [u64]>>,
-    ) -> Result<()> {
-        self.session.operate(|open| open.read_varray_sizes(counts, sizes))
+        self.read(|open| open.read_varray_sizes(counts, Ok(sizes)))
     }
 
     /// Reads the elements of a varray after their sizes (paper, section A.5.6). The partition may
@@ -311,16 +288,7 @@ impl Reader {
         proc_sizes: Option<&[u64]>,
         data: Sink<'_>,
     ) -> Result<()> {
-        self.read_varray_or(counts, proc_sizes, Ok((sizes, data)))
-    }
-
-    pub(crate) fn read_varray_or(
-        &mut self,
-        counts: &[u64],
-        proc_sizes: Option<&[u64]>,
-        data: Result<(Option<&[u64]>, Sink<'_>)>,
-    ) -> Result<()> {
-        self.session.operate(|open| open.read_varray(counts, proc_sizes, data))
+        self.read(|open| open.read_varray(counts, proc_sizes, Ok((sizes, data))))
     }
 
     /// Reads some bytes of a block, for a process that reads alone, as [`Self::read_array_range`] elements.
@@ -433,10 +401,6 @@ impl Reader {
     /// # Errors
     /// `Range` if a sum exceeds 63 bits.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
-        self.proc_sizes_or(Ok(sizes))
-    }
-
-    pub(crate) fn proc_sizes_or(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
         self.session.proc_sizes(sizes)
     }
 

@@ -3,9 +3,8 @@
 mod output;
 mod sections;
 mod streams;
-mod trial;
 
-pub use streams::{DataStream, ElementStream};
+pub use streams::ElementStream;
 
 use super::buffer::SectionBuffer;
 use super::encoding::Encoders;
@@ -54,7 +53,7 @@ pub struct Writer {
 }
 
 /// The state of a file that is open.
-struct Open {
+pub(crate) struct Open {
     team: Team,
     file: Box<dyn ParallelFile>,
     target: Target,
@@ -90,11 +89,11 @@ impl Writer {
         user: &[u8],
         params: &Params,
     ) -> Result<Self> {
-        Self::create_or(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
+        Self::create_if_valid(Box::new(comm), Ok(path), UserString::new(user), Ok(params.clone()))
     }
 
-    /// As [`Self::create`], with arguments that may be wrong on this rank.
-    pub(crate) fn create_or(
+    /// As [`Self::create`], if no rank has a wrong argument.
+    pub(crate) fn create_if_valid(
         comm: Box<dyn Communicator>,
         path: Result<&Path>,
         user: Result<UserString>,
@@ -141,15 +140,7 @@ impl Writer {
     /// # Errors
     /// `Argument`, `Usage`, and the errors of the file system.
     pub fn inline(&mut self, user: &[u8], root: usize, data: Option<&[u8; INLINE_BYTES]>) -> Result<()> {
-        self.inline_or(user, root, data.ok_or_else(|| Error::argument("data: found none on the root rank")))
-    }
-
-    pub(crate) fn inline_or(
-        &mut self,
-        user: &[u8],
-        root: usize,
-        data: Result<&[u8; INLINE_BYTES]>,
-    ) -> Result<()> {
+        let data = data.ok_or_else(|| Error::argument("data: found none on the root rank"));
         self.write(|open| open.inline(user, root, data))
     }
 
@@ -170,17 +161,6 @@ impl Writer {
             None if size > 0 => Err(Error::argument("data: found none on the root rank")),
             data => Ok(data.unwrap_or_default()),
         };
-        self.block_or(user, root, size, data, encode)
-    }
-
-    pub(crate) fn block_or(
-        &mut self,
-        user: &[u8],
-        root: usize,
-        size: u64,
-        data: Result<&[u8]>,
-        encode: Encode,
-    ) -> Result<()> {
         self.write(|open| open.block(user, root, size, data, encode))
     }
 
@@ -197,18 +177,7 @@ impl Writer {
         data: Source<'_>,
         encode: Encode,
     ) -> Result<()> {
-        self.array_or(user, counts, size, Ok(data), encode)
-    }
-
-    pub(crate) fn array_or(
-        &mut self,
-        user: &[u8],
-        counts: &[u64],
-        size: u64,
-        data: Result<Source<'_>>,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write(|open| open.array(user, counts, size, data, encode))
+        self.write(|open| open.array(user, counts, size, Ok(data), encode))
     }
 
     /// Writes a varray (paper, section 2.6): rank p has `counts[p]` elements; `sizes` are the bytes
@@ -226,25 +195,15 @@ impl Writer {
         data: Source<'_>,
         encode: Encode,
     ) -> Result<()> {
-        self.varray_or(user, counts, proc_sizes, Ok((sizes, data)), encode)
-    }
-
-    pub(crate) fn varray_or(
-        &mut self,
-        user: &[u8],
-        counts: &[u64],
-        proc_sizes: Option<&[u64]>,
-        data: Result<(&[u64], Source<'_>)>,
-        encode: Encode,
-    ) -> Result<()> {
-        self.write(|open| open.varray(user, counts, proc_sizes, data, encode))
+        self.write(|open| open.varray(user, counts, proc_sizes, Ok((sizes, data)), encode))
     }
 
     /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
     /// except if it is compressed. For a process that writes alone.
     ///
     /// # Errors
-    /// Those of [`Self::block`], those of reading, and `Usage` if there is more than one rank.
+    /// Those of [`Self::block`], those of reading, `Usage` if there is more than one rank, and `Argument` for
+    /// [`Encode::Auto`]: the data are read only once.
     pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
         self.write(|open| open.block_from(user, size, data, encode))
     }
@@ -252,18 +211,14 @@ impl Writer {
     /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
     /// for each thread, or if it is compressed one element. For a process that writes alone.
     ///
-    /// [`Encode::Auto`] decides as [`Self::array`] does. It reads the data up to three times, and compresses them
-    /// twice if that pays.
-    ///
     /// # Errors
-    /// Those of [`Self::array`] and of [`Self::block_from`]; `Argument` for [`Encode::Auto`] and long data that can
-    /// be read only once.
+    /// Those of [`Self::array`] and of [`Self::block_from`].
     pub fn array_from(
         &mut self,
         user: &[u8],
         count: u64,
         size: u64,
-        data: &mut dyn DataStream,
+        data: &mut dyn Read,
         encode: Encode,
     ) -> Result<()> {
         self.write(|open| open.array_from(user, count, size, data, encode))
@@ -273,7 +228,7 @@ impl Writer {
     /// [`Self::array_from`]. For a process that writes alone.
     ///
     /// # Errors
-    /// Those of [`Self::varray`] and of [`Self::array_from`].
+    /// Those of [`Self::varray`] and of [`Self::block_from`].
     pub fn varray_from(
         &mut self,
         user: &[u8],
@@ -284,9 +239,9 @@ impl Writer {
         self.write(|open| open.varray_from(user, count, elements, encode))
     }
 
-    /// Writes one section of the user.
+    /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
     #[inline]
-    fn write(&mut self, section: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<()> {
+    pub(crate) fn write(&mut self, section: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<()> {
         self.session.operate(|open| {
             section(open)?;
             open.call_start = open.end;
@@ -320,10 +275,6 @@ impl Writer {
     /// # Errors
     /// `Range` if a sum exceeds 63 bits.
     pub fn proc_sizes(&mut self, sizes: &[u64]) -> Result<Vec<u64>> {
-        self.proc_sizes_or(Ok(sizes))
-    }
-
-    pub(crate) fn proc_sizes_or(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
         self.session.proc_sizes(sizes)
     }
 

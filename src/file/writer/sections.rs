@@ -34,7 +34,7 @@ impl Open {
         }
     }
 
-    pub(super) fn inline(
+    pub(crate) fn inline(
         &mut self,
         user: &[u8],
         root: usize,
@@ -46,7 +46,7 @@ impl Open {
         self.write_inline(user, is_root, data)
     }
 
-    pub(super) fn block(
+    pub(crate) fn block(
         &mut self,
         user: &[u8],
         root: usize,
@@ -107,7 +107,7 @@ impl Open {
         self.write_block(user, is_root, second, &chunks)
     }
 
-    pub(super) fn array(
+    pub(crate) fn array(
         &mut self,
         user: &[u8],
         counts: &[u64],
@@ -169,7 +169,7 @@ impl Open {
         Ok(true)
     }
 
-    pub(super) fn varray(
+    pub(crate) fn varray(
         &mut self,
         user: &[u8],
         counts: &[u64],
@@ -276,7 +276,7 @@ impl Open {
 
 /// Whether compression can only make a section of so many elements larger: each takes some bytes, whatever
 /// its data. `second` is where the compressed data would lie if they had so many bytes.
-pub(super) fn can_only_grow(plain: Layout, count: u64, second: impl FnOnce(u64) -> Option<Layout>) -> bool {
+fn can_only_grow(plain: Layout, count: u64, second: impl FnOnce(u64) -> Option<Layout>) -> bool {
     let least = product(count, MIN_ENCODED_BYTES).and_then(second);
     least.is_none_or(|least| least.end >= plain.end)
 }
