@@ -1,7 +1,8 @@
 /* Preloaded to a program: lets one call of the system or of MPI fail, and counts what MPI hands out.
  *
  * The program says which call and when, by `inject_arm`; without it nothing happens. Calls of the system are meant only on
- * files whose names end in ".scda" or ".scda-part": MPI has files of its own. */
+ * files whose names end in ".scda" or ".scda-part", and on folders whose names end in ".scda-folder": MPI has files of its
+ * own. */
 #define _GNU_SOURCE
 #include "inject.h"
 
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,7 +48,8 @@ static int is_due (const char *call) {
 
 static int is_ours (const char *path) {
   const char *end = path == NULL ? NULL : strrchr (path, '.');
-  return end != NULL && (strcmp (end, ".scda") == 0 || strcmp (end, ".scda-part") == 0);
+  return end != NULL
+      && (strcmp (end, ".scda") == 0 || strcmp (end, ".scda-part") == 0 || strcmp (end, ".scda-folder") == 0);
 }
 
 static int is_our_fd (int fd) {
@@ -147,12 +151,35 @@ int close (int fd) {
 
 int rename (const char *from, const char *to) {
   NEXT (rename)
-  return armed_call != NULL && refused ("rename", is_ours (from)) ? -1 : next (from, to);
+  const int fails = armed_call != NULL && refused ("rename", is_ours (from)), error = errno;
+  if (!fails) { return next (from, to); }
+  if (armed_how == inject_after) { next (from, to); } /* a network file system that lost its answer */
+  errno = error;
+  return -1;
 }
 
-int unlink (const char *path) {
-  NEXT (unlink)
-  return armed_call != NULL && refused ("unlink", is_ours (path)) ? -1 : next (path);
+#define STATS(name, call, what_t, ours, stat_t)                                                        \
+  int name (what_t what, struct stat_t *status) {                                                      \
+    NEXT (name)                                                                                        \
+    return armed_call != NULL && refused (call, ours (what)) ? -1 : next (what, status);               \
+  }
+STATS (stat, "stat", const char *, is_ours, stat)
+STATS (stat64, "stat", const char *, is_ours, stat64)
+STATS (lstat, "stat", const char *, is_ours, stat)
+STATS (lstat64, "stat", const char *, is_ours, stat64)
+STATS (fstat, "fstat", int, is_our_fd, stat)
+STATS (fstat64, "fstat", int, is_our_fd, stat64)
+
+/* What the library calls by number. */
+long syscall (long number, ...) {
+  NEXT (syscall)
+  long values[6];
+  va_list rest;
+  va_start (rest, number);
+  for (int i = 0; i < 6; ++i) { values[i] = va_arg (rest, long); }
+  va_end (rest);
+  if (armed_call != NULL && number == SYS_fchmod && refused ("fchmod", is_our_fd ((int) values[0]))) { return -1; }
+  return next (number, values[0], values[1], values[2], values[3], values[4], values[5]);
 }
 
 #define OPENS(name)                                                                                    \
@@ -202,6 +229,7 @@ MPI_CALL (Gather, (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Dat
 MPI_CALL (Gatherv,
           (const void *s, int n, MPI_Datatype t, void *r, const int *m, const int *d, MPI_Datatype u, int root, MPI_Comm c),
           (s, n, t, r, m, d, u, root, c))
+MPI_CALL (Get_library_version, (char *text, int *length), (text, length))
 MPI_CALL (Comm_set_errhandler, (MPI_Comm c, MPI_Errhandler e), (c, e))
 MPI_CALL (Comm_rank, (MPI_Comm c, int *n), (c, n))
 MPI_CALL (Comm_size, (MPI_Comm c, int *n), (c, n))

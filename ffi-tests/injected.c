@@ -15,7 +15,7 @@ enum { patience = 60 }; /* seconds for one case */
 typedef struct {
   const char *call;
   int how;
-  int must_fail; /* 1: success would be a lie. 0: it is no error if the file is whole. */
+  int must_fail; /* 1: success would be a lie. 2: with the POSIX driver. 0: it is no error if the file is whole. */
 } case_t;
 
 static const case_t cases[] = {
@@ -29,12 +29,21 @@ static const case_t cases[] = {
   {"pread", inject_interrupt, 0},
   {"pread", inject_short, 0},
   {"fsync", inject_error, 1},
+  {"fsync", inject_interrupt, 0},
   {"ftruncate", inject_error, 0},
   {"rename", inject_error, 1},
+  {"rename", inject_interrupt, 0},
+  {"rename", inject_after, 0},
   {"unlink", inject_error, 0},
   {"open", inject_error, 0},
   {"open", inject_interrupt, 0},
   {"close", inject_error, 0},
+  {"stat", inject_error, 0},
+  {"stat", inject_interrupt, 0},
+  {"fstat", inject_error, 0},
+  {"fstat", inject_interrupt, 0},
+  {"fchmod", inject_error, 2},
+  {"fchmod", inject_interrupt, 0},
 #ifndef SCDA_SERIAL
   {"MPI_Allreduce", inject_after, 0},
   {"MPI_Allreduce", inject_error, 0},
@@ -45,6 +54,7 @@ static const case_t cases[] = {
   {"MPI_Gatherv", inject_after, 0},
   {"MPI_Comm_dup", inject_after, 0},
   {"MPI_Comm_free", inject_after, 0},
+  {"MPI_Get_library_version", inject_error, 0},
   {"MPI_Comm_set_errhandler", inject_error, 0},
   {"MPI_Comm_rank", inject_error, 0},
   {"MPI_Comm_size", inject_error, 0},
@@ -102,6 +112,11 @@ static int run_case (const case_t *c, long k, int rank, int writing, int driver,
   const int files = entries (dir), descriptors = entries ("/proc/self/fd");
   const long balance = inject_balance;
   barrier (g);
+  if (writing && !atomic && strcmp (c->call, "fsync") == 0) { /* a new file, whose folder is synced, too */
+    params.sync = 1;
+    if (g.rank == 0) { REQUIRE (unlink (filename) == 0); }
+  }
+  barrier (g);
   if (rank < 0 || rank == g.rank) { inject_arm (c->call, c->how, k); }
   alarm (patience);
   err = writing ? write_everything (g, filename, &params) : read_everything (g, good, &params);
@@ -115,7 +130,7 @@ static int run_case (const case_t *c, long k, int rank, int writing, int driver,
   const int posix = driver == SCDA_DRIVER_POSIX;
   const int is_true = err != SCDA_ERR_COUNT && (err != SCDA_ERR_NO_SPACE || c->how == inject_no_space)
                    && (err == 0 || (c->how != inject_short && !(posix && c->how == inject_interrupt)));
-  const int told = !hit || !c->must_fail || (why != 0 && posix ? err == why : err != 0);
+  const int told = !hit || !c->must_fail || (c->must_fail == 2 && !posix) || (why != 0 && posix ? err == why : err != 0);
   const int whole = !writing || (err != 0 && !atomic) || files_equal (filename, good, 0);
   const int clean = entries (dir) == files && entries ("/proc/self/fd") <= descriptors && inject_balance <= balance;
   if (!same || !is_true || !told || !whole || !clean || (!hit && err != 0)) {
@@ -164,6 +179,9 @@ int main (int argc, char **argv) {
         if (collective && driver == driver_mpiio && driver != SCDA_DRIVER_AUTO) { continue; }
         long k = 1;
         while (run_case (c, k, rank, writing, driver, aggregation, atomic, argv[1])) { ++k, ++met; }
+        if (rank == 0 && writing && driver == SCDA_DRIVER_POSIX && strcmp (c->call, "fsync") == 0) {
+          CHECK (k - 1 == 2); /* the file, and its folder */
+        }
       }
     }
     if (g.rank == 0) { printf ("%s %s: %ld\n", c->call, hows[c->how], met), fflush (stdout); }

@@ -34,7 +34,9 @@ pub mod internals {
 
 pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};
-pub use file::{ElementStream, Elements, ElementsMut, Encode, Params, Reader, Section, Sink, Source, Writer};
+pub use file::{
+    DataStream, ElementStream, Elements, ElementsMut, Encode, Params, Reader, Section, Sink, Source, Writer,
+};
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};

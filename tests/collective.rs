@@ -414,7 +414,9 @@ fn an_atomic_write_leaves_the_old_file_until_it_is_complete() {
     atomic.atomic = true;
     std::fs::write(scratch.path(), "old").unwrap();
     // What a killed job left behind is replaced.
-    std::fs::write(scratch.0.path().join("file.scda.scda-part"), "stale").unwrap();
+    for end in ["", ".locktest.0", ".locktest.1"] {
+        std::fs::write(scratch.0.path().join(format!("file.scda.scda-part{end}")), "stale").unwrap();
+    }
     let old = || std::fs::read(scratch.path()).unwrap() == b"old";
     let error = error_of_all(3, |comm| {
         let mut file = Writer::create(comm, &scratch.path(), b"", &atomic)?;

@@ -1,7 +1,7 @@
 //! Sections that are written from streams, read by ranges of bytes, and compared with their canonical form.
 
 use scda::{
-    ElementStream, Encode, Encoder, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer,
+    DataStream, ElementStream, Encode, Encoder, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer,
     run_on_threads,
 };
 use std::io::{self, Read};
@@ -34,6 +34,10 @@ impl Read for Elements<'_> {
         self.data.read(buffer)
     }
 }
+
+impl DataStream for Trickle<'_> {}
+
+impl DataStream for Elements<'_> {}
 
 impl ElementStream for Elements<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
@@ -128,13 +132,96 @@ fn a_stream_that_fails_leaves_nothing_behind() {
     assert_eq!(files(folder.path()), 0);
 }
 
+/// Elements that can be read again.
+struct Again<'a> {
+    sizes: &'a [u64],
+    next: usize,
+    data: io::Cursor<&'a [u8]>,
+}
+
+impl Read for Again<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.data.read(buffer)
+    }
+}
+
+impl DataStream for Again<'_> {
+    fn rewind(&mut self) -> io::Result<()> {
+        self.next = 0;
+        DataStream::rewind(&mut self.data)
+    }
+}
+
+impl ElementStream for Again<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
+        sizes.copy_from_slice(&self.sizes[self.next..self.next + sizes.len()]);
+        self.next += sizes.len();
+        Ok(())
+    }
+}
+
 #[test]
-fn streams_are_for_one_rank_and_cannot_be_tried() {
+fn streams_that_can_be_read_again_are_compressed_if_that_pays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, streamed) = (folder.path().join("whole"), folder.path().join("streamed"));
+    let noise: Vec<u8> = (0..LONG as u64 / 8)
+        .flat_map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left((i % 61) as u32).to_le_bytes())
+        .collect();
+    let mut mixed = data(LONG);
+    mixed[..LONG / 2].copy_from_slice(&noise[..LONG / 2]);
+    let sizes: Vec<u64> = (0..9000).map(|i| i % 2001).collect();
+    let small: Vec<u64> = vec![9; 100_000];
+    let params = params(LineBreak::Unix, 1);
+    let mut a = Writer::create(Solo, &whole, b"u", &params).unwrap();
+    let mut b = Writer::create(Solo, &streamed, b"u", &params).unwrap();
+    let auto = Encode::Auto;
+    let all = [data(LONG), noise, mixed];
+    for long in &all {
+        for length in [0, 5000, LONG] {
+            let data = &long[..length];
+            a.block(b"block", 0, length as u64, Some(data), auto).unwrap();
+            b.block_from(b"block", length as u64, &mut Trickle(data), auto).unwrap();
+            for size in [8, 1000] {
+                let count = length as u64 / size;
+                let data = &data[..usize::try_from(count * size).unwrap()];
+                a.array(b"array", &[count], size, Source::Contiguous(data), auto).unwrap();
+                b.array_from(b"array", count, size, &mut io::Cursor::new(data), auto).unwrap();
+            }
+        }
+        for sizes in [&[][..], &[0], &[70_000; 3], &sizes, &small] {
+            let data = &long[..usize::try_from(sizes.iter().sum::<u64>()).unwrap()];
+            let count = sizes.len() as u64;
+            a.varray(b"varray", &[count], sizes, None, Source::Contiguous(data), auto).unwrap();
+            let mut elements = Again { sizes, next: 0, data: io::Cursor::new(data) };
+            b.varray_from(b"varray", count, &mut elements, auto).unwrap();
+        }
+    }
+    a.close().unwrap();
+    b.close().unwrap();
+    assert!(std::fs::read(&whole).unwrap() == std::fs::read(&streamed).unwrap());
+    let mut file = Reader::open(Solo, &streamed, &params).unwrap();
+    let (mut plain, mut compressed) = (0, 0);
+    while let Some(section) = file.next_section(true).unwrap() {
+        if section.count > 1000 {
+            *(if section.decoded { &mut compressed } else { &mut plain }) += 1;
+        }
+        file.skip().unwrap();
+    }
+    assert!(plain > 3 && compressed > 3, "{plain} {compressed}");
+
+    // What can be read only once cannot be tried, if it is long.
+    let mut file = Writer::create(Solo, &whole, b"", &params).unwrap();
+    file.array_from(b"", 1000, 5, &mut Trickle(&all[0]), auto).unwrap();
+    let error = file.array_from(b"", 2000, 4500, &mut Trickle(&all[0]), auto).unwrap_err();
+    assert!(error.kind() == ErrorKind::Argument && error.to_string().contains("cannot be read again"));
+}
+
+#[test]
+fn streams_are_for_one_rank() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
-    let error = file.block_from(b"", 1, &mut Trickle(b"x"), Encode::Auto).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Argument);
+    let file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    file.close().unwrap();
     for error in run_on_threads(2, |comm| {
         let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
         file.block_from(b"", 1, &mut Trickle(b"x"), Encode::None).unwrap_err()

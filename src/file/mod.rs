@@ -19,4 +19,4 @@ pub use params::{Encode, Params};
 pub use reader::{Reader, Section};
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
-pub use writer::{ElementStream, Writer};
+pub use writer::{DataStream, ElementStream, Writer};

@@ -76,14 +76,54 @@ pub fn open(
     let real = real_path(team, path, params);
     // Not waiting for somebody to write into a pipe.
     let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
-    let first = if team.rank() == 0 { open().and_then(regular).map(Some) } else { Ok(None) };
+    let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
+    open_existing(team, path, params, (driver, Access::Read), first, open)
+}
+
+/// Opens a file that exists for reading and writing, as it is, and tells its size. With
+/// [`Params::atomic`] that is a copy of it, which [`Target::complete`] gives its name. Collective.
+#[cfg_attr(not(test), expect(dead_code, reason = "for Writer::append"))]
+pub(crate) fn append(
+    team: &mut Team,
+    path: &Path,
+    params: &mut Params,
+) -> Result<(Box<dyn ParallelFile>, Target, u64), Failure> {
+    let driver = choose(team, path, params)?;
+    let mut target = Target::new(real_path(team, path, params), params);
+    let first = if team.rank() == 0 { target.prepare_to_append().map(Some) } else { Ok(None) };
+    // MPI-IO knows the prefix of the name; a part has none.
+    let name = if params.atomic { target.goal() } else { path };
+    let open = || PosixFile::open(target.goal(), OFlags::RDWR | OFlags::NONBLOCK);
+    match open_existing(team, name, params, (driver, Access::Append), first, open) {
+        Ok((file, size)) => Ok((file, target, size)),
+        Err(failure) => {
+            target.discard();
+            Err(failure)
+        }
+    }
+}
+
+/// Opens on all ranks the file that rank 0 has opened, and tells its size.
+fn open_existing(
+    team: &mut Team,
+    name: &Path,
+    params: &Params,
+    (driver, access): (Driver, Access),
+    first: Result<Option<PosixFile>>,
+    open: impl FnOnce() -> Result<PosixFile>,
+) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
     // MPI_File_open.
     let (opened, size) = open_posix(team, first, open)?;
-    let (seen, mine) = split(opened.map(Some));
+    // MPI-IO opens it anew: what was copied is then sent, on network file systems, and the lock is given back, which
+    // MPI-IO's own locks would wait for on NFS.
+    let (seen, mine) = split(opened.and_then(|file| match driver {
+        Driver::MpiIo => Box::new(file).close().map(|()| None),
+        _ => Ok(Some(file)),
+    }));
     team.agree(mine)?;
     let file = match driver {
-        Driver::MpiIo => open_mpi_io(team, path, params, Access::Read, || Ok(()))?,
+        Driver::MpiIo => open_mpi_io(team, name, params, access, || Ok(()))?,
         _ => Box::new(seen.ok_or_else(lost)?),
     };
     Ok((with_faults(team, params, file), size))
@@ -203,14 +243,6 @@ fn lost() -> Error {
     Error::new(ErrorKind::Internal, "an error of opening was lost")
 }
 
-/// The file, if it is one whose size can be relied on.
-fn regular(file: PosixFile) -> Result<PosixFile> {
-    if file.status()?.is_regular {
-        return Ok(file);
-    }
-    Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
-}
-
 /// Opens with MPI-IO, where every rank is known to find what it needs. `opened` is called where the file is open.
 #[cfg(feature = "mpi")]
 fn open_mpi_io(
@@ -294,8 +326,10 @@ fn empty(team: &mut Team, file: &mut dyn ParallelFile, size: u64) -> Result<(), 
 mod without_mpi {
     use super::{Error, ErrorKind, Failure, ParallelFile, Params, Path, Result, Target, Team};
 
+    #[derive(Clone, Copy)]
     pub enum Access {
         Read,
+        Append,
     }
 
     fn chosen() -> Failure {
@@ -320,5 +354,105 @@ mod without_mpi {
         _: &[u8],
     ) -> Result<Box<dyn ParallelFile>, Failure> {
         Err(chosen())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel::{ThreadComm, run_on_threads};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    fn team(comm: ThreadComm, path: &Path) -> Team {
+        Team::for_file(Box::new(comm), &Ok(path))
+    }
+
+    fn params(atomic: bool) -> Params {
+        Params { atomic, driver: Driver::Posix, ..Params::default() }
+    }
+
+    /// Opens on one rank.
+    fn append_alone(path: &Path, params: &Params) -> Result<(Box<dyn ParallelFile>, Target, u64)> {
+        let mut all = run_on_threads(1, |comm| {
+            let mut team = team(comm, path);
+            append(&mut team, path, &mut params.clone()).map_err(|failure| team.settle(failure))
+        });
+        all.remove(0)
+    }
+
+    fn kind(result: Result<(Box<dyn ParallelFile>, Target, u64)>) -> ErrorKind {
+        result.err().unwrap().kind()
+    }
+
+    #[test]
+    fn appending_keeps_what_is_there_and_every_rank_may_read_and_write() {
+        for size in [1, 3] {
+            for atomic in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("f");
+                std::fs::write(&path, "old.").unwrap();
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+                let inode = std::fs::metadata(&path).unwrap().ino();
+                run_on_threads(size, |comm| {
+                    let mut team = team(comm, &path);
+                    let (mut file, target, found) =
+                        append(&mut team, &path, &mut params(atomic)).ok().unwrap();
+                    assert_eq!((found, target.goal() == path), (4, !atomic));
+                    let mut old = [0; 4];
+                    file.read_at(0, &mut old).unwrap();
+                    assert_eq!(&old, b"old.");
+                    file.write_at(4 + team.rank() as u64, &[b"+"]).unwrap();
+                    assert!(team.agree(file.close()).is_ok());
+                    if team.rank() == 0 {
+                        assert_eq!(std::fs::read(&path).unwrap().len(), if atomic { 4 } else { 4 + size });
+                        target.complete(4 + size as u64).unwrap();
+                    }
+                });
+                assert_eq!(std::fs::read(&path).unwrap(), ["old.", &"+".repeat(size)].concat().as_bytes());
+                let status = std::fs::metadata(&path).unwrap();
+                assert_eq!((status.mode() & 0o777, status.ino() != inode), (0o640, atomic));
+                assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_regular_file_that_exists_is_appended_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        for atomic in [false, true] {
+            let params = params(atomic);
+            assert_eq!(kind(append_alone(&path, &params)), ErrorKind::NoSuchFile);
+            assert_eq!(kind(append_alone(folder.path(), &params)), ErrorKind::BadFile);
+            assert_eq!(kind(append_alone(Path::new("/dev/null"), &params)), ErrorKind::BadFile);
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn two_do_not_append_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("f"), folder.path().join("link"));
+        std::fs::write(&path, "old").unwrap();
+        symlink("f", &link).unwrap();
+        for atomic in [false, true] {
+            let (file, target, _) = append_alone(&path, &params(atomic)).unwrap();
+            for other in [false, true] {
+                assert_eq!(kind(append_alone(&link, &params(other))), ErrorKind::FileInUse);
+            }
+            // The first one is not disturbed.
+            assert!(target.goal().exists());
+            file.close().unwrap();
+            target.complete(3).unwrap();
+            drop(target);
+        }
+        // Nor after an error that leaves the file as it is.
+        let (file, target, _) = append_alone(&link, &params(true)).unwrap();
+        file.close().unwrap();
+        target.discard();
+        drop(target);
+        append_alone(&path, &params(false)).unwrap().0.close().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
     }
 }

@@ -3,9 +3,9 @@
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file_system::{self, Status};
-use crate::storage::names;
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
+use crate::storage::{copy, names};
 use rustix::fs::OFlags;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,8 @@ pub struct Target {
     status: Option<Status>,
     /// Rank 0: this write has made the part.
     has_part: bool,
+    /// Rank 0: the file of which the part began as a copy, locked until the part has its name.
+    copied: Option<PosixFile>,
 }
 
 impl Target {
@@ -32,7 +34,7 @@ impl Target {
             path = names::target_path(&path);
         }
         let part = params.atomic.then(|| names::part_path(&path));
-        Self { path, part, sync: params.sync, old: None, status: None, has_part: false }
+        Self { path, part, sync: params.sync, old: None, status: None, has_part: false, copied: None }
     }
 
     /// The name under which the file is written.
@@ -62,7 +64,35 @@ impl Target {
         Ok(Some(file))
     }
 
-    /// Notices what forbids writing, before anything is touched, and removes what an earlier atomic write left.
+    /// Rank 0: opens the file that exists, to append to it. An atomic write appends to a copy.
+    pub fn prepare_to_append(&mut self) -> Result<PosixFile> {
+        self.check()?;
+        let mut old = PosixFile::open(&self.path, OFlags::RDWR | OFlags::NONBLOCK)?.regular()?;
+        old.lock()?;
+        let status = old.status()?;
+        if file_system::status(&self.path)?.map(|found| found.identity) != Some(status.identity) {
+            // An atomic write that had the lock has replaced it.
+            return Err(Error::new(ErrorKind::FileInUse, "open: found the file replaced at once"));
+        }
+        self.old = Some(status);
+        let Some(part) = &self.part else {
+            self.status = Some(status);
+            return Ok(old);
+        };
+        file_system::remove_stale(part)?;
+        let mut part = PosixFile::create_new(part, self.first_mode())?;
+        self.opened(|| part.status().map(Some))?;
+        copy::copy(&mut old, &mut part, status.size)?;
+        self.copied = Some(old);
+        Ok(part)
+    }
+
+    /// The mode of a part when it is made. From the beginning nobody may open it who may not open the old file.
+    fn first_mode(&self) -> u32 {
+        self.old.map_or(0o666, |old| old.mode & 0o600 | 0o200)
+    }
+
+    /// Notices what forbids writing, before anything is touched.
     fn check(&mut self) -> Result<()> {
         self.old = file_system::status(&self.path)?;
         match self.old {
@@ -80,7 +110,7 @@ impl Target {
             }
             None => {}
         }
-        self.part.as_deref().map_or(Ok(()), file_system::remove_stale)
+        Ok(())
     }
 
     /// Rank 0: the size in bytes that the file had when it was opened. On other ranks 0.

@@ -1,7 +1,7 @@
 //! What the file system says of a file, and what it is asked to do with its name.
 
 use super::calls::{retry, system};
-use super::names::folder;
+use super::names::{folder, lock_test};
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Access, FileType, Gid, Mode, OFlags, Uid};
@@ -217,10 +217,19 @@ pub fn check_replaceable(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Those of the file system.
-pub fn remove_stale(path: &Path) -> Result<()> {
+pub fn remove_stale(part: &Path) -> Result<()> {
+    remove(part).map_err(|e| Error::io("removing the remains of an earlier write", e))?;
+    // These are in nobody's way: Open MPI uses and removes them itself, on ranks of the same numbers.
+    let _ = (0..).find(|&rank| !remove(&lock_test(part, rank)).unwrap_or(false));
+    Ok(())
+}
+
+/// Removes a file. `false` if there is none.
+fn remove(path: &Path) -> rustix::io::Result<bool> {
     match retry(|| rustix::fs::unlink(path)) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(e) => Err(Error::io("removing the remains of an earlier write", e)),
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

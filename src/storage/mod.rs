@@ -1,6 +1,7 @@
 //! Files that all ranks write and read at once, by one of two drivers.
 
 mod calls;
+pub mod copy;
 pub mod faults;
 pub mod file_system;
 #[cfg(feature = "mpi")]

@@ -148,6 +148,8 @@ pub enum Access {
     Write,
     /// Writing a file that must not exist.
     WriteNew,
+    /// Reading and writing a file that exists.
+    Append,
 }
 
 /// An MPI file handle of this rank.
@@ -223,6 +225,7 @@ impl MpiFile {
         let mode = match access {
             Access::Read => sys::MPI_MODE_RDONLY,
             Access::Write => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE,
+            Access::Append => sys::MPI_MODE_RDWR,
             Access::WriteNew => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE | sys::MPI_MODE_EXCL,
         };
         let mode = c_int::try_from(mode).unwrap_or(0);

@@ -60,6 +60,14 @@ fn part(path: &Path) -> PathBuf {
     path.with_file_name(part)
 }
 
+/// What Open MPI's MPI-IO creates and removes on a rank while it opens a part, to see whether files can be locked. A
+/// job that is killed at this moment leaves it.
+pub fn lock_test(part: &Path, rank: u32) -> PathBuf {
+    let mut name = OsString::from(part);
+    name.push(format!(".locktest.{rank}"));
+    PathBuf::from(name)
+}
+
 /// The folder that holds a file.
 #[must_use]
 pub fn folder(path: &Path) -> &Path {

@@ -5,7 +5,7 @@ use super::calls::{MAX_CALL_BYTES, read_all, retry, system};
 use super::file_system::Status;
 use crate::error::{Error, ErrorKind, Result};
 use rustix::fd::{IntoRawFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::io::IoSlice;
 use std::path::Path;
@@ -43,6 +43,55 @@ impl PosixFile {
         let mode = Mode::from_raw_mode(mode);
         let file = system("open", || rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?;
         Ok(Self { file })
+    }
+
+    /// This file, if it is one whose size can be relied on.
+    ///
+    /// # Errors
+    /// `BadFile` for a device or pipe.
+    pub fn regular(self) -> Result<Self> {
+        if self.status()?.is_regular {
+            return Ok(self);
+        }
+        Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
+    }
+
+    /// Takes the lock of the program that appends to this file, without waiting. It is held until the file is closed.
+    ///
+    /// The lock is `flock`, which programs that do not ask for it do not see. A file system without such locks does
+    /// not give it (Lustre and NFS by their mount options): then there is no protection, and that is no error.
+    ///
+    /// # Errors
+    /// `FileInUse` if another program has it.
+    pub fn lock(&self) -> Result<()> {
+        match retry(|| rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive)) {
+            Err(Errno::WOULDBLOCK) => Err(Error::new(
+                ErrorKind::FileInUse,
+                "flock: found that another program is appending to the file",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets this file, which is empty, share all blocks of another one. `false` where that cannot be.
+    pub(super) fn clone_from(&self, from: &Self) -> bool {
+        #[cfg(target_os = "linux")]
+        return retry(|| rustix::fs::ioctl_ficlone(&self.file, &from.file)).is_ok();
+        #[cfg(not(target_os = "linux"))]
+        return false;
+    }
+
+    /// Copies up to `bytes` bytes at `offset` of another file to the same place, and returns how many. `None` where the
+    /// kernel cannot.
+    pub(super) fn copy_range_from(&self, from: &Self, offset: u64, bytes: usize) -> Option<usize> {
+        #[cfg(target_os = "linux")]
+        return retry(|| {
+            let (mut start, mut end) = (offset, offset);
+            rustix::fs::copy_file_range(&from.file, Some(&mut start), &self.file, Some(&mut end), bytes)
+        })
+        .ok();
+        #[cfg(not(target_os = "linux"))]
+        return None;
     }
 
     /// What `fstat` says.

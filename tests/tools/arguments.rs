@@ -76,6 +76,7 @@ fn wrong_arguments_are_told() {
         ("copy a.scda -", "not to standard output"),
         ("copy a.scda no/such/folder", "No such file"),
         ("copy --encode 10 a.scda b.scda", "--encode"),
+        ("copy --encode maybe a.scda b.scda", "expected auto, or a level from 0 to 9"),
         ("copy --encode 1 --decode a.scda b.scda", "--decode"),
         ("copy --encoder zlib a.scda b.scda", "--encode"),
         ("copy --style dos a.scda b.scda", "unix, mime"),

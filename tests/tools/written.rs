@@ -70,10 +70,14 @@ fn copies_have_the_same_data_and_say_so() {
     for file in files {
         let sum = |name: &str| place.scda(&format!("sum --total {name}")).good().text()[..64].to_owned();
         let expected = sum(&file);
-        let encodings = ["", "--decode", "--encode 0", "--encode 9 --encoder zlib"];
+        let encodings = ["", "--decode", "--encode 0", "--encode 9 --encoder zlib", "--encode auto"];
         for encoding in encodings {
             for style in ["", "--style unix", "--style mime"] {
-                place.scda(&format!("copy -f {encoding} {style} {file} copy.scda")).good();
+                let run = place.scda(&format!("copy -f {encoding} {style} {file} copy.scda"));
+                let grew = place.read("copy.scda").len()
+                    > std::fs::metadata(place.path(&file)).unwrap().len() as usize;
+                let tells = grew && (encoding.contains("0") || encoding.contains("9"));
+                assert!(run.code == 0 && run.err.contains("compressing made") == tells, "{run:?}");
                 assert_eq!(sum("copy.scda"), expected, "{file} {encoding} {style}");
                 assert_eq!(place.scda(&format!("diff {file} copy.scda")).good().text(), "");
                 // Compressed data of strange style stay as they are, if not told otherwise.
@@ -84,7 +88,10 @@ fn copies_have_the_same_data_and_say_so() {
                 for section in list["sections"].as_array().unwrap() {
                     let may = section["type"] != "I";
                     assert!(encoding != "--decode" || section["encoded"] == false);
-                    assert!(!encoding.starts_with("--encode") || section["encoded"] == may);
+                    assert!(!tells || section["encoded"] == may);
+                    let (bytes, stored) = (&section["bytes"], &section["stored_bytes"]);
+                    let is_smaller = stored.as_u64() < bytes.as_u64().map(|bytes| bytes + 128);
+                    assert!(encoding != "--encode auto" || section["encoded"] == false || is_smaller);
                 }
             }
         }
@@ -157,7 +164,7 @@ fn differences_are_found_and_named() {
     assert_eq!(found.text(), "section 1 (varray \"v\"): element 3, byte 2: 0x65 | 0x78\n");
 
     // Compressed or not is a difference in the files only.
-    place.scda("copy --encode 2 a.scda c.scda").good();
+    assert_eq!(place.scda("copy --encode 2 a.scda c.scda").code, 0);
     place.scda("diff a.scda c.scda").good();
     place.scda("diff --raw a.scda c.scda").bad(1, "");
     place.scda("diff a.scda missing.scda").bad(2, "scda: missing.scda: ");
@@ -345,4 +352,35 @@ fn a_description_with_mistakes_says_which() {
     place.write("m.json", r#"{"sections": [{"type": "A", "E": 5, "data_file": "five"}]}"#);
     place.scda("make m.json new.scda").good();
     assert_eq!(place.scda("cat new.scda 1").good().out, b"12345");
+}
+
+#[test]
+fn auto_compresses_what_gets_smaller_and_growing_is_said() {
+    let place = Place::new();
+    // Longer than what is read at once, so that the file is read again to find out.
+    let text = r#"{"sections": [
+      {"type": "A", "user": "zeros", "N": 300000, "E": 16, "generate": "zeros"},
+      {"type": "A", "user": "noise", "N": 300000, "E": 16, "generate": "random"},
+      {"type": "A", "user": "large noise", "N": 5, "E": 1000000, "generate": "random"},
+      {"type": "V", "user": "large zeros", "N": 40, "generate_size_min": 100000, "generate_size_max": 200000, "generate": "zeros"},
+      {"type": "V", "user": "more noise", "N": 40, "generate_size_min": 100000, "generate_size_max": 200000, "generate": "random"}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let encoded = |name: &str| -> Vec<bool> {
+        let list = place.scda(&format!("ls --json {name}")).good().json();
+        list["sections"].as_array().unwrap().iter().map(|section| section["encoded"] == true).collect()
+    };
+    place.scda("copy --encode auto a.scda auto.scda").good();
+    assert_eq!(encoded("auto.scda"), [false, false, false, true, false]);
+    place.scda("diff a.scda auto.scda").good();
+    let (before, after) = (place.read("a.scda").len(), place.read("auto.scda").len());
+    assert!(after < before, "{before} {after}");
+    // What was compressed and should not be is plain again.
+    let run = place.scda("join --encode 1 -s 2 a.scda -o all.scda");
+    place.scda("copy -s 2 a.scda one.scda").good();
+    let (before, grown) = (place.read("one.scda").len(), place.read("all.scda").len());
+    let words = format!("scda: all.scda: compressing made {before} bytes {grown}; --encode auto ");
+    assert!(run.code == 0 && run.err.starts_with(&words), "{run:?}\n{words}");
+    place.scda("join --encode auto all.scda -o again.scda").good();
+    assert!(place.read("again.scda") == place.read("one.scda"));
+    place.scda("copy --encode 1 -s 4 a.scda small.scda").good();
 }

@@ -1,6 +1,6 @@
 //! `scda append` and `scda join`: sections of several files in one.
 
-use crate::copy::{How, sections};
+use crate::copy::{Copied, How, sections};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Threads};
 use crate::select::Selection;
@@ -38,7 +38,7 @@ pub struct AppendArgs {
 #[command(after_help = "\
 Examples:
   scda join part-*.scda -o all.scda
-  scda join --encode 6 part-*.scda -o all.scda")]
+  scda join --encode auto part-*.scda -o all.scda")]
 pub struct JoinArgs {
     /// The files, in order; - is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -73,8 +73,8 @@ fn inputs(paths: &[PathBuf], threads: &Threads) -> Result<Vec<Input>> {
 }
 
 /// Trouble if sections were selected, and there was none.
-fn check_some(copied: u64, selections: &[Selection]) -> Result<()> {
-    if copied == 0 && !selections.is_empty() {
+fn check_some(copied: Copied, selections: &[Selection]) -> Result<()> {
+    if copied.sections == 0 && !selections.is_empty() {
         return Err(Fail::Trouble("--select names no section of any of the files".to_owned()));
     }
     Ok(())
@@ -93,7 +93,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let inputs = inputs(&args.from, &args.threads)?;
     let mut output = Output::create(&args.file, true, &user, params, &inputs)?;
     sections(&input, &mut reader, output.writer()?, &how, &[], style)?;
-    let mut copied = 0;
+    let mut copied = Copied::default();
     for input in &inputs {
         copied += sections(input, &mut input.open()?, output.writer()?, &how, &args.select, style)?;
     }
@@ -106,7 +106,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
 
 pub fn run_join(args: &JoinArgs) -> Result<()> {
     let inputs = inputs(&args.files, &args.threads)?;
-    let (mut output, mut copied) = (None, 0);
+    let (mut output, mut copied) = (None, Copied::default());
     for input in &inputs {
         let mut reader = input.open()?;
         let (output, style) = match &mut output {
@@ -121,5 +121,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
         copied += sections(input, &mut reader, output.writer()?, &args.how, &args.select, *style)?;
     }
     check_some(copied, &args.select)?;
-    output.map_or(Ok(()), |(output, _)| output.finish())
+    output.map_or(Ok(()), |(output, _)| output.finish())?;
+    args.how.tell_growth(&args.to, copied);
+    Ok(())
 }

@@ -2,11 +2,14 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Input, Output, Style, Threads};
+use crate::output::complain;
 use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::select::{self, Selection};
 use scda::{Encode, LineBreak, Params, Reader, Section, SectionType, Writer};
-use std::path::PathBuf;
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Copy a file, compressed or not, or some of its sections
 ///
@@ -15,6 +18,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  scda copy --encode auto state.scda small.scda      what gets smaller is compressed
   scda copy --encode 6 state.scda small.scda         everything compressed, with level 6
   scda copy --decode small.scda plain.scda           nothing compressed
   scda copy --select 1-3 --select 'field*' state.scda part.scda
@@ -38,12 +42,33 @@ pub struct Args {
     threads: Threads,
 }
 
+/// What is compressed.
+#[derive(Clone, Copy)]
+pub enum Compress {
+    /// Sections that get smaller, with the default level.
+    Auto,
+    /// All sections, with this level.
+    Level(u32),
+}
+
+impl FromStr for Compress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(level @ 0..=9)) => Ok(Self::Level(level)),
+            _ => Err("expected auto, or a level from 0 to 9".to_owned()),
+        }
+    }
+}
+
 /// How sections are written.
 #[derive(clap::Args, Default)]
 pub struct How {
-    /// Compress all sections but inline ones, with this level, 0 to 9 (2 is what the library takes by default)
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), conflicts_with = "decode")]
-    encode: Option<u32>,
+    /// Compress all sections but inline ones: auto compresses those that get smaller, a level from 0 to 9 all of them
+    #[arg(long, value_name = "auto|LEVEL", conflicts_with = "decode")]
+    encode: Option<Compress>,
     /// Decompress all sections
     #[arg(long)]
     decode: bool,
@@ -61,9 +86,51 @@ impl How {
         let mut params = Params::default();
         params.threads = threads.count();
         params.line_break = self.style.map_or(style, LineBreak::from);
-        params.level = self.encode.unwrap_or(Params::DEFAULT_LEVEL);
+        if let Some(Compress::Level(level)) = self.encode {
+            params.level = level;
+        }
         params.encoder = self.encoder.map_or(params.encoder, Into::into);
         params
+    }
+
+    /// How this section is written.
+    fn encode(&self, section: &Section) -> Encode {
+        match self.encode {
+            Some(Compress::Auto) => Encode::Auto,
+            Some(Compress::Level(_)) => Encode::Always,
+            None if section.decoded && !self.decode => Encode::Always,
+            None => Encode::None,
+        }
+    }
+
+    /// Says that compressing has made the file larger than its sections were.
+    pub fn tell_growth(&self, to: &Path, copied: Copied) {
+        let found = std::fs::metadata(to).map_or(0, |status| status.len());
+        let before = copied.bytes + FILE_HEADER_BYTES;
+        if matches!(self.encode, Some(Compress::Level(_))) && found > before {
+            complain(&format!(
+                "{}: compressing made {before} bytes {found}; --encode auto compresses only sections that get smaller",
+                to.display()
+            ));
+        }
+    }
+}
+
+/// Before the sections of a file.
+const FILE_HEADER_BYTES: u64 = 128;
+
+/// What was copied.
+#[derive(Clone, Copy, Default)]
+pub struct Copied {
+    pub sections: u64,
+    /// The bytes that these sections have in the files that they come from.
+    bytes: u64,
+}
+
+impl AddAssign for Copied {
+    fn add_assign(&mut self, other: Self) {
+        self.sections += other.sections;
+        self.bytes += other.bytes;
     }
 }
 
@@ -75,28 +142,27 @@ pub fn sections(
     how: &How,
     selections: &[Selection],
     style: LineBreak,
-) -> Result<u64> {
+) -> Result<Copied> {
     let total = reader.file_size().unwrap_or(0);
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
     // Compressed data have line breaks, which are as they are.
     let as_they_are =
         how.encode.is_none() && !how.decode && how.style.is_none() && style == reader.line_break();
-    let (mut number, mut copied) = (0, 0);
+    let (mut number, mut copied) = (0, Copied::default());
     while let Some(section) = reader.next_section(true)? {
         number += 1;
         if !select::any(selections, number, &section) {
             reader.skip()?;
             continue;
         }
-        copied += 1;
         if as_they_are {
             as_it_is(reader, writer, &section, &mut progress)?;
         } else {
-            let encode = how.encode.is_some() || section.decoded && !how.decode;
-            let encode = if encode { Encode::Always } else { Encode::None };
-            one(reader, writer, &section, encode, &mut progress)?;
+            one(reader, writer, &section, how.encode(&section), &mut progress)?;
         }
-        progress.set(reader.position().unwrap_or(0));
+        let end = reader.position().unwrap_or(0);
+        copied += Copied { sections: 1, bytes: end - section.offset };
+        progress.set(end);
     }
     select::check(selections, input.name(), number)?;
     Ok(copied)
@@ -188,8 +254,10 @@ pub fn run(args: &Args) -> Result<()> {
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut reader, output.writer()?, &args.how, &args.select, style)?;
-    if copied == 0 && !args.select.is_empty() {
+    if copied.sections == 0 && !args.select.is_empty() {
         return Err(Fail::file(input.name(), "--select names no section of it"));
     }
-    output.finish()
+    output.finish()?;
+    args.how.tell_growth(&args.to, copied);
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a description in JSON says, and the data that it names.
 
-use scda::ElementStream;
+use scda::{DataStream, ElementStream};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -213,6 +213,8 @@ impl Read for Elements {
         self.data.read(buffer)
     }
 }
+
+impl DataStream for Elements {}
 
 impl ElementStream for Elements {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {

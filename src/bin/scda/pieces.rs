@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::progress::Progress;
-use scda::{ElementStream, Reader, Section, SectionType, Sink};
+use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -286,6 +286,16 @@ impl Read for Stream<'_> {
         buffer[..step].copy_from_slice(&left[..step]);
         self.used += step;
         Ok(step)
+    }
+}
+
+impl DataStream for Stream<'_> {
+    fn rewind(&mut self) -> io::Result<()> {
+        let section = self.pieces.section;
+        self.reader.seek(section.offset).map_err(io::Error::other)?;
+        self.reader.next_section(section.decoded).map_err(io::Error::other)?;
+        (self.pieces, self.used, self.next_size) = (Pieces::all(&section), 0, 0);
+        Ok(())
     }
 }
 

@@ -3,8 +3,9 @@
 mod output;
 mod sections;
 mod streams;
+mod trial;
 
-pub use streams::ElementStream;
+pub use streams::{DataStream, ElementStream};
 
 use super::buffer::SectionBuffer;
 use super::encoding::Encoders;
@@ -202,8 +203,7 @@ impl Writer {
     /// except if it is compressed. For a process that writes alone.
     ///
     /// # Errors
-    /// Those of [`Self::block`], those of reading, `Usage` if there is more than one rank, and `Argument` for
-    /// [`Encode::Auto`]: the data are read only once.
+    /// Those of [`Self::block`], those of reading, and `Usage` if there is more than one rank.
     pub fn block_from(&mut self, user: &[u8], size: u64, data: &mut dyn Read, encode: Encode) -> Result<()> {
         self.write(|open| open.block_from(user, size, data, encode))
     }
@@ -211,14 +211,18 @@ impl Writer {
     /// Writes an array of `count` elements of `size` bytes, which are read from `data` piece by piece: some MiB
     /// for each thread, or if it is compressed one element. For a process that writes alone.
     ///
+    /// [`Encode::Auto`] decides as [`Self::array`] does. It reads the data up to three times, and compresses them
+    /// twice if that pays.
+    ///
     /// # Errors
-    /// Those of [`Self::array`] and of [`Self::block_from`].
+    /// Those of [`Self::array`] and of [`Self::block_from`]; `Argument` for [`Encode::Auto`] and long data that can
+    /// be read only once.
     pub fn array_from(
         &mut self,
         user: &[u8],
         count: u64,
         size: u64,
-        data: &mut dyn Read,
+        data: &mut dyn DataStream,
         encode: Encode,
     ) -> Result<()> {
         self.write(|open| open.array_from(user, count, size, data, encode))
@@ -228,7 +232,7 @@ impl Writer {
     /// [`Self::array_from`]. For a process that writes alone.
     ///
     /// # Errors
-    /// Those of [`Self::varray`] and of [`Self::block_from`].
+    /// Those of [`Self::varray`] and of [`Self::array_from`].
     pub fn varray_from(
         &mut self,
         user: &[u8],

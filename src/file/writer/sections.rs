@@ -276,7 +276,7 @@ impl Open {
 
 /// Whether compression can only make a section of so many elements larger: each takes some bytes, whatever
 /// its data. `second` is where the compressed data would lie if they had so many bytes.
-fn can_only_grow(plain: Layout, count: u64, second: impl FnOnce(u64) -> Option<Layout>) -> bool {
+pub(super) fn can_only_grow(plain: Layout, count: u64, second: impl FnOnce(u64) -> Option<Layout>) -> bool {
     let least = product(count, MIN_ENCODED_BYTES).and_then(second);
     least.is_none_or(|least| least.end >= plain.end)
 }

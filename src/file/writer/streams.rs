@@ -2,6 +2,7 @@
 
 use super::Open;
 use super::output::{LONGEST_HEAD, head, too_large};
+use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
@@ -13,11 +14,41 @@ use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::storage::ParallelFile;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek};
+
+/// Data that come piece by piece.
+pub trait DataStream: Read {
+    /// Goes back to the first byte, from which all is read again. [`Encode::Auto`] needs it: whether compression pays
+    /// is found out before anything is written.
+    ///
+    /// # Errors
+    /// What keeps it from doing so; [`io::ErrorKind::Unsupported`] if the data can be read only once.
+    fn rewind(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl DataStream for File {
+    fn rewind(&mut self) -> io::Result<()> {
+        Seek::rewind(self)
+    }
+}
+
+impl<T: AsRef<[u8]>> DataStream for Cursor<T> {
+    fn rewind(&mut self) -> io::Result<()> {
+        Seek::rewind(self)
+    }
+}
+
+impl DataStream for &[u8] {}
+
+impl DataStream for Box<dyn Read + '_> {}
 
 /// Elements of a varray that come one after the other: sizes, and as a reader their bytes.
-pub trait ElementStream: Read {
-    /// Fills in the sizes of the next elements; their bytes are read before other sizes are asked for.
+pub trait ElementStream: DataStream {
+    /// Fills in the sizes of the next elements. Their bytes are read before other sizes are asked for, or none are
+    /// read at all before [`DataStream::rewind`].
     ///
     /// # Errors
     /// What keeps it from doing so.
@@ -26,13 +57,19 @@ pub trait ElementStream: Read {
 
 /// Elements of one size.
 struct Fixed<'a> {
-    data: &'a mut dyn Read,
+    data: &'a mut dyn DataStream,
     size: u64,
 }
 
 impl Read for Fixed<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.data.read(buffer)
+    }
+}
+
+impl DataStream for Fixed<'_> {
+    fn rewind(&mut self) -> io::Result<()> {
+        self.data.rewind()
     }
 }
 
@@ -88,23 +125,18 @@ impl Tail {
 }
 
 impl Open {
-    fn check_stream(&self, encode: Encode) -> Result<()> {
+    fn check_stream(&self) -> Result<()> {
         if !self.team.is_alone() {
             let size = self.team.size();
             return Err(Error::usage(format!(
                 "a stream: found {size} ranks, expected one that writes alone"
             )));
         }
-        if encode == Encode::Auto {
-            return Err(Error::argument(
-                "encode: found Auto for a stream, which is read only once, expected None or Always",
-            ));
-        }
         Ok(())
     }
 
     /// The bytes that are read at once.
-    fn piece_bytes(&self) -> u64 {
+    pub(super) fn piece_bytes(&self) -> u64 {
         (PIECE_BYTES as u64).saturating_mul(self.params.threads as u64)
     }
 
@@ -115,10 +147,10 @@ impl Open {
         data: &mut dyn Read,
         encode: Encode,
     ) -> Result<(), Failure> {
-        self.check_stream(encode)?;
+        self.check_stream()?;
         let layout = Layout::block(self.end, size).ok_or_else(too_large)?;
         let mut piece = Vec::new();
-        if encode == Encode::Always || size <= PIECE_BYTES as u64 {
+        if encode != Encode::None || size <= PIECE_BYTES as u64 {
             resize(&mut piece, size)?;
             read(data, &mut piece)?;
             return self.block(user, 0, size, Ok(&piece), encode);
@@ -135,10 +167,10 @@ impl Open {
         user: &[u8],
         count: u64,
         size: u64,
-        data: &mut dyn Read,
-        encode: Encode,
+        data: &mut dyn DataStream,
+        mut encode: Encode,
     ) -> Result<(), Failure> {
-        self.check_stream(encode)?;
+        self.check_stream()?;
         let style = self.params.line_break;
         let layout = Layout::array(self.end, count, size).ok_or_else(too_large)?;
         if layout.data_bytes <= PIECE_BYTES as u64
@@ -150,6 +182,11 @@ impl Open {
             return self.array(user, &[count], size, Ok(Source::Contiguous(&piece)), encode);
         }
         let user = UserString::new(user)?;
+        if encode == Encode::Auto {
+            let first = Layout::inline(self.end).ok_or_else(too_large)?;
+            let second = |bytes| Layout::varray(first.end, count, bytes);
+            encode = self.try_stream(&mut Fixed { data, size }, count, layout, second)?;
+        }
         if encode == Encode::Always {
             self.write_size_note(ARRAY_CONVENTION, true, size)?;
             self.write_all()?;
@@ -201,10 +238,17 @@ impl Open {
         user: &[u8],
         count: u64,
         elements: &mut dyn ElementStream,
-        encode: Encode,
+        mut encode: Encode,
     ) -> Result<(), Failure> {
-        self.check_stream(encode)?;
+        self.check_stream()?;
         let user = UserString::new(user)?;
+        if encode == Encode::Auto {
+            let total = total_of(elements, count)?;
+            let plain = Layout::varray(self.end, count, total).ok_or_else(too_large)?;
+            let first = Layout::array(self.end, count, COUNT_BYTES as u64);
+            let second = |bytes| Layout::varray(first?.end, count, bytes);
+            encode = self.try_stream(elements, count, plain, second)?;
+        }
         self.write_all()?;
         if encode == Encode::None {
             return Ok(self.varray_on(&user, count, elements)?);
@@ -253,36 +297,16 @@ impl Open {
     ) -> Result<()> {
         let mut tail = Tail::new(self.varray_start(count)?, b'E', &self.params);
         let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', &self.params));
-        let most = self.piece_bytes();
-        let (mut sizes, mut data) = (Vec::new(), Vec::new());
-        let mut left = count;
-        while left > 0 {
-            let step = next_sizes(elements, left, &mut sizes)?;
+        let (most, Self { encoders, params, file, .. }) = (self.piece_bytes(), &mut *self);
+        for_each_batch(elements, count, most, |sizes, data| {
             if let Some(note) = &mut note {
-                note.put_sizes(&mut *self.file, &sizes)?;
+                note.put_sizes(&mut **file, sizes)?;
             }
-            let mut rest = sizes.as_slice();
-            while !rest.is_empty() {
-                // As many as fit, but one at least.
-                let mut bytes = rest[0];
-                let mut end = 1;
-                while end < rest.len() && bytes.saturating_add(rest[end]) <= most {
-                    bytes += rest[end];
-                    end += 1;
-                }
-                let (now, later) = rest.split_at(end);
-                resize(&mut data, bytes)?;
-                read(elements, &mut data)?;
-                let encoded =
-                    self.encoders.encode(&self.params, Source::Contiguous(&data), Sizes::Each(now))?;
-                tail.put_sizes(&mut *self.file, &encoded.sizes)?;
-                for chunk in &encoded.chunks {
-                    tail.put_data(&mut *self.file, chunk)?;
-                }
-                rest = later;
-            }
-            left -= step;
-        }
+            let encoded = encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?;
+            tail.put_sizes(&mut **file, &encoded.sizes)?;
+            encoded.chunks.iter().try_for_each(|chunk| tail.put_data(&mut **file, chunk))?;
+            Ok(true)
+        })?;
         self.finish_varray(user, count, &tail)
     }
 
@@ -292,8 +316,40 @@ impl Open {
     }
 }
 
+/// Reads elements with their sizes, at most so many bytes at once, but one element at least. `each` tells whether to go
+/// on.
+pub(super) fn for_each_batch(
+    elements: &mut dyn ElementStream,
+    count: u64,
+    most: u64,
+    mut each: impl FnMut(&[u64], &[u8]) -> Result<bool>,
+) -> Result<()> {
+    let (mut sizes, mut data) = (Vec::new(), Vec::new());
+    let mut left = count;
+    while left > 0 {
+        left -= next_sizes(elements, left, &mut sizes)?;
+        let mut rest = sizes.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = rest[0];
+            let mut end = 1;
+            while end < rest.len() && bytes.saturating_add(rest[end]) <= most {
+                bytes += rest[end];
+                end += 1;
+            }
+            let (now, later) = rest.split_at(end);
+            resize(&mut data, bytes)?;
+            read(elements, &mut data)?;
+            if !each(now, &data)? {
+                return Ok(());
+            }
+            rest = later;
+        }
+    }
+    Ok(())
+}
+
 /// Asks for the sizes of some of the elements that are left, and tells of how many.
-fn next_sizes(elements: &mut dyn ElementStream, left: u64, sizes: &mut Vec<u64>) -> Result<u64> {
+pub(super) fn next_sizes(elements: &mut dyn ElementStream, left: u64, sizes: &mut Vec<u64>) -> Result<u64> {
     let step = left.min(PIECE_ELEMENTS as u64);
     sizes.resize(usize::try_from(step).unwrap_or(PIECE_ELEMENTS), 0);
     elements.read_sizes(sizes).map_err(|e| Error::io("reading the sizes to write", e))?;

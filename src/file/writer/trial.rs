@@ -1,0 +1,84 @@
+//! Whether compressing a stream makes it smaller: `Encode::Auto` for data that are read again.
+
+use super::Open;
+use super::output::too_large;
+use super::sections::can_only_grow;
+use super::streams::{ElementStream, for_each_batch, next_sizes};
+use crate::error::{Error, Result};
+use crate::file::encoding::Sample;
+use crate::file::params::Encode;
+use crate::file::source::{Sizes, Source};
+use crate::format::layout::{Layout, sum};
+use crate::parallel::Partition;
+
+/// Goes back to the first element.
+fn rewind(elements: &mut dyn ElementStream) -> Result<()> {
+    elements.rewind().map_err(|e| match e.kind() {
+        std::io::ErrorKind::Unsupported => Error::argument(
+            "encode: found Auto for a stream that cannot be read again, expected None or Always",
+        ),
+        _ => Error::io("reading the data to write again", e),
+    })
+}
+
+impl Open {
+    /// Decides about a stream of `count` elements as [`Open::array`] and [`Open::varray`] decide about memory, and
+    /// goes back to its first element.
+    pub(super) fn try_stream(
+        &mut self,
+        elements: &mut dyn ElementStream,
+        count: u64,
+        plain: Layout,
+        second: impl Fn(u64) -> Option<Layout>,
+    ) -> Result<Encode> {
+        // Now, before anything is read.
+        rewind(elements)?;
+        if can_only_grow(plain, count, &second) || self.sample_of_stream_is_larger(elements, count, plain)? {
+            rewind(elements)?;
+            return Ok(Encode::None);
+        }
+        rewind(elements)?;
+        let is_smaller = |bytes| second(bytes).is_some_and(|second| second.end < plain.end);
+        let mut bytes = 0;
+        let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
+        for_each_batch(elements, count, most, |sizes, data| {
+            bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
+            Ok(is_smaller(bytes))
+        })?;
+        rewind(elements)?;
+        Ok(if is_smaller(bytes) { Encode::Always } else { Encode::None })
+    }
+
+    /// Whether a sample tells that the elements would be larger compressed.
+    fn sample_of_stream_is_larger(
+        &mut self,
+        elements: &mut dyn ElementStream,
+        count: u64,
+        plain: Layout,
+    ) -> Result<bool> {
+        let total = plain.data_bytes;
+        let Some(sample) = Sample::new(count, total) else { return Ok(false) };
+        let (mut costs, mut offset) = (0, 0);
+        let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
+        for_each_batch(elements, count, most, |sizes, data| {
+            let bytes = Partition { offset, count: data.len() as u64, total };
+            let (source, sizes) = (Source::Contiguous(data), Sizes::Each(sizes));
+            costs += encoders.try_sample(params, &sample, source, sizes, bytes)?;
+            offset += bytes.count;
+            Ok(true)
+        })?;
+        Ok(sample.says_larger(costs))
+    }
+}
+
+/// The bytes of all elements. Their data are not read.
+pub(super) fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
+    rewind(elements)?;
+    let (mut sizes, mut total, mut left) = (Vec::new(), 0, count);
+    while left > 0 {
+        left -= next_sizes(elements, left, &mut sizes)?;
+        total = sum(total, Sizes::Each(&sizes).total()?).ok_or_else(too_large)?;
+    }
+    rewind(elements)?;
+    Ok(total)
+}
