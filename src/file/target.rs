@@ -46,14 +46,12 @@ impl Target {
     /// created later.
     pub fn prepare(&mut self, driver: Driver) -> Result<Option<PosixFile>> {
         self.check()?;
+        self.part.as_deref().map_or(Ok(()), file_system::remove_stale)?;
         if driver == Driver::MpiIo {
             return Ok(None);
         }
         let mut file = match &self.part {
-            // From the beginning nobody may open the new file who may not open the old one.
-            Some(part) => {
-                PosixFile::create_new(part, self.old.map_or(0o666, |old| old.mode & 0o600 | 0o200))?
-            }
+            Some(part) => PosixFile::create_new(part, self.first_mode())?,
             None => PosixFile::open(&self.path, OFlags::WRONLY | OFlags::CREATE)?,
         };
         self.opened(|| file.status().map(Some))?;
