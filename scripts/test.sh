@@ -25,7 +25,9 @@ if cargo fmt --version >/dev/null 2>&1; then
 fi
 for features in "" --no-default-features; do # with MPI and the bundled zlib; serial, with the system's; both as CMake has them
   name=${features:+-serial}
-  cargo_options=(--locked --target-dir "$folder/cargo$name" $features --features "sc${features:+,cli}") # the command needs no MPI
+  more=cli # the command needs no MPI
+  [ -n "$features" ] || more=rsmpi
+  cargo_options=(--locked --target-dir "$folder/cargo$name" $features --features "sc,$more")
   if cargo clippy --version >/dev/null 2>&1; then
     heading "Rust lints${features:+, serial}"
     step "clippy$name" 900 cargo clippy "${cargo_options[@]}" --all-targets -- -D warnings

@@ -4,6 +4,9 @@
 #[allow(unsafe_code)]
 pub mod mpi;
 mod partition;
+#[cfg(feature = "rsmpi")]
+#[allow(unsafe_code)]
+mod rsmpi;
 #[allow(unsafe_code)]
 mod shared;
 mod threads;

@@ -67,6 +67,11 @@ pub(crate) fn is_running() -> bool {
     succeeded(status) && initialized != 0 && finalized == 0
 }
 
+/// An error if MPI is finalised: it ends the program that calls it then.
+fn check_running() -> Result<()> {
+    if is_running() { Ok(()) } else { Err(Error::usage("MPI is finalised already")) }
+}
+
 /// If this does not compile, mpi-sys was built for another MPI than the one that MPICC now names, which
 /// it does not notice: choose another target folder with `--target-dir`, or run `cargo clean`.
 #[cfg(mpi_family = "openmpi")]
@@ -185,10 +190,7 @@ impl Mpi {
     }
 
     fn allreduce_once(&self, sent: &[u64], values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
-        // Every exchange begins with a reduction: the one place to notice that MPI is gone.
-        if !is_running() {
-            return Err(Error::usage("MPI is finalised already"));
-        }
+        check_running()?;
         values.fill(0);
         // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
         let status = unsafe {
@@ -234,6 +236,7 @@ impl Communicator for Mpi {
     }
 
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        check_running()?;
         let sent = values.to_vec();
         values.fill(0); // MPI leaves the result of rank 0 undefined
         // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
@@ -254,6 +257,7 @@ impl Communicator for Mpi {
     }
 
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        check_running()?;
         let mut all = vec![0_u64; self.size];
         // SAFETY: one item is sent, and there is room for one of each rank.
         let status = unsafe {
@@ -271,6 +275,7 @@ impl Communicator for Mpi {
     }
 
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+        check_running()?;
         // SAFETY: the buffer has as many bytes as are said.
         let status = unsafe {
             sys::MPI_Bcast(
@@ -285,6 +290,7 @@ impl Communicator for Mpi {
     }
 
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        check_running()?;
         let own = count(bytes.len())?;
         let mut lengths: Vec<c_int> = vec![0; if self.rank == 0 { self.size } else { 0 }];
         // SAFETY: one int is sent; on rank 0 there is room for one of each rank.

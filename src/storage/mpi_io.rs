@@ -187,6 +187,11 @@ fn kind(code: c_int) -> ErrorKind {
     }
 }
 
+/// An error if MPI is finalised: it ends the program that calls it then.
+fn check_running(what: &str) -> Result<()> {
+    if is_running() { Ok(()) } else { Err(Error::usage(format!("{what}: MPI is finalised already"))) }
+}
+
 fn check(call: &str, code: c_int) -> Result<()> {
     if succeeded(code) {
         return Ok(());
@@ -308,6 +313,7 @@ fn count_of(length: usize) -> c_int {
 
 impl ParallelFile for MpiFile {
     fn write_at(&mut self, mut offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        check_running("write")?;
         if pieces.len() > 1 && pieces.iter().map(|piece| piece.len()).sum::<usize>() <= COPY_BYTES {
             return self.write_piece(offset, &pieces.concat());
         }
@@ -319,6 +325,7 @@ impl ParallelFile for MpiFile {
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        check_running("read")?;
         let read = |offset, step: &mut [u8]| {
             let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
             // SAFETY: the file is open, the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
@@ -342,20 +349,20 @@ impl ParallelFile for MpiFile {
     }
 
     fn truncate(&mut self, length: u64) -> Result<()> {
+        check_running("truncate")?;
         let length = mpi_offset(length)?;
         // SAFETY: the file is open.
         check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, length) })
     }
 
     fn sync(&mut self) -> Result<()> {
+        check_running("sync")?;
         // SAFETY: the file is open.
         check("MPI_File_sync", unsafe { sys::MPI_File_sync(self.file) })
     }
 
     fn close(mut self: Box<Self>) -> Result<()> {
-        if !is_running() {
-            return Err(Error::usage("close: MPI is finalised already"));
-        }
+        check_running("close")?;
         // SAFETY: the file is open and not used after this.
         check("MPI_File_close", unsafe { sys::MPI_File_close(&raw mut self.file) })
     }

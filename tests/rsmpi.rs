@@ -1,0 +1,192 @@
+//! Programs on the crate `mpi` (rsmpi), run under mpiexec: each test starts this file again, for its part on every rank.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // test data
+
+#[allow(dead_code)] // its main
+#[path = "../examples/checkpoint.rs"]
+mod checkpoint;
+
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::Communicator;
+use scda::{Driver, Encode, ErrorKind, Mpi, Params, Reader, Sink, Source, Writer};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The file that a rank works on; the variable is set for those under mpiexec.
+const FILE: &str = "SCDA_TEST_FILE";
+
+fn file() -> PathBuf {
+    std::env::var_os(FILE).expect("run by another test, under mpiexec").into()
+}
+
+/// mpiexec of the MPI that this was built with: beside mpicc, of the same name.
+fn mpiexec() -> PathBuf {
+    let mpicc = PathBuf::from(std::env::var_os("MPICC").unwrap_or_else(|| "mpicc".into()));
+    mpicc.with_file_name(mpicc.file_name().unwrap().to_str().unwrap().replace("mpicc", "mpiexec"))
+}
+
+/// Runs a test of this file on so many ranks, and returns what it printed.
+fn run(part: &str, ranks: usize, path: &Path) -> String {
+    // One at a time: an MPI job takes all cores.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock();
+    let mut child = Command::new(mpiexec());
+    child.args(["-n", &ranks.to_string()]).arg(std::env::current_exe().unwrap());
+    child.args(["--exact", part, "--ignored", "--nocapture", "--test-threads=1"]).env(FILE, path);
+    for (name, value) in [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ] {
+        child.env(name, value);
+    }
+    let output = path.with_extension("output");
+    let log = std::fs::File::create(&output).unwrap();
+    child.stdout(log.try_clone().unwrap()).stderr(log);
+    let mut child = child.spawn().unwrap();
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if start.elapsed() > Duration::from_secs(100) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let text = String::from_utf8_lossy(&std::fs::read(output).unwrap()).into_owned();
+    assert!(status.is_some_and(|status| status.success()), "{part} on {ranks} ranks: {status:?}\n{text}");
+    assert_eq!(text.matches("test result: ok. 1 passed").count(), ranks, "{text}");
+    text
+}
+
+#[test]
+fn the_example_writes_one_file_on_any_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    for (ranks, cells) in [(1, 1000), (3, 6000)] {
+        let path = folder.path().join(format!("{ranks}.scda"));
+        let text = run("part_example", ranks, &path);
+        assert!(text.contains(&format!("{ranks} ranks: {cells} cells written and read")), "{text}");
+        let mut file = Reader::open(scda::Solo, &path, &Params::default()).unwrap();
+        assert_eq!(&**file.user(), b"checkpoint.rs");
+        assert_eq!(file.next_section(true).unwrap().unwrap().section_type, scda::SectionType::Inline);
+        file.skip().unwrap();
+        assert_eq!(file.next_section(true).unwrap().unwrap().count, cells);
+        file.skip().unwrap();
+        file.close().unwrap();
+    }
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_example() {
+    checkpoint::run(&file()).unwrap();
+}
+
+#[test]
+fn communicators_of_all_kinds_are_taken_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for ranks in [1, 3] {
+        run("part_kinds", ranks, &folder.path().join("kinds.scda"));
+    }
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_kinds() {
+    let refused = |result: scda::Result<Mpi>| result.err().map(|error| error.kind());
+    // No `Universe` is there yet, nor any more.
+    assert_eq!(refused(Mpi::new(&SimpleCommunicator::world())), Some(ErrorKind::Usage));
+    let universe = mpi::initialize().unwrap();
+    let world = universe.world();
+    let own = SimpleCommunicator::self_comm();
+    let path = |comm: &dyn Communicator| file().with_extension(format!("{}of{}", world.rank(), comm.size()));
+    // The file of a rank alone, and of all in the other order, on a duplicate that outlives its original.
+    for backwards in [false, true] {
+        let split =
+            world.split_by_color_with_key(mpi::topology::Color::with_value(0), -world.rank()).unwrap();
+        let ranks = if backwards { Mpi::new(&split) } else { Mpi::new(&own) }.unwrap();
+        let path = if backwards { file() } else { path(&own) };
+        drop(split);
+        let count = if backwards { world.size() } else { 1 };
+        let mut writer = Writer::create(ranks, &path, b"", &Params::default()).unwrap();
+        let data = [world.rank() as u8];
+        writer.array(b"ranks", &vec![1; count as usize], 1, Source::Contiguous(&data), Encode::None).unwrap();
+        writer.close().unwrap();
+        let mut reader = Reader::open(Mpi::new(&own).unwrap(), &path, &Params::default()).unwrap();
+        let section = reader.next_section(true).unwrap().unwrap();
+        let mut read = vec![0; count as usize];
+        reader.read_array(&[section.count], 1, Sink::Contiguous(&mut read)).unwrap();
+        let expected: Vec<u8> = if backwards { (0..count as u8).rev().collect() } else { data.to_vec() };
+        assert_eq!(read, expected);
+    }
+    drop(universe);
+    assert_eq!(refused(Mpi::new(&world)), Some(ErrorKind::Usage));
+}
+
+#[test]
+fn files_that_are_open_when_mpi_is_finalized_return_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    for ranks in [1, 3] {
+        run("part_finalized", ranks, &folder.path().join("finalized.scda"));
+    }
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_finalized() {
+    const LARGE: u64 = 8 << 20;
+    let universe = mpi::initialize().unwrap();
+    let world = universe.world();
+    let ranks = world.size() as usize;
+    let counts = |each: u64| vec![each; ranks];
+    let create = |name: &str, driver| {
+        let mut params = Params::default();
+        params.driver = driver;
+        Writer::create(Mpi::new(&world).unwrap(), &file().with_extension(name), b"", &params).unwrap()
+    };
+    let small =
+        |writer: &mut Writer| writer.array(b"small", &counts(1), 1, Source::Contiguous(b"a"), Encode::None);
+    let mut whole = create("whole", Driver::Posix);
+    small(&mut whole).unwrap();
+    whole.close().unwrap();
+
+    let drivers = [Driver::Posix, Driver::MpiIo];
+    let mut writers = Vec::new();
+    for (i, driver) in drivers.into_iter().enumerate() {
+        writers.push((driver, create(&format!("untouched{i}"), driver)));
+        let mut waiting = create(&format!("waiting{i}"), driver);
+        small(&mut waiting).unwrap();
+        writers.push((driver, waiting));
+    }
+    let readers = drivers.map(|driver| {
+        let mut params = Params::default();
+        params.driver = driver;
+        (driver, Reader::open(Mpi::new(&world).unwrap(), &file().with_extension("whole"), &params).unwrap())
+    });
+    let dropped = drivers.map(|driver| create(&format!("dropped{driver:?}"), driver));
+
+    drop(universe);
+    drop(dropped);
+    // A rank alone with the POSIX driver needs no MPI any more.
+    let check = |driver, result: scda::Result<()>| match result {
+        Ok(()) => assert!(ranks == 1 && driver == Driver::Posix),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert!(error.to_string().contains("MPI is finalised already"), "{error}");
+        }
+    };
+    for (driver, reader) in readers {
+        check(driver, reader.close());
+    }
+    for (driver, mut writer) in writers {
+        // It waits in memory, which may be shared.
+        small(&mut writer).unwrap();
+        let data = vec![0; LARGE as usize];
+        check(driver, writer.array(b"large", &counts(LARGE), 1, Source::Contiguous(&data), Encode::None));
+    }
+}
