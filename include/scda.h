@@ -4,40 +4,68 @@
  * Parallel, serial-equivalent, archival files: the scda format.
  *
  * Any number of ranks write a file, and any other number read it, each with any partition of the
- * elements. The bytes of the file depend on the data alone, and on the line breaks chosen.
+ * elements. The bytes of the file depend only on the data and on the chosen line breaks.
  *
- * Order of calls. Writing: `scda_fopen_write`, any `scda_fwrite_*`, `scda_fclose`. Reading:
+ * Order of calls. To write: `scda_fopen_write`, any of `scda_fwrite_*`, `scda_fclose`. To read:
  * `scda_fopen_read`, for each section `scda_fread_section_header` and then the function for its
  * type ('V': `scda_fread_varray_sizes`, then `scda_fread_varray_data`), `scda_fclose`.
  *
- * Collective. Every function that takes a file is, except `scda_feof`: all ranks of the file's
- * communicator call it, in the same order, with the same arguments where it says so. It does not
- * synchronise the ranks.
+ * Collective. All ranks of the file's communicator call a collective function, in the same order.
+ * They pass the same arguments except where the description of the function says otherwise. Every
+ * function that takes a file is collective, except `scda_feof` and `scda_frefuse`. A collective call
+ * need not synchronize the ranks.
  *
- * Errors. `*err` is set by every call: 0, or a code below, the same on all ranks. On error the file
- * is closed as it is, the context is freed, and NULL is returned: there is nothing left to close.
- * Reading the header at the end of the file is no error: `*err` is `SCDA_ERR_EOF`, and the file
- * stays open. `scda_last_error_message` says more. Ranks that disagree on arguments all get
- * `SCDA_ERR_ARG`.
+ * Parameters. What follows holds for all functions; each says only what differs.
  *
- * Small plain sections wait in a buffer, as with stdio, without a word between the ranks. So an error
- * that only one rank can notice in them, such as NULL data, and a disagreement of the ranks are
- * reported on all ranks by a later call, at the latest by `scda_fflush` or `scda_fclose`; until then
- * `*err` is 0. And a rank whose argument has no meaning at all, although it should be the same
- * everywhere, waits in its call until the others call a function in which they meet. With
- * `params.check`, or with the environment variable `SCDA_CHECK=1`, the ranks meet in every call and all
- * errors are reported at once: use it when a program is new, or when it hangs.
+ * `f` is an open file. A function that returns a file returns `f`, or NULL on error.
  *
- * A full disk is noticed when the buffer is written, even with `params.check`. A limit on the size of
- * files (RLIMIT_FSIZE) is an error only if the program ignores the signal SIGXFSZ, which otherwise
- * ends it.
+ * `err` receives the error code, unless it is NULL.
  *
- * After an error, sections that waited may be missing from the file.
+ * `userstr` and `len` are a user string: at most 58 bytes of any value. As input it has `*len` bytes,
+ * or it is a C string if `len` is NULL; `userstr` may be NULL if `*len` is 0. As output `userstr` has
+ * room for 59 bytes and receives the user string and a NUL, and `*len` receives its length in bytes;
+ * both may be NULL.
  *
- * Memory. All memory passed is the caller's and is used only during the call. Counts are elements,
- * sizes are bytes. NULL data skip reading on that rank, where the function says so.
+ * `root` is the rank that has the data of a section that is not distributed. Other ranks' `dbytes` are
+ * ignored.
  *
- * Threads. A file is used by one thread at a time, as MPI's level of thread support allows.
+ * `Nq` has one entry per rank, the number of elements on that rank; their sum is the number of elements
+ * N of the section. `Sq` has one entry per rank, the number of bytes of all elements on that rank; if it
+ * is NULL, the library computes it. `Ei` has one entry per element on this rank, its size in bytes; it
+ * may be NULL if there are none.
+ *
+ * `dbytes` are the data of this rank. If `indirect` is 0, they are the bytes of all elements, one after
+ * the other; otherwise an array of pointers, one to the bytes of each element. What has no bytes may be
+ * NULL. When reading, NULL `dbytes` skip the data of this rank, and a NULL pointer skips its element;
+ * after an error the contents of the memory are unspecified. `indirect` may differ between the ranks.
+ *
+ * `encode` is `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
+ *
+ * Errors. Every call sets `*err` to 0 or to one of the codes below, the same on all ranks. On error the
+ * file is closed and its context freed: there is nothing left to close. The end of the file is no error
+ * when a header is read: `*err` is `SCDA_ERR_EOF`, and the file stays open. If the ranks disagree on an
+ * argument, all get `SCDA_ERR_ARG`. `scda_last_error_message` says what was found and expected.
+ *
+ * Buffered sections. Small plain sections are buffered, as with stdio, and the ranks do not communicate
+ * in those calls. Hence an error that only one rank can detect in them, such as NULL data, and a
+ * disagreement of the ranks are returned on all ranks by a later call, at the latest by `scda_fflush` or
+ * `scda_fclose`; until then `*err` is 0. A rank that passes an argument that is invalid, and should be
+ * the same on all ranks, blocks until the other ranks reach a synchronizing call. With `params.check`, or
+ * with the environment variable `SCDA_CHECK=1`, every call synchronizes the ranks and returns all errors
+ * at once: use it while a program is new, or when it hangs.
+ *
+ * A full disk is detected when the buffer is written, even with `params.check`. A file that exceeds the
+ * limit on the size of files (RLIMIT_FSIZE) is an error only if the program ignores the signal SIGXFSZ,
+ * which otherwise ends it.
+ *
+ * If a call fails because of its arguments or the order of calls, the file keeps the sections before
+ * that call; with `params.atomic` an existing file stays as it was. After an error of the file system or
+ * of MPI, buffered sections may be missing.
+ *
+ * Memory. All memory that is passed belongs to the caller and is used only during the call. Counts are in
+ * elements, sizes in bytes.
+ *
+ * Threads. One thread at a time uses a file, within the level of thread support that MPI provides.
  */
 
 
@@ -105,32 +133,32 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_FORMAT 15000
 
 /**
- * A function was called where the order of calls forbids it, or on a file that is closed.
+ * A function was called out of order, or on a file that is closed.
  */
 #define SCDA_ERR_USAGE 15001
 
 /**
- * A compressed section breaks the compression convention.
+ * A compressed section violates the compression convention.
  */
 #define SCDA_ERR_DECODE 15002
 
 /**
- * An argument has no legal meaning, or the ranks disagree on one.
+ * An argument is invalid, or the ranks disagree on one.
  */
 #define SCDA_ERR_ARG 15003
 
 /**
- * The file has fewer bytes than its sections say: it was cut, or is not complete.
+ * The file is shorter than its sections need: it was truncated, or is incomplete.
  */
 #define SCDA_ERR_COUNT 15004
 
 /**
- * The same as `SCDA_ERR_COUNT`, by what it mostly means.
+ * The same as `SCDA_ERR_COUNT`, named after its usual cause.
  */
 #define SCDA_ERR_SHORT_FILE SCDA_ERR_COUNT
 
 /**
- * An scda file of a version of the format that this library does not know.
+ * The file has a version of the scda format that this library does not support.
  */
 #define SCDA_ERR_VERSION 15005
 
@@ -150,12 +178,12 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_MEMORY 15008
 
 /**
- * A bug of this library. It may be known to one rank only: call `MPI_Abort`, and report it.
+ * A bug in this library. Possibly only one rank knows of it: call `MPI_Abort`, and report the bug.
  */
 #define SCDA_ERR_INTERNAL 15009
 
 /**
- * A call of MPI other than for file access failed.
+ * A call to MPI failed that does not access a file.
  */
 #define SCDA_ERR_MPI 15010
 
@@ -180,7 +208,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_NO_SPACE 15022
 
 /**
- * A quota is used up.
+ * A quota is exhausted.
  */
 #define SCDA_ERR_QUOTA 15023
 
@@ -195,12 +223,12 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_FILE_EXISTS 15025
 
 /**
- * The name is not usable: a folder, a device, or too long.
+ * The name cannot be used: it is that of a folder or a device, or is too long.
  */
 #define SCDA_ERR_BAD_FILE 15026
 
 /**
- * Somebody else uses the file.
+ * Another process uses the file.
  */
 #define SCDA_ERR_FILE_IN_USE 15027
 
@@ -225,20 +253,20 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_LINEBREAK_MIME 1
 
 /**
- * What pays is tried for each element: the default. libdeflate compresses long elements with
- * repetitions, a coder of this library the others.
+ * The default. libdeflate compresses long elements with repetitions, an encoder of this library the
+ * others.
  */
 #define SCDA_ENCODER_FAST 0
 
 /**
- * zlib compresses, and the stream is that of its `compress2`.
+ * zlib compresses: the streams are those of its function `compress2`.
  */
 #define SCDA_ENCODER_ZLIB 1
 
 /**
- * The library chooses: POSIX on file systems that are known to be coherent between nodes (local
- * ones, Lustre, GPFS, BeeGFS), else MPI-IO; MPI-IO if `info` is given. The environment variable
- * `SCDA_IO` of rank 0, `mpi` or `posix`, chooses otherwise.
+ * The library chooses. With hints in `info` it uses MPI-IO. Without, it uses POSIX on file systems that
+ * are known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS), otherwise MPI-IO. The
+ * environment variable `SCDA_IO` of rank 0, `mpi` or `posix`, overrides the choice by file system.
  */
 #define SCDA_DRIVER_AUTO 0
 
@@ -248,7 +276,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_DRIVER_MPIIO 1
 
 /**
- * `pwrite` and `pread` by every rank.
+ * Every rank calls `pwrite` and `pread`.
  */
 #define SCDA_DRIVER_POSIX 2
 
@@ -273,11 +301,11 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENCODE_ALWAYS 1
 
 /**
- * A section is compressed if it gets smaller by that, else written as it is. A sample of the data
- * comes first: if by an estimate, or by trying, it gets larger by more than a sixteenth, the section is
- * written as it is without trying the rest; else all is compressed, and the exact size decides. Noise
- * that comes again only far away may be taken for noise. The choice depends on the data (and the encoder
- * and the level) alone, not on the partition. A reader that decodes sees no difference.
+ * A section is compressed if that makes it smaller, otherwise written as it is. The library first
+ * examines a sample of the data. If the sample would grow by more than a sixteenth, the section is
+ * written as it is; otherwise the whole section is compressed, and the exact size decides. Repetitions
+ * that are far apart may go unnoticed. The choice depends only on the data, the encoder and the level,
+ * not on the partition. A reader that decompresses sees no difference.
  */
 #define SCDA_ENCODE_AUTO 2
 
@@ -287,8 +315,8 @@ typedef struct scda_serial_info *MPI_Info;
 struct scda_fcontext;
 
 /**
- * What may be chosen when a file is opened: the same on all ranks. To be filled by
- * `scda_params_init` and then changed; it is read by the call that opens, and may go afterwards.
+ * The parameters of opening a file; they agree on all ranks. Fill them by `scda_params_init`, then
+ * change what you need. They are used only during the call that opens the file.
  */
 struct scda_params {
   /**
@@ -308,14 +336,14 @@ struct scda_params {
    */
   int level;
   /**
-   * The threads of each rank that compress or decompress the elements of a section, 1 (default) to
-   * 1024. The file does not depend on it.
+   * The number of threads by which each rank compresses or decompresses the elements of a section, 1
+   * (default) to 1024. The file does not depend on it.
    */
   int threads;
   /**
-   * The most bytes of memory for small sections, which wait to be written together and are read ahead;
-   * 4 MiB (default), at most 64 MiB. Less is used where that is as fast. 0: every section is written
-   * at once.
+   * The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
+   * (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
+   * written at once.
    */
   uint64_t aggregation_bytes;
   /**
@@ -323,24 +351,25 @@ struct scda_params {
    */
   int driver;
   /**
-   * Writing: 1: the file appears under its name only when it is complete, at close. Until then
-   * it is a neighbour whose name ends in ".scda-part", and an old file stays as it is; what a
-   * killed job leaves of it, the next one replaces. Implies `sync`. Links are followed, and the
-   * permissions of the old file are kept. 0 (default): the file is written in its place.
+   * Writing: 1: the file gets its name only when it is complete, at close. Until then it has a name
+   * beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
+   * leaves under that name is replaced by the next job. Implies `sync`. Links are followed, and the
+   * permissions of the existing file are kept. 0 (default): the file is written under its name.
    */
   int atomic;
   /**
-   * Writing: 1: closing brings the file to stable storage. 0 (default): the system does it later.
+   * Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later.
    */
   int sync;
   /**
-   * 1: the ranks agree on errors and compare their arguments in every call, by one small reduction: for
-   * finding the mistakes of a program. The environment variable `SCDA_CHECK=1` of rank 0 turns it on
-   * in any program. 0 (default; 1 if the library is built for debugging): where they meet anyway.
+   * 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
+   * find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
+   * in any program. 0 (default; 1 if the library is built for debugging): only in calls that
+   * synchronize the ranks anyway.
    */
   int check;
   /**
-   * Fails one access of the file out of so many, on average, to test a program. 0 (default): none.
+   * To test a program: one of this many accesses to the file fails, on average. 0 (default): none.
    */
   uint64_t fuzzy_everyn;
   /**
@@ -348,8 +377,8 @@ struct scda_params {
    */
   uint64_t fuzzy_seed;
   /**
-   * Hints for MPI-IO; `MPI_INFO_NULL` (default): none. Still the caller's. An argument error
-   * together with `SCDA_DRIVER_POSIX`. Without meaning in a build without MPI.
+   * Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
+   * `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
    */
   MPI_Info info;
   /**
@@ -359,7 +388,7 @@ struct scda_params {
 };
 
 /**
- * What may be chosen when a file is opened.
+ * The parameters of opening a file.
  */
 typedef struct scda_params scda_params_t;
 
@@ -377,32 +406,34 @@ extern "C" {
  *
  * Not collective.
  *
- * @param [in] err      An error code, `SCDA_SUCCESS` included.
- * @param [out] str     Filled with the text and a NUL; cut short if it does not fit. Must not be
- *                      NULL.
- * @param [in,out] len  In: the bytes that `str` has room for. Out: the bytes of text written,
- *                      without the NUL. Must not be NULL.
- * @return              0, or a negative value: for a code that is none, and then an empty text,
- *                      and for wrong arguments.
+ * @param [in] err      An error code, or `SCDA_SUCCESS`.
+ * @param [out] str     Receives the text and a NUL, truncated if it does not fit. Must not be NULL.
+ * @param [in,out] len  In: the room in `str`, in bytes. Out: the length of the text, without the NUL.
+ *                      Must not be NULL.
+ * @return              0; a negative value for wrong arguments, or for an unknown code, whose text is
+ *                      empty.
  * Spec: A.6.1.
  */
-int scda_ferror_string(int err, char *str, int *len);
+int scda_ferror_string(int err,
+                       char *str,
+                       int *len);
 
 /**
- * The class of an error code, by which a program can tell errors apart.
+ * The class of an error code, by which a program can distinguish errors.
  *
- * Every code is its own class today. Codes that later versions add belong to one of the classes
- * of this version. Not collective.
+ * In this version every code is a class of its own. Codes that later versions add belong to one of the
+ * classes of this version. Not collective.
  *
- * @param [in] err        An error code, `SCDA_SUCCESS` included.
+ * @param [in] err        An error code, or `SCDA_SUCCESS`.
  * @param [out] errclass  The class: one of the codes of this header. Must not be NULL.
- * @return                0, or a negative value for a code that is none; nothing is written then.
+ * @return                0; a negative value for an unknown code, and then nothing is written.
  */
-int scda_ferror_class(int err, int *errclass);
+int scda_ferror_class(int err,
+                      int *errclass);
 
 /**
- * What the last error of this thread was about: the file, the byte offset, the rank, and what was
- * found and expected. The same on all ranks for an error of a collective function.
+ * The message of the last error of this thread: the file, the byte offset, the rank, and what was found
+ * and expected. For an error of a collective function it is the same on all ranks.
  *
  * Not collective.
  *
@@ -424,7 +455,7 @@ const char *scda_version(void);
  *
  * Not collective.
  *
- * @param [out] params  Filled; the caller's. Must not be NULL.
+ * @param [out] params  The parameters. Must not be NULL.
  * @return              0, or a negative value for NULL.
  */
 int scda_params_init(scda_params_t *params);
@@ -432,17 +463,15 @@ int scda_params_init(scda_params_t *params);
 /**
  * Opens a file with the default parameters, for writing or for reading.
  *
- * Collective; `mode`, `filename`, and when writing the user string, agree on all ranks.
+ * Collective. When reading, `userstr` and `len` may differ between the ranks.
  *
- * @param [in] comm          The communicator; duplicated, still the caller's. Every function on
- *                           the file is collective over it.
+ * @param [in] comm          The communicator. The library duplicates it.
  * @param [in] filename      The path of the file.
  * @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`.
- * @param [in,out] userstr   The user string of the file. "w": read; "r": written.
- * @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
- *                           NULL if not wanted.
- * @param [out] err          The error code; NULL if not wanted.
- * @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+ * @param [in,out] userstr   The user string of the file: input for "w", output for "r".
+ * @param [in,out] len       Its length: input for "w", output for "r".
+ * @param [out] err          The error code.
+ * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: `SCDA_ERR_ARG` for another mode, and those of the two functions.
  * Spec: A.3.1.
  */
@@ -454,19 +483,17 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
                             int *err);
 
 /**
- * Creates a file for writing, or empties one that exists, and writes its header.
+ * Creates a file for writing, or truncates an existing one, and writes its header.
  *
- * Collective; all arguments but `info` and the seed in `params` agree on all ranks.
+ * Collective; `info` and the seed in `params` may differ between the ranks.
  *
- * @param [in] comm      The communicator; duplicated, still the caller's. Every function on the
- *                       file is collective over it.
+ * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
- * @param [in] userstr   The user string of the file: `*len` bytes of any value, at most 58. NULL
- *                       only if `*len` is 0.
- * @param [in] len       The bytes of `userstr`. NULL: it is a C string.
- * @param [in] params    What may be chosen; the caller's. NULL: the defaults.
- * @param [out] err      The error code; NULL if not wanted.
- * @return               The file, or NULL on error. To be closed by `scda_fclose`.
+ * @param [in] userstr   The user string of the file.
+ * @param [in] len       Its length, or NULL.
+ * @param [in] params    The parameters. NULL: the defaults.
+ * @param [out] err      The error code.
+ * @return               The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
  * Spec: 2.2, A.3.1.
  */
@@ -480,17 +507,15 @@ scda_fcontext_t *scda_fopen_write(MPI_Comm comm,
 /**
  * Opens a file for reading and reads its header.
  *
- * Collective; `filename` and all of `params` but `info` and the seed agree on all ranks.
+ * Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
  *
- * @param [in] comm      The communicator; duplicated, still the caller's. Every function on the
- *                       file is collective over it.
+ * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
- * @param [out] userstr  Filled with the user string of the file and a NUL: room for 59 bytes, or
- *                       NULL if not wanted.
- * @param [out] len      The bytes of the user string; NULL if not wanted.
- * @param [in] params    What may be chosen; the caller's. NULL: the defaults.
- * @param [out] err      The error code; NULL if not wanted.
- * @return               The file, or NULL on error. To be closed by `scda_fclose`.
+ * @param [out] userstr  The user string of the file.
+ * @param [out] len      Its length.
+ * @param [in] params    The parameters. NULL: the defaults.
+ * @param [out] err      The error code.
+ * @return               The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_ARG`,
  * `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
  * Spec: 2.2, A.3.1.
@@ -503,25 +528,24 @@ scda_fcontext_t *scda_fopen_read(MPI_Comm comm,
                                  int *err);
 
 /**
- * Opens a file with the handles that MPI has in Fortran: what the Fortran module calls, and other
+ * Opens a file with the handles of MPI's Fortran interface. For the Fortran module, and for other
  * languages that know a communicator by its number.
  *
- * Collective, as `scda_fopen_write` and `scda_fopen_read` say.
+ * Collective, as `scda_fopen_write` and `scda_fopen_read`.
  *
- * @param [in] comm          The communicator, as `MPI_Comm_c2f` gives it. 0x5cda5e1f (1557814815)
- *                           is `SCDA_COMM_SELF`, in the build without MPI, too.
- * @param [in] info          Hints, as `MPI_Info_c2f` gives them, in place of `params->info`. NULL:
- *                           that of `params`.
+ * @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
+ *                           is `SCDA_COMM_SELF`, also in the build without MPI.
+ * @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
+ *                           those of `params`.
  * @param [in] filename      The path of the file.
  * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`.
- * @param [in,out] userstr   The user string of the file. "w": read; "r": written.
- * @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
- *                           NULL if not wanted.
- * @param [in] params        What may be chosen; the caller's. NULL: the defaults.
- * @param [out] rank         This rank in `comm`; NULL if not wanted.
- * @param [out] size         The number of ranks of `comm`; NULL if not wanted.
- * @param [out] err          The error code; NULL if not wanted.
- * @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+ * @param [in,out] userstr   The user string of the file: input for "w", output for "r".
+ * @param [in,out] len       Its length: input for "w", output for "r".
+ * @param [in] params        The parameters. NULL: the defaults.
+ * @param [out] rank         This rank in `comm`. May be NULL.
+ * @param [out] size         The number of ranks of `comm`. May be NULL.
+ * @param [out] err          The error code.
+ * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: those of `scda_fopen`.
  */
 scda_fcontext_t *scda_fopen_f(int comm,
@@ -541,51 +565,48 @@ scda_fcontext_t *scda_fopen_f(int comm,
  *
  * Collective.
  *
- * @param [in] f     The file. Its context is freed, whatever happens.
- * @param [out] err  The error code; NULL if not wanted.
- * @return           0 if and only if all went well, else -1.
+ * @param [in] f     The file. Its context is freed in any case.
+ * @param [out] err  The error code.
+ * @return           0 on success, -1 on error.
  * Errors: those of all sections since the last `scda_fflush`, and those of the file system.
  * Spec: A.3.2.
  */
 int scda_fclose(scda_fcontext_t *f, int *err);
 
 /**
- * Writes all sections that wait in the aggregation buffer, and lets all ranks know whether all
- * went well until now.
+ * Writes all buffered sections, and returns the errors of all ranks so far.
  *
- * Collective. For files open for writing.
+ * Collective.
  *
- * @param [in] f     The file.
- * @param [out] err  The error code; NULL if not wanted.
- * @return           `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [in] f     The file, open for writing.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
  * Errors: those of all sections since the last flush.
  */
 scda_fcontext_t *scda_fflush(scda_fcontext_t *f, int *err);
 
 /**
- * Whether no section follows in a file open for reading.
+ * Whether no section follows in a file that is open for reading.
  *
  * Not collective, and the same on all ranks.
  *
  * @param [in] f  The file.
- * @return        Nonzero at the end of the file. Zero if a section follows, or if the data of a
- *                section are still to be read or skipped. Nonzero if `f` is NULL, closed, or open
- *                for writing: there is nothing to read.
+ * @return        Nonzero at the end of the file. Zero if a section follows, or if data of a section are
+ *                still to be read or skipped. Nonzero if `f` is NULL, closed, or open for writing.
  */
 int scda_feof(const scda_fcontext_t *f);
 
 /**
- * Computes the bytes that each rank has of a varray: what the functions for varrays take as `Sq`.
+ * Computes the number of bytes of a varray on each rank: the `Sq` of the functions for varrays.
  *
- * Collective; `Nq` agrees on all ranks.
+ * Collective; `Ei` may differ between the ranks.
  *
- * @param [in] f     The file, open for writing or reading; it stays where it is.
- * @param [in] Ei    The sizes of this rank's elements in bytes: as many as `Nq` says for this
- *                   rank. NULL only if there are none.
- * @param [in] Nq    The elements of each rank: one entry per rank.
- * @param [out] Sq   Filled with the sum of the sizes on each rank: one entry per rank.
- * @param [out] err  The error code; NULL if not wanted.
- * @return           `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [in] f     The file, open for writing or reading. Its position does not change.
+ * @param [in] Ei    The size of each element of this rank.
+ * @param [in] Nq    The number of elements on each rank.
+ * @param [out] Sq   The number of bytes on each rank. Must not be NULL.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`.
  * Spec: A.1.
  */
@@ -596,16 +617,15 @@ scda_fcontext_t *scda_proc_sizes(scda_fcontext_t *f,
                                  int *err);
 
 /**
- * Gathers the number of elements that each rank has: what the functions for arrays and varrays take
- * as `Nq`.
+ * Gathers the number of elements on each rank: the `Nq` of the functions for arrays and varrays.
  *
- * Collective; `Np` differs between the ranks.
+ * Collective; `Np` may differ between the ranks.
  *
- * @param [in] f     The file, open for writing or reading; it stays where it is.
- * @param [in] Np    The number of elements of this rank.
- * @param [out] Nq   Filled with the `Np` of each rank: one entry per rank.
- * @param [out] err  The error code; NULL if not wanted.
- * @return           `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [in] f     The file, open for writing or reading. Its position does not change.
+ * @param [in] Np    The number of elements on this rank.
+ * @param [out] Nq   The number of elements on each rank. Must not be NULL.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG`.
  * Spec: A.1.
  */
@@ -614,17 +634,17 @@ scda_fcontext_t *scda_proc_counts(scda_fcontext_t *f, uint64_t Np, uint64_t *Nq,
 /**
  * Makes all ranks fail with an error that the caller has found on this rank. For language bindings.
  *
- * A binding knows more than C, such as the length of an array. On the rank that has the error it calls
- * this function, and then the function that it was about to call, with NULL in place of the wrong
- * argument. The error is then returned on all ranks, with these words, as any error in an argument of
- * one rank: by that call or by a later one, at the latest by `scda_fflush` or `scda_fclose`. Of several
- * errors the first counts.
+ * A binding can check more than C, such as the length of an array. On the rank that has the error it
+ * calls this function, and then the function that it was about to call, with NULL instead of the wrong
+ * argument. All ranks then get the error, with this message, as they get any error that only one rank
+ * can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
+ * several errors the first counts.
  *
  * Not collective.
  *
  * @param [in] f     The file, open for writing or reading.
  * @param [in] why   The message, a C string: what was found, and what was expected.
- * @param [out] err  The error code; NULL if not wanted. 0 if the file is open.
+ * @param [out] err  The error code: 0 if the file is open.
  * @return           `f`, or NULL if it is not an open file.
  * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
  */
@@ -635,16 +655,15 @@ scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
 /**
  * Writes an inline section: 32 bytes of one rank.
  *
- * Collective; all arguments but `dbytes` agree on all ranks.
+ * Collective; `dbytes` may differ between the ranks.
  *
  * @param [in] f        The file, open for writing.
- * @param [in] dbytes   On `root` 32 bytes. Ignored on other ranks.
- * @param [in] userstr  The user string: `*len` bytes of any value, at most 58. NULL only if `*len`
- *                      is 0.
- * @param [in] len      The bytes of `userstr`. NULL: it is a C string.
+ * @param [in] dbytes   On `root` 32 bytes.
+ * @param [in] userstr  The user string.
+ * @param [in] len      Its length, or NULL.
  * @param [in] root     The rank that has the data.
- * @param [out] err     The error code; NULL if not wanted.
- * @return              `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, and those of the file system.
  * Spec: 2.3, A.4.1.
  */
@@ -658,18 +677,17 @@ scda_fcontext_t *scda_fwrite_inline(scda_fcontext_t *f,
 /**
  * Writes a block: `E` bytes of one rank.
  *
- * Collective; all arguments but `dbytes` agree on all ranks.
+ * Collective; `dbytes` may differ between the ranks.
  *
  * @param [in] f        The file, open for writing.
- * @param [in] dbytes   On `root` `E` bytes; NULL only if `E` is 0. Ignored on other ranks.
- * @param [in] E        The bytes of the block.
- * @param [in] userstr  The user string: `*len` bytes of any value, at most 58. NULL only if `*len`
- *                      is 0.
- * @param [in] len      The bytes of `userstr`. NULL: it is a C string.
+ * @param [in] dbytes   On `root` `E` bytes.
+ * @param [in] E        The size of the block in bytes.
+ * @param [in] userstr  The user string.
+ * @param [in] len      Its length, or NULL.
  * @param [in] root     The rank that has the data.
- * @param [in] encode   `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
- * @param [out] err     The error code; NULL if not wanted.
- * @return              `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [in] encode   Whether to compress.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
  * file system.
  * Spec: 2.4, 3.2, A.4.2.
@@ -684,22 +702,20 @@ scda_fcontext_t *scda_fwrite_block(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Writes an array of elements of one size, which are distributed over the ranks in their order.
+ * Writes an array: elements of one size, which are distributed over the ranks in their order.
  *
- * Collective; all arguments but `dbytes` agree on all ranks (`indirect` may differ).
+ * Collective; `dbytes` may differ between the ranks.
  *
  * @param [in] f         The file, open for writing.
- * @param [in] dbytes    This rank's elements, one after the other, or with `indirect` an array of
- *                       a pointer to each. NULL only if they have no bytes.
- * @param [in] Nq        The elements of each rank: one entry per rank.
- * @param [in] E         The bytes of each element.
- * @param [in] indirect  0: `dbytes` are the data. Else: pointers to them.
- * @param [in] userstr   The user string: `*len` bytes of any value, at most 58. NULL only if
- *                       `*len` is 0.
- * @param [in] len       The bytes of `userstr`. NULL: it is a C string.
- * @param [in] encode    `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
- * @param [out] err      The error code; NULL if not wanted.
- * @return               `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [in] dbytes    The elements of this rank.
+ * @param [in] Nq        The number of elements on each rank.
+ * @param [in] E         The size of each element in bytes.
+ * @param [in] indirect  0: `dbytes` are the data. Otherwise: pointers to them.
+ * @param [in] userstr   The user string.
+ * @param [in] len       Its length, or NULL.
+ * @param [in] encode    Whether to compress.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
  * file system.
  * Spec: 2.5, 3.3, A.4.3.
@@ -715,24 +731,22 @@ scda_fcontext_t *scda_fwrite_array(scda_fcontext_t *f,
                                    int *err);
 
 /**
- * Writes an array of elements of their own sizes, which are distributed over the ranks in their
- * order.
+ * Writes a varray: elements that each have a size of their own, which are distributed over the ranks in
+ * their order.
  *
- * Collective; all arguments but `dbytes` and `Ei` agree on all ranks (`indirect` may differ).
+ * Collective; `dbytes` and `Ei` may differ between the ranks.
  *
  * @param [in] f         The file, open for writing.
- * @param [in] dbytes    This rank's elements, one after the other, or with `indirect` an array of
- *                       a pointer to each. NULL only if they have no bytes.
- * @param [in] Nq        The elements of each rank: one entry per rank.
- * @param [in] Ei        The bytes of each element of this rank. NULL only if there are none.
- * @param [in] Sq        The bytes of all elements of each rank: one entry per rank. NULL: computed.
- * @param [in] indirect  0: `dbytes` are the data. Else: pointers to them.
- * @param [in] userstr   The user string: `*len` bytes of any value, at most 58. NULL only if
- *                       `*len` is 0.
- * @param [in] len       The bytes of `userstr`. NULL: it is a C string.
- * @param [in] encode    `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
- * @param [out] err      The error code; NULL if not wanted.
- * @return               `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [in] dbytes    The elements of this rank.
+ * @param [in] Nq        The number of elements on each rank.
+ * @param [in] Ei        The size of each element of this rank.
+ * @param [in] Sq        The number of bytes on each rank, or NULL.
+ * @param [in] indirect  0: `dbytes` are the data. Otherwise: pointers to them.
+ * @param [in] userstr   The user string.
+ * @param [in] len       Its length, or NULL.
+ * @param [in] encode    Whether to compress.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
  * file system.
  * Spec: 2.6, 3.4, A.4.4.
@@ -749,28 +763,27 @@ scda_fcontext_t *scda_fwrite_varray(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * Reads the header of the next section. The data must then be read, or skipped, by the function
- * for the section's type.
+ * Reads the header of the next section. The function for the type of the section must then read or
+ * skip its data.
  *
- * Collective; `*decode` agrees on all ranks, and what is written is the same on all.
+ * Collective. All ranks receive the same values.
  *
- * At the end of the file `*err` is `SCDA_ERR_EOF`, nothing else is written, and `f` is returned:
- * the file stays open.
+ * At the end of the file `*err` is `SCDA_ERR_EOF`, nothing else is written, and `f` is returned: the
+ * file stays open.
  *
  * @param [in] f           The file, open for reading.
- * @param [out] type       The type: 'I', 'B', 'A' or 'V'; NULL if not wanted.
- * @param [out] N          The elements of an array ('A') or varray ('V'), else 0; NULL if not
- *                         wanted.
- * @param [out] E          The bytes of a block ('B') or of each element of an array ('A'), else 0;
- *                         NULL if not wanted.
- * @param [out] userstr    Filled with the user string and a NUL: room for 59 bytes, or NULL if not
- *                         wanted.
- * @param [out] len        The bytes of the user string; NULL if not wanted.
- * @param [in,out] decode  In: nonzero to decompress a compressed section. Out: whether this section
- *                         is decompressed; type, N, E and user string are then those of the data
- *                         before compression. NULL: nothing is decompressed.
- * @param [out] err        The error code; NULL if not wanted.
- * @return                 `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] type       The type: 'I', 'B', 'A' or 'V'. May be NULL.
+ * @param [out] N          The number of elements of an array ('A') or varray ('V'), otherwise 0. May be
+ *                         NULL.
+ * @param [out] E          The size in bytes of a block ('B') or of each element of an array ('A'),
+ *                         otherwise 0. May be NULL.
+ * @param [out] userstr    The user string.
+ * @param [out] len        Its length.
+ * @param [in,out] decode  In: nonzero to decompress the section if it is compressed. Out: nonzero if it
+ *                         is decompressed; type, N, E and user string are then those of the data before
+ *                         compression. NULL: nothing is decompressed.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
  * `SCDA_ERR_DECODE`, and those of the file system.
  * Spec: A.5.1.
@@ -785,33 +798,31 @@ scda_fcontext_t *scda_fread_section_header(scda_fcontext_t *f,
                                            int *err);
 
 /**
- * Reads the data of an inline section, or skips them.
+ * Reads or skips the data of an inline section.
  *
- * Collective; `root` agrees on all ranks.
+ * Collective; `dbytes` may differ between the ranks.
  *
  * @param [in] f        The file, open for reading, after the header of a section 'I'.
- * @param [out] dbytes  On `root` filled with 32 bytes; NULL there skips them. Ignored on other
- *                      ranks.
- * @param [in] root     The rank that gets the data.
- * @param [out] err     The error code; NULL if not wanted.
- * @return              `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] dbytes  On `root` room for 32 bytes; NULL there skips them.
+ * @param [in] root     The rank that receives the data.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, and those of the file system.
  * Spec: A.5.2.
  */
 scda_fcontext_t *scda_fread_inline_data(scda_fcontext_t *f, void *dbytes, int root, int *err);
 
 /**
- * Reads the data of a block, or skips them.
+ * Reads or skips the data of a block.
  *
- * Collective; `E` and `root` agree on all ranks.
+ * Collective; `dbytes` may differ between the ranks.
  *
  * @param [in] f        The file, open for reading, after the header of a section 'B'.
- * @param [out] dbytes  On `root` filled with `E` bytes; NULL there skips them. Ignored on other
- *                      ranks. After an error the contents are unspecified.
- * @param [in] E        The bytes of the block, as the header said.
- * @param [in] root     The rank that gets the data.
- * @param [out] err     The error code; NULL if not wanted.
- * @return              `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] dbytes  On `root` room for `E` bytes; NULL there skips them.
+ * @param [in] E        The size of the block, as in the header.
+ * @param [in] root     The rank that receives the data.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the
  * file system.
  * Spec: A.5.3.
@@ -823,20 +834,17 @@ scda_fcontext_t *scda_fread_block_data(scda_fcontext_t *f,
                                        int *err);
 
 /**
- * Reads the data of an array, or skips them.
+ * Reads or skips the data of an array.
  *
- * Collective; `Nq` and `E` agree on all ranks (`indirect` may differ).
+ * Collective; `dbytes` may differ between the ranks.
  *
  * @param [in] f         The file, open for reading, after the header of a section 'A'.
- * @param [out] dbytes   Filled with this rank's elements, one after the other; with `indirect` an
- *                       array of a pointer to the memory of each, where NULL skips the element.
- *                       NULL skips all elements of this rank. After an error the contents are
- *                       unspecified.
- * @param [in] Nq        The elements of each rank: one entry per rank, whose sum is N.
- * @param [in] E         The bytes of each element, as the header said.
- * @param [in] indirect  0: `dbytes` is for the data. Else: it has pointers.
- * @param [out] err      The error code; NULL if not wanted.
- * @return               `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] dbytes   Room for the elements of this rank, or NULL.
+ * @param [in] Nq        The number of elements on each rank. The sum is N.
+ * @param [in] E         The size of each element, as in the header.
+ * @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each element.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
  * `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the file system.
  * Spec: A.5.4.
@@ -849,17 +857,15 @@ scda_fcontext_t *scda_fread_array_data(scda_fcontext_t *f,
                                        int *err);
 
 /**
- * Reads the sizes of the elements of a varray, or skips them. To be called before
- * `scda_fread_varray_data`.
+ * Reads or skips the sizes of the elements of a varray. Required before `scda_fread_varray_data`.
  *
- * Collective; `Nq` agrees on all ranks.
+ * Collective; `Ei` may differ between the ranks.
  *
  * @param [in] f     The file, open for reading, after the header of a section 'V'.
- * @param [out] Ei   Filled with the bytes of each element of this rank; NULL skips them on this
- *                   rank.
- * @param [in] Nq    The elements of each rank: one entry per rank, whose sum is N.
- * @param [out] err  The error code; NULL if not wanted.
- * @return           `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] Ei   Room for the size of each element of this rank. NULL skips them on this rank.
+ * @param [in] Nq    The number of elements on each rank. The sum is N.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
  * `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, and those of the file system.
  * Spec: A.5.5.
@@ -870,23 +876,20 @@ scda_fcontext_t *scda_fread_varray_sizes(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Reads the data of a varray, or skips them, after `scda_fread_varray_sizes`.
+ * Reads or skips the data of a varray, after `scda_fread_varray_sizes`.
  *
- * Collective; `Nq` and `Sq` agree on all ranks (`indirect` may differ). `Nq` need not be that with
- * which the sizes were read.
+ * Collective; `dbytes` and `Ei` may differ between the ranks. `Nq` may differ from the one with which
+ * the sizes were read.
  *
  * @param [in] f         The file, open for reading, after the sizes of a section 'V'.
- * @param [out] dbytes   Filled with this rank's elements, one after the other; with `indirect` an
- *                       array of a pointer to the memory of each, where NULL skips the element.
- *                       NULL skips all elements of this rank. After an error the contents are
- *                       unspecified.
- * @param [in] Nq        The elements of each rank: one entry per rank, whose sum is N.
- * @param [in] Ei        The bytes of each element of this rank, as in the file; ignored if `dbytes`
- *                       is NULL. NULL only if there are none.
- * @param [in] Sq        The bytes of all elements of each rank: one entry per rank. NULL: computed.
- * @param [in] indirect  0: `dbytes` is for the data. Else: it has pointers.
- * @param [out] err      The error code; NULL if not wanted.
- * @return               `f`, or NULL on error; the file is then closed and its context freed.
+ * @param [out] dbytes   Room for the elements of this rank, or NULL.
+ * @param [in] Nq        The number of elements on each rank. The sum is N.
+ * @param [in] Ei        The size of each element of this rank, as in the file. Ignored if `dbytes` is
+ *                       NULL.
+ * @param [in] Sq        The number of bytes on each rank, or NULL.
+ * @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each element.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
  * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
  * `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the file system.
  * Spec: A.5.6.

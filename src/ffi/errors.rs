@@ -10,17 +10,17 @@ use std::ptr::null_mut;
 pub const SCDA_SUCCESS: c_int = 0;
 /// The bytes are not an scda file, or not a section of one.
 pub const SCDA_ERR_FORMAT: c_int = 15000;
-/// A function was called where the order of calls forbids it, or on a file that is closed.
+/// A function was called out of order, or on a file that is closed.
 pub const SCDA_ERR_USAGE: c_int = 15001;
-/// A compressed section breaks the compression convention.
+/// A compressed section violates the compression convention.
 pub const SCDA_ERR_DECODE: c_int = 15002;
-/// An argument has no legal meaning, or the ranks disagree on one.
+/// An argument is invalid, or the ranks disagree on one.
 pub const SCDA_ERR_ARG: c_int = 15003;
-/// The file has fewer bytes than its sections say: it was cut, or is not complete.
+/// The file is shorter than its sections need: it was truncated, or is incomplete.
 pub const SCDA_ERR_COUNT: c_int = 15004;
-/// The same as `SCDA_ERR_COUNT`, by what it mostly means.
+/// The same as `SCDA_ERR_COUNT`, named after its usual cause.
 pub const SCDA_ERR_SHORT_FILE: c_int = SCDA_ERR_COUNT;
-/// An scda file of a version of the format that this library does not know.
+/// The file has a version of the scda format that this library does not support.
 pub const SCDA_ERR_VERSION: c_int = 15005;
 /// No section follows. Not an error: the file stays open.
 pub const SCDA_ERR_EOF: c_int = 15006;
@@ -28,9 +28,9 @@ pub const SCDA_ERR_EOF: c_int = 15006;
 pub const SCDA_ERR_RANGE: c_int = 15007;
 /// Out of memory.
 pub const SCDA_ERR_MEMORY: c_int = 15008;
-/// A bug of this library. It may be known to one rank only: call `MPI_Abort`, and report it.
+/// A bug in this library. Possibly only one rank knows of it: call `MPI_Abort`, and report the bug.
 pub const SCDA_ERR_INTERNAL: c_int = 15009;
-/// A call of MPI other than for file access failed.
+/// A call to MPI failed that does not access a file.
 pub const SCDA_ERR_MPI: c_int = 15010;
 /// The bytes of a sealed file differ from what its seal says: the file is damaged.
 pub const SCDA_ERR_CHECKSUM: c_int = 15011;
@@ -40,15 +40,15 @@ pub const SCDA_ERR_NO_SUCH_FILE: c_int = 15020;
 pub const SCDA_ERR_ACCESS: c_int = 15021;
 /// The device is full, or the file may not grow further.
 pub const SCDA_ERR_NO_SPACE: c_int = 15022;
-/// A quota is used up.
+/// A quota is exhausted.
 pub const SCDA_ERR_QUOTA: c_int = 15023;
 /// The file system is read-only.
 pub const SCDA_ERR_READ_ONLY: c_int = 15024;
 /// The file exists already.
 pub const SCDA_ERR_FILE_EXISTS: c_int = 15025;
-/// The name is not usable: a folder, a device, or too long.
+/// The name cannot be used: it is that of a folder or a device, or is too long.
 pub const SCDA_ERR_BAD_FILE: c_int = 15026;
-/// Somebody else uses the file.
+/// Another process uses the file.
 pub const SCDA_ERR_FILE_IN_USE: c_int = 15027;
 /// The file system or the build of the library does not support the operation.
 pub const SCDA_ERR_UNSUPPORTED: c_int = 15028;
@@ -69,13 +69,12 @@ fn text(code: c_int) -> Result<&'static str> {
 ///
 /// Not collective.
 ///
-/// @param [in] err      An error code, `SCDA_SUCCESS` included.
-/// @param [out] str     Filled with the text and a NUL; cut short if it does not fit. Must not be
-///                      NULL.
-/// @param [in,out] len  In: the bytes that `str` has room for. Out: the bytes of text written,
-///                      without the NUL. Must not be NULL.
-/// @return              0, or a negative value: for a code that is none, and then an empty text,
-///                      and for wrong arguments.
+/// @param [in] err      An error code, or `SCDA_SUCCESS`.
+/// @param [out] str     Receives the text and a NUL, truncated if it does not fit. Must not be NULL.
+/// @param [in,out] len  In: the room in `str`, in bytes. Out: the length of the text, without the NUL.
+///                      Must not be NULL.
+/// @return              0; a negative value for wrong arguments, or for an unknown code, whose text is
+///                      empty.
 /// Spec: A.6.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *mut c_int) -> c_int {
@@ -103,14 +102,14 @@ pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *
     unsafe { guard(null_mut(), -1, body) }
 }
 
-/// The class of an error code, by which a program can tell errors apart.
+/// The class of an error code, by which a program can distinguish errors.
 ///
-/// Every code is its own class today. Codes that later versions add belong to one of the classes
-/// of this version. Not collective.
+/// In this version every code is a class of its own. Codes that later versions add belong to one of the
+/// classes of this version. Not collective.
 ///
-/// @param [in] err        An error code, `SCDA_SUCCESS` included.
+/// @param [in] err        An error code, or `SCDA_SUCCESS`.
 /// @param [out] errclass  The class: one of the codes of this header. Must not be NULL.
-/// @return                0, or a negative value for a code that is none; nothing is written then.
+/// @return                0; a negative value for an unknown code, and then nothing is written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> c_int {
     let body = || {
@@ -126,8 +125,8 @@ pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> 
     unsafe { guard(null_mut(), -1, body) }
 }
 
-/// What the last error of this thread was about: the file, the byte offset, the rank, and what was
-/// found and expected. The same on all ranks for an error of a collective function.
+/// The message of the last error of this thread: the file, the byte offset, the rank, and what was found
+/// and expected. For an error of a collective function it is the same on all ranks.
 ///
 /// Not collective.
 ///

@@ -88,17 +88,15 @@ fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
 
 /// Opens a file with the default parameters, for writing or for reading.
 ///
-/// Collective; `mode`, `filename`, and when writing the user string, agree on all ranks.
+/// Collective. When reading, `userstr` and `len` may differ between the ranks.
 ///
-/// @param [in] comm          The communicator; duplicated, still the caller's. Every function on
-///                           the file is collective over it.
+/// @param [in] comm          The communicator. The library duplicates it.
 /// @param [in] filename      The path of the file.
 /// @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`.
-/// @param [in,out] userstr   The user string of the file. "w": read; "r": written.
-/// @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
-///                           NULL if not wanted.
-/// @param [out] err          The error code; NULL if not wanted.
-/// @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+/// @param [in,out] userstr   The user string of the file: input for "w", output for "r".
+/// @param [in,out] len       Its length: input for "w", output for "r".
+/// @param [out] err          The error code.
+/// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG` for another mode, and those of the two functions.
 /// Spec: A.3.1.
 #[unsafe(no_mangle)]
@@ -116,19 +114,17 @@ pub unsafe extern "C" fn scda_fopen(
     unsafe { guard(err, null_mut(), || open().and_then(hand_out)) }
 }
 
-/// Creates a file for writing, or empties one that exists, and writes its header.
+/// Creates a file for writing, or truncates an existing one, and writes its header.
 ///
-/// Collective; all arguments but `info` and the seed in `params` agree on all ranks.
+/// Collective; `info` and the seed in `params` may differ between the ranks.
 ///
-/// @param [in] comm      The communicator; duplicated, still the caller's. Every function on the
-///                       file is collective over it.
+/// @param [in] comm      The communicator. The library duplicates it.
 /// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
-/// @param [in] userstr   The user string of the file: `*len` bytes of any value, at most 58. NULL
-///                       only if `*len` is 0.
-/// @param [in] len       The bytes of `userstr`. NULL: it is a C string.
-/// @param [in] params    What may be chosen; the caller's. NULL: the defaults.
-/// @param [out] err      The error code; NULL if not wanted.
-/// @return               The file, or NULL on error. To be closed by `scda_fclose`.
+/// @param [in] userstr   The user string of the file.
+/// @param [in] len       Its length, or NULL.
+/// @param [in] params    The parameters. NULL: the defaults.
+/// @param [out] err      The error code.
+/// @return               The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
 /// Spec: 2.2, A.3.1.
 #[unsafe(no_mangle)]
@@ -152,17 +148,15 @@ pub unsafe extern "C" fn scda_fopen_write(
 
 /// Opens a file for reading and reads its header.
 ///
-/// Collective; `filename` and all of `params` but `info` and the seed agree on all ranks.
+/// Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
 ///
-/// @param [in] comm      The communicator; duplicated, still the caller's. Every function on the
-///                       file is collective over it.
+/// @param [in] comm      The communicator. The library duplicates it.
 /// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
-/// @param [out] userstr  Filled with the user string of the file and a NUL: room for 59 bytes, or
-///                       NULL if not wanted.
-/// @param [out] len      The bytes of the user string; NULL if not wanted.
-/// @param [in] params    What may be chosen; the caller's. NULL: the defaults.
-/// @param [out] err      The error code; NULL if not wanted.
-/// @return               The file, or NULL on error. To be closed by `scda_fclose`.
+/// @param [out] userstr  The user string of the file.
+/// @param [out] len      Its length.
+/// @param [in] params    The parameters. NULL: the defaults.
+/// @param [out] err      The error code.
+/// @return               The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_ARG`,
 /// `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
 /// Spec: 2.2, A.3.1.
@@ -185,25 +179,24 @@ pub unsafe extern "C" fn scda_fopen_read(
     unsafe { guard(err, null_mut(), body) }
 }
 
-/// Opens a file with the handles that MPI has in Fortran: what the Fortran module calls, and other
+/// Opens a file with the handles of MPI's Fortran interface. For the Fortran module, and for other
 /// languages that know a communicator by its number.
 ///
-/// Collective, as `scda_fopen_write` and `scda_fopen_read` say.
+/// Collective, as `scda_fopen_write` and `scda_fopen_read`.
 ///
-/// @param [in] comm          The communicator, as `MPI_Comm_c2f` gives it. 0x5cda5e1f (1557814815)
-///                           is `SCDA_COMM_SELF`, in the build without MPI, too.
-/// @param [in] info          Hints, as `MPI_Info_c2f` gives them, in place of `params->info`. NULL:
-///                           that of `params`.
+/// @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
+///                           is `SCDA_COMM_SELF`, also in the build without MPI.
+/// @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
+///                           those of `params`.
 /// @param [in] filename      The path of the file.
 /// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`.
-/// @param [in,out] userstr   The user string of the file. "w": read; "r": written.
-/// @param [in,out] len       The bytes of `userstr`. "w": read, NULL for a C string; "r": written,
-///                           NULL if not wanted.
-/// @param [in] params        What may be chosen; the caller's. NULL: the defaults.
-/// @param [out] rank         This rank in `comm`; NULL if not wanted.
-/// @param [out] size         The number of ranks of `comm`; NULL if not wanted.
-/// @param [out] err          The error code; NULL if not wanted.
-/// @return                   The file, or NULL on error. To be closed by `scda_fclose`.
+/// @param [in,out] userstr   The user string of the file: input for "w", output for "r".
+/// @param [in,out] len       Its length: input for "w", output for "r".
+/// @param [in] params        The parameters. NULL: the defaults.
+/// @param [out] rank         This rank in `comm`. May be NULL.
+/// @param [out] size         The number of ranks of `comm`. May be NULL.
+/// @param [out] err          The error code.
+/// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: those of `scda_fopen`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_f(
@@ -246,9 +239,9 @@ pub unsafe extern "C" fn scda_fopen_f(
 ///
 /// Collective.
 ///
-/// @param [in] f     The file. Its context is freed, whatever happens.
-/// @param [out] err  The error code; NULL if not wanted.
-/// @return           0 if and only if all went well, else -1.
+/// @param [in] f     The file. Its context is freed in any case.
+/// @param [out] err  The error code.
+/// @return           0 on success, -1 on error.
 /// Errors: those of all sections since the last `scda_fflush`, and those of the file system.
 /// Spec: A.3.2.
 #[unsafe(no_mangle)]
@@ -257,14 +250,13 @@ pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: *mut c_int) -
     unsafe { close(f, err) }
 }
 
-/// Writes all sections that wait in the aggregation buffer, and lets all ranks know whether all
-/// went well until now.
+/// Writes all buffered sections, and returns the errors of all ranks so far.
 ///
-/// Collective. For files open for writing.
+/// Collective.
 ///
-/// @param [in] f     The file.
-/// @param [out] err  The error code; NULL if not wanted.
-/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [in] f     The file, open for writing.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
 /// Errors: those of all sections since the last flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
@@ -272,31 +264,29 @@ pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -
     unsafe { on_writer(f, err, Writer::flush) }
 }
 
-/// Whether no section follows in a file open for reading.
+/// Whether no section follows in a file that is open for reading.
 ///
 /// Not collective, and the same on all ranks.
 ///
 /// @param [in] f  The file.
-/// @return        Nonzero at the end of the file. Zero if a section follows, or if the data of a
-///                section are still to be read or skipped. Nonzero if `f` is NULL, closed, or open
-///                for writing: there is nothing to read.
+/// @return        Nonzero at the end of the file. Zero if a section follows, or if data of a section are
+///                still to be read or skipped. Nonzero if `f` is NULL, closed, or open for writing.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_feof(f: *const scda_fcontext_t) -> c_int {
     // SAFETY: nothing is written through NULL.
     unsafe { guard(null_mut(), 1, || Ok((c_int::from(at_end(f)), Outcome::Success))) }
 }
 
-/// Computes the bytes that each rank has of a varray: what the functions for varrays take as `Sq`.
+/// Computes the number of bytes of a varray on each rank: the `Sq` of the functions for varrays.
 ///
-/// Collective; `Nq` agrees on all ranks.
+/// Collective; `Ei` may differ between the ranks.
 ///
-/// @param [in] f     The file, open for writing or reading; it stays where it is.
-/// @param [in] Ei    The sizes of this rank's elements in bytes: as many as `Nq` says for this
-///                   rank. NULL only if there are none.
-/// @param [in] Nq    The elements of each rank: one entry per rank.
-/// @param [out] Sq   Filled with the sum of the sizes on each rank: one entry per rank.
-/// @param [out] err  The error code; NULL if not wanted.
-/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [in] f     The file, open for writing or reading. Its position does not change.
+/// @param [in] Ei    The size of each element of this rank.
+/// @param [in] Nq    The number of elements on each rank.
+/// @param [out] Sq   The number of bytes on each rank. Must not be NULL.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`.
 /// Spec: A.1.
 #[unsafe(no_mangle)]
@@ -323,16 +313,15 @@ pub unsafe extern "C" fn scda_proc_sizes(
     unsafe { with(f, err, body) }
 }
 
-/// Gathers the number of elements that each rank has: what the functions for arrays and varrays take
-/// as `Nq`.
+/// Gathers the number of elements on each rank: the `Nq` of the functions for arrays and varrays.
 ///
-/// Collective; `Np` differs between the ranks.
+/// Collective; `Np` may differ between the ranks.
 ///
-/// @param [in] f     The file, open for writing or reading; it stays where it is.
-/// @param [in] Np    The number of elements of this rank.
-/// @param [out] Nq   Filled with the `Np` of each rank: one entry per rank.
-/// @param [out] err  The error code; NULL if not wanted.
-/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [in] f     The file, open for writing or reading. Its position does not change.
+/// @param [in] Np    The number of elements on this rank.
+/// @param [out] Nq   The number of elements on each rank. Must not be NULL.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG`.
 /// Spec: A.1.
 #[unsafe(no_mangle)]
@@ -356,17 +345,17 @@ pub unsafe extern "C" fn scda_proc_counts(
 
 /// Makes all ranks fail with an error that the caller has found on this rank. For language bindings.
 ///
-/// A binding knows more than C, such as the length of an array. On the rank that has the error it calls
-/// this function, and then the function that it was about to call, with NULL in place of the wrong
-/// argument. The error is then returned on all ranks, with these words, as any error in an argument of
-/// one rank: by that call or by a later one, at the latest by `scda_fflush` or `scda_fclose`. Of several
-/// errors the first counts.
+/// A binding can check more than C, such as the length of an array. On the rank that has the error it
+/// calls this function, and then the function that it was about to call, with NULL instead of the wrong
+/// argument. All ranks then get the error, with this message, as they get any error that only one rank
+/// can detect: from that call or from a later one, at the latest from `scda_fflush` or `scda_fclose`. Of
+/// several errors the first counts.
 ///
 /// Not collective.
 ///
 /// @param [in] f     The file, open for writing or reading.
 /// @param [in] why   The message, a C string: what was found, and what was expected.
-/// @param [out] err  The error code; NULL if not wanted. 0 if the file is open.
+/// @param [out] err  The error code: 0 if the file is open.
 /// @return           `f`, or NULL if it is not an open file.
 /// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE`.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! What may be chosen when a file is opened.
+//! The parameters of opening a file.
 
 use super::mpi_types::MPI_Info;
 use super::{Outcome, guard};
@@ -16,23 +16,23 @@ pub const SCDA_LINEBREAK_UNIX: c_int = 0;
 /// Line breaks "\r\n" in paddings and compressed data.
 pub const SCDA_LINEBREAK_MIME: c_int = 1;
 
-/// What pays is tried for each element: the default. libdeflate compresses long elements with
-/// repetitions, a coder of this library the others.
+/// The default. libdeflate compresses long elements with repetitions, an encoder of this library the
+/// others.
 pub const SCDA_ENCODER_FAST: c_int = 0;
-/// zlib compresses, and the stream is that of its `compress2`.
+/// zlib compresses: the streams are those of its function `compress2`.
 pub const SCDA_ENCODER_ZLIB: c_int = 1;
 
-/// The library chooses: POSIX on file systems that are known to be coherent between nodes (local
-/// ones, Lustre, GPFS, BeeGFS), else MPI-IO; MPI-IO if `info` is given. The environment variable
-/// `SCDA_IO` of rank 0, `mpi` or `posix`, chooses otherwise.
+/// The library chooses. With hints in `info` it uses MPI-IO. Without, it uses POSIX on file systems that
+/// are known to be coherent between nodes (local ones, Lustre, GPFS, BeeGFS), otherwise MPI-IO. The
+/// environment variable `SCDA_IO` of rank 0, `mpi` or `posix`, overrides the choice by file system.
 pub const SCDA_DRIVER_AUTO: c_int = 0;
 /// MPI-IO. An argument error in a build without MPI.
 pub const SCDA_DRIVER_MPIIO: c_int = 1;
-/// `pwrite` and `pread` by every rank.
+/// Every rank calls `pwrite` and `pread`.
 pub const SCDA_DRIVER_POSIX: c_int = 2;
 
-/// What may be chosen when a file is opened: the same on all ranks. To be filled by
-/// `scda_params_init` and then changed; it is read by the call that opens, and may go afterwards.
+/// The parameters of opening a file; they agree on all ranks. Fill them by `scda_params_init`, then
+/// change what you need. They are used only during the call that opens the file.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_params {
@@ -44,45 +44,46 @@ pub struct scda_params {
     pub encoder: c_int,
     /// Writing: the level of compression, 0 to 9 (default 2).
     pub level: c_int,
-    /// The threads of each rank that compress or decompress the elements of a section, 1 (default) to
-    /// 1024. The file does not depend on it.
+    /// The number of threads by which each rank compresses or decompresses the elements of a section, 1
+    /// (default) to 1024. The file does not depend on it.
     pub threads: c_int,
-    /// The most bytes of memory for small sections, which wait to be written together and are read ahead;
-    /// 4 MiB (default), at most 64 MiB. Less is used where that is as fast. 0: every section is written
-    /// at once.
+    /// The most memory, in bytes, to buffer small sections when writing and to read them ahead: 4 MiB
+    /// (default), at most 64 MiB. The library uses less where that is as fast. 0: every section is
+    /// written at once.
     pub aggregation_bytes: u64,
     /// `SCDA_DRIVER_AUTO` (default), `SCDA_DRIVER_MPIIO` or `SCDA_DRIVER_POSIX`.
     pub driver: c_int,
-    /// Writing: 1: the file appears under its name only when it is complete, at close. Until then
-    /// it is a neighbour whose name ends in ".scda-part", and an old file stays as it is; what a
-    /// killed job leaves of it, the next one replaces. Implies `sync`. Links are followed, and the
-    /// permissions of the old file are kept. 0 (default): the file is written in its place.
+    /// Writing: 1: the file gets its name only when it is complete, at close. Until then it has a name
+    /// beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
+    /// leaves under that name is replaced by the next job. Implies `sync`. Links are followed, and the
+    /// permissions of the existing file are kept. 0 (default): the file is written under its name.
     pub atomic: c_int,
-    /// Writing: 1: closing brings the file to stable storage. 0 (default): the system does it later.
+    /// Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later.
     pub sync: c_int,
-    /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction: for
-    /// finding the mistakes of a program. The environment variable `SCDA_CHECK=1` of rank 0 turns it on
-    /// in any program. 0 (default; 1 if the library is built for debugging): where they meet anyway.
+    /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
+    /// find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
+    /// in any program. 0 (default; 1 if the library is built for debugging): only in calls that
+    /// synchronize the ranks anyway.
     pub check: c_int,
-    /// Fails one access of the file out of so many, on average, to test a program. 0 (default): none.
+    /// To test a program: one of this many accesses to the file fails, on average. 0 (default): none.
     pub fuzzy_everyn: u64,
     /// The seed that chooses the accesses that fail.
     pub fuzzy_seed: u64,
-    /// Hints for MPI-IO; `MPI_INFO_NULL` (default): none. Still the caller's. An argument error
-    /// together with `SCDA_DRIVER_POSIX`. Without meaning in a build without MPI.
+    /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
+    /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
     pub info: MPI_Info,
     /// Zero.
     pub reserved: [u64; 8],
 }
 
-/// What may be chosen when a file is opened.
+/// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
 /// Fills `params` with the defaults.
 ///
 /// Not collective.
 ///
-/// @param [out] params  Filled; the caller's. Must not be NULL.
+/// @param [out] params  The parameters. Must not be NULL.
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_params_init(params: *mut scda_params_t) -> c_int {

@@ -8,28 +8,27 @@ use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Reads the header of the next section. The data must then be read, or skipped, by the function
-/// for the section's type.
+/// Reads the header of the next section. The function for the type of the section must then read or
+/// skip its data.
 ///
-/// Collective; `*decode` agrees on all ranks, and what is written is the same on all.
+/// Collective. All ranks receive the same values.
 ///
-/// At the end of the file `*err` is `SCDA_ERR_EOF`, nothing else is written, and `f` is returned:
-/// the file stays open.
+/// At the end of the file `*err` is `SCDA_ERR_EOF`, nothing else is written, and `f` is returned: the
+/// file stays open.
 ///
 /// @param [in] f           The file, open for reading.
-/// @param [out] type       The type: 'I', 'B', 'A' or 'V'; NULL if not wanted.
-/// @param [out] N          The elements of an array ('A') or varray ('V'), else 0; NULL if not
-///                         wanted.
-/// @param [out] E          The bytes of a block ('B') or of each element of an array ('A'), else 0;
-///                         NULL if not wanted.
-/// @param [out] userstr    Filled with the user string and a NUL: room for 59 bytes, or NULL if not
-///                         wanted.
-/// @param [out] len        The bytes of the user string; NULL if not wanted.
-/// @param [in,out] decode  In: nonzero to decompress a compressed section. Out: whether this section
-///                         is decompressed; type, N, E and user string are then those of the data
-///                         before compression. NULL: nothing is decompressed.
-/// @param [out] err        The error code; NULL if not wanted.
-/// @return                 `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] type       The type: 'I', 'B', 'A' or 'V'. May be NULL.
+/// @param [out] N          The number of elements of an array ('A') or varray ('V'), otherwise 0. May be
+///                         NULL.
+/// @param [out] E          The size in bytes of a block ('B') or of each element of an array ('A'),
+///                         otherwise 0. May be NULL.
+/// @param [out] userstr    The user string.
+/// @param [out] len        Its length.
+/// @param [in,out] decode  In: nonzero to decompress the section if it is compressed. Out: nonzero if it
+///                         is decompressed; type, N, E and user string are then those of the data before
+///                         compression. NULL: nothing is decompressed.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
 /// `SCDA_ERR_DECODE`, and those of the file system.
 /// Spec: A.5.1.
@@ -68,16 +67,15 @@ pub unsafe extern "C" fn scda_fread_section_header(
     unsafe { on_reader(f, err, body) }
 }
 
-/// Reads the data of an inline section, or skips them.
+/// Reads or skips the data of an inline section.
 ///
-/// Collective; `root` agrees on all ranks.
+/// Collective; `dbytes` may differ between the ranks.
 ///
 /// @param [in] f        The file, open for reading, after the header of a section 'I'.
-/// @param [out] dbytes  On `root` filled with 32 bytes; NULL there skips them. Ignored on other
-///                      ranks.
-/// @param [in] root     The rank that gets the data.
-/// @param [out] err     The error code; NULL if not wanted.
-/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] dbytes  On `root` room for 32 bytes; NULL there skips them.
+/// @param [in] root     The rank that receives the data.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, and those of the file system.
 /// Spec: A.5.2.
 #[unsafe(no_mangle)]
@@ -98,17 +96,16 @@ pub unsafe extern "C" fn scda_fread_inline_data(
     unsafe { on_reader(f, err, body) }
 }
 
-/// Reads the data of a block, or skips them.
+/// Reads or skips the data of a block.
 ///
-/// Collective; `E` and `root` agree on all ranks.
+/// Collective; `dbytes` may differ between the ranks.
 ///
 /// @param [in] f        The file, open for reading, after the header of a section 'B'.
-/// @param [out] dbytes  On `root` filled with `E` bytes; NULL there skips them. Ignored on other
-///                      ranks. After an error the contents are unspecified.
-/// @param [in] E        The bytes of the block, as the header said.
-/// @param [in] root     The rank that gets the data.
-/// @param [out] err     The error code; NULL if not wanted.
-/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] dbytes  On `root` room for `E` bytes; NULL there skips them.
+/// @param [in] E        The size of the block, as in the header.
+/// @param [in] root     The rank that receives the data.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the
 /// file system.
 /// Spec: A.5.3.
@@ -132,20 +129,17 @@ pub unsafe extern "C" fn scda_fread_block_data(
     unsafe { on_reader(f, err, body) }
 }
 
-/// Reads the data of an array, or skips them.
+/// Reads or skips the data of an array.
 ///
-/// Collective; `Nq` and `E` agree on all ranks (`indirect` may differ).
+/// Collective; `dbytes` may differ between the ranks.
 ///
 /// @param [in] f         The file, open for reading, after the header of a section 'A'.
-/// @param [out] dbytes   Filled with this rank's elements, one after the other; with `indirect` an
-///                       array of a pointer to the memory of each, where NULL skips the element.
-///                       NULL skips all elements of this rank. After an error the contents are
-///                       unspecified.
-/// @param [in] Nq        The elements of each rank: one entry per rank, whose sum is N.
-/// @param [in] E         The bytes of each element, as the header said.
-/// @param [in] indirect  0: `dbytes` is for the data. Else: it has pointers.
-/// @param [out] err      The error code; NULL if not wanted.
-/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] dbytes   Room for the elements of this rank, or NULL.
+/// @param [in] Nq        The number of elements on each rank. The sum is N.
+/// @param [in] E         The size of each element, as in the header.
+/// @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each element.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
 /// `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the file system.
 /// Spec: A.5.4.
@@ -174,17 +168,15 @@ pub unsafe extern "C" fn scda_fread_array_data(
     unsafe { on_reader(f, err, body) }
 }
 
-/// Reads the sizes of the elements of a varray, or skips them. To be called before
-/// `scda_fread_varray_data`.
+/// Reads or skips the sizes of the elements of a varray. Required before `scda_fread_varray_data`.
 ///
-/// Collective; `Nq` agrees on all ranks.
+/// Collective; `Ei` may differ between the ranks.
 ///
 /// @param [in] f     The file, open for reading, after the header of a section 'V'.
-/// @param [out] Ei   Filled with the bytes of each element of this rank; NULL skips them on this
-///                   rank.
-/// @param [in] Nq    The elements of each rank: one entry per rank, whose sum is N.
-/// @param [out] err  The error code; NULL if not wanted.
-/// @return           `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] Ei   Room for the size of each element of this rank. NULL skips them on this rank.
+/// @param [in] Nq    The number of elements on each rank. The sum is N.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
 /// `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, and those of the file system.
 /// Spec: A.5.5.
@@ -207,23 +199,20 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
     unsafe { on_reader(f, err, body) }
 }
 
-/// Reads the data of a varray, or skips them, after `scda_fread_varray_sizes`.
+/// Reads or skips the data of a varray, after `scda_fread_varray_sizes`.
 ///
-/// Collective; `Nq` and `Sq` agree on all ranks (`indirect` may differ). `Nq` need not be that with
-/// which the sizes were read.
+/// Collective; `dbytes` and `Ei` may differ between the ranks. `Nq` may differ from the one with which
+/// the sizes were read.
 ///
 /// @param [in] f         The file, open for reading, after the sizes of a section 'V'.
-/// @param [out] dbytes   Filled with this rank's elements, one after the other; with `indirect` an
-///                       array of a pointer to the memory of each, where NULL skips the element.
-///                       NULL skips all elements of this rank. After an error the contents are
-///                       unspecified.
-/// @param [in] Nq        The elements of each rank: one entry per rank, whose sum is N.
-/// @param [in] Ei        The bytes of each element of this rank, as in the file; ignored if `dbytes`
-///                       is NULL. NULL only if there are none.
-/// @param [in] Sq        The bytes of all elements of each rank: one entry per rank. NULL: computed.
-/// @param [in] indirect  0: `dbytes` is for the data. Else: it has pointers.
-/// @param [out] err      The error code; NULL if not wanted.
-/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] dbytes   Room for the elements of this rank, or NULL.
+/// @param [in] Nq        The number of elements on each rank. The sum is N.
+/// @param [in] Ei        The size of each element of this rank, as in the file. Ignored if `dbytes` is
+///                       NULL.
+/// @param [in] Sq        The number of bytes on each rank, or NULL.
+/// @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each element.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`,
 /// `SCDA_ERR_FORMAT`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and those of the file system.
 /// Spec: A.5.6.

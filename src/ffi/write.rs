@@ -12,11 +12,11 @@ use std::ffi::{c_char, c_int, c_void};
 pub const SCDA_ENCODE_NONE: c_int = 0;
 /// A section is compressed.
 pub const SCDA_ENCODE_ALWAYS: c_int = 1;
-/// A section is compressed if it gets smaller by that, else written as it is. A sample of the data
-/// comes first: if by an estimate, or by trying, it gets larger by more than a sixteenth, the section is
-/// written as it is without trying the rest; else all is compressed, and the exact size decides. Noise
-/// that comes again only far away may be taken for noise. The choice depends on the data (and the encoder
-/// and the level) alone, not on the partition. A reader that decodes sees no difference.
+/// A section is compressed if that makes it smaller, otherwise written as it is. The library first
+/// examines a sample of the data. If the sample would grow by more than a sixteenth, the section is
+/// written as it is; otherwise the whole section is compressed, and the exact size decides. Repetitions
+/// that are far apart may go unnoticed. The choice depends only on the data, the encoder and the level,
+/// not on the partition. A reader that decompresses sees no difference.
 pub const SCDA_ENCODE_AUTO: c_int = 2;
 
 #[inline]
@@ -37,16 +37,15 @@ fn no_encoding(found: c_int) -> Error {
 
 /// Writes an inline section: 32 bytes of one rank.
 ///
-/// Collective; all arguments but `dbytes` agree on all ranks.
+/// Collective; `dbytes` may differ between the ranks.
 ///
 /// @param [in] f        The file, open for writing.
-/// @param [in] dbytes   On `root` 32 bytes. Ignored on other ranks.
-/// @param [in] userstr  The user string: `*len` bytes of any value, at most 58. NULL only if `*len`
-///                      is 0.
-/// @param [in] len      The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] dbytes   On `root` 32 bytes.
+/// @param [in] userstr  The user string.
+/// @param [in] len      Its length, or NULL.
 /// @param [in] root     The rank that has the data.
-/// @param [out] err     The error code; NULL if not wanted.
-/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, and those of the file system.
 /// Spec: 2.3, A.4.1.
 #[unsafe(no_mangle)]
@@ -74,18 +73,17 @@ pub unsafe extern "C" fn scda_fwrite_inline(
 
 /// Writes a block: `E` bytes of one rank.
 ///
-/// Collective; all arguments but `dbytes` agree on all ranks.
+/// Collective; `dbytes` may differ between the ranks.
 ///
 /// @param [in] f        The file, open for writing.
-/// @param [in] dbytes   On `root` `E` bytes; NULL only if `E` is 0. Ignored on other ranks.
-/// @param [in] E        The bytes of the block.
-/// @param [in] userstr  The user string: `*len` bytes of any value, at most 58. NULL only if `*len`
-///                      is 0.
-/// @param [in] len      The bytes of `userstr`. NULL: it is a C string.
+/// @param [in] dbytes   On `root` `E` bytes.
+/// @param [in] E        The size of the block in bytes.
+/// @param [in] userstr  The user string.
+/// @param [in] len      Its length, or NULL.
 /// @param [in] root     The rank that has the data.
-/// @param [in] encode   `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
-/// @param [out] err     The error code; NULL if not wanted.
-/// @return              `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [in] encode   Whether to compress.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
 /// file system.
 /// Spec: 2.4, 3.2, A.4.2.
@@ -114,22 +112,20 @@ pub unsafe extern "C" fn scda_fwrite_block(
     unsafe { on_writer(f, err, body) }
 }
 
-/// Writes an array of elements of one size, which are distributed over the ranks in their order.
+/// Writes an array: elements of one size, which are distributed over the ranks in their order.
 ///
-/// Collective; all arguments but `dbytes` agree on all ranks (`indirect` may differ).
+/// Collective; `dbytes` may differ between the ranks.
 ///
 /// @param [in] f         The file, open for writing.
-/// @param [in] dbytes    This rank's elements, one after the other, or with `indirect` an array of
-///                       a pointer to each. NULL only if they have no bytes.
-/// @param [in] Nq        The elements of each rank: one entry per rank.
-/// @param [in] E         The bytes of each element.
-/// @param [in] indirect  0: `dbytes` are the data. Else: pointers to them.
-/// @param [in] userstr   The user string: `*len` bytes of any value, at most 58. NULL only if
-///                       `*len` is 0.
-/// @param [in] len       The bytes of `userstr`. NULL: it is a C string.
-/// @param [in] encode    `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
-/// @param [out] err      The error code; NULL if not wanted.
-/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [in] dbytes    The elements of this rank.
+/// @param [in] Nq        The number of elements on each rank.
+/// @param [in] E         The size of each element in bytes.
+/// @param [in] indirect  0: `dbytes` are the data. Otherwise: pointers to them.
+/// @param [in] userstr   The user string.
+/// @param [in] len       Its length, or NULL.
+/// @param [in] encode    Whether to compress.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
 /// file system.
 /// Spec: 2.5, 3.3, A.4.3.
@@ -164,24 +160,22 @@ pub unsafe extern "C" fn scda_fwrite_array(
     unsafe { on_writer(f, err, body) }
 }
 
-/// Writes an array of elements of their own sizes, which are distributed over the ranks in their
-/// order.
+/// Writes a varray: elements that each have a size of their own, which are distributed over the ranks in
+/// their order.
 ///
-/// Collective; all arguments but `dbytes` and `Ei` agree on all ranks (`indirect` may differ).
+/// Collective; `dbytes` and `Ei` may differ between the ranks.
 ///
 /// @param [in] f         The file, open for writing.
-/// @param [in] dbytes    This rank's elements, one after the other, or with `indirect` an array of
-///                       a pointer to each. NULL only if they have no bytes.
-/// @param [in] Nq        The elements of each rank: one entry per rank.
-/// @param [in] Ei        The bytes of each element of this rank. NULL only if there are none.
-/// @param [in] Sq        The bytes of all elements of each rank: one entry per rank. NULL: computed.
-/// @param [in] indirect  0: `dbytes` are the data. Else: pointers to them.
-/// @param [in] userstr   The user string: `*len` bytes of any value, at most 58. NULL only if
-///                       `*len` is 0.
-/// @param [in] len       The bytes of `userstr`. NULL: it is a C string.
-/// @param [in] encode    `SCDA_ENCODE_NONE`, `SCDA_ENCODE_ALWAYS` or `SCDA_ENCODE_AUTO`.
-/// @param [out] err      The error code; NULL if not wanted.
-/// @return               `f`, or NULL on error; the file is then closed and its context freed.
+/// @param [in] dbytes    The elements of this rank.
+/// @param [in] Nq        The number of elements on each rank.
+/// @param [in] Ei        The size of each element of this rank.
+/// @param [in] Sq        The number of bytes on each rank, or NULL.
+/// @param [in] indirect  0: `dbytes` are the data. Otherwise: pointers to them.
+/// @param [in] userstr   The user string.
+/// @param [in] len       Its length, or NULL.
+/// @param [in] encode    Whether to compress.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
 /// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
 /// file system.
 /// Spec: 2.6, 3.4, A.4.4.

@@ -169,6 +169,9 @@ fn function_page(item: &Item, all: &BTreeSet<&str>, struct_fields: &str) -> Stri
     body += &item.paragraphs.iter().map(|text| prose(text)).collect::<Vec<_>>().join(".PP\n");
     if !item.params.is_empty() {
         body += ".SS Arguments\n";
+        if variables.iter().any(|name| ["f", "comm"].contains(name)) {
+            body += ".BR scda (3)\ndescribes under \"Parameters\" what holds for all functions.\n";
+        }
         for (direction, name, text) in &item.params {
             body += &entry('I', name, &format!(" [{direction}]"), text, &variables);
         }
@@ -199,7 +202,8 @@ fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]
          .B mpicc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs scda)\n.fi\n.SH DESCRIPTION\n",
     );
     // "Memory. All memory passed ...": the first words are a heading.
-    let headings = ["Order of calls", "Collective", "Errors", "Memory", "Threads"];
+    let headings =
+        ["Order of calls", "Collective", "Parameters", "Errors", "Buffered sections", "Memory", "Threads"];
     let mut found = 0;
     for (index, text) in file.paragraphs.iter().enumerate().skip(1) {
         let heading = text.split_once(". ").filter(|(first, _)| headings.contains(first));

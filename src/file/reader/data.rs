@@ -200,14 +200,14 @@ impl Open {
         let checked = data.and_then(|(sizes, mut data)| {
             if given.is_some_and(|given| given != known.bytes) {
                 return Err(Error::argument(
-                    "sizes S_q: found others than the sums of the sizes in the file",
+                    "the sizes S_q differ from the sums of the sizes E_i in the file",
                 ));
             }
             let sizes = match sizes {
                 _ if data.is_skip() => &[],
                 Some(sizes) if sizes.len() as u64 == part.count && hash(sizes) == known.sizes_hash => sizes,
                 None if part.count == 0 => &[],
-                _ => return Err(Error::argument("sizes E_i: found others than in the file")),
+                _ => return Err(Error::argument("the sizes E_i differ from those in the file")),
             };
             data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
         });

@@ -231,7 +231,7 @@ impl Open {
         let mut same = sizes.len() as u64 == part.count;
         self.read_user_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
         if !same {
-            return Err(Error::argument("sizes E_i: found others than in the file").into());
+            return Err(Error::argument("the sizes E_i differ from those in the file").into());
         }
         let sizes = Sizes::Each(sizes);
         data.check(sizes)?;
