@@ -35,7 +35,8 @@ pub mod internals {
 pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{
-    DataStream, ElementStream, Elements, ElementsMut, Encode, Params, Reader, Section, Sink, Source, Writer,
+    DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt, Params, Reader, Section, Sink,
+    Source, Writer,
 };
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;

@@ -7,8 +7,8 @@ mod common;
 
 use common::{Data, Model, ModelSection, Rng, Want, write_on};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Faults, Params, Reader, Result, Sink, Source, ThreadComm, Writer,
-    run_on_threads,
+    Communicator, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink, Source,
+    ThreadComm, Writer, run_on_threads,
 };
 use std::path::{Path, PathBuf};
 
@@ -234,6 +234,73 @@ fn a_rank_that_abandons_a_file_tells_the_others() {
         file.close()
     });
     assert!(error.to_string().contains("rank 2: out of patience"), "{error}");
+}
+
+#[test]
+fn an_incomplete_file_is_marked_if_that_is_wanted() {
+    for (size, mark, atomic) in [(1, true, false), (3, true, false), (3, false, false), (3, true, true)] {
+        for error in ["abandon", "argument"] {
+            let scratch = Scratch::new();
+            let mut params = params(false);
+            (params.mark_incomplete, params.atomic) = (mark, atomic);
+            let failed = error_of_all(size, |comm| {
+                let rank = comm.rank();
+                let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+                file.inline(b"kept", 0, Some(&[b'x'; 32]))?;
+                file.flush()?;
+                if error == "abandon" && rank == size - 1 {
+                    return Err(file.abandon("no more"));
+                }
+                file.block(&[b'u'; 59], 0, 0, Some(b""), Encode::None)?;
+                file.close()
+            });
+            assert_eq!(failed.kind(), ErrorKind::Argument);
+            if atomic {
+                assert!(scratch.names().is_empty());
+                continue;
+            }
+            let length = std::fs::read(scratch.path()).unwrap().len();
+            assert_eq!(length, 128 + 96 + if mark { 35 } else { 0 }, "{size} {error}");
+            let mut file = Reader::open(scda::Solo, &scratch.path(), &Params::default()).unwrap();
+            assert_eq!(file.next_section(true).unwrap().unwrap().user[..], b"kept"[..]);
+            file.read_inline(0, None).unwrap();
+            let next = file.next_section(true).map(|section| section.is_some());
+            assert_eq!(
+                next.as_ref().map_err(Error::kind),
+                if mark { Err(ErrorKind::ShortFile) } else { Ok(&false) }
+            );
+        }
+    }
+}
+
+#[test]
+fn compression_is_stopped_from_another_thread() {
+    for size in [1, 2] {
+        let scratch = Scratch::new();
+        let interrupt = Interrupt::default();
+        let mut params = params(false);
+        params.interrupt = interrupt.clone();
+        params.threads = 2;
+        // Longer than anybody would wait.
+        let data: Vec<u8> = (0..1 << 21).map(|i: u32| (i.wrapping_mul(i) / 7) as u8).collect();
+        let element: &[u8] = &data;
+        let elements = vec![element; 20_000];
+        let start = std::time::Instant::now();
+        let error = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                interrupt.stop();
+            });
+            error_of_all(size, |comm| {
+                let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+                let counts = vec![elements.len() as u64; size];
+                file.array(b"", &counts, data.len() as u64, Source::Indirect(&elements), Encode::Always)
+            })
+        });
+        assert!(error.to_string().contains("interrupted by the program"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    }
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! Reading.
 
 use crate::BytesMut;
-use crate::errors::{Cause, closed, exception};
+use crate::errors::{Cause, closed};
 use crate::ranks::Ranks;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use scda::{ErrorKind, INLINE_BYTES, Params, Section, Sink, Solo};
-use std::os::unix::fs::MetadataExt;
+use scda::{INLINE_BYTES, Params, Section, Sink, Solo};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,42 +15,15 @@ type Header<'py> = (char, Bound<'py, PyBytes>, u64, u64, bool, u64, u64);
 
 /// A file that is being read.
 ///
-/// Sections are named by their offset. After an error the core has closed the file; a process that reads
-/// alone opens it again, for the other sections may be whole.
+/// Sections are named by their offset. An error closes a file of several ranks; a process that reads alone
+/// goes on, for the other sections may be whole.
 #[pyclass(frozen, module = "scda._core")]
 pub struct Reader {
     path: PathBuf,
-    params: Params,
     decode: bool,
-    is_alone: bool,
-    /// Device and inode: a file that was replaced is not opened again.
-    identity: Option<(u64, u64)>,
     user: Vec<u8>,
-    open: Mutex<State>,
+    open: Mutex<Option<scda::Reader>>,
     cause: Cause,
-}
-
-enum State {
-    Open(Box<scda::Reader>),
-    Failed,
-    Closed,
-}
-
-/// Why an operation was not tried.
-enum Refusal {
-    Closed,
-    Replaced,
-    Core(scda::Error),
-}
-
-impl From<scda::Error> for Refusal {
-    fn from(error: scda::Error) -> Self {
-        Self::Core(error)
-    }
-}
-
-fn identity(path: &std::path::Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// The section at an offset, whose data are read next.
@@ -61,16 +33,17 @@ fn go_to(reader: &mut scda::Reader, offset: u64, decode: bool) -> scda::Result<O
 }
 
 impl Reader {
-    fn raise(&self, py: Python<'_>, refusal: Refusal) -> PyErr {
+    fn operate<T: Send>(
+        &self,
+        py: Python<'_>,
+        operation: impl FnOnce(&mut Option<scda::Reader>) -> Option<scda::Result<T>> + Send,
+    ) -> PyResult<T> {
+        // Waiting for another thread that reads must not keep that from taking the global lock.
+        let result = py.detach(|| operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner)));
         let path = self.path.to_string_lossy();
-        match refusal {
-            Refusal::Closed => closed(py, &path),
-            Refusal::Replaced => {
-                let message =
-                    format!("{path}: found another file under this name than the one that was opened");
-                exception(py, &path, ErrorKind::FileInUse.code(), None, &message)
-            }
-            Refusal::Core(error) => self.cause.raise(py, &path, &error),
+        match result {
+            Some(result) => result.map_err(|error| self.cause.raise(py, &path, &error)),
+            None => Err(closed(py, &path)),
         }
     }
 
@@ -79,23 +52,7 @@ impl Reader {
         py: Python<'_>,
         operation: impl FnOnce(&mut scda::Reader) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
-        let result = py.detach(|| -> Result<T, Refusal> {
-            // Waiting for another thread that reads must not keep that from taking the global lock.
-            let mut state = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(*state, State::Failed) {
-                if identity(&self.path) != self.identity {
-                    return Err(Refusal::Replaced);
-                }
-                *state = State::Open(Box::new(scda::Reader::open(Solo, &self.path, &self.params)?));
-            }
-            let State::Open(reader) = &mut *state else { return Err(Refusal::Closed) };
-            let result = operation(reader);
-            if result.is_err() && self.is_alone {
-                *state = State::Failed;
-            }
-            Ok(result?)
-        });
-        result.map_err(|refusal| self.raise(py, refusal))
+        self.operate(py, |open| open.as_mut().map(operation))
     }
 
     /// Reads bytes into memory of the caller, or else into new `bytes`.
@@ -127,23 +84,18 @@ impl Reader {
     ) -> PyResult<Self> {
         let mut params = Params::default();
         params.threads = threads;
-        let (cause, is_alone) = (Cause::default(), ranks.is_none());
+        let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let opened = py.detach(|| match ranks {
             Some(ranks) => scda::Reader::open(ranks, &path, &params),
-            None => scda::Reader::open(Solo, &path, &params),
+            None => {
+                let mut reader = scda::Reader::open(Solo, &path, &params)?;
+                reader.tolerate_damage()?;
+                Ok(reader)
+            }
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
-        Ok(Self {
-            identity: identity(&path),
-            path,
-            params,
-            decode,
-            is_alone,
-            user: reader.user().to_vec(),
-            open: Mutex::new(State::Open(Box::new(reader))),
-            cause,
-        })
+        Ok(Self { path, decode, user: reader.user().to_vec(), open: Mutex::new(Some(reader)), cause })
     }
 
     #[getter]
@@ -290,22 +242,15 @@ impl Reader {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let closed = py.detach(|| {
-            let mut state = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            match std::mem::replace(&mut *state, State::Closed) {
-                State::Open(reader) => (*reader).close(),
-                State::Failed | State::Closed => Ok(()),
-            }
-        });
-        closed.map_err(|error| self.raise(py, error.into()))
+        self.operate(py, |open| Some(open.take().map_or(Ok(()), scda::Reader::close)))
     }
 
-    fn abandon(&self, py: Python<'_>, why: &str) {
-        py.detach(|| {
-            let mut state = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            if let State::Open(reader) = std::mem::replace(&mut *state, State::Closed) {
+    fn abandon(&self, py: Python<'_>, why: &str) -> PyResult<()> {
+        self.operate(py, |open| {
+            if let Some(reader) = open.take() {
                 let _ = reader.abandon(why);
             }
-        });
+            Some(Ok(()))
+        })
     }
 }

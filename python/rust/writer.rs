@@ -5,9 +5,10 @@ use crate::errors::{Cause, invalid};
 use crate::ranks::Ranks;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use scda::{Encode, Encoder, LineBreak, Params, Solo, Source};
+use scda::{Encode, Encoder, Interrupt, LineBreak, Params, Solo, Source};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 /// A file that is being written. After an error it is closed, on all ranks.
 #[pyclass(frozen, module = "scda._core")]
@@ -15,7 +16,16 @@ pub struct Writer {
     path: String,
     open: Mutex<Option<scda::Writer>>,
     cause: Cause,
+    /// A process that writes alone stops compressing when Python has a signal to handle.
+    interrupt: Option<Interrupt>,
+    /// The process that has created it.
+    process: u32,
 }
+
+/// Less than this is compressed in no time.
+const LONG_BYTES: usize = 1 << 22;
+/// How long Ctrl-C waits while data are compressed.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
 impl Writer {
     fn operate<T: Send>(
@@ -23,8 +33,16 @@ impl Writer {
         py: Python<'_>,
         operation: impl FnOnce(&mut Option<scda::Writer>) -> Option<scda::Result<T>> + Send,
     ) -> PyResult<T> {
-        // Waiting for another thread that writes must not keep that from taking the global lock.
-        let result = py.detach(|| operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner)));
+        let result = py.detach(|| self.locked(operation));
+        self.result(py, result)
+    }
+
+    /// Without the global lock: waiting for another thread that writes must not keep that from taking it.
+    fn locked<T>(&self, operation: impl FnOnce(&mut Option<scda::Writer>) -> T) -> T {
+        operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn result<T>(&self, py: Python<'_>, result: Option<scda::Result<T>>) -> PyResult<T> {
         match result {
             Some(result) => result.map_err(|error| self.cause.raise(py, &self.path, &error)),
             None => Err(crate::errors::closed(py, &self.path)),
@@ -37,6 +55,64 @@ impl Writer {
         operation: impl FnOnce(&mut scda::Writer) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
         self.operate(py, |open| open.as_mut().map(operation))
+    }
+
+    /// Writes a section of so many bytes of data. If it may take long to compress, it can be interrupted.
+    fn write_data(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        encode: Encode,
+        operation: impl FnOnce(&mut scda::Writer) -> scda::Result<()> + Send,
+    ) -> PyResult<()> {
+        match &self.interrupt {
+            Some(interrupt) if encode != Encode::None && bytes >= LONG_BYTES => {
+                let work = || self.locked(|open| open.as_mut().map(operation));
+                let result = interruptible(py, interrupt, work)?;
+                self.result(py, result)
+            }
+            _ => self.write(py, operation),
+        }
+    }
+}
+
+/// Works on another thread, while this one lets Python handle signals. If that raises an exception, as Ctrl-C does,
+/// the work is stopped.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    interrupt: &Interrupt,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (busy, ended) = mpsc::channel::<()>();
+            let work = move || {
+                let _until_here = busy;
+                work()
+            };
+            let worker = std::thread::Builder::new().spawn_scoped(scope, work)?;
+            let mut handled = Ok(());
+            while ended.recv_timeout(BETWEEN_SIGNALS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if handled.is_ok() {
+                    handled = Python::attach(|py| py.check_signals());
+                    if handled.is_err() {
+                        interrupt.stop();
+                    }
+                }
+            }
+            let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            handled.map(|()| result)
+        })
+    })
+}
+
+impl Drop for Writer {
+    /// A process that was forked off has a copy of the writer, but not the file.
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            std::mem::forget(open);
+        }
     }
 }
 
@@ -77,6 +153,8 @@ impl Writer {
             _ => return Err(invalid(format!("encoder: found {encoder:?}, expected \"fast\" or \"zlib\""))),
         };
         (params.level, params.threads, params.atomic, params.sync) = (level, threads, atomic, sync);
+        params.mark_incomplete = true;
+        let interrupt = ranks.is_none().then(|| params.interrupt.clone());
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let created = py.detach(|| match ranks {
@@ -85,7 +163,7 @@ impl Writer {
         });
         let path = path.to_string_lossy().into_owned();
         let open = created.map_err(|error| cause.raise(py, &path, &error))?;
-        Ok(Self { path, open: Mutex::new(Some(open)), cause })
+        Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process: std::process::id() })
     }
 
     fn inline(&self, py: Python<'_>, user: &[u8], root: usize, data: Option<Bytes<'_>>) -> PyResult<()> {
@@ -112,7 +190,8 @@ impl Writer {
     ) -> PyResult<()> {
         let encode = encode_of(encode)?;
         let data = data.as_ref().map(|data| data.as_slice()).transpose()?;
-        self.write(py, |writer| writer.block(user, root, size, data, encode))
+        let bytes = data.map_or(0, <[u8]>::len);
+        self.write_data(py, bytes, encode, |writer| writer.block(user, root, size, data, encode))
     }
 
     #[allow(clippy::needless_pass_by_value)]
@@ -125,8 +204,10 @@ impl Writer {
         data: Bytes<'_>,
         encode: &str,
     ) -> PyResult<()> {
-        let (encode, data) = (encode_of(encode)?, Source::Contiguous(data.as_slice()?));
-        self.write(py, |writer| writer.array(user, &counts, size, data, encode))
+        let (encode, data) = (encode_of(encode)?, data.as_slice()?);
+        self.write_data(py, data.len(), encode, |writer| {
+            writer.array(user, &counts, size, Source::Contiguous(data), encode)
+        })
     }
 
     #[allow(clippy::needless_pass_by_value)]
@@ -139,9 +220,11 @@ impl Writer {
         data: Bytes<'_>,
         encode: &str,
     ) -> PyResult<()> {
-        let (encode, data) = (encode_of(encode)?, Source::Contiguous(data.as_slice()?));
+        let (encode, data) = (encode_of(encode)?, data.as_slice()?);
         let sizes = sizes.as_slice()?;
-        self.write(py, |writer| writer.varray(user, &counts, sizes, None, data, encode))
+        self.write_data(py, data.len(), encode, |writer| {
+            writer.varray(user, &counts, sizes, None, Source::Contiguous(data), encode)
+        })
     }
 
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,45 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any]) -> N
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
         scda.create(tmp_path / "f", **options)
     assert os.listdir(tmp_path) == []
+
+
+INTERRUPTED = '''
+import signal, sys, time, numpy as np, scda
+
+data = np.tile(np.random.default_rng(1).integers(0, 9, (1 << 8, 1 << 12)).astype("<i4"), (64, 1))
+w = scda.create(sys.argv[1], atomic=sys.argv[2] == "atomic", threads=2, level=9)
+w.block("good", b"good")
+# Ctrl-C, as long as the main thread compresses.
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+start = time.perf_counter()
+try:
+    w.array("long", data, encode=True)
+except KeyboardInterrupt:
+    print(time.perf_counter() - start)
+assert w.closed
+try:
+    w.block("more", b"")
+except scda.UsageError as error:
+    assert str(error).endswith("the file is closed")
+'''
+
+
+@pytest.mark.parametrize("atomic", ["atomic", "direct"])
+def test_compressing_can_be_interrupted(tmp_path: Path, atomic: str) -> None:
+    path = tmp_path / "f"
+    program = [sys.executable, "-c", INTERRUPTED, str(path), atomic]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    # Compressing takes several seconds.
+    assert 0.3 <= float(done.stdout) < 2, done.stdout
+    if atomic == "atomic":
+        assert os.listdir(tmp_path) == []
+    else:
+        with scda.open(path) as f:
+            assert f["good"].read() == b"good"
+            with pytest.raises(scda.ShortFileError):
+                len(f)
 
 
 def test_an_exception_leaves_the_old_file(tmp_path: Path) -> None:
@@ -304,6 +345,8 @@ def test_a_process_that_was_forked_off_leaves_the_file_alone(tmp_path: Path) -> 
             except scda.UsageError:
                 w.__exit__(SystemExit, SystemExit(), None)
                 w.__del__()
+                del w
+                gc.collect()
                 code = 0
             finally:
                 os._exit(code)

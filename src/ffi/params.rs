@@ -197,5 +197,6 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]
         hints: unsafe { crate::storage::mpi_io::Hints::from_raw(c.info) },
+        ..Params::default()
     })
 }

@@ -1,5 +1,6 @@
 //! Compressing and decompressing this rank's elements, on one or more threads.
 
+use super::interrupt::Interrupt;
 use super::params::Params;
 use super::source::{Sizes, Source};
 use crate::codec::{ElementDecoder, ElementEncoder};
@@ -39,7 +40,9 @@ impl Encoders {
         self.make(params, threads)?;
         let cuts = cuts(sizes, threads)?;
         let jobs = self.0.iter_mut().zip(cuts.windows(2));
-        let jobs = jobs.map(|(encoder, cut)| move || encode_range(encoder, source, sizes, cut[0], cut[1]));
+        let stop = &params.interrupt;
+        let jobs =
+            jobs.map(|(encoder, cut)| move || encode_range(encoder, source, sizes, cut[0], cut[1], stop));
         let parts = on_threads(jobs.collect());
         let mut all = Encoded::default();
         for part in parts {
@@ -298,6 +301,7 @@ fn encode_range(
     sizes: Sizes<'_>,
     begin: Cut,
     end: Cut,
+    interrupt: &Interrupt,
 ) -> Result<Encoded> {
     let count = end.index - begin.index;
     let mut encoded = Encoded::default();
@@ -305,6 +309,7 @@ fn encode_range(
     let mut chunk = Vec::new();
     let mut offset = begin.offset;
     for index in begin.index..end.index {
+        interrupt.check()?;
         let element = match source {
             Source::Contiguous(data) => {
                 // The memory was checked: each size fits it.

@@ -4,6 +4,7 @@
 mod buffer;
 mod encoding;
 mod held;
+mod interrupt;
 mod open;
 mod params;
 mod reader;
@@ -15,6 +16,7 @@ mod turns;
 mod window;
 mod writer;
 
+pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
 pub use reader::{Reader, Section};
 pub(crate) use source::Sizes;

@@ -1,5 +1,6 @@
 //! What may be chosen when a file is opened.
 
+use super::interrupt::Interrupt;
 use crate::codec::{Encoder, MAX_LEVEL};
 use crate::error::{Error, Result};
 use crate::format::padding::LineBreak;
@@ -59,6 +60,11 @@ pub struct Params {
     pub atomic: bool,
     /// Writing: close brings the file to stable storage. Always so with `atomic`.
     pub sync: bool,
+    /// Writing: after an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
+    /// the sections of a file that is not atomic, so that no reader takes it for complete.
+    pub mark_incomplete: bool,
+    /// Writing: stops compression from another thread.
+    pub interrupt: Interrupt,
     /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
     /// only where they meet anyway. The default in a debug build; else off. The environment variable
     /// `SCDA_CHECK=1` of rank 0 turns it on.
@@ -81,6 +87,8 @@ impl Default for Params {
             driver: Driver::default(),
             atomic: false,
             sync: false,
+            mark_incomplete: false,
+            interrupt: Interrupt::default(),
             check: cfg!(debug_assertions),
             faults: None,
             #[cfg(feature = "mpi")]
@@ -130,7 +138,7 @@ impl Params {
     }
 
     /// The values that must be the same on all ranks, for the comparison.
-    pub(super) fn words(&self) -> [u64; 9] {
+    pub(super) fn words(&self) -> [u64; 10] {
         let faults = self.faults.map_or(0, |faults| faults.every);
         [
             u64::from(self.line_break == LineBreak::Mime),
@@ -140,6 +148,7 @@ impl Params {
             self.driver as u64,
             u64::from(self.atomic),
             u64::from(self.sync),
+            u64::from(self.mark_incomplete),
             u64::from(self.check),
             faults,
         ]

@@ -9,6 +9,11 @@ use crate::storage::{copy, names};
 use rustix::fs::OFlags;
 use std::path::{Path, PathBuf};
 
+/// Sections end at multiples of so many bytes.
+const SECTION_BYTES: u64 = 32;
+/// What follows the sections of an incomplete file; no section ends where it ends.
+const INCOMPLETE: &[u8] = b"incomplete: its writer was stopped\n";
+
 /// The file that is written.
 pub struct Target {
     /// Its name, which a change of the working folder does not change.
@@ -164,7 +169,30 @@ impl Target {
         }
     }
 
-    /// When writing failed: rank 0 removes an incomplete atomic write. The old file stays.
+    /// Rank 0, when writing failed and all ranks have closed the file: removes an incomplete atomic write; the old
+    /// file stays. Any other file is marked, if that is wanted.
+    pub fn give_up(&self, mark: bool) {
+        self.discard();
+        if mark && self.part.is_none() {
+            // The sections in it are right all the same.
+            let _ = self.mark_incomplete();
+        }
+    }
+
+    /// Lets the file end where no section ends, if it still is the one that was written.
+    fn mark_incomplete(&self) -> Result<()> {
+        // Not waiting for somebody to read a pipe of this name.
+        let mut file = PosixFile::open(&self.path, OFlags::WRONLY | OFlags::NONBLOCK)?;
+        let found = file.status()?;
+        let is_ours =
+            self.status.is_some_and(|status| status.is_regular && status.identity == found.identity);
+        if is_ours && found.size % SECTION_BYTES == 0 {
+            file.write_at(found.size, &[INCOMPLETE])?;
+        }
+        Box::new(file).close()
+    }
+
+    /// When writing failed: removes an incomplete atomic write. The old file stays.
     pub fn discard(&self) {
         let Some(part) = self.part.as_deref().filter(|_| self.has_part) else { return };
         let found = file_system::link_status(part).ok().flatten();

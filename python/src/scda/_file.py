@@ -71,7 +71,8 @@ class File(Handle):
     ``f[-1]`` are sections by number, ``f[1:3]`` is a list of them, ``f["state"]`` and ``f["state*"]`` the only
     section with this user string, or one that fits the pattern; :meth:`find` returns all of them. The first
     look-up by user string reads the headers of all sections, the later ones those that were added since. Of a
-    damaged file, a process that reads alone finds the sections before the damage.
+    damaged file, a process that reads alone finds the sections before the damage, and one that the end of the file
+    cuts, whose elements can be read as far as they are there.
 
     Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
     """
@@ -116,7 +117,7 @@ class File(Handle):
         return True
 
     def __iter__(self) -> Iterator[Section]:
-        """The sections in order, each as it is found. Those before a damaged one can be read."""
+        """The sections in order, each as it is found. Those before the damage of a file can be read."""
         return self._sections(0)
 
     def _sections(self, index: int) -> Iterator[Section]:

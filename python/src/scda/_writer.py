@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import warnings
 from contextlib import contextmanager
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
-# What is put behind the sections of a file that is not finished. No section ends where the file then ends:
-# they end at multiples of 32 bytes.
-_SECTION_BYTES = 32
-_INCOMPLETE = b"incomplete: its writer was stopped\n"
 _MOST_LEVEL = 9
 # The writers of this process that may be open, by what their path means.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
@@ -47,7 +42,8 @@ def create(
 
     Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If the
     statement is left by an exception, the file is not completed: with ``atomic`` the old file stays, or none is
-    there; else what was written ends with something that is no section, so that no reader takes it for whole.
+    there; else what was written ends with something that is no section, so that no reader takes it for whole. Ctrl-C
+    interrupts compression between two elements, and ends the file so.
     A writer that is dropped without being closed writes nothing more: without atomic, what is there stays as it is.
 
     A writer of this process that is still open for the same file is closed first, incomplete.
@@ -118,8 +114,6 @@ class Writer(Handle):
         self._failed = False
         self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync)
         self._atomic = bool(atomic)
-        # What is marked if the file is not completed.
-        self._identity: Optional[tuple[int, int]] = None
         failure: Optional[Exception] = None
         try:
             text = _user(user)
@@ -140,8 +134,6 @@ class Writer(Handle):
             self._release()
             raise
         self._closed = False
-        if not self._atomic and self._rank == 0:
-            self._identity = _identity_of(self._path)
 
     def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:
         """Writes an inline section: 32 bytes, of the rank root. The data of other ranks are ignored."""
@@ -236,9 +228,6 @@ class Writer(Handle):
             self._closed = True
             try:
                 self._core.close()
-            except BaseException:
-                self._mark_incomplete()
-                raise
             finally:
                 self._release()
 
@@ -258,9 +247,10 @@ class Writer(Handle):
             with together(self._ranks, self._core):
                 yield
         except BaseException as error:
-            # An error of the core has closed its file, and so has any on several ranks. At once, because later there
-            # may be another file of this name.
-            if not self._closed and (isinstance(error, Error) or self._ranks is not None):
+            # An error of the core has closed its file, and so has any on several ranks. What interrupts the program
+            # may have stopped the core.
+            is_fatal = isinstance(error, Error) or not isinstance(error, Exception)
+            if not self._closed and (is_fatal or self._ranks is not None):
                 self._failed = True
                 self._abandon(reason(error), True)
             raise
@@ -287,25 +277,11 @@ class Writer(Handle):
         self._closed = True
         if self._process != os.getpid():
             return
-        try:
-            if collective:
+        if collective:
+            try:
                 self._core.abandon(why)
-            self._mark_incomplete()
-        finally:
-            if collective:
+            finally:
                 self._release()
-
-    def _mark_incomplete(self) -> None:
-        """Makes a file that ends where a section may end end elsewhere, if it still is the one that was created."""
-        if self._identity is None or _identity_of(self._path) != self._identity:
-            return
-        try:
-            with open(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK), "ab", buffering=0) as file:
-                status = os.fstat(file.fileno())
-                if (status.st_dev, status.st_ino) == self._identity and status.st_size % _SECTION_BYTES == 0:
-                    file.write(_INCOMPLETE)
-        except OSError as error:
-            warnings.warn(f"{self._path} is incomplete, and could not be marked so: {error}", RuntimeWarning)
 
     def _release(self) -> None:
         if self._ranks is not None:
@@ -329,15 +305,6 @@ class Writer(Handle):
 
     def __repr__(self) -> str:
         return f"<scda writer {self._path!r}, {'closed' if self._closed else 'open'}>"
-
-
-def _identity_of(path: str) -> Optional[tuple[int, int]]:
-    """What tells a file from another one of the same name; None for a device, or if there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def _check_names(style: str, encoder: str) -> None:

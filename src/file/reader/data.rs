@@ -16,6 +16,7 @@ impl Open {
         self.team.note_call(function);
         match self.expect {
             Expect::Data(current) if current.section_type == section_type => Ok(current),
+            Expect::CutData(current) if current.section_type == section_type => Err(self.cut(&current)),
             _ => Err(self.out_of_order(&data_of(section_type))),
         }
     }
@@ -134,8 +135,12 @@ impl Open {
         sizes: Result<Option<&mut [u64]>>,
     ) -> Result<(), Failure> {
         self.team.note_call(Function::ReadVarraySizes);
-        let Expect::VarraySizes(current) = self.expect else {
-            return Err(self.out_of_order("the sizes of a section 'V'").into());
+        let current = match self.expect {
+            Expect::VarraySizes(current) => current,
+            Expect::CutData(current) if current.section_type == SectionType::Varray => {
+                return Err(self.cut(&current).into());
+            }
+            _ => return Err(self.out_of_order("the sizes of a section 'V'").into()),
         };
         let part = self.check_counts(counts, current.count)?;
         let sizes = sizes.and_then(|sizes| match sizes {

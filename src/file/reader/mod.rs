@@ -344,8 +344,8 @@ impl Reader {
     ///
     /// - an error leaves the file open, and the reader where it was: other ranges of the section can be read, or
     ///   after [`Self::seek`] other sections;
-    /// - a section that the end of the file cuts is an error only where its missing bytes are read, by ranges, or
-    ///   by [`Self::skip`]. Its header is returned if it is whole.
+    /// - a section that the end of the file cuts is an error only where its missing bytes are read: as a whole, by
+    ///   ranges that the file does not have, or by [`Self::skip`]. Its header is returned if it is whole.
     ///
     /// A count that is damaged, and larger than it was, cannot be told from a section that is cut.
     ///

@@ -99,7 +99,7 @@ impl Open {
 
     /// The error of a section that the end of the file cuts.
     #[cold]
-    fn cut(&self, current: &Current) -> Error {
+    pub(super) fn cut(&self, current: &Current) -> Error {
         let what = match current.section_type {
             SectionType::Inline => "inline section",
             SectionType::Block => "block",

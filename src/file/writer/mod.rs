@@ -298,7 +298,7 @@ impl Writer {
             }
             Ok(())
         })?;
-        let Open { mut team, file, target, end, .. } = self.session.take()?;
+        let Open { mut team, file, target, params, end, .. } = self.session.take()?;
         let finish = |team: &mut Team| -> Result<(), Failure> {
             team.agree_finally(file.close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
@@ -307,7 +307,7 @@ impl Writer {
         };
         finish(&mut team).map_err(|failure| {
             if team.rank() == 0 {
-                target.discard();
+                target.give_up(params.mark_incomplete);
             }
             team.settle(failure)
         })
@@ -351,8 +351,12 @@ impl State for Open {
             self.end_after_error(error);
         }
         let _ = self.file.close();
+        // No rank still cuts the file when it is marked.
+        if self.params.mark_incomplete {
+            self.team.all_after_error(true);
+        }
         if self.team.rank() == 0 {
-            self.target.discard();
+            self.target.give_up(self.params.mark_incomplete);
         }
     }
 }
