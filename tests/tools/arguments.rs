@@ -39,6 +39,22 @@ fn manual_pages_and_completions_are_generated() {
     let complete = "COMP_WORDS=(scda ch); COMP_CWORD=1; _scda scda ch scda; echo ${COMPREPLY[@]}";
     let found = place.shell(&format!("bash -c '. pages/here/scda.bash; {complete}'")).good();
     assert_eq!(found.text(), "check\n");
+    // What is for the build alone is not offered, and options are shown with their values.
+    place.shell("! grep -r 'scda[_ ]*generate\\|generate:\\|a \"generate' pages/here").good();
+    let page = place.shell("cat pages/here/scda-cat.1").good();
+    let synopsis = page.text().lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap();
+    for part in [
+        "\\fBscda cat\\fR ",
+        " [\\fB\\-\\-range\\fR \\fIA:B\\fR] ",
+        " [\\fB\\-\\-as\\fR \\fIFORMAT\\fR] ",
+        " [\\fB\\-\\-raw\\fR] ",
+        " \\fIFILE\\fR \\fISECTION\\fR",
+    ] {
+        assert!(synopsis.contains(part), "{synopsis}\n{part}");
+    }
+    let page = place.shell("cat pages/here/scda-join.1").good();
+    assert!(page.text().contains("\\fB\\-o\\fR|\\fB\\-\\-output\\fR \\fIOUT\\fR"), "{}", page.text());
+    assert!(place.shell("cat pages/here/scda.1").good().text().contains(" \\fICOMMAND\\fR ...\n"));
 }
 
 #[test]
@@ -54,6 +70,8 @@ fn wrong_arguments_are_told() {
         ("ls -s 11 a.scda", "beyond its 10 sections"),
         ("ls -s 0 a.scda", "names section 0"),
         ("ls --json -s 2,0 a.scda", "names section 0"),
+        ("ls -s nosuch a.scda", "--select names no section of it"),
+        ("ls --json -s nosuch a.scda", "--select names no section of it"),
         ("ls missing.scda", "scda: missing.scda: open: No such file or directory"),
         ("cat a.scda", "<SECTION>"),
         ("cat a.scda 11", "scda: a.scda: no such section among its 10 sections"),
@@ -110,6 +128,13 @@ fn an_ambiguous_section_lists_the_candidates() {
     place.scda("cat a.scda array").good();
     place.scda("cat a.scda ?lock").good();
     place.scda("cat a.scda 4,5").bad(2, "2 sections");
+    // A user string that is just what was asked for is meant, whatever it is as a pattern.
+    let text = r#"{"sections": [{"type": "B", "user": "a", "data_text": "1"}, {"type": "B", "user": "*", "data_text": "2"},
+      {"type": "B", "user": "?x", "data_text": "3"}, {"type": "B", "user": "bx", "data_text": "4"}]}"#;
+    place.with_input("make - b.scda", text.as_bytes()).good();
+    assert_eq!(place.scda("cat b.scda *").good().text(), "2");
+    assert_eq!(place.scda("cat b.scda ?x").good().text(), "3");
+    place.scda("cat b.scda ?*").bad(2, "4 sections are meant by that");
 }
 
 #[test]
@@ -174,7 +199,6 @@ fn lists_are_of_the_sections_that_are_wanted() {
     };
     assert_eq!(numbers(""), ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
     assert_eq!(numbers("-s 2-3 -s 9-"), ["2", "3", "9", "10"]);
-    assert_eq!(numbers("-s *array,compressed"), [] as [&str; 0]);
     assert_eq!(numbers("-s 1,4 -s *compressed"), ["1", "4", "5", "7"]);
     assert_eq!(numbers("--raw").len(), 14);
     let long = place.scda("ls -l a.scda").good();
@@ -255,4 +279,107 @@ fn a_terminal_gets_colours_and_no_binary() {
         assert!(!shown.contains('\u{1b}') && !shown.is_empty(), "{shown:?}");
     }
     assert!(vector("").starts_with('/'));
+}
+
+#[test]
+fn names_cannot_command_the_terminal() {
+    let place = Place::new();
+    // The name has an escape sequence, and a character that turns the direction of what follows.
+    let name = "a\u{1b}[31m\u{202e}b.scda";
+    let user = "x\u{202e}y\u{2066}z\u{200f}";
+    let text = format!(
+        r#"{{"user": "{user}", "sections": [{{"type": "B", "user": "{user}", "data_text": "{user}"}}]}}"#
+    );
+    place.write("m.json", text);
+    place.scda("make m.json a.scda").good();
+    std::fs::copy(place.path("a.scda"), place.path(name)).unwrap();
+    let bytes = place.read("a.scda");
+    place.write(&format!("cut{name}"), &bytes[..bytes.len() - 32]);
+    for command in [
+        "ls *b.scda",
+        "ls --raw *b.scda",
+        "check *b.scda",
+        "sum *b.scda",
+        "cat a*b.scda 1 --as text",
+        "cat a*b.scda nosuch",
+        "cat nosuch*b.scda 1",
+        "copy a.scda a*b.scda",
+        "copy a.scda cut*b.scda/no",
+        "make a*b.scda new.scda",
+        "salvage -f cut*b.scda a*b.scda",
+        "append a*b.scda nosuch*b.scda",
+        "diff *b.scda",
+    ] {
+        let run = place.shell(&format!(
+            "touch \"$(printf 'nosuch\\033[31m.json')\"; scda {command} 2>&1; rm -f nosuch*; :"
+        ));
+        let is_unseen = |c: char| c != '\n' && (c.is_control() || ('\u{200e}'..='\u{2069}').contains(&c));
+        assert!(!run.text().contains(is_unseen) && !run.text().is_empty(), "{command}: {:?}", run.text());
+    }
+    assert_eq!(place.scda("cat a.scda 1").good().text(), user);
+    let shown = place.scda("cat a.scda 1 --as text").good();
+    assert_eq!(shown.text(), "x\\xe2\\x80\\xaey\\xe2\\x81\\xa6z\\xe2\\x80\\x8f");
+    // Others can tell it from its escaped form.
+    let run = place.shell("scda check --json a?*b.scda").good();
+    assert_eq!(run.json()["file"], name);
+}
+
+#[test]
+fn elements_without_bytes_are_shown_in_one_line() {
+    let place = Place::new();
+    let text = r#"{"sections": [{"type": "A", "user": "none", "N": 9223372036854775807, "E": 0}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    assert_eq!(place.scda("cat a.scda 1 --as hex").good().text(), "[0:9223372036854775807]\n");
+    assert_eq!(place.scda("cat a.scda 1 --as hex --range 5:7").good().text(), "[5:7]\n");
+    for format in ["text", "f64le", "bytes"] {
+        assert_eq!(place.scda(&format!("cat a.scda 1 --as {format}")).good().text(), "");
+    }
+}
+
+#[test]
+fn json_has_an_object_for_a_file_that_cannot_be_read() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let run = place.scda("check --json nosuch a.scda").bad(2, "scda: nosuch: open: No such file");
+    let objects: Vec<serde_json::Value> =
+        run.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (objects.len(), &objects[0]["file"], &objects[0]["valid"]),
+        (2, &"nosuch".into(), &serde_json::Value::Null)
+    );
+    assert!(objects[0]["error"]["message"].as_str().unwrap().contains("No such file"), "{}", objects[0]);
+    assert_eq!(objects[1]["valid"], true);
+    for command in ["sum", "ls"] {
+        let object = place.scda(&format!("{command} --json nosuch")).bad(2, "nosuch: ").json();
+        assert!(object["file"] == "nosuch" && object["error"]["code"].is_i64(), "{object}");
+    }
+}
+
+#[test]
+fn a_signal_leaves_no_incomplete_file() {
+    let place = Place::new();
+    place.shell("mkfifo pipe").good();
+    // The data never come.
+    place.write("m.json", r#"{"sections": [{"type": "B", "E": 8, "generate": "zeros"}, {"type": "B", "E": 8, "data_file": "pipe"}]}"#);
+    for signal in ["INT", "TERM", "HUP"] {
+        place.write("old.scda", "something precious");
+        for out in ["new.scda", "old.scda"] {
+            let wait =
+                "for i in 1 2 3 4 5 6 7 8 9; do ls *.scda-part >seen 2>/dev/null && break; sleep 0.3; done";
+            let line = format!(
+                "exec 2>/dev/null; env -i PATH=\"$PATH\" python3 -c \"import signal, os, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); \
+                 os.execvp('scda', sys.argv[1:])\" scda make -f m.json {out} & {wait}; kill -{signal} $!; wait $!; echo $?"
+            );
+            let code = match signal {
+                "HUP" => 129,
+                "INT" => 130,
+                _ => 143,
+            };
+            assert_eq!(place.shell(&line).good().text(), format!("{code}\n"), "{signal}");
+            // It was there.
+            assert_eq!(place.shell("cat seen").good().text(), format!("{out}.scda-part\n"));
+        }
+        assert_eq!(place.read("old.scda"), b"something precious");
+        assert_eq!(place.names(), ["m.json", "old.scda", "pipe", "seen"], "{signal}");
+    }
 }

@@ -99,3 +99,37 @@ fn memory_does_not_grow_with_the_file() {
     place.scda("copy -f -s 2-3 b.scda e.scda").good();
     assert!(place.read("d.scda") == place.read("e.scda"));
 }
+
+#[test]
+fn one_large_element_is_held_once() {
+    let place = Place::on_disk();
+    let text = r#"{"sections": [
+      {"type": "A", "user": "a", "N": 1, "E": 30000000, "encoded": true, "generate": "zeros"},
+      {"type": "B", "user": "b", "E": 30000000, "encoded": true, "generate": "zeros"}]}"#;
+    place.with_input("make - a.scda --level 1", text.as_bytes()).good();
+    for command in [
+        "ls --json --data a.scda",
+        "cat a.scda 1 --as text",
+        "cat a.scda 2 --as text",
+        "cat a.scda 1 --as u64le",
+        "cat a.scda 2 --as u64le",
+        "cat a.scda 2 --as hex",
+        "diff a.scda a.scda",
+    ] {
+        // One copy; of two files two.
+        let mib = if command.starts_with("diff") { 120 } else { 90 };
+        let (run, _) = bounded(&place, mib, &format!("{command} --threads 1 >/dev/null"));
+        run.good();
+    }
+}
+
+#[test]
+fn sums_of_many_sections_need_little_memory() {
+    let place = Place::on_disk();
+    let sections = vec![r#"{"type":"B","user":"a user string of some length","E":0}"#; 200_000].join(",");
+    place.with_input("make - a.scda", format!(r#"{{"sections":[{sections}]}}"#).as_bytes()).good();
+    for options in ["", "--json", "--total"] {
+        let (run, _) = bounded(&place, 40, &format!("sum {options} a.scda --threads 1 >/dev/null"));
+        run.good();
+    }
+}

@@ -130,6 +130,17 @@ print(hashlib.sha256(n(len(u)) + u + n(len(digests)) + b"".join(digests)).hexdig
     let json = place.scda("sum --json kinds.scda").good().json();
     assert_eq!(json["sha256"], ours[10]);
     assert_eq!(json["sections"][3]["sha256"], ours[3]);
+    // Of a damaged file, what is before the damage.
+    let bytes = place.read("kinds.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 32]);
+    let cut = place.scda("sum cut.scda").bad(1, "scda: cut.scda: byte ");
+    let cut: Vec<_> = cut.text().lines().map(|line| &line[..64]).collect();
+    assert!(cut.len() > 5 && cut.len() < 10 && cut == ours[..cut.len()], "{cut:?}");
+    let json = place.scda("sum --json cut.scda").bad(1, "byte ").json();
+    assert_eq!(json["sections"].as_array().unwrap().len(), cut.len());
+    assert!(json["sha256"].is_null() && json["error"]["code"].is_i64(), "{json}");
+    assert_eq!(place.scda("sum --total cut.scda").bad(1, "byte ").text(), "");
+    assert_eq!(place.scda("sum --total --json kinds.scda").good().json()["sha256"], ours[10]);
 }
 
 #[test]
@@ -170,6 +181,25 @@ fn differences_are_found_and_named() {
     place.scda("diff a.scda missing.scda").bad(2, "scda: missing.scda: ");
     place.write("not.scda", "something else");
     place.scda("diff a.scda not.scda").bad(2, "not an scda file");
+    // Data that are damaged are trouble, also where the headers differ already, and behind a difference.
+    for name in ["enc-U-wrong", "enc-adler", "enc-b64-char", "random-2"] {
+        let file = vector(&format!("corrupt/{name}.scda"));
+        for other in ["raw.unix.scda", "mixed.unix.scda"] {
+            place.scda(&format!("diff {file} {}", vector(other))).bad(2, "corrupt/");
+            place.scda(&format!("diff {} {file}", vector(other))).bad(2, "corrupt/");
+        }
+    }
+    // One of two is compressed, and has no bytes.
+    let empty = r#"{"type": "B", "user": "b", "data_text": ""}"#;
+    make("a.scda", empty);
+    make("b.scda", &empty.replace("\"data", "\"encoded\": true, \"data"));
+    place.scda("diff a.scda b.scda").good();
+    let mut bytes = place.read("b.scda");
+    let at = bytes.windows(4).rposition(|part| part == b"AAAA").unwrap();
+    bytes[at] = b'?';
+    place.write("c.scda", bytes);
+    place.scda("diff a.scda c.scda").bad(2, "scda: c.scda: byte ");
+    place.scda("diff c.scda a.scda").bad(2, "scda: c.scda: byte ");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
 use crate::files::{Input, Threads};
 use crate::ls::kind;
 use crate::manifest;
-use crate::output::{Output, quote};
+use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, first_unreadable};
 use crate::progress::Progress;
 use scda::{Error, ErrorKind, Reader, Section, SectionType, UserString};
@@ -396,7 +396,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
         scan.findings.extend(strict(input)?);
     }
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
-    let name = input.name();
+    let name = visible(input.name());
     if args.json {
         out.text(format_args!("{}\n", as_json(input, &scan)))?;
     } else if scan.findings.is_empty() {
@@ -429,6 +429,11 @@ pub fn run(args: &Args) -> Result<()> {
     for path in &args.files {
         let result =
             Input::new(path, &args.threads).and_then(|input| check(&mut out, &input, args, &mut code));
+        if let (true, Err(Fail::Scda(_) | Fail::Trouble(_))) = (args.json, &result) {
+            let error = result.as_ref().err().map(manifest::failure);
+            let object = json!({ "file": path.display().to_string(), "valid": null, "complete": null, "error": error });
+            out.text(format_args!("{object}\n"))?;
+        }
         let written = out.finish();
         match result {
             Ok(()) | Err(Fail::Quiet) => {}

@@ -1,6 +1,6 @@
 //! `scda copy`, and what it has in common with the other commands that write sections of files.
 
-use crate::fail::{Fail, Result};
+use crate::fail::Result;
 use crate::files::{EncoderName, Input, Output, Style, Threads};
 use crate::output::complain;
 use crate::pieces::Stream;
@@ -254,9 +254,7 @@ pub fn run(args: &Args) -> Result<()> {
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut reader, output.writer()?, &args.how, &args.select, style)?;
-    if copied.sections == 0 && !args.select.is_empty() {
-        return Err(Fail::file(input.name(), "--select names no section of it"));
-    }
+    select::check_some(&args.select, input.name(), copied.sections)?;
     output.finish()?;
     args.how.tell_growth(&args.to, copied);
     Ok(())

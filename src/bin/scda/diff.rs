@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// Compare the sections and data of two files
 ///
 /// Section by section, in order, decompressed: that one of two is compressed, or written with other line breaks or by
-/// another program, is no difference. Of each section that differs, the first difference is said.
+/// another program, is no difference. Of each section that differs, the first difference is said. With --quiet, nothing
+/// behind the first difference is read.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is not valid.
@@ -72,26 +73,28 @@ fn of_headers(number: u64, a: Option<&Section>, b: Option<&Section>) -> Differen
 fn of_data(
     number: u64,
     section: &Section,
+    other: &Section,
     a: &mut Reader,
     b: &mut Reader,
     progress: &mut Progress,
 ) -> Result<Option<Difference>> {
-    let (mut in_a, mut in_b) = (Pieces::all(section), Pieces::all(section));
+    let (mut in_a, mut in_b) = (Pieces::all(section), Pieces::all(other));
     if section.section_type == SectionType::Varray
         && let Some(difference) = of_sizes(number, section, a, b)?
     {
         return Ok(Some(difference));
     }
     // Pieces of compressed and of plain data may have other lengths.
-    let (mut at, mut rest_a, mut rest_b) = (0, Vec::new(), Vec::new());
+    let (mut at, mut used_a, mut used_b) = (0, 0, 0);
     loop {
-        if rest_a.is_empty() && in_a.next(a)? {
-            rest_a.extend_from_slice(in_a.data());
-            progress.add(rest_a.len() as u64);
+        if used_a == in_a.data().len() && in_a.next(a)? {
+            used_a = 0;
+            progress.add(in_a.data().len() as u64);
         }
-        if rest_b.is_empty() && in_b.next(b)? {
-            rest_b.extend_from_slice(in_b.data());
+        if used_b == in_b.data().len() && in_b.next(b)? {
+            used_b = 0;
         }
+        let (rest_a, rest_b) = (&in_a.data()[used_a..], &in_b.data()[used_b..]);
         let length = rest_a.len().min(rest_b.len());
         if length == 0 {
             if in_a.is_done() && in_b.is_done() {
@@ -100,19 +103,19 @@ fn of_data(
             continue;
         }
         if rest_a[..length] == rest_b[..length] {
-            rest_a.drain(..length);
-            rest_b.drain(..length);
+            used_a += length;
+            used_b += length;
             at += length as u64;
             continue;
         }
-        let place = rest_a.iter().zip(&rest_b).position(|(a, b)| a != b).unwrap_or(0);
+        let place = rest_a.iter().zip(rest_b).position(|(a, b)| a != b).unwrap_or(0);
         let byte = at + place as u64;
         let (byte, element) = match section.section_type {
             SectionType::Inline | SectionType::Block => (byte, None),
             SectionType::Array => (byte % section.size, Some(byte / section.size)),
             SectionType::Varray => {
                 // The sizes are the same, and so are the pieces.
-                let (element, byte) = in_a.varray_element(place);
+                let (element, byte) = in_a.varray_element(used_a + place);
                 (byte, Some(element))
             }
         };
@@ -151,6 +154,24 @@ fn of_sizes(number: u64, section: &Section, a: &mut Reader, b: &mut Reader) -> R
     Ok(None)
 }
 
+/// Ends the current section, if there is one. One that differs is read, too: data that are damaged are no difference but
+/// trouble.
+fn end(
+    reader: &mut Reader,
+    section: Option<&Section>,
+    args: &Args,
+    difference: Option<&Difference>,
+) -> Result<()> {
+    let Some(section) = section else { return Ok(()) };
+    if difference.is_some() && !args.quiet {
+        reader.seek(section.offset)?;
+        reader.next_section(!args.raw)?;
+        let mut pieces = Pieces::all(section);
+        while pieces.next(reader)? {}
+    }
+    Ok(reader.skip()?)
+}
+
 fn compare(
     args: &Args,
     a: &Input,
@@ -179,17 +200,18 @@ fn compare(
                     && (x.count, x.size) == (y.count, y.size)
                     && units(&x) == units(&y);
                 let difference = match is_same {
-                    true => of_data(number, &x, &mut in_a, &mut in_b, &mut progress)?,
+                    true => of_data(number, &x, &y, &mut in_a, &mut in_b, &mut progress)?,
                     false => Some(of_headers(number, Some(&x), Some(&y))),
                 };
-                in_a.skip()?;
-                in_b.skip()?;
+                end(&mut in_a, Some(&x), args, difference.as_ref())?;
+                end(&mut in_b, Some(&y), args, difference.as_ref())?;
                 difference
             }
             (x, y) => {
-                in_a.skip()?;
-                in_b.skip()?;
-                Some(of_headers(number, x.as_ref(), y.as_ref()))
+                let difference = of_headers(number, x.as_ref(), y.as_ref());
+                end(&mut in_a, x.as_ref(), args, Some(&difference))?;
+                end(&mut in_b, y.as_ref(), args, Some(&difference))?;
+                Some(difference)
             }
         };
         progress.set(in_a.position().unwrap_or(0));

@@ -1,6 +1,7 @@
 //! The files that are read and written.
 
 use crate::fail::{Fail, Result};
+use crate::signals;
 use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
@@ -136,7 +137,8 @@ impl Output {
         check_free(path, force)?;
         inputs.iter().try_for_each(|input| check_not_left(path, input))?;
         params.atomic = true;
-        let writer = Writer::create(Solo, path, user, &params)?;
+        signals::begin(path);
+        let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
         Ok(Self { path: path.to_owned(), force, writer: Some(writer) })
     }
 
@@ -147,7 +149,9 @@ impl Output {
     pub fn finish(mut self) -> Result<()> {
         // Somebody else may have come in the meantime.
         check_free(&self.path, self.force)?;
-        self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?))
+        let closed = self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?));
+        signals::end();
+        closed
     }
 }
 
@@ -155,6 +159,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             let _ = writer.abandon("the file is not completed");
+            signals::end();
         }
     }
 }

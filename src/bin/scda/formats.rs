@@ -1,7 +1,7 @@
 //! Bytes as numbers, as text, and in hexadecimal.
 
 use crate::fail::{Fail, Result};
-use crate::output::Output;
+use crate::output::{Output, is_unseen, push_escaped};
 use crate::pieces::Pieces;
 use scda::{Section, SectionType};
 use std::fmt::Write;
@@ -108,6 +108,8 @@ impl Number {
 pub struct Show {
     format: Format,
     is_block: bool,
+    /// Whether it is an array whose elements have no bytes: there may be any number of them.
+    is_empty_array: bool,
     /// Numbers, or bytes in hexadecimal, in a line.
     columns: Option<usize>,
     /// Of a block: bytes at the end of the last piece that wait for the next ones.
@@ -118,6 +120,8 @@ pub struct Show {
     line: String,
 }
 
+/// A block is shown so many bytes at a time: a compressed one is a single piece.
+const CHUNK_BYTES: usize = 1 << 20;
 const HEX_COLUMNS: usize = 16;
 /// Numbers of a block in a line, where it has no elements to go by.
 const BLOCK_COLUMNS: usize = 8;
@@ -125,18 +129,30 @@ const BLOCK_COLUMNS: usize = 8;
 impl Show {
     pub fn new(format: Format, columns: Option<usize>, section: &Section, start: u64) -> Self {
         let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
-        Self { format, is_block, columns, waiting: Vec::new(), start, offset: start, line: String::new() }
+        let is_empty_array = section.section_type == SectionType::Array && section.size == 0;
+        let (waiting, line) = (Vec::new(), String::new());
+        Self { format, is_block, is_empty_array, columns, waiting, start, offset: start, line }
     }
 
     pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
         if self.format == Format::Bytes {
             return out.bytes(pieces.data());
         }
+        if self.is_empty_array {
+            let range = pieces.range();
+            let name = format!("[{}:{}]\n", range.start, range.end);
+            return if self.format == Format::Hex { out.bytes(name.as_bytes()) } else { Ok(()) };
+        }
         if !self.is_block {
             return pieces.elements().try_for_each(|(index, element)| self.element(out, index, element));
         }
+        pieces.data().chunks(CHUNK_BYTES).try_for_each(|chunk| self.chunk(out, chunk))
+    }
+
+    /// Shows more of a block, but for its end that is no whole line.
+    fn chunk(&mut self, out: &mut Output, chunk: &[u8]) -> Result<()> {
         let mut data = std::mem::take(&mut self.waiting);
-        data.extend_from_slice(pieces.data());
+        data.extend_from_slice(chunk);
         let whole = match &self.format {
             Format::Hex => data.len() - data.len() % self.columns.unwrap_or(HEX_COLUMNS),
             // Whole records, and whole lines of them.
@@ -163,7 +179,7 @@ impl Show {
         }
         match self.format {
             Format::Hex => self.hex(out, None, self.offset, data)?,
-            Format::Text => out.text(format_args!("{}", text(data)))?,
+            Format::Text => text(out, data)?,
             Format::Numbers(_) => self.numbers(out, None, data)?,
             Format::Bytes => out.bytes(data)?,
         }
@@ -175,8 +191,8 @@ impl Show {
         match self.format {
             Format::Hex => self.hex(out, Some(index), 0, data),
             Format::Text => {
-                let end = if data.ends_with(b"\n") { "" } else { "\n" };
-                out.text(format_args!("{}{end}", text(data)))
+                text(out, data)?;
+                if data.ends_with(b"\n") { Ok(()) } else { out.bytes(b"\n") }
             }
             Format::Numbers(_) if data.is_empty() => out.bytes(b"\n"),
             Format::Numbers(_) => self.numbers(out, Some(index), data),
@@ -210,10 +226,10 @@ impl Show {
             if in_line == columns {
                 self.line.push('\n');
                 in_line = 0;
-                if self.line.len() > 1 << 14 {
-                    out.bytes(self.line.as_bytes())?;
-                    self.line.clear();
-                }
+            }
+            if self.line.len() > 1 << 14 {
+                out.bytes(self.line.as_bytes())?;
+                self.line.clear();
             }
         }
         if in_line > 0 {
@@ -251,22 +267,24 @@ fn record(numbers: &[Number]) -> usize {
     numbers.iter().map(|number| number.bytes).sum()
 }
 
-/// Text in which control characters but for tabs and line breaks, and bytes that are no UTF-8, are escaped.
-fn text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
+/// Text in which characters that are unseen, but for tabs and line breaks, and bytes that are no UTF-8, are escaped.
+fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
+    let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             match c {
                 '\n' | '\t' => text.push(c),
-                c if c.is_control() => {
-                    c.to_string().bytes().for_each(|byte| text += &format!("\\x{byte:02x}"))
-                }
+                c if is_unseen(c) => push_escaped(&mut text, c),
                 c => text.push(c),
+            }
+            if text.len() > 1 << 14 {
+                out.bytes(text.as_bytes())?;
+                text.clear();
             }
         }
         chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
     }
-    text
+    out.bytes(text.as_bytes())
 }
 
 /// Whether people can read it as it is.

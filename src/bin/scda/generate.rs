@@ -13,13 +13,40 @@ pub struct Args {
     folder: PathBuf,
 }
 
+/// The synopsis, in which options have their values.
+fn synopsis(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
+    let roman = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    write!(page, ".SH SYNOPSIS\n\\fB{}\\fR", roman(name))?;
+    let visible = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let (operands, options): (Vec<_>, Vec<_>) = visible.partition(|arg| arg.is_positional());
+    for arg in options.iter().chain(&operands) {
+        let short = arg.get_short().map(|c| format!("\\-{c}"));
+        let long = arg.get_long().map(|name| format!("\\-\\-{}", roman(name)));
+        let flags: Vec<_> = short.into_iter().chain(long).map(|flag| format!("\\fB{flag}\\fR")).collect();
+        let takes_values = arg.get_action().takes_values();
+        let names = arg.get_value_names().filter(|_| takes_values).unwrap_or_default();
+        let mut text = flags.join("|");
+        for name in names {
+            text += &format!("{}\\fI{}\\fR", if text.is_empty() { "" } else { " " }, roman(name));
+        }
+        let repeats = matches!(arg.get_action(), clap::ArgAction::Append);
+        let text = if arg.is_required_set() { text } else { format!("[{text}]") };
+        write!(page, " {text}{}", if repeats { "..." } else { "" })?;
+    }
+    if command.has_subcommands() {
+        write!(page, " \\fICOMMAND\\fR ...")?;
+    }
+    writeln!(page)
+}
+
 /// The manual page of a command. Its examples stay in the lines that they have.
 fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    synopsis(command, &mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
     if command.has_subcommands() {

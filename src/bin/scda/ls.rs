@@ -3,7 +3,7 @@
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
 use crate::manifest;
-use crate::output::{Output, quote};
+use crate::output::{Output, quote, visible};
 use crate::pieces::units;
 use crate::select::{self, Selection};
 use scda::{Reader, Section, SectionType};
@@ -129,12 +129,12 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let mut reader = input.open()?;
     let size = reader.file_size().unwrap_or(0);
     let (user, vendor) = (quote(reader.user()), quote(reader.vendor()));
-    out.text(format_args!("{}: {user}, {size} bytes, by {vendor}\n", input.name()))?;
+    out.text(format_args!("{}: {user}, {size} bytes, by {vendor}\n", visible(input.name())))?;
     if !args.long {
         let line = head();
         out.text(format_args!("{}\n", out.colour(1, &line)))?;
     }
-    let mut number = 0;
+    let (mut number, mut selected) = (0, 0);
     // What is behind the last one that is meant may be damaged.
     while !select::none_from(&args.select, number + 1) {
         let Some(section) = reader.next_section(!args.raw)? else { break };
@@ -143,10 +143,12 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
             reader.skip()?;
             continue;
         }
+        selected += 1;
         let row = measure(&mut reader, number, section)?;
         if args.long { describe(out, &row)? } else { out.text(format_args!("{}\n", line(&row)))? }
     }
-    select::check(&args.select, input.name(), number)
+    select::check(&args.select, input.name(), number)?;
+    select::check_some(&args.select, input.name(), selected)
 }
 
 /// What stands over the lines.

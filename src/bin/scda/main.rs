@@ -20,6 +20,7 @@ mod pieces;
 mod progress;
 mod salvage;
 mod select;
+mod signals;
 mod sum;
 
 use clap::{Parser, Subcommand};
@@ -55,11 +56,20 @@ enum Command {
     Make(make::Args),
     Sum(sum::Args),
     Doctor(examine::Args),
-    #[command(hide = true)]
-    Generate(generate::Args),
+}
+
+/// `scda generate` is no command for users: nothing offers it.
+#[derive(Parser)]
+struct Generate {
+    #[command(flatten)]
+    args: generate::Args,
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|command| command == "generate") {
+        let args = Generate::parse_from(std::env::args_os().skip(1)).args;
+        return generate::run(&args).map_or_else(|fail| fail.report(), |()| ExitCode::SUCCESS);
+    }
     let result = match Cli::parse().command {
         Command::Ls(args) => ls::run(&args),
         Command::Cat(args) => cat::run(&args),
@@ -72,7 +82,6 @@ fn main() -> ExitCode {
         Command::Make(args) => make::run(&args),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Generate(args) => generate::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

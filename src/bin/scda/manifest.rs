@@ -12,6 +12,9 @@ use serde_json::{Map, Value, json};
 /// Data of at most so many bytes are written as text, if they are text.
 const TEXT_BYTES: u64 = 1 << 16;
 
+/// So many bytes become base64 at a time.
+const BASE64_BYTES: usize = 1 << 16;
+
 /// Hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -59,6 +62,15 @@ pub fn error(error: &scda::Error) -> Value {
     json!({ "code": error.code(), "kind": error.kind().text(), "message": error.to_string(), "offset": error.offset() })
 }
 
+/// Why a command ends early, as an object.
+pub fn failure(fail: &Fail) -> Value {
+    match fail {
+        Fail::Scda(fault) => error(fault),
+        Fail::Trouble(words) => json!({ "message": words }),
+        Fail::Said(_) | Fail::Quiet => Value::Null,
+    }
+}
+
 /// Writes the description of a file, a line for each section.
 pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections: &[Selection]) -> Result<()> {
     let mut head = Map::new();
@@ -80,12 +92,14 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     }
     out.text(format_args!("\"sections\": ["))?;
     let mut written = false;
+    let mut selected = 0;
     let mut one = |out: &mut Output, reader: &mut Reader, number| -> Result<bool> {
         let Some(section) = reader.next_section(!raw)? else { return Ok(false) };
         if !select::any(selections, number, &section) {
             reader.skip()?;
             return Ok(true);
         }
+        selected += 1;
         let row = measure(reader, number, section)?;
         let mut object = facts(number, &section);
         more_facts(&mut object, &row);
@@ -100,21 +114,21 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     let mut number = 1;
     let result = loop {
         if select::none_from(selections, number) {
-            break select::check(selections, input.name(), number - 1);
+            break Ok(());
         }
         match one(out, &mut reader, number) {
             Ok(true) => number += 1,
-            Ok(false) => break select::check(selections, input.name(), number - 1),
+            Ok(false) => break Ok(()),
             Err(fail) => break Err(fail),
         }
     };
+    let result = result.and_then(|()| {
+        select::check(selections, input.name(), number - 1)?;
+        select::check_some(selections, input.name(), selected)
+    });
     out.text(format_args!("\n]"))?;
-    match &result {
-        Err(Fail::Scda(e)) => out.text(format_args!(",\n\"error\": {}", error(e)))?,
-        Err(Fail::Trouble(words)) => {
-            out.text(format_args!(",\n\"error\": {}", json!({ "message": words })))?
-        }
-        _ => {}
+    if let Err(fail @ (Fail::Scda(_) | Fail::Trouble(_))) = &result {
+        out.text(format_args!(",\n\"error\": {}", failure(fail)))?;
     }
     out.text(format_args!("\n}}\n"))?;
     result
@@ -147,13 +161,15 @@ fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> 
 }
 
 fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Result<()> {
-    // Groups of three bytes; others wait for the next piece.
+    // Groups of three bytes; others wait for the next ones.
     let mut rest = Vec::new();
     while pieces.next(reader)? {
-        rest.extend_from_slice(pieces.data());
-        let whole = rest.len() / 3 * 3;
-        out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest[..whole])))?;
-        rest.drain(..whole);
+        for chunk in pieces.data().chunks(BASE64_BYTES) {
+            rest.extend_from_slice(chunk);
+            let whole = rest.len() / 3 * 3;
+            out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest[..whole])))?;
+            rest.drain(..whole);
+        }
     }
     out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest)))
 }

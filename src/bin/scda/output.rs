@@ -58,12 +58,33 @@ fn wants_colour() -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// A line on standard error, if anybody is there to read it.
+/// Lines on standard error, if anybody is there to read them.
 pub fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "scda: {text}");
+    let lines: Vec<_> = text.lines().map(visible).collect();
+    let _ = writeln!(io::stderr(), "scda: {}", lines.join("\n"));
 }
 
-/// Text that names bytes without loss: UTF-8 but for control characters, quotes and backslashes, which are
+/// Whether a character does something to a terminal other than appearing: control characters, and those that change
+/// the direction of text.
+pub fn is_unseen(c: char) -> bool {
+    let changes_direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || changes_direction
+}
+
+/// Appends a character by its bytes, in hexadecimal.
+pub fn push_escaped(text: &mut String, c: char) {
+    c.to_string().bytes().for_each(|byte| *text += &format!("\\x{byte:02x}"));
+}
+
+/// Text of one line in which characters that are unseen are escaped.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| if is_unseen(c) { push_escaped(&mut shown, c) } else { shown.push(c) });
+    shown
+}
+
+/// Text that names bytes without loss: UTF-8 but for characters that are unseen, quotes and backslashes, which are
 /// escaped, as are bytes that are no UTF-8.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::new();
@@ -71,9 +92,7 @@ pub fn escape(bytes: &[u8]) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '"' | '\\' | '\n' | '\t' | '\r' => text.extend(c.escape_default()),
-                c if c.is_control() => {
-                    c.to_string().bytes().for_each(|byte| text += &format!("\\x{byte:02x}"))
-                }
+                c if is_unseen(c) => push_escaped(&mut text, c),
                 c => text.push(c),
             }
         }

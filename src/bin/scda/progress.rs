@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
+use terminal_size::terminal_size_of;
 
 /// Short tasks show nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,8 +52,21 @@ impl Progress {
         let percent = if percent < 100 { format!("{percent:3} %  ") } else { String::new() };
         let mib = self.done >> 20;
         let speed = u128::from(mib) * 1000 / (now - self.began).as_millis().max(1);
-        let _ = write!(std::io::stderr(), "\r\u{1b}[K{}  {percent}{mib} MiB  {speed} MiB/s", self.what);
+        let line = format!("{}  {percent}{mib} MiB  {speed} MiB/s", self.what);
+        // A line that is broken could not be overwritten.
+        let width = terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", cut(&line, width.saturating_sub(1)));
     }
+}
+
+/// Text of no more columns, without its beginning if need be: the end tells more.
+fn cut(line: &str, columns: usize) -> &str {
+    // Characters beyond ASCII may take two.
+    let mut left = columns;
+    let fits =
+        |c: &char| left.checked_sub(if c.is_ascii() { 1 } else { 2 }).map(|less| left = less).is_some();
+    let bytes: usize = line.chars().rev().take_while(fits).map(char::len_utf8).sum();
+    &line[line.len() - bytes..]
 }
 
 impl Drop for Progress {
@@ -60,5 +74,19 @@ impl Drop for Progress {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_line_fits() {
+        assert_eq!(cut("copy a.scda  10 %", 80), "copy a.scda  10 %");
+        assert_eq!(cut("copy a.scda  10 %", 5), " 10 %");
+        assert_eq!(cut("é 10 %", 6), " 10 %");
+        assert_eq!(cut("é 10 %", 7), "é 10 %");
+        assert_eq!(cut("10 %", 0), "");
     }
 }

@@ -4,7 +4,7 @@ use crate::check::{Part, scan, words};
 use crate::copy::{How, as_it_is, leading};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Threads, check_free};
-use crate::output::{Output, complain};
+use crate::output::{Output, complain, visible};
 use crate::progress::Progress;
 use scda::{Reader, Writer};
 use std::fs::Metadata;
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<()> {
     scan.parts.iter().try_for_each(|part| save(&mut reader, file.writer()?, part, &mut progress))?;
     file.finish()?;
     drop(progress);
-    let to = args.to.display();
+    let to = visible(&args.to.display().to_string());
     let mut out = Output::new()?;
     out.text(format_args!(
         "{to}: {} of {} sections, {bytes} of {} bytes\n",

@@ -86,6 +86,14 @@ pub fn check(selections: &[Selection], name: &str, count: u64) -> Result<()> {
     Ok(())
 }
 
+/// Trouble if there are selections, and they have named none.
+pub fn check_some(selections: &[Selection], name: &str, selected: u64) -> Result<()> {
+    if selected == 0 && !selections.is_empty() {
+        return Err(Fail::file(name, "--select names no section of it"));
+    }
+    Ok(())
+}
+
 /// `*` stands for any text and `?` for any character.
 fn matches(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);

@@ -2,8 +2,8 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
-use crate::manifest::{facts, hex, put_bytes};
-use crate::output::{Output, quote};
+use crate::manifest::{facts, failure, hex, put_bytes};
+use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
 use scda::{Reader, Section, SectionType};
@@ -76,41 +76,60 @@ fn digest(reader: &mut Reader, section: &Section, progress: &mut Progress) -> Re
     Ok(hash.finalize().into())
 }
 
-fn sum(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
-    let mut reader = input.open()?;
+/// The digests of a file, as they become known; what is before any damage is said.
+fn digests(out: &mut Output, reader: &mut Reader, input: &Input, args: &Args) -> Result<[u8; 32]> {
     let mut progress = Progress::new(&format!("sum {}", input.name()), reader.file_size().unwrap_or(0));
     let mut file = Sha256::new();
     put_user(&mut file, reader.user());
-    let (mut digests, mut sections, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+    // Their number comes before them.
+    let mut digests = Vec::new();
     while let Some(section) = reader.next_section(true)? {
         let number = digests.len() as u64 + 1;
-        let digest = digest(&mut reader, &section, &mut progress)?;
+        let digest = digest(reader, &section, &mut progress)?;
         digests.push(digest);
+        if args.total {
+            continue;
+        }
         if args.json {
             let mut object = facts(number, &section);
             object.insert("sha256".into(), hex(&digest).into());
-            sections.push(Value::Object(object));
-        } else if !args.total {
+            out.text(format_args!("{}{}", if number > 1 { "," } else { "" }, Value::Object(object)))?;
+        } else {
             let kind = char::from(section.section_type.letter());
-            lines.push(format!("{}  {number:5} {kind} {}\n", hex(&digest), quote(&section.user)));
+            out.text(format_args!("{}  {number:5} {kind} {}\n", hex(&digest), quote(&section.user)))?;
         }
     }
     put_number(&mut file, digests.len() as u64);
     digests.iter().for_each(|digest| file.update(digest));
-    let total = hex(&file.finalize());
-    drop(progress);
-    if args.json {
-        let mut object = Map::new();
-        object.insert("file".into(), input.name().into());
-        put_bytes(&mut object, "user", reader.user());
-        object.insert("sha256".into(), total.into());
-        if !args.total {
-            object.insert("sections".into(), sections.into());
-        }
-        return out.text(format_args!("{}\n", Value::Object(object)));
+    Ok(file.finalize().into())
+}
+
+fn sum(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
+    if !args.json {
+        let mut reader = input.open()?;
+        let total = digests(out, &mut reader, input, args)?;
+        return out.text(format_args!("{}  {}\n", hex(&total), visible(input.name())));
     }
-    lines.iter().try_for_each(|line| out.bytes(line.as_bytes()))?;
-    out.text(format_args!("{total}  {}\n", input.name()))
+    let mut head = Map::new();
+    head.insert("file".into(), input.name().into());
+    let result = input.open().map_err(Fail::from).and_then(|mut reader| {
+        put_bytes(&mut head, "user", reader.user());
+        let head = Value::Object(std::mem::take(&mut head)).to_string();
+        out.text(format_args!("{}", head.trim_end_matches('}')))?;
+        let (begin, end) = if args.total { ("", "") } else { (",\"sections\":[", "]") };
+        out.bytes(begin.as_bytes())?;
+        let result = digests(out, &mut reader, input, args);
+        out.bytes(end.as_bytes())?;
+        result
+    });
+    if !head.is_empty() {
+        out.text(format_args!("{{\"file\":{}", head["file"]))?;
+    }
+    match &result {
+        Ok(total) => out.text(format_args!(",\"sha256\":\"{}\"}}\n", hex(total)))?,
+        Err(fail) => out.text(format_args!(",\"error\":{}}}\n", failure(fail)))?,
+    }
+    result.map(drop)
 }
 
 pub fn run(args: &Args) -> Result<()> {

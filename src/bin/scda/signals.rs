@@ -1,0 +1,47 @@
+//! Signals that end the command while it writes: the incomplete file is removed first.
+
+use scda::part_path;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// The incomplete file, as long as there is one.
+static INCOMPLETE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// From now on, `path` is being written.
+pub fn begin(path: &Path) {
+    static START: Once = Once::new();
+    START.call_once(watch);
+    *INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner) = Some(part_path(path));
+}
+
+/// The file is complete, or given up.
+pub fn end() {
+    *INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// Waits for signals on a thread of its own. Without it, a signal leaves the incomplete file.
+fn watch() {
+    let ignored = ignored();
+    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    let _ = std::thread::Builder::new().spawn(move || {
+        for signal in signals.forever() {
+            // Kept, so that nothing is created after it.
+            let incomplete = INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(path) = &*incomplete {
+                let _ = std::fs::remove_file(path);
+            }
+            // Whoever waits for this process sees the signal.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+}
+
+/// The signals that are ignored, as `nohup` has it: bit `n - 1` for signal `n`.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
