@@ -1,4 +1,4 @@
-//! Opening the file behind a Writer or Reader: step by step, and agreed after each.
+//! Opening the file behind a Writer or Reader, in steps, with an agreement after each.
 
 use super::params::Params;
 use super::target::Target;
@@ -20,15 +20,15 @@ const DRIVER_VARIABLE: &str = "SCDA_IO";
 /// The environment variable that, set to 1, has the ranks agree in every call.
 const CHECK_VARIABLE: &str = "SCDA_CHECK";
 
-/// Creates the file for writing, or empties it, and writes its header at once: if that fails it is an
-/// error of opening, as a user expects. Collective.
+/// Creates the file for writing, or empties it, and writes its header at once, so that a failure is an error of
+/// opening. Collective.
 pub fn create(
     team: &mut Team,
     path: &Path,
     params: &mut Params,
     header: &[u8],
 ) -> Result<(Box<dyn ParallelFile>, Target), Failure> {
-    // Nothing is touched before the ranks agree on what.
+    // No file is changed before the ranks agree on the arguments.
     let driver = choose(team, path, params)?;
     let mut target = Target::new(real_path(team, path, params), params);
     let created = match driver {
@@ -74,7 +74,7 @@ pub fn open(
 ) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
     let driver = choose(team, path, params)?;
     let real = real_path(team, path, params);
-    // Not waiting for somebody to write into a pipe.
+    // NONBLOCK: opening a pipe would wait for a writer.
     let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
     let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
     open_existing(team, path, params, (driver, Access::Read), first, open)
@@ -129,7 +129,7 @@ fn open_existing(
     Ok((with_faults(team, params, file), size))
 }
 
-/// Lets accesses fail, if that is wanted.
+/// Wraps the file if faults are to be injected.
 fn with_faults(team: &Team, params: &Params, file: Box<dyn ParallelFile>) -> Box<dyn ParallelFile> {
     match params.faults {
         Some(faults) => Box::new(Faulty::new(file, faults, team.rank())),
@@ -238,7 +238,7 @@ fn open_posix(
     Ok((opened, size))
 }
 
-/// What cannot be: no rank had an error, and this one has no file.
+/// The error for what cannot be: no rank had an error, and yet this one has no file.
 fn lost() -> Error {
     Error::new(ErrorKind::Internal, "an error of opening was lost")
 }
@@ -252,14 +252,14 @@ fn open_mpi_io(
     access: Access,
     opened: impl FnOnce() -> Result<()>,
 ) -> Result<Box<dyn ParallelFile>, Failure> {
-    // All with the same hints, or none: ROMIO would let ranks that differ wait for each other.
+    // All ranks have their hints, or none opens: in ROMIO, ranks whose hints differ wait for each other.
     let (hints, mine) = split(complete(params.hints).map(Some));
     team.agree(mine)?;
     let hints = hints.ok_or_else(lost)?;
     let (file, mine) = MpiFile::open(team.as_mpi(), path, access, &hints);
     let mine = if file.is_some() { mine.and(opened()) } else { mine };
     if let Err(failure) = team.agree(mine) {
-        // Closing takes all ranks.
+        // Closing is collective, so only a file that is open on all ranks is closed.
         if team.all_after_error(file.is_some())
             && let Some(file) = file
         {

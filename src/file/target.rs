@@ -16,17 +16,17 @@ const INCOMPLETE: &[u8] = b"incomplete: its writer was stopped\n";
 
 /// The file that is written.
 pub struct Target {
-    /// Its name, which a change of the working folder does not change.
+    /// Its name, absolute: the program may change its working folder.
     path: PathBuf,
-    /// Where an atomic write goes before it is renamed.
+    /// The file that an atomic write goes to until it is renamed.
     part: Option<PathBuf>,
-    /// Whether a new name is to be brought to stable storage.
+    /// Whether a new name is to be brought to stable storage, too.
     sync: bool,
-    /// Rank 0: what stands under the name before.
+    /// Rank 0: the file that has the name before.
     old: Option<Status>,
-    /// Rank 0: which file it is, to notice that it was removed or replaced.
+    /// Rank 0: which file is written, to find out if it is removed or replaced.
     status: Option<Status>,
-    /// Rank 0: this write has made the part.
+    /// Rank 0: this write has created the part.
     has_part: bool,
     /// Rank 0: the file of which the part began as a copy, locked until the part has its name.
     copied: Option<PosixFile>,
@@ -47,8 +47,7 @@ impl Target {
         self.part.as_deref().unwrap_or(&self.path)
     }
 
-    /// Rank 0: notices what forbids writing, and with POSIX creates the file. With MPI-IO it is
-    /// created later.
+    /// Rank 0: checks that the file may be written, and with POSIX creates it. MPI-IO creates it later.
     pub fn prepare(&mut self, driver: Driver) -> Result<Option<PosixFile>> {
         self.check()?;
         self.part.as_deref().map_or(Ok(()), file_system::remove_stale)?;
@@ -90,12 +89,12 @@ impl Target {
         Ok(part)
     }
 
-    /// The mode of a part when it is made. From the beginning nobody may open it who may not open the old file.
+    /// The mode with which a part is created: nobody who may not open the old file may ever open the part.
     fn first_mode(&self) -> u32 {
         self.old.map_or(0o666, |old| old.mode & 0o600 | 0o200)
     }
 
-    /// Notices what forbids writing, before anything is touched.
+    /// Checks that the file may be written, before anything is changed.
     fn check(&mut self) -> Result<()> {
         self.old = file_system::status(&self.path)?;
         match self.old {
@@ -196,10 +195,10 @@ impl Target {
     pub fn discard(&self) {
         let Some(part) = self.part.as_deref().filter(|_| self.has_part) else { return };
         let found = file_system::link_status(part).ok().flatten();
-        // Without a status it was made a moment ago, and the next step failed.
+        // Without a status, the step after its creation failed.
         let is_ours = self.status.is_none_or(|status| found.is_some_and(|s| s.identity == status.identity));
         if is_ours {
-            // What cannot be removed has a name that tells what it is.
+            // If it cannot be removed, its name says what it is.
             let _ = file_system::remove_stale(part);
         }
     }

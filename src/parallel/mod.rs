@@ -1,4 +1,4 @@
-//! Ranks: who owns which elements, and how the ranks talk.
+//! Ranks: which elements they own, and how they communicate.
 
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
@@ -59,8 +59,8 @@ pub trait Communicator: Send {
     /// # Errors
     /// `Mpi`.
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()>;
-    /// Memory of so many bytes that all ranks see; on all ranks `None` where there is none, as between
-    /// nodes. What small sections wait in and are read into; without it they travel in messages.
+    /// Memory of so many bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
+    /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
     ///
     /// # Errors
     /// `Mpi`.

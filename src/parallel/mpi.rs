@@ -18,8 +18,8 @@ pub struct Mpi {
     size: usize,
 }
 
-// SAFETY: an MPI handle may be used from any thread, as long as the program keeps to the level of
-// thread support that it asked MPI for; the library itself never uses one from two threads at once.
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
 unsafe impl Send for Mpi {}
 
 /// The text that MPI has for an error code.
@@ -57,12 +57,17 @@ fn count(length: usize) -> Result<c_int> {
     })
 }
 
+/// A length or rank that MPI has given. Only what has no meaning is negative: 0.
+pub(crate) fn from_mpi(number: c_int) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
+
 /// Whether MPI is initialised and not finalised: nothing else may be called otherwise.
 pub(crate) fn is_running() -> bool {
     let (mut initialized, mut finalized) = (0, 0);
     // SAFETY: both functions may be called at any time, and write one int.
     let status = unsafe { sys::MPI_Initialized(&raw mut initialized) };
-    // SAFETY: as above.
+    // SAFETY: this one, too.
     let status = status | unsafe { sys::MPI_Finalized(&raw mut finalized) };
     succeeded(status) && initialized != 0 && finalized == 0
 }
@@ -96,7 +101,7 @@ fn library_version() -> Result<String> {
     // SAFETY: the buffer is large enough for any version text; takes no handle.
     let status = unsafe { sys::MPI_Get_library_version(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     check("MPI_Get_library_version", status)?;
-    let text = &text[..usize::try_from(length).unwrap_or(0).min(text.len())];
+    let text = &text[..from_mpi(length).min(text.len())];
     Ok(String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
 }
 
@@ -141,35 +146,34 @@ impl Mpi {
             return Err(Error::argument("communicator: found MPI_COMM_NULL"));
         }
         let mut inter = 0;
-        // SAFETY: `comm` is valid by contract; writes one int.
+        // SAFETY: the caller of this function promised that `comm` is valid; writes one int.
         let status = unsafe { sys::MPI_Comm_test_inter(comm, &raw mut inter) };
         if succeeded(status) && inter != 0 {
             return Err(Error::argument("communicator: found an intercommunicator"));
         }
         let mut copy = comm;
-        // SAFETY: `comm` is valid by contract; writes one handle.
+        // SAFETY: the caller of this function promised that `comm` is valid; writes one handle.
         let status = unsafe { sys::MPI_Comm_dup(comm, &raw mut copy) };
         // SAFETY: reads a constant of the C shim.
         if copy == comm || copy == unsafe { sys::RSMPI_COMM_NULL } {
             check("MPI_Comm_dup", status)?;
         }
-        // From here on the others have their duplicates and wait for this rank: no error may keep it away
-        // that it can do without.
+        // From here on the other ranks have their duplicates and wait for this one: an error that it can do without
+        // must not keep it away.
         let mut this = Self { comm: copy, rank: 0, size: 1 };
-        // SAFETY: the duplicate is valid, and the handler is a constant of the C shim.
+        // SAFETY: MPI has just made this duplicate, and the handler is a constant of the C shim.
         let _ = unsafe { sys::MPI_Comm_set_errhandler(copy, sys::RSMPI_ERRORS_RETURN) };
         let (mut rank, mut size) = (0, 1);
-        // SAFETY: the duplicate is valid; writes one int.
+        // SAFETY: MPI has just made this duplicate; writes one int.
         check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(copy, &raw mut rank) })
-            // SAFETY: it is a duplicate of this one.
+            // SAFETY: the caller of this function promised that `comm` is valid; writes one int.
             .or_else(|_| check("MPI_Comm_rank", unsafe { sys::MPI_Comm_rank(comm, &raw mut rank) }))?;
-        // SAFETY: as above.
+        // SAFETY: MPI has just made this duplicate; writes one int.
         check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(copy, &raw mut size) })
-            // SAFETY: as above.
+            // SAFETY: the caller of this function promised that `comm` is valid; writes one int.
             .or_else(|_| check("MPI_Comm_size", unsafe { sys::MPI_Comm_size(comm, &raw mut size) }))?;
-        // MPI gives neither as negative.
-        this.rank = usize::try_from(rank).unwrap_or(0);
-        this.size = usize::try_from(size).unwrap_or(1);
+        this.rank = from_mpi(rank);
+        this.size = from_mpi(size);
         Ok(this)
     }
 
@@ -192,7 +196,8 @@ impl Mpi {
     fn allreduce_once(&self, sent: &[u64], values: &mut [u64], op: sys::MPI_Op) -> Result<()> {
         check_running()?;
         values.fill(0);
-        // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have
+        // `values.len()` items of 64 bits and do not overlap.
         let status = unsafe {
             sys::MPI_Allreduce(
                 sent.as_ptr().cast::<c_void>(),
@@ -210,7 +215,7 @@ impl Mpi {
 impl Drop for Mpi {
     fn drop(&mut self) {
         if is_running() {
-            // SAFETY: the duplicate is ours and is not used after this.
+            // SAFETY: `duplicate` made this communicator, and nothing uses it after this.
             let _ = unsafe { sys::MPI_Comm_free(&raw mut self.comm) };
         }
     }
@@ -239,7 +244,8 @@ impl Communicator for Mpi {
         check_running()?;
         let sent = values.to_vec();
         values.fill(0); // MPI leaves the result of rank 0 undefined
-        // SAFETY: both buffers have `values.len()` items of 64 bits and do not overlap.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have
+        // `values.len()` items of 64 bits and do not overlap.
         let status = unsafe {
             sys::MPI_Exscan(
                 sent.as_ptr().cast::<c_void>(),
@@ -259,7 +265,8 @@ impl Communicator for Mpi {
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
         check_running()?;
         let mut all = vec![0_u64; self.size];
-        // SAFETY: one item is sent, and there is room for one of each rank.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; one item is sent, and there is room
+        // for one of each rank.
         let status = unsafe {
             sys::MPI_Allgather(
                 (&raw const value).cast::<c_void>(),
@@ -276,7 +283,8 @@ impl Communicator for Mpi {
 
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
         check_running()?;
-        // SAFETY: the buffer has as many bytes as are said.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; the buffer has as many bytes as are
+        // said.
         let status = unsafe {
             sys::MPI_Bcast(
                 bytes.as_mut_ptr().cast::<c_void>(),
@@ -293,7 +301,8 @@ impl Communicator for Mpi {
         check_running()?;
         let own = count(bytes.len())?;
         let mut lengths: Vec<c_int> = vec![0; if self.rank == 0 { self.size } else { 0 }];
-        // SAFETY: one int is sent; on rank 0 there is room for one of each rank.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; one int is sent, and on rank 0 there is
+        // room for one of each rank.
         let status = unsafe {
             sys::MPI_Gather(
                 (&raw const own).cast::<c_void>(),
@@ -315,9 +324,10 @@ impl Communicator for Mpi {
             starts.push(end);
             end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
         }
-        all.resize(usize::try_from(end).unwrap_or(0), 0);
+        all.resize(from_mpi(end), 0);
         // Nothing is sent from NULL: the pointer of an empty slice may equal MPI_IN_PLACE.
-        // SAFETY: the lengths are those that each rank sends, and the starts lie side by side in `all`.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees. `own` bytes are sent. On rank 0 there is a
+        // length and a start for each rank, whose ranges lie side by side in `all`; other ranks receive nothing.
         let status = unsafe {
             sys::MPI_Gatherv(
                 if bytes.is_empty() { null() } else { bytes.as_ptr().cast::<c_void>() },
@@ -334,7 +344,7 @@ impl Communicator for Mpi {
         lengths_known.and(check("MPI_Gatherv", status))
     }
 
-    /// An error of MPI on the way only means that there is no memory to share: all ranks then go without.
+    /// If MPI fails on the way there is no memory to share, and all ranks go on without it.
     fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         if self.size == 1 {
             // Nobody else is to see it: that needs no window.
@@ -349,7 +359,8 @@ impl Communicator for Mpi {
         let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
         match (window, base) {
             (Some(window), Some(base)) if all_can_use_it => {
-                // SAFETY: memory of the window, zeroed by the system, for as long as the window is.
+                // SAFETY: `Window::base` has asked MPI for memory of `bytes` bytes, which the system has zeroed and
+                // which lasts as long as the window.
                 Ok(Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) }))
             }
             (window, _) => {
@@ -371,7 +382,7 @@ impl Communicator for Mpi {
 const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
 
 impl Mpi {
-    /// Whether each of these is so on all ranks. An error only if no rank can tell.
+    /// Whether each of these holds on all ranks. An error only if no rank has the result.
     fn all<const N: usize>(&self, mine: [bool; N]) -> Result<[bool; N]> {
         let mut values = mine.map(|mine| 1 + u64::from(mine));
         let reduced = self.allreduce_min(&mut values);
@@ -384,7 +395,7 @@ impl Mpi {
     /// Whether all ranks can share memory, as far as this one knows.
     fn is_one_node(&self) -> bool {
         let mut node = self.comm;
-        // SAFETY: the communicator is valid; writes one handle.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
         let split = unsafe {
             sys::MPI_Comm_split_type(
                 self.comm,
@@ -399,9 +410,9 @@ impl Mpi {
             return false;
         }
         let mut size = 0;
-        // SAFETY: the new communicator is valid; writes one int.
+        // SAFETY: MPI has just made this communicator; writes one int.
         let status = unsafe { sys::MPI_Comm_size(node, &raw mut size) };
-        // SAFETY: the new communicator is ours and is not used after this.
+        // SAFETY: MPI has just made this communicator for us, and nothing uses it after this.
         let _ = unsafe { sys::MPI_Comm_free(&raw mut node) };
         succeeded(split) && succeeded(status) && usize::try_from(size) == Ok(self.size)
     }
@@ -412,7 +423,7 @@ impl Mpi {
         // SAFETY: reads a constant of the C shim.
         let mut window = Window { handle: unsafe { sys::RSMPI_WIN_NULL }, is_locked: false, is_sound: false };
         let mut base: *mut c_void = null_mut();
-        // SAFETY: the communicator is valid; writes one pointer and one handle.
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one pointer and one handle.
         let status = unsafe {
             sys::MPI_Win_allocate_shared(
                 own,
@@ -428,11 +439,11 @@ impl Mpi {
             std::mem::forget(window);
             return None;
         }
-        // SAFETY: the window is valid, and the handler is a constant of the C shim.
+        // SAFETY: MPI has just made this window, and the handler is a constant of the C shim.
         let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::RSMPI_ERRORS_RETURN) };
         // The epoch lasts as long as the window.
-        let mode = c_int::try_from(sys::MPI_MODE_NOCHECK).unwrap_or(0);
-        // SAFETY: the window is valid.
+        let mode = sys::MPI_MODE_NOCHECK.cast_signed();
+        // SAFETY: MPI has just made this window.
         let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
         window.is_locked = succeeded(locked);
         window.is_sound = succeeded(status);
@@ -448,7 +459,8 @@ struct Window {
     is_sound: bool,
 }
 
-// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
 unsafe impl Send for Window {}
 
 impl Window {
@@ -456,7 +468,7 @@ impl Window {
     fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
         let (mut length, mut unit): (sys::MPI_Aint, c_int) = (0, 0);
         let mut base: *mut c_void = null_mut();
-        // SAFETY: the window is valid; writes a length, an int and a pointer.
+        // SAFETY: a `Window` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
         let status = unsafe {
             sys::MPI_Win_shared_query(
                 self.handle,
@@ -475,7 +487,8 @@ impl Window {
 impl Keeper for Window {
     fn sync(&self) {
         fence(Ordering::SeqCst);
-        // SAFETY: the window is valid and locked. It can only fail for one that is not.
+        // SAFETY: a `Window` holds a window that MPI made and only its drop frees. It is locked, as `base` has checked,
+        // and this can fail only for one that is not.
         let _ = unsafe { sys::MPI_Win_sync(self.handle) };
     }
 }
@@ -487,10 +500,10 @@ impl Drop for Window {
             return;
         }
         if self.is_locked {
-            // SAFETY: the window is valid and locked.
+            // SAFETY: MPI made this window, and it is locked.
             let _ = unsafe { sys::MPI_Win_unlock_all(self.handle) };
         }
-        // SAFETY: the window is ours and is not used after this.
+        // SAFETY: `allocate_shared` had MPI make this window, and nothing uses it after this.
         let _ = unsafe { sys::MPI_Win_free(&raw mut self.handle) };
     }
 }

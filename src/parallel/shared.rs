@@ -23,7 +23,7 @@ pub(crate) trait Keeper: Send {
     fn sync(&self);
 }
 
-// SAFETY: the memory is not tied to a thread, and neither are the keepers.
+// SAFETY: memory is not tied to a thread, and `Keeper` requires `Send` of what keeps it.
 unsafe impl Send for SharedMemory {}
 
 impl std::fmt::Debug for SharedMemory {
@@ -101,7 +101,7 @@ pub(crate) struct Allocation(UnsafeCell<Box<[u8]>>);
 
 // SAFETY: reached through `SharedMemory` alone, whose users divide the bytes among the ranks.
 unsafe impl Sync for Allocation {}
-// SAFETY: plain memory.
+// SAFETY: a box of bytes is `Send`, and the cell adds nothing to it.
 unsafe impl Send for Allocation {}
 
 impl Allocation {

@@ -4,6 +4,7 @@ use super::ParallelFile;
 use super::calls::MAX_CALL_BYTES;
 use super::posix::PosixFile;
 use crate::error::{Error, ErrorKind, Result};
+use crate::numbers::to_usize;
 
 /// The bytes that are copied at once where the system cannot copy by itself.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -34,7 +35,7 @@ pub fn copy(from: &mut PosixFile, to: &mut PosixFile, size: u64) -> Result<()> {
 fn copy_in_kernel(from: &PosixFile, to: &PosixFile, size: u64) -> u64 {
     let mut done = 0;
     while done < size {
-        let step = usize::try_from(size - done).map_or(MAX_CALL_BYTES, |left| left.min(MAX_CALL_BYTES));
+        let step = to_usize(size - done).min(MAX_CALL_BYTES);
         match to.copy_range_from(from, done, step) {
             Some(count) if count > 0 => done += count as u64,
             _ => break,
@@ -48,7 +49,7 @@ fn copy_by_hand(from: &mut PosixFile, to: &mut PosixFile, start: u64, end: u64) 
     let mut done = start;
     let mut buffer = Vec::new();
     while done < end {
-        let step = usize::try_from(end - done).map_or(BUFFER_BYTES, |left| left.min(BUFFER_BYTES));
+        let step = to_usize(end - done).min(BUFFER_BYTES);
         buffer.resize(step, 0);
         from.read_at(done, &mut buffer)?;
         to.write_at(done, &[&buffer])?;

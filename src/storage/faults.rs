@@ -1,4 +1,4 @@
-//! Injected faults: a file whose accesses fail now and then, to test how a program takes errors.
+//! Injected faults: a file of which some accesses fail, to test how a program handles errors.
 
 use super::ParallelFile;
 use crate::error::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// How often accesses fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
-    /// On average one access out of this many fails on each rank; 1 lets every access fail.
+    /// On average one access out of this many fails on each rank; with 1, every access.
     pub every: u64,
     /// The seed of the pseudo-random choice. The same seed gives the same faults.
     pub seed: u64,
@@ -27,7 +27,7 @@ impl Faulty {
         Self { file, every: faults.every.max(1), state }
     }
 
-    /// An error when it is this access' turn (SplitMix64).
+    /// Returns an error if this access is to fail (SplitMix64).
     fn chance(&mut self, what: &str) -> Result<()> {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;

@@ -19,7 +19,7 @@ pub struct Status {
     pub is_folder: bool,
     /// A pipe or socket, which cannot be written at offsets.
     pub is_stream: bool,
-    /// Device and inode: two names of the same file have the same.
+    /// Device and inode, which all names of a file share.
     pub identity: (u64, u64),
     /// Permission bits.
     pub mode: u32,
@@ -32,7 +32,7 @@ impl Status {
     pub(super) fn new(stat: &rustix::fs::Stat) -> Self {
         let kind = FileType::from_raw_mode(stat.st_mode);
         Self {
-            size: u64::try_from(stat.st_size).unwrap_or(0),
+            size: u64::try_from(stat.st_size).unwrap_or(0), // never negative
             is_regular: kind == FileType::RegularFile,
             is_folder: kind == FileType::Directory,
             is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
@@ -73,9 +73,9 @@ fn found(call: &str, stat: rustix::io::Result<rustix::fs::Stat>) -> Result<Optio
 pub struct FileSystem {
     /// Its name, as `mount` has it; `None` if it is not known here.
     pub name: Option<&'static str>,
-    /// Whether every node sees at once what another has written, so that `pwrite` by every rank is right:
-    /// file systems of one node, and the parallel ones that keep POSIX semantics. NFS does not, and what
-    /// is not known is not relied on: there, [`Driver::Auto`](super::Driver::Auto) leaves it to MPI-IO.
+    /// Whether every node sees at once what another has written, so that every rank may use `pwrite`. That holds for
+    /// file systems of one node and for parallel ones with POSIX semantics, and not for NFS. On an unknown file
+    /// system it is not relied on: [`Driver::Auto`](super::Driver::Auto) chooses MPI-IO there.
     pub is_coherent: bool,
 }
 
@@ -120,8 +120,7 @@ impl FileSystem {
     }
 }
 
-/// What `fstat` says of a path when it is opened anew: network file systems ask their server only
-/// then.
+/// The status of a file that is opened anew: only then do network file systems ask their server.
 ///
 /// # Errors
 /// Those of the file system.
@@ -145,9 +144,9 @@ pub fn is_full(path: &Path, bytes: std::ops::Range<u64>) -> bool {
     free.is_some_and(|free| free < bytes.end - bytes.start) || limit.is_some_and(|limit| limit < bytes.end)
 }
 
-/// Gives the file of this identity the permissions of the old one that it is to replace: it and no other, should its
-/// name have become a link. Owner and group, too, if the system allows it; else the group, which is another
-/// one, gets no permissions.
+/// Gives a new file the permissions of the old one that it will replace, and its owner and group if the system allows
+/// that. If the group stays another one, it gets no permissions. Only the file of this identity is changed, also if its
+/// name has become a link.
 ///
 /// # Errors
 /// `FileInUse` if it is another file, and those of the file system, unless the file has these permissions anyhow: not
@@ -175,13 +174,13 @@ pub fn adopt(path: &Path, identity: (u64, u64), old: &Status) -> Result<()> {
     }
 }
 
-/// Another job, or somebody else, has put something in the place of a file that is being written.
+/// The error for a name that now belongs to another file, or to none, while the file is being written.
 fn replaced(path: &Path) -> Error {
     Error::new(ErrorKind::FileInUse, format!("{}: found it removed or replaced", quote_path(path)))
 }
 
-/// Notices, with the system's own words, what forbids to write a file: to write it if it exists,
-/// else to create it in its folder.
+/// Checks that a file may be written or, if it does not exist, created in its folder. An error has the system's own
+/// words.
 ///
 /// # Errors
 /// Those of the file system.
@@ -193,8 +192,8 @@ pub fn check_writable(path: &Path) -> Result<()> {
     system("creating in its folder", || rustix::fs::access(folder(path), needed))
 }
 
-/// Notices that a file may be written but not replaced: in a folder like `/tmp` (sticky), whoever owns neither
-/// the file nor the folder may not rename another file over it.
+/// Checks that a file that may be written may also be replaced. In a sticky folder such as `/tmp`, a user who owns
+/// neither the file nor the folder cannot rename another file over it.
 ///
 /// # Errors
 /// `Access`, and those of the file system.

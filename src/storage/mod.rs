@@ -27,12 +27,11 @@ pub enum Driver {
 
 /// A file that is open on all ranks.
 ///
-/// Reading and writing are independent, not collective: a rank whose access fails can never leave
-/// another waiting, the counts tell the truth (collective writes of Open MPI report success on a
-/// full disk), and the accesses of this library are contiguous, for which collective buffering has
-/// nothing to gain. The ranks agree on the outcome afterwards.
+/// Reading and writing are independent, not collective. A rank whose access fails then leaves no other waiting, and
+/// its counts are right; collective writes of Open MPI report success on a full disk. The accesses of this library
+/// are contiguous, so that collective buffering would gain nothing. The ranks agree on the outcome afterwards.
 pub trait ParallelFile: Send {
-    /// Writes the pieces one after the other, beginning at `offset`. All is written, or it is an error.
+    /// Writes the pieces one after the other, beginning at `offset`. It is an error if not all is written.
     ///
     /// # Errors
     /// Those of the file system.
@@ -61,6 +60,6 @@ pub trait ParallelFile: Send {
     /// Closes the file. Collective.
     ///
     /// # Errors
-    /// Those of the file system that it reports no earlier than now.
+    /// Those that the file system reports only now.
     fn close(self: Box<Self>) -> Result<()>;
 }

@@ -8,7 +8,7 @@
 use super::calls::{read_all, write_all};
 use super::{ParallelFile, file_system, names};
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::mpi::{Mpi, is_running, mpi_message, succeeded};
+use crate::parallel::mpi::{Mpi, from_mpi, is_running, mpi_message, succeeded};
 use mpi_sys as sys;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -18,13 +18,14 @@ use std::path::{Path, PathBuf};
 /// Pieces that together are no longer than this are copied into one call.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Hints for MPI-IO. None unless made from a handle.
+/// Hints for MPI-IO; by default there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Hints(sys::MPI_Info);
 
-// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
 unsafe impl Send for Hints {}
-// SAFETY: as above; the handle is only read.
+// SAFETY: as above; a shared reference only copies the handle.
 unsafe impl Sync for Hints {}
 
 impl Default for Hints {
@@ -68,8 +69,8 @@ impl Hints {
     }
 }
 
-/// Hints that hold unless the user sets them. Every access is contiguous, so ROMIO's data sieving can only
-/// lock the file, which some file systems refuse.
+/// Hints that hold unless the user sets them. Every access is contiguous, so ROMIO's data sieving gains nothing, and it
+/// locks the file, which some file systems refuse.
 const DEFAULT_HINTS: [(&CStr, &CStr); 2] = [(c"romio_ds_write", c"disable"), (c"romio_ds_read", c"disable")];
 /// Hints of the same meaning: ROMIO's and the standard's name, and that of Open MPI up to 4.
 const ALIASES: [[&CStr; 2]; 2] = [[c"striping_unit", c"stripe_size"], [c"striping_factor", c"stripe_width"]];
@@ -81,7 +82,7 @@ pub struct CompleteHints(sys::MPI_Info);
 
 impl Drop for CompleteHints {
     fn drop(&mut self) {
-        // SAFETY: the handle is ours and is not used after this.
+        // SAFETY: `complete` or `MpiFile::hints` had MPI make this handle for us; nothing uses it after this.
         let _ = unsafe { sys::MPI_Info_free(&raw mut self.0) };
     }
 }
@@ -96,7 +97,7 @@ pub fn complete(hints: Hints) -> Result<CompleteHints> {
         // SAFETY: writes one handle.
         check("MPI_Info_create", unsafe { sys::MPI_Info_create(&raw mut info) })?;
     } else {
-        // SAFETY: the user's hints are valid by contract; writes one handle.
+        // SAFETY: whoever made these hints promised a valid handle (`Hints::from_raw`); writes one handle.
         check("MPI_Info_dup", unsafe { sys::MPI_Info_dup(hints.0, &raw mut info) })?;
     }
     let info = CompleteHints(info);
@@ -119,12 +120,13 @@ pub fn complete(hints: Hints) -> Result<CompleteHints> {
 fn get(info: sys::MPI_Info, key: &CStr) -> Result<Option<CString>> {
     let mut value = [0_u8; VALUE_BYTES];
     let mut is_set = 0;
-    // SAFETY: the handle is valid, the key a C string, and the value has room for the length said and a NUL.
+    // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; the key is a C string, and
+    // the value has room for the length said and a NUL.
     let status = unsafe {
         sys::MPI_Info_get(
             info,
             key.as_ptr(),
-            c_int::try_from(VALUE_BYTES - 1).unwrap_or(0),
+            int(VALUE_BYTES - 1),
             value.as_mut_ptr().cast::<c_char>(),
             &raw mut is_set,
         )
@@ -135,16 +137,16 @@ fn get(info: sys::MPI_Info, key: &CStr) -> Result<Option<CString>> {
 }
 
 fn set(info: sys::MPI_Info, key: &CStr, value: &CStr) -> Result<()> {
-    // SAFETY: the handle is valid and ours, and both are C strings.
+    // SAFETY: the handle is that of a `CompleteHints`, which MPI made and only its drop frees; both are C strings.
     check("MPI_Info_set", unsafe { sys::MPI_Info_set(info, key.as_ptr(), value.as_ptr()) })
 }
 
-/// What to open a file for.
+/// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reading a file that exists.
     Read,
-    /// Writing; the file is made if it does not exist.
+    /// Writing; the file is created if it does not exist.
     Write,
     /// Writing a file that must not exist.
     WriteNew,
@@ -159,7 +161,8 @@ pub struct MpiFile {
     path: PathBuf,
 }
 
-// SAFETY: an MPI handle may be used from any thread at the program's level of thread support.
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
 unsafe impl Send for MpiFile {}
 
 /// The kind of an MPI error of file access.
@@ -213,7 +216,7 @@ fn mpi_offset(offset: u64) -> Result<sys::MPI_Offset> {
 impl MpiFile {
     /// Opens a file. Collective over `comm`; `path` and `access` are the same on all ranks.
     ///
-    /// Where MPI reports an error of a file that it opened, both are returned.
+    /// If MPI opens the file and yet reports an error, both are returned.
     pub fn open(
         comm: Option<&Mpi>,
         path: &Path,
@@ -233,19 +236,20 @@ impl MpiFile {
             Access::Append => sys::MPI_MODE_RDWR,
             Access::WriteNew => sys::MPI_MODE_WRONLY | sys::MPI_MODE_CREATE | sys::MPI_MODE_EXCL,
         };
-        let mode = c_int::try_from(mode).unwrap_or(0);
         // SAFETY: reads a constant of the C shim.
         let mut file = unsafe { sys::RSMPI_FILE_NULL };
-        // SAFETY: the communicator and the hints are valid, the path is a C string; writes one handle.
-        let status =
-            unsafe { sys::MPI_File_open(comm.handle(), path.as_ptr(), mode, hints.0, &raw mut file) };
+        // SAFETY: `Mpi` and `CompleteHints` hold handles that MPI made and only their drop frees; the path is a C string;
+        // writes one handle.
+        let status = unsafe {
+            sys::MPI_File_open(comm.handle(), path.as_ptr(), mode.cast_signed(), hints.0, &raw mut file)
+        };
         let opened = check("MPI_File_open", status);
         // SAFETY: reads a constant of the C shim.
         if file == unsafe { sys::RSMPI_FILE_NULL } {
             return (None, opened);
         }
         // The default for files, unless the program has changed that: if this fails, nothing is lost.
-        // SAFETY: the file is open, and the handler is a constant of the C shim.
+        // SAFETY: MPI has just opened the file, and the handler is a constant of the C shim.
         let _ = unsafe { sys::MPI_File_set_errhandler(file, sys::RSMPI_ERRORS_RETURN) };
         (Some(Self { file, path: real }), opened)
     }
@@ -254,16 +258,16 @@ impl MpiFile {
     fn hints(&self) -> Result<Vec<(String, String)>> {
         // SAFETY: reads a constant of the C shim.
         let mut info = unsafe { sys::RSMPI_INFO_NULL };
-        // SAFETY: the file is open; writes one handle, which is ours.
+        // SAFETY: an `MpiFile` is open until `close` consumes it; writes one handle, which is ours.
         check("MPI_File_get_info", unsafe { sys::MPI_File_get_info(self.file, &raw mut info) })?;
         let info = CompleteHints(info);
         let mut count = 0;
-        // SAFETY: the handle is valid; writes one int.
+        // SAFETY: MPI has just made this handle; writes one int.
         check("MPI_Info_get_nkeys", unsafe { sys::MPI_Info_get_nkeys(info.0, &raw mut count) })?;
         let mut hints = Vec::new();
         for index in 0..count {
             let mut key = [0_u8; 256]; // MPI_MAX_INFO_KEY is 255 at most, without the NUL of MPICH
-            // SAFETY: the index is below the number of keys, and the buffer has room for any key.
+            // SAFETY: MPI made the handle, the index is below the number of keys, and the buffer has room for any key.
             let status =
                 unsafe { sys::MPI_Info_get_nthkey(info.0, index, key.as_mut_ptr().cast::<c_char>()) };
             check("MPI_Info_get_nthkey", status)?;
@@ -279,13 +283,14 @@ impl MpiFile {
     fn write_piece(&self, offset: u64, piece: &[u8]) -> Result<()> {
         let write = |offset, step: &[u8]| {
             let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
-            // SAFETY: the file is open, the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
+            // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
+            // MPI writes the status.
             let code = unsafe {
                 sys::MPI_File_write_at(
                     self.file,
                     mpi_offset(offset)?,
                     step.as_ptr().cast::<c_void>(),
-                    count_of(step.len()),
+                    int(step.len()),
                     sys::RSMPI_UINT8_T,
                     status.as_mut_ptr(),
                 )
@@ -302,12 +307,12 @@ fn moved(status: &MaybeUninit<sys::MPI_Status>) -> Result<usize> {
     // SAFETY: the status was zeroed, and then written by MPI; writes one int.
     let code = unsafe { sys::MPI_Get_count(status.as_ptr(), sys::RSMPI_UINT8_T, &raw mut count) };
     check("MPI_Get_count", code)?;
-    // A negative count is MPI_UNDEFINED: nothing is known to have moved.
-    Ok(usize::try_from(count).unwrap_or(0))
+    // MPI_UNDEFINED, which is negative, tells of nothing that has moved.
+    Ok(from_mpi(count))
 }
 
-/// The bytes of one call, at most 2^30, as MPI counts them.
-fn count_of(length: usize) -> c_int {
+/// A length of at most 2^30 as MPI has it. A greater one would be cut short, and never run beyond the buffer.
+fn int(length: usize) -> c_int {
     c_int::try_from(length).unwrap_or(c_int::MAX)
 }
 
@@ -328,13 +333,14 @@ impl ParallelFile for MpiFile {
         check_running("read")?;
         let read = |offset, step: &mut [u8]| {
             let mut status = MaybeUninit::<sys::MPI_Status>::zeroed();
-            // SAFETY: the file is open, the buffer has `step.len()` bytes, at most 2^30; MPI writes the status.
+            // SAFETY: an `MpiFile` is open until `close` consumes it; the buffer has `step.len()` bytes, at most 2^30;
+            // MPI writes the status.
             let code = unsafe {
                 sys::MPI_File_read_at(
                     self.file,
                     mpi_offset(offset)?,
                     step.as_mut_ptr().cast::<c_void>(),
-                    count_of(step.len()),
+                    int(step.len()),
                     sys::RSMPI_UINT8_T,
                     status.as_mut_ptr(),
                 )
@@ -351,19 +357,19 @@ impl ParallelFile for MpiFile {
     fn truncate(&mut self, length: u64) -> Result<()> {
         check_running("truncate")?;
         let length = mpi_offset(length)?;
-        // SAFETY: the file is open.
+        // SAFETY: an `MpiFile` is open until `close` consumes it.
         check("MPI_File_set_size", unsafe { sys::MPI_File_set_size(self.file, length) })
     }
 
     fn sync(&mut self) -> Result<()> {
         check_running("sync")?;
-        // SAFETY: the file is open.
+        // SAFETY: an `MpiFile` is open until `close` consumes it.
         check("MPI_File_sync", unsafe { sys::MPI_File_sync(self.file) })
     }
 
     fn close(mut self: Box<Self>) -> Result<()> {
         check_running("close")?;
-        // SAFETY: the file is open and not used after this.
+        // SAFETY: an `MpiFile` is open until here, where it is consumed.
         check("MPI_File_close", unsafe { sys::MPI_File_close(&raw mut self.file) })
     }
 }
