@@ -23,6 +23,5 @@ install(EXPORT scdaTargets NAMESPACE scda:: DESTINATION "${package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/${scda_name}Config.cmake" "${PROJECT_BINARY_DIR}/${scda_name}ConfigVersion.cmake"
   cmake/scdaMPI.cmake cmake/scdaFortran.cmake DESTINATION "${package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/${scda_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-install(DIRECTORY docs/man/ DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
-install(FILES LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN man EXCLUDE)
+install(PROGRAMS "${PROJECT_BINARY_DIR}/${scda_name}-config" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+include(cmake/docs.cmake)

@@ -6,7 +6,7 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && !name.starts_with('.') && name != "target" {
+        if path.is_dir() && !name.starts_with('.') && !["target", "vendor"].contains(&name) {
             pages(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "md") {
             found.push(path);
@@ -30,6 +30,7 @@ fn every_link_leads_somewhere() {
     let mut found = Vec::new();
     pages(Path::new(env!("CARGO_MANIFEST_DIR")), &mut found);
     let mut links = 0;
+    let packaged = !Path::new(env!("CARGO_MANIFEST_DIR")).join("python").exists();
     for page in &found {
         let text = std::fs::read_to_string(page).unwrap();
         // Programs may have the same brackets in them.
@@ -42,6 +43,10 @@ fn every_link_leads_somewhere() {
             links += 1;
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            // The packaged crate is without the Python package, which is one of its own.
+            if packaged && file.trim_start_matches("../").starts_with("python/") {
+                continue;
+            }
             assert!(target.exists(), "{}: {link}", page.display());
             let there = || anchors(&std::fs::read_to_string(&target).unwrap()).iter().any(|a| a == anchor);
             assert!(anchor.is_empty() || there(), "{}: {link}", page.display());

@@ -86,6 +86,18 @@ for file in man/man1/scda.1 man/man1/scda-check.1 bash-completion/completions/sc
   [ -s "$prefix/share/$file" ] || fail "no $file"
 done
 
+# Every link of the pages leads somewhere.
+run 60 python3 links.py "$prefix/share/doc/scda"
+
+# scda-config says what pkg-config says, also through a link.
+mkdir bin
+ln -s "$prefix/bin/$name-config" bin/config
+config=$work/bin/config
+same "$name-config" "$version ${mpicc:-cc} $mpiexec $(variable mpi)" "$("$config" --version --cc --mpiexec --mpi)"
+same "$name-config --prefix" "$prefix" "$("$config" --prefix)"
+same "$name-config --fortran" "$(realpath "$(variable fortran)")" "$("$config" --fortran)"
+! "$config" --nonsense >/dev/null 2>&1 || fail "$name-config accepts any option"
+
 # What the loader is told: the system's libraries and MPI, none of them in a folder of the build.
 needed=$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz|lib(mpi|mpich|open-rte|open-pal))\.so' || true)
@@ -162,10 +174,13 @@ for language in C CXX Fortran; do
   fi
   run 60 "$compiler" "${strict[@]}" $sources -o pkg-config-$language-static $flags
 
+  run 60 "$compiler" "${strict[@]}" $sources -o config-$language-shared $("$config" --cflags --libs)
+  run 60 "$compiler" "${strict[@]}" $sources -o config-$language-static $("$config" --cflags --static)
+
   run 60 "$wrapper" $sources -o plain-$language-shared -I"$includedir" -L"$prefix/lib" -l"$name"
   run 60 "$wrapper" $sources -o plain-$language-static -I"$includedir" "$library.a" -lm -ldl -lpthread
 
-  for route in cmake pkg-config plain; do
+  for route in cmake pkg-config config plain; do
     for kind in shared static; do
       try $route-$language-$kind
     done
