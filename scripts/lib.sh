@@ -2,7 +2,7 @@
 
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 root=$PWD
-PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin # where rustup puts cargo; not every shell has it
+PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin:/usr/sbin:/sbin # where rustup puts cargo, and Debian `ip`; not every shell has them
 
 # Open MPI starts no program as root, nor more processes than there are cores, unless told (the last one: Open MPI 5).
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -23,6 +23,14 @@ run() {
     echo "The whole output: $log"
     exit 1
   fi >&2
+}
+
+# step NAME SECONDS COMMAND...: one test, with its log in $folder/logs; shows the counts of those test runners that give them.
+step() {
+  log=$root/$folder/logs/$1.log
+  shift
+  run "$@"
+  grep -E '^test result: .* [1-9][0-9]* passed|tests passed|built and run$' "$log" || true
 }
 
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
@@ -49,7 +57,7 @@ build_library() {
   [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
   rm -rf "$folder/prefix" # nothing of an earlier installation may help
   run 120 cmake -S . -B "$folder/build" -G Ninja "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DSCDA_SUFFIX= "-DSCDA_CARGO_DIR=$root/target/cargo" \
+    -DSCDA_SUFFIX= "-DSCDA_CARGO_DIR=${SCDA_CARGO_DIR:-$root/target/cargo}" \
     "${options[@]}"
   run 1200 cmake --build "$folder/build"
   run 60 cmake --install "$folder/build"
@@ -66,6 +74,31 @@ build_with_library() {
 
 # in_pc VARIABLE FOLDER: what scda.pc of the library installed in FOLDER/prefix says.
 in_pc() { sed -n "s/^$1=//p" "$2/prefix/lib/pkgconfig/scda.pc"; }
+
+# unpack_sources FOLDER: makes the archive of scripts/dist.sh in FOLDER, compares its checksum, and unpacks it to FOLDER/sources.
+unpack_sources() {
+  run 300 scripts/dist.sh "$1"
+  (cd -- "$1" && run 60 sha256sum --check --strict SHA256SUMS)
+  rm -rf "$1/sources"
+  mkdir "$1/sources"
+  run 60 tar -xzf "$1"/libscda-*-vendored.tar.gz -C "$1/sources" --strip-components 1
+}
+
+# run_without_network SECONDS COMMAND...: run, where there is no network and cargo has downloaded nothing yet. The loopback interface is
+# there: without any, Open MPI's compiler wrapper complains, and CMake takes that for its answer.
+run_without_network() {
+  local seconds=$1 isolate
+  shift
+  for isolate in "unshare -n" "unshare -rn"; do
+    if [ "$($isolate sed '1,2d; s/:.*//; s/ //g' /proc/net/dev 2>/dev/null)" = lo ]; then
+      run "$seconds" $isolate sh -c 'ip link set lo up && exec "$@"' sh env "CARGO_HOME=$(mktemp -d "$root/target/cargo-home.XXXXXX")" "RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}" "$@"
+      rm -rf "$root"/target/cargo-home.*
+      return
+    fi
+  done
+  echo "FAILED: here nobody may cut off a command from the network (unshare -n, unshare -rn)" >&2
+  exit 1
+}
 
 # show_checkpoint FOLDER: the examples at work, with the Open MPI library installed in FOLDER/prefix.
 show_checkpoint() {

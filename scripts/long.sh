@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, and KILLS kills (300) for each
+# long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, packages, and KILLS kills (300) for each
 # driver and number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 4 GiB there.
 set -euo pipefail
 here=$(dirname -- "$0")
-"$here/setup.sh" test
+"$here/setup.sh" long
 . "$here/lib.sh"
 
 kills=${1:-300}
@@ -43,6 +43,18 @@ heading "64 real ranks"
 mkdir -p $folder/files/matrix
 measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix
 measured "$mpiexec" -n 64 "$tests/matrix" $folder/files/matrix
+heading "All tests of the packaged crate, in the package"
+cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
+rm -rf $folder/package
+mkdir $folder/package
+tar -xzf $folder/cargo/package/scda-*.crate -C $folder/package --strip-components 1
+measured cargo test --quiet --locked --manifest-path $folder/package/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc,cli
+heading "Built without a network"
+scripts/offline.sh openmpi
+if command -v dpkg-buildpackage >/dev/null; then
+  heading "Debian packages"
+  scripts/debian.sh
+fi
 heading "Kills"
 for driver in 2 1; do # POSIX, MPI-IO
   for ranks in 1 2 3; do

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# setup.sh demo|test|bench|python: installs what the demonstration, the tests, the benchmark or the tests of the Python package need and this
-# machine lacks (Debian, Ubuntu); elsewhere says what is missing. Says nothing if all is there.
+# setup.sh demo|test|bench|python|long: installs what the demonstration, the tests, the benchmark, the tests of the Python package or the
+# long tests need and this machine lacks (Debian, Ubuntu); elsewhere says what is missing. Says nothing if all is there.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
 case ${1-} in
 demo | test | bench | python) wanted=$1 ;;
+long) wanted=test ;;
 *)
-  echo "usage: $0 demo|test|bench|python" >&2
+  echo "usage: $0 demo|test|bench|python|long" >&2
   exit 2
   ;;
 esac
@@ -64,6 +65,15 @@ if [ "$wanted" = test ]; then
   need pkg-config "finds the library in the tests of scda.pc" command -v pkg-config
   need python3 "checks the files that the tests write" command -v python3
   need valgrind "checks the tests' use of memory" command -v valgrind
+  need git "makes the archive of the sources" command -v git
+  need iproute2 "has a loopback interface there" command -v ip
+  need util-linux "cuts off the network, for the build without one" command -v unshare
+fi
+if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
+  need debhelper "builds the Debian packages" command -v dh
+  need dpkg-dev "builds the Debian packages" command -v dpkg-buildpackage
+  need mpi-default-dev "what the Debian packages depend on" dpkg -s mpi-default-dev
+  need mpi-default-bin "what the Debian packages depend on" dpkg -s mpi-default-bin
 fi
 
 status=0

@@ -15,7 +15,10 @@ cp "$here"/*.* "$work"
 cd -- "$work"
 log=$work/log
 export PATH=$PATH:/sbin:/usr/sbin LC_ALL=C
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+for libdir in "$prefix"/lib "$prefix"/lib64 "$prefix"/lib/*; do # Debian: lib/x86_64-linux-gnu
+  [ ! -e "$libdir/pkgconfig/$name.pc" ] || break
+done
+export PKG_CONFIG_PATH=$libdir/pkgconfig
 
 fail() {
   echo "FAILED: $*" >&2
@@ -32,7 +35,7 @@ mpicc=$(variable mpicc)
 mpiexec=$(variable mpiexec)
 includedir=$(variable includedir)
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
-library=$prefix/lib/lib$name
+library=$libdir/lib$name
 
 # compiler_of LANGUAGE: that which knows nothing of MPI. wrapper_of LANGUAGE: that of MPI; without MPI the same.
 compiler_of() {
@@ -57,14 +60,14 @@ wrapper_of() {
 # The version, wherever it is said; scda_version() and the header are compared by the programs.
 same "version of the .pc file" "$version" "$(pc --modversion)"
 same "version of the CMake package" "$version" \
-  "$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$prefix/lib/cmake/$name/${name}ConfigVersion.cmake")"
+  "$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$libdir/cmake/$name/${name}ConfigVersion.cmake")"
 same "file of libscda.so" "$(readlink -f "$library.so")" "$(readlink -f "$library.so.$version")"
 
 # The interface, and nothing else, and the version of its symbols.
 soname=$(readelf -d "$library.so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 number=${soname#"lib$name.so."}
 [[ $number =~ ^[0-9]+$ ]] || fail "soname $soname"
-same "the link that programs load" "$(readlink -f "$library.so")" "$(readlink -f "$prefix/lib/$soname")"
+same "the link that programs load" "$(readlink -f "$library.so")" "$(readlink -f "$libdir/$soname")"
 same "what the shared library exports" "$(sed "s/\$/@@SCDA_$number/" "$symbols")" \
   "$(nm -D --defined-only "$library.so" | awk '$2 != "A" { print $3 }' | sort)"
 same "what the static library exports" "$(cat "$symbols")" \
@@ -72,7 +75,7 @@ same "what the static library exports" "$(cat "$symbols")" \
 
 # A page of the manual for every function.
 while read -r function; do
-  [ -s "$prefix/share/man/man3/$function.3" ] || fail "no manual page of $function"
+  [ -s "$prefix/share/man/man3/$function.3" ] || [ -s "$prefix/share/man/man3/$function.3.gz" ] || fail "no manual page of $function"
 done <"$symbols"
 
 # The command, which is the same for all variants, with its pages and completions.
@@ -81,13 +84,13 @@ same "version of the command" "scda $version" "$("$prefix/bin/scda" --version)"
 "$prefix/bin/scda" diff "$work/mixed.scda" "$here/../../tests/vectors/mixed.wild.scda" || fail "the command makes another file"
 same "libraries needed by the command" "" "$(readelf -d "$prefix/bin/scda" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep -Ev '^(libc|libm|libgcc_s|libpthread|libdl|librt|ld-linux.*|libz)\.so' || true)"
-for file in man/man1/scda.1 man/man1/scda-check.1 bash-completion/completions/scda zsh/site-functions/_scda \
+for file in man/man1/scda.1* man/man1/scda-check.1* bash-completion/completions/scda zsh/site-functions/_scda \
   fish/vendor_completions.d/scda.fish; do
-  [ -s "$prefix/share/$file" ] || fail "no $file"
+  compgen -G "$prefix/share/$file" >/dev/null || fail "no $file"
 done
 
 # Every link of the pages leads somewhere.
-run 60 python3 links.py "$prefix/share/doc/scda"
+run 60 python3 links.py "$prefix/share/doc"
 
 # scda-config says what pkg-config says, also through a link.
 mkdir bin
@@ -105,7 +108,7 @@ same "libraries needed beyond those expected" "" "$needed"
 runpath=$(readelf -d "$library.so" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\]/\2/p')
 case $runpath in *"$root"* | *"$prefix"*) fail "the library has the run path $runpath" ;; esac
 for folder in "$root/" "${CARGO_HOME:-$HOME/.cargo}/"; do
-  for file in $(find "$prefix/bin" "$prefix/lib" "$prefix/libexec" -type f 2>/dev/null); do
+  for file in $(find "$prefix/bin" "$libdir"/lib*scda* "$libdir/cmake/$name" "$libdir/pkgconfig/$name.pc" "$prefix/libexec" -type f 2>/dev/null); do
     ! grep -qF -- "$folder" "$file" || fail "$file names $folder, a folder of the machine that built it"
   done
 done
@@ -119,7 +122,7 @@ try() {
     ranks=3
     launch=("$mpiexec" -n 3)
   fi
-  case $1 in *shared*) set -- "$1" LD_LIBRARY_PATH="$prefix/lib" ;; *) set -- "$1" ;; esac
+  case $1 in *shared*) set -- "$1" LD_LIBRARY_PATH="$libdir" ;; *) set -- "$1" ;; esac
   run 60 env ${2-} "${launch[@]}" "./$1" $ranks "$work/$1.scda"
   same "the output of $1" "$version on $ranks" "$(sed 1d "$log")"
   count=$((count + 1))
@@ -177,7 +180,7 @@ for language in C CXX Fortran; do
   run 60 "$compiler" "${strict[@]}" $sources -o config-$language-shared $("$config" --cflags --libs)
   run 60 "$compiler" "${strict[@]}" $sources -o config-$language-static $("$config" --cflags --static)
 
-  run 60 "$wrapper" $sources -o plain-$language-shared -I"$includedir" -L"$prefix/lib" -l"$name"
+  run 60 "$wrapper" $sources -o plain-$language-shared -I"$includedir" -L"$libdir" -l"$name"
   run 60 "$wrapper" $sources -o plain-$language-static -I"$includedir" "$library.a" -lm -ldl -lpthread
 
   for route in cmake pkg-config config plain; do
@@ -192,7 +195,7 @@ done
 run 60 rustc -C opt-level=1 --edition 2024 --crate-type staticlib other.rs
 for zlib in -lz -l:libz.a; do
   for libraries in "-l:lib$name.a -L. -lother $zlib" "-L. -lother $zlib -l:lib$name.a"; do
-    run 60 "$(wrapper_of C)" neighbours.c -o neighbours -I"$includedir" -L"$prefix/lib" $libraries -lm -ldl -lpthread
+    run 60 "$(wrapper_of C)" neighbours.c -o neighbours -I"$includedir" -L"$libdir" $libraries -lm -ldl -lpthread
     run 60 ./neighbours "$work/neighbours.scda"
     count=$((count + 1))
   done
@@ -211,8 +214,8 @@ if [ -n "$mpicc" ]; then
     tr -s ' \n' ' ' <other.log | grep -q "this libscda was built with $(variable mpi), but this project uses" ||
       fail "find_package refuses another family of MPI, but not for that: $(cat other.log)"
     # Who links by hand all the same is told when the first file is opened.
-    run 60 "$other_mpicc" consumer.c -o mixed -I"$includedir" -L"$prefix/lib" -l"$name"
-    ! LD_LIBRARY_PATH=$prefix/lib timeout 60 ./mixed 1 "$work/mixed.scda" >mixed.log 2>&1 || fail "two families of MPI in one program work"
+    run 60 "$other_mpicc" consumer.c -o mixed -I"$includedir" -L"$libdir" -l"$name"
+    ! LD_LIBRARY_PATH=$libdir timeout 60 ./mixed 1 "$work/mixed.scda" >mixed.log 2>&1 || fail "two families of MPI in one program work"
     grep -q "libscda was built for $(variable mpi), but the program runs with" mixed.log ||
       fail "two families of MPI in one program, and no word of it: $(cat mixed.log)"
   fi

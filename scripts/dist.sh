@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# dist.sh FOLDER: makes FOLDER/libscda-VERSION-vendored.tar.gz, the sources of the last commit with those of all crates, which builds
+# without a network (docs/offline.md), and its checksum, FOLDER/SHA256SUMS. The same commit makes the same archive.
+set -euo pipefail
+if [ $# -ne 1 ]; then
+  echo "usage: $0 FOLDER" >&2
+  exit 2
+fi
+mkdir -p -- "$1"
+folder=$(cd -- "$1" && pwd)
+. "$(dirname -- "$0")/lib.sh"
+
+[ -z "$(git status --porcelain)" ] || echo "There are changes that are not committed: they are not in the archive." >&2
+version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
+name=libscda-$version
+archive=$name-vendored.tar.gz
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+log=$work/log
+
+git archive --prefix="$name/" HEAD | tar -x -C "$work"
+cd -- "$work/$name"
+mkdir .cargo
+# cargo prints what cargo is to be told: that the crates are in vendor/. Those of the Python package and the fuzzers are there, too.
+cargo vendor --locked --versioned-dirs --sync python/Cargo.toml --sync fuzz/Cargo.toml vendor >.cargo/config.toml 2>"$log" || {
+  cat "$log" >&2
+  exit 1
+}
+cd -- "$work"
+tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w "--mtime=@$(git -C "$root" log -1 --format=%ct)" -c "$name" |
+  gzip -9n >"$folder/$archive"
+cd -- "$folder"
+sha256sum "$archive" >SHA256SUMS
+ls -l "$archive" | awk '{ printf "%s  %.1f MB\n", $9, $5 / 1e6 }'

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# offline.sh serial|openmpi|mpich: builds the archive of scripts/dist.sh as docs/offline.md says, without a network, and uses what it
+# installs. Writes below target/offline only.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+
+variant=${1-}
+folder=target/offline
+mkdir -p $folder
+log=$root/$folder/log
+options=(-DSCDA_MPI=OFF)
+[ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
+
+unpack_sources $folder
+rm -rf $folder/prefix
+# The commands of the page, as they stand there.
+page=$(sed -n '/^```sh build$/,/^```$/p' docs/offline.md | sed '/^```/d')
+[ -n "$page" ]
+run_without_network 1800 sh -ec "cd '$root/$folder/sources'
+prefix='$root/$folder/prefix'
+cmake() { case \$1 in -B) command cmake \"\$@\" -DCMAKE_INSTALL_LIBDIR=lib ${options[*]} ;; *) command cmake \"\$@\" ;; esac; }
+$page"
+config=$folder/prefix/bin/scda-config
+run 60 $("$config" --cc) c-examples/hello.c -o $folder/hello $("$config" --cflags --libs --rpath)
+(cd $folder && run 60 ./hello)
+run 60 $folder/prefix/bin/scda check $folder/hello.scda
+echo "built without a network, $variant: 1 program built and run"
+rm -rf $folder/sources $folder/prefix
