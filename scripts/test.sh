@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
-# All tests, one step after the other, up to the first failure. Writes below target/ only.
+# test.sh [--quick]: all tests, one step after the other, up to the first failure; with --quick those of scripts/quick.sh, which take
+# 5 minutes at most when they are built. Writes below target/ only.
 set -euo pipefail
 here=$(dirname -- "$0")
 "$here/setup.sh" test
 . "$here/lib.sh"
+case "$# ${1-}" in
+"0 ") ;;
+"1 --quick") exec scripts/quick.sh ;;
+*)
+  echo "usage: $0 [--quick]" >&2
+  exit 2
+  ;;
+esac
+
+# Less on the disk: for messages, names and lines are enough, and nothing is compiled twice here.
+export CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
 
 folder=target/test
 mkdir -p $folder/logs
 rm -rf $folder/together # nothing of an earlier installation may help
 MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
 export MPICC
-
-# step LOGNAME SECONDS COMMAND...: one test; shows the counts of those test runners that give them.
-step() {
-  log=$root/$folder/logs/$1.log
-  shift
-  run "$@"
-  grep -E '^test result: .* [1-9][0-9]* passed|tests passed|built and run$' "$log" || true
-}
 
 if cargo fmt --version >/dev/null 2>&1; then
   heading "Rust format"
@@ -40,6 +44,9 @@ step instructions 900 scripts/instructions.sh --target-dir $folder/cargo-instruc
 sed 1d $folder/logs/instructions.log
 heading "Rust documentation"
 step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
+heading "Licences and sources of the crates"
+step dependencies 2400 scripts/dependencies.sh
+sed 1d $folder/logs/dependencies.log
 heading "Rust package"
 step package 600 cargo package --locked --offline --allow-dirty --target-dir $folder/cargo
 if grep '^warning' "$log"; then
@@ -93,6 +100,8 @@ step sanitize 1800 scripts/sanitize.sh address
 heading "The fuzzers, 5 seconds each"
 step fuzz 1200 scripts/fuzz.sh 5
 
+heading "Built from the archive, without a network"
+step offline 1800 scripts/offline.sh serial
 heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
@@ -101,4 +110,7 @@ step python 2400 scripts/python.sh $folder/openmpi
 
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
+rm -rf $folder/*/destdir $folder/*/moved $folder/together $folder/*/ffi-tests/files target/subproject
+heading "On the disk"
+du -sh target
 heading "All tests passed"

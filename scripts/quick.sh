@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# What `scripts/test.sh --quick` runs, between two changes: format, the Rust tests of the serial build and of the command, and the C
+# tests of the libraries without MPI and with Open MPI, on up to 3 ranks. Writes below target/quick only.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+
+folder=target/quick
+mkdir -p $folder/logs
+# Another build than the one that users get: what has changed compiles soon.
+export CARGO_INCREMENTAL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0
+export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 SCDA_CARGO_DIR=$root/$folder/cargo PROPTEST_CASES=32
+
+if cargo fmt --version >/dev/null 2>&1; then
+  heading "Rust format"
+  step fmt 60 cargo fmt --check
+fi
+heading "Rust tests, serial, with the command"
+step cargo-test 1200 cargo test --locked --target-dir $folder/cargo-serial --no-default-features --features sc,cli
+for variant in serial openmpi; do
+  heading "C library, $variant"
+  log=$root/$folder/logs/library-$variant.log
+  build_library $variant $folder/$variant
+  build_with_library ffi-tests $folder/$variant
+  step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 1 --timeout 120 --output-on-failure --no-tests=error \
+    -R '^(prepare|languages|manifests|(matrix|corrupt|mutate|errors|errors-disagree|errors-alone|fortran)-[123]|parse-[01]-.*|hello-c|hpp11|faults|readme|sc-.*)$'
+done
+heading "The quick tests passed; scripts/test.sh runs all"
