@@ -22,7 +22,7 @@ pub enum Context {
     Reading(Reader),
 }
 
-/// A place for an open file, used by one file after the other; locked while a function works on it.
+/// A slot for an open file, used by one file after the other; locked while a function works on it.
 #[derive(Default)]
 struct Slot {
     /// The handle of the file that is here, or was last.
@@ -47,15 +47,15 @@ struct Free {
 
 static FREE: Mutex<Free> = Mutex::new(Free { numbers: Vec::new(), next: 0 });
 
-/// The block of a slot by its number, and its place there.
-fn place(number: usize) -> (usize, usize) {
+/// The block of a slot by its number, and its index there.
+fn location(number: usize) -> (usize, usize) {
     let block = (number / FIRST_BLOCK + 1).ilog2() as usize;
     (block, number - FIRST_BLOCK * ((1 << block) - 1))
 }
 
 /// The slot that a handle names, if there is one.
 fn slot(handle: usize) -> Option<&'static Mutex<Slot>> {
-    let (block, index) = place(handle & ((1 << SLOT_BITS) - 1));
+    let (block, index) = location(handle & ((1 << SLOT_BITS) - 1));
     SLOTS.get(block)?.get()?.get(index)
 }
 
@@ -67,7 +67,7 @@ pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
         free.next - 1
     });
     drop(free);
-    let (block, index) = place(number);
+    let (block, index) = location(number);
     let blocks = SLOTS.get(block).filter(|_| number < 1 << SLOT_BITS);
     let Some(blocks) = blocks else {
         return Err(Error::memory(number));
@@ -275,10 +275,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_slot_has_a_place_of_its_own() {
-        let places: Vec<_> = (0..10 * FIRST_BLOCK).map(place).collect();
+    fn every_slot_has_a_location_of_its_own() {
+        let locations: Vec<_> = (0..10 * FIRST_BLOCK).map(location).collect();
         let expected = (0..10).flat_map(|block| (0..FIRST_BLOCK << block).map(move |index| (block, index)));
-        assert_eq!(places, expected.take(10 * FIRST_BLOCK).collect::<Vec<_>>());
+        assert_eq!(locations, expected.take(10 * FIRST_BLOCK).collect::<Vec<_>>());
     }
 
     #[test]

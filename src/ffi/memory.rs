@@ -6,7 +6,7 @@ use crate::format::USER_STRING_BYTES;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 
-/// `count` values at `pointer`. NULL is an error unless there are none.
+/// `count` values at `pointer`. NULL is an error unless `count` is 0.
 ///
 /// # Safety
 /// If `pointer` is not NULL, `count` values may be read there for the lifetime, which is that of

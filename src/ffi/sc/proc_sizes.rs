@@ -37,7 +37,7 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
             is_first = rank == 0;
             // SAFETY: C passes arrays of libsc, or NULL.
             let sum = unsafe { sum(elem_sizes, elem_counts, proc_sizes, size, rank) };
-            // The ranks learn that one of them failed; its words stay with it.
+            // The other ranks get the code of the error; its message stays on this rank.
             sum.unwrap_or_else(|error| IS_ERROR | u64::from(own.insert(error).code().unsigned_abs()))
         })?;
         if let Some((rank, word)) = words.iter().enumerate().find(|(_, word)| *word & IS_ERROR != 0) {
