@@ -214,6 +214,9 @@ impl Row {
         if let Some(only_size) = only_size.filter(|&only_size| only_size != size) {
             return wrong(format!("{size} bytes of data"), only_size.to_string());
         }
+        if section.is_none() && offset != 0 {
+            return wrong(format!("the header of the file at offset {offset}"), "it at offset 0".into());
+        }
         let (least, most) = match self.possible_bytes() {
             Some(possible) if offset.checked_add(bytes).is_some_and(|end| end <= MAX_OFFSET) => possible,
             _ => return Err(Error::range("row of the index: the end of its section exceeds 63 bits")),
@@ -343,6 +346,7 @@ mod tests {
             Row { is_compressed: true, ..inline },
             Row { is_compressed: true, ..file },
             Row { size: 1, ..file },
+            Row { offset: 32, ..file },
             Row { is_compressed: true, bytes: 96 + 96, ..block },
             Row { is_compressed: true, count: 1 << 40, bytes: 1 << 40, ..array },
             Row { is_compressed: true, bytes: (1 << 40) + 1, ..varray },

@@ -9,7 +9,8 @@ fn line(text: &[u8], length: usize, style: LineBreak) -> Vec<u8> {
     [text, b" ", &vec![b'-'; length - text.len() - 3], end].concat()
 }
 
-fn entry(letter: char, value: u64, style: LineBreak) -> Vec<u8> {
+/// A number and its letter.
+pub fn entry(letter: char, value: u64, style: LineBreak) -> Vec<u8> {
     line(format!("{letter} {value}").as_bytes(), 32, style)
 }
 
@@ -18,7 +19,7 @@ fn header(letter: char, user: &[u8], style: LineBreak) -> Vec<u8> {
 }
 
 /// The padding of data that fill a multiple of 32 bytes.
-fn padding(is_empty: bool, style: LineBreak) -> Vec<u8> {
+pub fn padding(is_empty: bool, style: LineBreak) -> Vec<u8> {
     let (first, last) = if style == LineBreak::Unix { ("\n=", "\n\n") } else { ("\r\n", "\r\n\r\n") };
     let first = if is_empty { first } else { "==" };
     format!("{first}{}{last}", "=".repeat(30 - last.len())).into_bytes()

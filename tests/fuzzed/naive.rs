@@ -51,7 +51,7 @@ pub fn count(entry: &[u8], letter: u8) -> Option<u64> {
     if plain && digits.len() <= 26 { digits.parse().ok() } else { None }
 }
 
-fn padding(n: u128) -> u128 {
+pub fn padding(n: u128) -> u128 {
     (7..=38).find(|p| (n + p).is_multiple_of(32)).unwrap()
 }
 
