@@ -118,7 +118,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     with_sections(&place, "a.scda");
     let run = place
         .scda("cat a.scda varray*")
-        .bad(2, "scda: a.scda: 2 sections are meant by that, expected one:\n");
+        .bad(2, "scda: a.scda: found 2 sections of that name, expected one:\n");
     assert!(
         run.err.contains("    6 V ") && run.err.contains("    7 V ") && run.err.lines().count() == 4,
         "{}",
@@ -134,7 +134,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     place.with_input("make - b.scda", text.as_bytes()).good();
     assert_eq!(place.scda("cat b.scda *").good().text(), "2");
     assert_eq!(place.scda("cat b.scda ?x").good().text(), "3");
-    place.scda("cat b.scda ?*").bad(2, "4 sections are meant by that");
+    place.scda("cat b.scda ?*").bad(2, "found 4 sections of that name");
 }
 
 #[test]

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Append the sections of other files to a file
 ///
-/// A new file is written beside FILE: its sections, then those of the others. When it is complete it takes FILE's place.
-/// Until then, and whatever happens, FILE stays as it is; so there must be room for both. If FILE changes meanwhile, it
-/// is not replaced.
+/// Writes a new file beside FILE: its sections, then those of the others. When the new file is complete, it replaces FILE.
+/// Until then FILE stays as it is, so there must be space for both. If FILE changes meanwhile, it is not replaced.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +32,7 @@ pub struct AppendArgs {
 
 /// Join the sections of several files into a new one
 ///
-/// Its user string, and the style of its line breaks, are those of the first file.
+/// The new file has the user string and the line breaks of the first one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 
 /// Print the data of a section
 ///
-/// To a pipe or file the exact bytes, decompressed; to a terminal as text, or in hexadecimal if they are none.
+/// Writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the data are not
+/// text. Of a damaged section, it prints what comes before the damage.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,18 +29,18 @@ pub struct Args {
     file: PathBuf,
     /// The number of the section, or its user string, in which * and ? stand for any text and any character
     section: Selection,
-    /// The elements (of a block: the bytes) from A up to, but without, B; either may be left out, or be negative to count
-    /// from the end
+    /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
+    /// negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
     range: Option<(Option<i64>, Option<i64>)>,
-    /// bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; several
-    /// are separated by commas, a number before one repeats it
+    /// bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
+    /// commas describes a record, and a number before a format repeats it
     #[arg(long = "as", value_name = "FORMAT")]
     format: Option<Format>,
     /// Numbers in a line, or bytes with --as hex [default: an element; of blocks 8; hex: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     cols: Option<u16>,
-    /// A compressed section as the two sections that the file has, by their numbers in scda ls --raw
+    /// Show a compressed section as the two sections that the file has, with their numbers in scda ls --raw
     #[arg(long)]
     raw: bool,
     #[command(flatten)]
@@ -109,7 +110,11 @@ fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Section> {
             return Err(Fail::file(input.name(), format_args!("no such section among its {last}")));
         }
         _ => {
-            complain(&format!("{}: {} sections are meant by that, expected one:", input.name(), found.len()));
+            complain(&format!(
+                "{}: found {} sections of that name, expected one:",
+                input.name(),
+                found.len()
+            ));
             let mut text = head();
             for (number, section) in found.iter().take(20) {
                 reader.seek(section.offset)?;

@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Check that files are valid, and say what is wrong with those that are not
+/// Check that files are valid, and report what is wrong with those that are not
 ///
-/// Reads every byte and decompresses every element. For what is wrong it says where (byte of the file, section,
-/// element), what was found and what was expected, and what is whole; scda salvage saves that.
+/// Reads every byte and decompresses every element. Reports where the file is damaged (byte, section, element), what was
+/// found and expected there, and what is whole; scda salvage saves that.
 ///
-/// A file that was cut exactly at the end of a section is valid: it does not record how many sections it should have.
+/// A file that was cut exactly at the end of a section is valid: it does not record how many sections it should have, so
+/// sections missing at its end are not noticed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 all files are valid; 1 one is not; 2 one could not be read.
@@ -30,13 +31,13 @@ pub struct Args {
     /// The files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Also what may be any bytes: paddings and line breaks must be those of this library
+    /// Also check what readers ignore: paddings and line breaks must be as this library writes them
     #[arg(long)]
     strict: bool,
-    /// Only say what is wrong
+    /// Report only what is wrong
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// JSON, an object for each file
+    /// Print JSON, an object for each file
     #[arg(long)]
     json: bool,
     #[command(flatten)]

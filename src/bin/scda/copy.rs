@@ -13,8 +13,8 @@ use std::str::FromStr;
 
 /// Copy a file, compressed or not, or some of its sections
 ///
-/// Without options the copy has the same sections, and compressed data byte for byte as they are. OUT appears when it
-/// is complete. The memory needed does not grow with the file, but a compressed block, or one element, must fit it.
+/// Without options the copy has the same sections, and compressed data stay byte for byte as they are. OUT appears when it
+/// is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,7 +75,7 @@ pub struct How {
     /// The line breaks of paddings and compressed data [default: those of the file]
     #[arg(long, value_name = "STYLE")]
     style: Option<Style>,
-    /// What compresses: fast, or zlib for the bytes that others write
+    /// The encoder: fast, or zlib for the bytes that zlib writes
     #[arg(long, value_name = "ENCODER", requires = "encode")]
     encoder: Option<EncoderName>,
 }

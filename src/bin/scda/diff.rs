@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// Compare the sections and data of two files
 ///
-/// Section by section, in order, decompressed: that one of two is compressed, or written with other line breaks or by
-/// another program, is no difference. Of each section that differs, the first difference is said. With --quiet, nothing
-/// behind the first difference is read.
+/// Compares section by section, in order, decompressed: compression, line breaks, and the program that wrote the file are
+/// no differences. Reports the first difference of each section. With --quiet, nothing behind the first difference is
+/// read.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is not valid.
@@ -34,10 +34,10 @@ pub struct Args {
     /// Compare compressed sections as the two sections that the files have
     #[arg(long)]
     raw: bool,
-    /// Say nothing, and stop at the first difference
+    /// Print nothing, and stop at the first difference
     #[arg(short, long)]
     quiet: bool,
-    /// JSON: an object with a list of differences
+    /// Print JSON, an object with a list of differences
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]

@@ -11,15 +11,15 @@ use std::path::PathBuf;
 
 /// List the sections of files
 ///
-/// One line for each section: its number, its kind (I: inline data, B: a block, A: an array, V: an array of elements
-/// of their own sizes), the number of elements N, the bytes E of each (of V: the least, the mean, and the most), the
-/// bytes of data, the offset in the file, the ratio of these bytes to those in the file (of compressed sections
-/// only), and the user string. Only headers and sizes are read.
+/// One line for each section: its number; its kind (I: inline data, B: a block, A: an array, V: an array of elements
+/// of different sizes); the number of elements N; the bytes E of each element (of V: the least, the mean, and the most); the
+/// bytes of data, decompressed; the offset in the file; for compressed sections the ratio of the data to their bytes in the
+/// file; the user string. Only headers and sizes are read.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda ls state.scda
-  scda ls -l state.scda                       what is known of each section, in words
+  scda ls -l state.scda                       all details of each section
   scda ls --raw state.scda                    a compressed section as the two that the file has
   scda ls --json state.scda | jq '.sections[] | select(.type == \"A\") | .user'
   scda ls --json --data state.scda > all.json; scda make all.json again.scda")]
@@ -27,19 +27,19 @@ pub struct Args {
     /// The files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// All details, several lines for each section
+    /// Show all details, several lines for each section
     #[arg(short, long)]
     long: bool,
-    /// A compressed section as the two sections that the file has
+    /// Show a compressed section as the two sections that the file has
     #[arg(long)]
     raw: bool,
     /// Only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
-    /// JSON, which scda make understands
+    /// Print JSON, which scda make reads
     #[arg(long, conflicts_with = "long")]
     json: bool,
-    /// With --json: the data, too
+    /// With --json: print the data, too
     #[arg(long, requires = "json")]
     data: bool,
     #[command(flatten)]

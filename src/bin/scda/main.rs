@@ -33,8 +33,8 @@ use std::process::ExitCode;
     version,
     max_term_width = 100,
     after_help = "\
-A FILE of - is standard input. Sections are named by their numbers, as scda ls shows them, by ranges such as 2-5, or \
-by their user strings, in which * and ? stand for any text and any character.
+A FILE of - is standard input. A section is named by its number in scda ls or by its user string, in which * and ? stand \
+for any text and any character; 2-5 names several sections.
 
 Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong."
 )]

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Make a file from a description in JSON
 ///
-/// What scda ls --json --data writes is one; docs/tools.md says all that it may have. Data are in the description, in files
-/// beside it, or generated.
+/// scda ls --json --data writes such a description; docs/tools.md lists all that it can contain. The data are in the
+/// description, in files beside it, or generated.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +31,7 @@ pub struct Args {
     /// The level of compression, 0 to 9, of sections that have "encoded": true
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), default_value_t = Params::DEFAULT_LEVEL)]
     level: u32,
-    /// What compresses: fast, or zlib for the bytes that others write
+    /// The encoder: fast, or zlib for the bytes that zlib writes
     #[arg(long, value_name = "ENCODER", default_value = "fast")]
     encoder: EncoderName,
     /// Replace OUT if it exists

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Save what is whole of a damaged file
 ///
-/// Saves the whole sections, also those behind a damaged section whose end can be told. Of a damaged array or varray, it
-/// saves the elements before the first damaged one, as a shorter section. It says what is left out. IN stays as it is.
+/// Saves the whole sections, also those behind a damaged section if headers and sizes tell where that ends. Of a damaged
+/// array or varray, saves the elements before the first damaged one, as a shorter section. Reports what is left out. IN
+/// stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

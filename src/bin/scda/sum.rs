@@ -13,10 +13,11 @@ use std::path::PathBuf;
 
 /// Print digests of the sections and of the file
 ///
-/// They depend on the kinds, user strings, counts, sizes and data of the sections, and not on compression, line breaks, or
-/// who wrote the file. Each is a SHA-256, of these bytes, in which every number is 8 bytes, the least first: of a section the letter
-/// of its kind; the length of the user string, and the user string; N and E, which are 0 where there is none; of V all sizes; the data.
-/// Of the file the length of its user string, and the user string; the number of sections; the digests of all sections.
+/// Digests depend on the kinds, user strings, counts, sizes and data of the sections, and not on compression, line breaks, or
+/// the program that wrote the file. Each is a SHA-256; every number in it is 8 bytes, the least significant first. The
+/// digest of a section is that of: the letter of its kind; the length of the user string, and the user string; N and E, 0 if
+/// there is none; for V all sizes; the data. The digest of the file is that of: the length of its user string, and the user
+/// string; the number of sections; the digests of all sections.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,10 +28,10 @@ pub struct Args {
     /// The files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only the digest of the file
+    /// Print only the digest of the file
     #[arg(short, long)]
     total: bool,
-    /// JSON, an object for each file
+    /// Print JSON, an object for each file
     #[arg(long)]
     json: bool,
     #[command(flatten)]
