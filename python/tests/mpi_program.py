@@ -160,7 +160,8 @@ def argument_errors(folder: Path) -> None:
             lambda: scda.open(folder / "serial.scda", comm=comm, **options if wrong else {}),
         )
     fails(ValueError if wrong else scda.ArgumentError, "counts", lambda: read_counts(folder, wrong))
-    fails(ValueError if wrong else scda.ArgumentError, "count: found -1", lambda: proc_counts(folder, -1 if wrong else 1))
+    own_error = ValueError if wrong else scda.ArgumentError
+    fails(own_error, "count: found -1", lambda: proc_counts(folder, -1 if wrong else 1))
     fails(ValueError if wrong else scda.ArgumentError, "V17", lambda: read_block(folder, "V17" if wrong else "S4"))
     fails(TypeError if wrong else scda.ArgumentError, "object", lambda: read_block(folder, object if wrong else "S4"))
     fails(FileNotFoundError, "none", lambda: scda.open(folder / "none", comm=comm))

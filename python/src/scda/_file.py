@@ -275,18 +275,20 @@ class File(Handle):
         """A table of the first sections. Several ranks, or a closed file: of those that were found until now."""
         rows, more = self._table()
         widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = [
-            "  ".join(f"{cell:>{width}}" if cell.isdecimal() else f"{cell:<{width}}" for cell, width in zip(row, widths))
-            for row in rows
-        ]
-        return "\n".join([repr(self), *(line.rstrip() for line in lines), *more])
+        lines = []
+        for row in rows:
+            cells = zip(row, widths)
+            aligned = (cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in cells)
+            lines.append("  ".join(aligned).rstrip())
+        return "\n".join([repr(self), *lines, *more])
 
     def _repr_html_(self) -> str:
         """The table for notebooks."""
         rows, more = self._table()
         cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
         table = "".join(f"<tr>{row}</tr>" for row in cells)
-        return "".join(f"<div>{html.escape(line)}</div>" for line in (repr(self), *more)) + f"<table>{table}</table>"
+        lines = "".join(f"<div>{html.escape(line)}</div>" for line in (repr(self), *more))
+        return f"{lines}<table>{table}</table>"
 
     def _table(self) -> tuple[list[tuple[str, ...]], list[str]]:
         """The first sections, under a row of titles, and what else there is to say."""
