@@ -233,8 +233,10 @@ impl scda::Communicator for Late {
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
         self.comm.gather(bytes, all)
     }
-    fn share_memory(&self, bytes: usize) -> Result<Option<scda::SharedMemory>> {
-        self.comm.share_memory(bytes)
+    #[allow(unsafe_code)]
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<scda::SharedMemory>> {
+        // SAFETY: handed on for the same ranks.
+        unsafe { self.comm.share_memory(bytes) }
     }
 }
 
@@ -311,4 +313,63 @@ fn what_a_killed_program_leaves_is_right_up_to_where_it_ends() {
         incomplete > 20,
         "{incomplete} kills hit a file that was being written, {complete} came too late"
     );
+}
+
+#[test]
+fn a_writer_that_is_dropped_cleans_up_behind_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    std::fs::write(&path, "old").unwrap();
+    for ranks in [1, 3] {
+        let mut atomic = params();
+        atomic.atomic = true;
+        // One rank after the other leaves, and waits for none.
+        run_on_threads(ranks, |comm| -> Result<()> {
+            let mut file = Writer::create(comm, &path, b"", &atomic)?;
+            file.inline(b"a", 0, Some(&[b'a'; 32]))
+        });
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!((left, std::fs::read(&path).unwrap()), (vec![path.clone()], b"old".to_vec()));
+    }
+    // What a rank that is alone has reported as written is in the file.
+    let mut file = Writer::create(Solo, &path, b"", &params()).unwrap();
+    file.inline(b"a", 0, Some(&[b'a'; 32])).unwrap();
+    drop(file);
+    assert_eq!(readable(&path), (vec![128 + 96], None));
+}
+
+#[test]
+fn user_strings_of_the_compression_convention_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let write = |raw: bool, write: &dyn Fn(&mut Writer) -> Result<()>| {
+        let mut params = params();
+        params.raw = raw;
+        let mut file = Writer::create(Solo, &path, b"", &params)?;
+        write(&mut file)?;
+        file.close()
+    };
+    let inline = |user: &'static [u8]| move |file: &mut Writer| file.inline(user, 0, Some(&[b' '; 32]));
+    let array = |user: &'static [u8]| {
+        move |file: &mut Writer| file.array(user, &[0], 1, Source::Contiguous(&[]), Encode::None)
+    };
+    for refused in [
+        &inline(b"A compressed scda 00") as &dyn Fn(&mut Writer) -> Result<()>,
+        &inline(b"B compressed scda 00"),
+        &array(b"V compressed scda 00"),
+        &|file: &mut Writer| file.array_from(b"V compressed scda 00", 0, 1, &mut [].as_slice(), Encode::None),
+    ] {
+        let error = write(false, refused).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert!(error.to_string().contains("compressed scda 00"), "{error}");
+        assert_eq!(readable(&path), (vec![], None));
+        write(true, refused).unwrap();
+    }
+    for fine in [
+        &inline(b"V compressed scda 00") as &dyn Fn(&mut Writer) -> Result<()>,
+        &array(b"A compressed scda 00"),
+    ] {
+        write(false, fine).unwrap();
+    }
 }

@@ -69,6 +69,9 @@ pub struct Params {
     /// only where they meet anyway. The default in a debug build; else off. The environment variable
     /// `SCDA_CHECK=1` of rank 0 turns it on.
     pub check: bool,
+    /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
+    /// compressed pair have, one by one. Without it they are errors: the file could not be read.
+    pub raw: bool,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -90,6 +93,7 @@ impl Default for Params {
             mark_incomplete: false,
             interrupt: Interrupt::default(),
             check: cfg!(debug_assertions),
+            raw: false,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),
@@ -150,6 +154,7 @@ impl Params {
             u64::from(self.sync),
             u64::from(self.mark_incomplete),
             u64::from(self.check),
+            u64::from(self.raw),
             faults,
         ]
     }

@@ -16,10 +16,20 @@ pub trait State {
     }
     /// Closes the file after an error that all ranks know.
     fn abandon(self, error: &Error);
+    /// Leaves the file, because its owner was dropped without closing it: without the other ranks.
+    fn forsake(self);
 }
 
 /// A file that is open until it is closed, or until an operation fails.
-pub struct Session<S>(Option<S>);
+pub struct Session<S: State>(Option<S>);
+
+impl<S: State> Drop for Session<S> {
+    fn drop(&mut self) {
+        if let Some(state) = self.0.take() {
+            state.forsake();
+        }
+    }
+}
 
 impl<S: State> Session<S> {
     pub fn new(state: S) -> Self {

@@ -4,7 +4,7 @@
 use super::params::Params;
 use super::team::{Agreed, Failure, Team};
 use crate::error::Result;
-use crate::parallel::SharedMemory;
+use crate::parallel::{SharedMemory, share_memory};
 use std::ops::Range;
 
 /// Less memory than this is not worth sharing.
@@ -26,7 +26,7 @@ impl Turns {
         if half < LEAST_BYTES {
             return Ok(None);
         }
-        let memory = agreed.comm().share_memory(if size == 1 { half } else { 2 * half })?;
+        let memory = share_memory(agreed.comm(), if size == 1 { half } else { 2 * half })?;
         Ok(memory.map(|memory| Self { memory, half, start: 0 }))
     }
 

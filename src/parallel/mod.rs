@@ -13,6 +13,7 @@ mod threads;
 
 pub use partition::{Partition, uniform_partition};
 pub use shared::SharedMemory;
+pub(crate) use shared::share_memory;
 pub use threads::{ThreadComm, run_on_threads};
 
 use crate::error::Result;
@@ -62,9 +63,15 @@ pub trait Communicator: Send {
     /// Memory of so many bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
     /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
     ///
+    /// # Safety
+    /// Only two may call it: this library, which divides the bytes among the ranks so that none writes where
+    /// another reads; and an implementation of this function for a communicator with the same ranks, each with
+    /// the same number, which returns the result as it is and keeps nothing of it.
+    ///
     /// # Errors
     /// `Mpi`.
-    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+    #[allow(unsafe_code)] // a promise of the caller
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         let _ = bytes;
         Ok(None)
     }
@@ -108,7 +115,8 @@ impl Communicator for Solo {
         all.extend_from_slice(bytes);
         Ok(())
     }
-    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+    #[allow(unsafe_code)]
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         Ok(Some(SharedMemory::from_allocation(&shared::Allocation::new(bytes))))
     }
 }

@@ -214,7 +214,8 @@ impl Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        if is_running() {
+        // Freeing takes all ranks, which one that panics cannot promise.
+        if is_running() && !std::thread::panicking() {
             // SAFETY: `duplicate` made this communicator, and nothing uses it after this.
             let _ = unsafe { sys::MPI_Comm_free(&raw mut self.comm) };
         }
@@ -345,10 +346,11 @@ impl Communicator for Mpi {
     }
 
     /// If MPI fails on the way there is no memory to share, and all ranks go on without it.
-    fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         if self.size == 1 {
             // Nobody else is to see it: that needs no window.
-            return Solo.share_memory(bytes);
+            // SAFETY: the caller's promise for the one rank that there is.
+            return unsafe { Solo.share_memory(bytes) };
         }
         let mine = self.is_one_node() && std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
         if self.all([mine])? == [false] {

@@ -1,5 +1,7 @@
 //! Memory that all ranks of a node see.
 
+use super::Communicator;
+use crate::error::Result;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -96,6 +98,14 @@ impl SharedMemory {
     }
 }
 
+/// Memory of so many bytes that all ranks see, as [`Communicator::share_memory`] has it, for this library, whose
+/// users of it divide the bytes among the ranks.
+pub(crate) fn share_memory(comm: &dyn Communicator, bytes: usize) -> Result<Option<SharedMemory>> {
+    // SAFETY: this is the library: each rank writes its own bytes only, and `SharedMemory::sync` and a meeting of
+    // all ranks stand between writing and reading (`file::turns`).
+    unsafe { comm.share_memory(bytes) }
+}
+
 /// Memory from the heap, for one process and for ranks that are threads.
 pub(crate) struct Allocation(UnsafeCell<Box<[u8]>>);
 
@@ -119,12 +129,13 @@ impl Keeper for Arc<Allocation> {
 
 #[cfg(test)]
 mod tests {
+    use super::share_memory;
     use crate::parallel::{Communicator, Solo, run_on_threads};
 
     #[test]
     fn ranks_read_what_others_wrote() {
         let seen = run_on_threads(4, |comm| {
-            let mut memory = comm.share_memory(8).unwrap().unwrap();
+            let mut memory = share_memory(&comm, 8).unwrap().unwrap();
             let at = 2 * comm.rank();
             memory.get_mut(at..at + 2).fill(comm.rank() as u8 + 1);
             memory.sync();
@@ -133,7 +144,7 @@ mod tests {
             memory.get(0..8).to_vec()
         });
         assert!(seen.iter().all(|bytes| *bytes == [1, 1, 2, 2, 3, 3, 4, 4]));
-        let alone = Solo.share_memory(3).unwrap().unwrap();
+        let alone = share_memory(&Solo, 3).unwrap().unwrap();
         assert_eq!((alone.bytes(), alone.get(1..3)), (3, [0_u8; 2].as_slice()));
     }
 
@@ -142,7 +153,7 @@ mod tests {
     #[ignore = "a deliberate error"]
     fn a_deliberate_race() {
         run_on_threads(2, |comm| {
-            let mut memory = comm.share_memory(8).unwrap().unwrap();
+            let mut memory = share_memory(&comm, 8).unwrap().unwrap();
             memory.get_mut(0..8).fill(comm.rank() as u8);
         });
     }
@@ -150,7 +161,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "beyond the shared memory")]
     fn there_is_no_reaching_beyond() {
-        let memory = Solo.share_memory(3).unwrap().unwrap();
+        let memory = share_memory(&Solo, 3).unwrap().unwrap();
         let _ = memory.get(2..4);
     }
 }

@@ -137,6 +137,8 @@ impl Output {
         check_free(path, force)?;
         inputs.iter().try_for_each(|input| check_not_left(path, input))?;
         params.atomic = true;
+        // Compressed pairs are copied section by section.
+        params.raw = true;
         signals::begin(path);
         let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
         Ok(Self { path: path.to_owned(), force, writer: Some(writer) })

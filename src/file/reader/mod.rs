@@ -464,6 +464,16 @@ impl State for Open {
         self.tolerant
     }
 
+    fn forsake(self) {
+        if self.team.is_alone() {
+            let _ = self.file.close();
+            return;
+        }
+        // Giving back what the ranks share takes all of them.
+        let Self { team, window, .. } = self;
+        std::mem::forget((team, window));
+    }
+
     fn abandon(self, _: &Error) {
         let _ = self.file.close();
     }

@@ -33,6 +33,9 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 /// except for the data and the sizes of its own elements. After an error the file is closed on all
 /// ranks, as it is; further calls are errors.
 ///
+/// A writer that is dropped without [`Writer::close`] is not closed on the other ranks, and what its buffer holds is
+/// lost; a writer that is alone writes that first. An atomic write is undone.
+///
 /// Small plain sections wait in a buffer to be written together. A full disk is thus reported by a
 /// later call, at the latest by [`Writer::flush`] or [`Writer::close`]; without [`Params::check`], so is
 /// any error that only one rank can notice, such as data of the wrong length.
@@ -343,6 +346,18 @@ impl State for Open {
 
     fn checks_every_call(&self) -> bool {
         self.params.check
+    }
+
+    fn forsake(self) {
+        if self.team.is_alone() {
+            return self.abandon(&Error::usage("the file was not closed"));
+        }
+        if self.team.rank() == 0 {
+            self.target.discard();
+        }
+        // Giving back what the ranks share takes all of them.
+        let Self { team, buffer, .. } = self;
+        std::mem::forget((team, buffer));
     }
 
     fn abandon(mut self, error: &Error) {

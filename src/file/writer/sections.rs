@@ -2,8 +2,8 @@
 
 use super::Open;
 use super::output::{Part, too_large};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES};
-use crate::error::{Error, Result};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES, begins_pair};
+use crate::error::{Error, Result, quote};
 use crate::file::encoding::{Encoded, Sample};
 use crate::file::params::Encode;
 use crate::file::source::{Sizes, Source};
@@ -15,10 +15,17 @@ use crate::parallel::Partition;
 
 impl Open {
     /// Notes what all sections have, and checks the user string.
-    fn begin(&mut self, function: Function, user: &[u8]) -> Result<()> {
+    fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
         self.team.note_call(function);
         self.team.note_bytes(Topic::UserString, user);
-        UserString::check(user)
+        UserString::check(user)?;
+        self.check_free(section, user)
+    }
+
+    /// An error if only a part of a compressed section may have this type and user string.
+    #[inline]
+    pub(super) fn check_free(&self, section: SectionType, user: &[u8]) -> Result<()> {
+        if begins_pair(section, user) && !self.params.raw { Err(reserved(user)) } else { Ok(()) }
     }
 
     /// The value, if this rank has no error; else `instead`, and the error waits for the next
@@ -40,7 +47,7 @@ impl Open {
         root: usize,
         data: Result<&[u8; INLINE_BYTES]>,
     ) -> Result<(), Failure> {
-        self.begin(Function::WriteInline, user)?;
+        self.begin(Function::WriteInline, SectionType::Inline, user)?;
         let is_root = self.team.check_root(root)?;
         let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
         self.write_inline(user, is_root, data)
@@ -54,7 +61,7 @@ impl Open {
         data: Result<&[u8]>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        self.begin(Function::WriteBlock, user)?;
+        self.begin(Function::WriteBlock, SectionType::Block, user)?;
         let is_root = self.team.check_root(root)?;
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
@@ -115,7 +122,7 @@ impl Open {
         data: Result<Source<'_>>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        self.begin(Function::WriteArray, user)?;
+        self.begin(Function::WriteArray, SectionType::Array, user)?;
         self.team.note_counts(Topic::Counts, counts);
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
@@ -177,7 +184,7 @@ impl Open {
         data: Result<(&[u64], Source<'_>)>,
         encode: Encode,
     ) -> Result<(), Failure> {
-        self.begin(Function::WriteVarray, user)?;
+        self.begin(Function::WriteVarray, SectionType::Varray, user)?;
         self.team.note_counts(Topic::Counts, counts);
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
@@ -272,6 +279,15 @@ impl Open {
         let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
         Ok((encoded, bytes))
     }
+}
+
+/// A user string that only a part of a compressed section may have.
+#[cold]
+fn reserved(user: &[u8]) -> Error {
+    let found = quote(user);
+    Error::argument(format!(
+        "user string: found {found}, which begins a compressed section, expected another"
+    ))
 }
 
 /// Whether compression can only make a section of so many elements larger: each takes some bytes, whatever

@@ -148,6 +148,7 @@ impl Open {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.check_stream()?;
+        self.check_free(SectionType::Block, user)?;
         let layout = Layout::block(self.end, size).ok_or_else(too_large)?;
         let mut piece = Vec::new();
         if encode != Encode::None || size <= PIECE_BYTES as u64 {
@@ -171,6 +172,7 @@ impl Open {
         mut encode: Encode,
     ) -> Result<(), Failure> {
         self.check_stream()?;
+        self.check_free(SectionType::Array, user)?;
         let style = self.params.line_break;
         let layout = Layout::array(self.end, count, size).ok_or_else(too_large)?;
         if layout.data_bytes <= PIECE_BYTES as u64
@@ -241,6 +243,7 @@ impl Open {
         mut encode: Encode,
     ) -> Result<(), Failure> {
         self.check_stream()?;
+        self.check_free(SectionType::Varray, user)?;
         let user = UserString::new(user)?;
         if encode == Encode::Auto {
             let total = total_of(elements, count)?;
