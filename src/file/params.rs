@@ -142,7 +142,7 @@ impl Params {
     }
 
     /// The values that must be the same on all ranks, for the comparison.
-    pub(super) fn words(&self) -> [u64; 10] {
+    pub(super) fn words(&self) -> [u64; 11] {
         let faults = self.faults.map_or(0, |faults| faults.every);
         [
             u64::from(self.line_break == LineBreak::Mime),
