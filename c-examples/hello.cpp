@@ -26,8 +26,8 @@ static const std::string moons = "Moon\nPhobos, Deimos\n";
 static const std::vector<std::uint64_t> moons_bytes = { 0, 5, 15 }; /* Venus has none */
 static const std::uint64_t num_planets = 3, planet_bytes = 32;
 
-/* Which rank has which elements of an array is up to the program: Nq[q] of them are on rank q, first those of
- * rank 0, then those of rank 1, and so on. All ranks know all of Nq. */
+/* The program decides which rank has which elements of an array: Nq[q] of them are on rank q, first those of
+ * rank 0, then those of rank 1, and so on. All ranks know all of Nq; scda::file::proc_counts gathers it. */
 static void write_file (MPI_Comm comm, const std::string &filename, std::size_t rank, std::size_t size) {
   std::vector<std::uint64_t> Nq (size);
   for (std::size_t q = 0; q < size; ++q) { Nq[q] = num_planets * (q + 1) / size - num_planets * q / size; }
@@ -38,8 +38,8 @@ static void write_file (MPI_Comm comm, const std::string &filename, std::size_t 
   scda::writer file (comm, filename, "hello.c: planets");
 
   /* Inline data, always 32 bytes, and blocks are passed by one rank, here 0. */
-  file.write_inline ("greeting", greeting, 0);
-  file.write_block ("echo", echo, echo.size (), 0, SCDA_ENCODE_ALWAYS);
+  file.write_inline ("greeting", greeting);
+  file.write_block ("echo", echo, scda::encode_always);
 
   /* Of arrays, every rank passes its own elements. Those of a varray differ in size. */
   const std::string mine = planets.substr (first * planet_bytes, Nq[rank] * planet_bytes);
@@ -47,7 +47,7 @@ static void write_file (MPI_Comm comm, const std::string &filename, std::size_t 
   const std::vector<std::uint64_t> bytes (moons_bytes.begin () + static_cast<std::ptrdiff_t> (first), moons_bytes.end ());
   file.write_varray ("moons", moons.substr (moons_before), Nq, bytes);
 
-  file.close (); /* data may be on their way until here; an error throws */
+  file.close (); /* until here data may still be in a buffer; an error throws */
 }
 
 /* Reads a section header, and insists on what it says. */
@@ -70,7 +70,7 @@ static void read_file (MPI_Comm comm, const std::string &filename, std::size_t r
   scda::reader file (comm, filename);
 
   expect (file, 'I', 0, 0);
-  file.read_inline (found, 0);
+  file.read_inline (found);
   require (!wanted || std::equal (greeting.begin (), greeting.end (), found.begin ()));
 
   expect (file, 'B', 0, echo.size ());
@@ -81,7 +81,7 @@ static void read_file (MPI_Comm comm, const std::string &filename, std::size_t r
   file.read_array (found, Nq, planet_bytes);
   require (!wanted || std::equal (planets.begin (), planets.end (), found.begin ()));
 
-  /* The sizes come first, so that there is a chance to make room for the data. */
+  /* The sizes come first, so that the program can make room for the data. */
   expect (file, 'V', num_planets, 0);
   std::vector<std::uint64_t> bytes (wanted ? num_planets : 0);
   file.read_varray_sizes (bytes, Nq);

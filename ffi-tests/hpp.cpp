@@ -36,7 +36,14 @@ static_assert (std::is_convertible<double (&)[3], scda::bytes>::value, "");
 static_assert (!std::is_convertible<const std::vector<double> &, scda::bytes>::value, "cannot be written to");
 static_assert (!std::is_convertible<const double (&)[3], scda::bytes>::value, "cannot be written to");
 static_assert (std::is_convertible<const list &, scda::counts>::value, "");
-static_assert (!std::is_convertible<std::vector<int> &, scda::counts>::value, "of another size");
+static_assert (std::is_convertible<std::vector<int> &, scda::counts>::value, "");
+static_assert (std::is_convertible<const unsigned char (&)[3], scda::counts>::value, "");
+static_assert (!std::is_convertible<std::vector<double> &, scda::counts>::value, "no integers");
+static_assert (!std::is_convertible<std::array<bool, 2> &, scda::counts>::value, "no counts");
+static_assert (std::is_convertible<double, scda::const_bytes>::value && std::is_convertible<double &, scda::bytes>::value, "");
+static_assert (!std::is_convertible<const double &, scda::bytes>::value, "cannot be written to");
+static_assert (!std::is_convertible<std::vector<double>::iterator, scda::const_bytes>::value, "an iterator is no data");
+static_assert (!std::is_convertible<std::nullptr_t, scda::const_bytes>::value, "no data");
 static_assert (std::is_convertible<const char (&)[3], scda::text>::value, "");
 static_assert (std::is_convertible<std::string, scda::text>::value, "");
 #if __cplusplus >= 201703L
@@ -54,8 +61,18 @@ static std::string folder;
 
 static list each (std::uint64_t n) { return list (static_cast<std::size_t> (g.size), n); }
 
+// How the words of a rank begin.
+static std::string wrong_rank (int rank) { return g.size == 1 ? "" : "rank " + std::to_string (rank) + ": "; }
+
+// All elements on the last rank.
+static list list_of (std::uint64_t n) {
+  list Nq = each (0);
+  Nq.back () = n;
+  return Nq;
+}
+
 // The code that a call throws; 0 if it does not. With `what`, the message must contain it on this rank.
-template <typename F> static int thrown (F call, const char *what = "") {
+template <typename F> static int thrown (F call, const std::string &what = "") {
   try {
     call ();
   } catch (const scda::error &e) {
@@ -147,13 +164,135 @@ static void sections () {
   r.close ();
 }
 
+// A container as those of some libraries: its size is signed.
+struct signed_size {
+  double values[2];
+  double *data () { return values; }
+  const double *data () const { return values; }
+  int size () const { return 2; }
+};
+struct signed_list {
+  std::uint64_t entry;
+  const std::uint64_t *data () const { return &entry; }
+  long size () const { return 1; }
+};
+
+// Reads up to the header of a section that follows no varray.
+static void skip_to (scda::reader &r, const std::string &user) {
+  for (scda::section s; r.next (s) && s.user != user;) {
+    if (s.type == 'I') { r.read_inline (scda::skip); }
+    if (s.type == 'B') { r.read_block (scda::skip); }
+    if (s.type == 'A') { r.read_array (scda::skip, list_of (s.N)); }
+  }
+}
+
+// What may be left out: E, root, Nq as a list of another type, the sizes of a varray.
+static void shorter () {
+  const std::string name = folder + "/hpp-shorter.scda";
+  const std::size_t mine = static_cast<std::size_t> (g.rank) % 3; // also none
+  std::vector<std::array<double, 5>> state (mine, { { 1. + g.rank, 2, 3, 4, 5 } });
+  std::vector<std::vector<int>> lists (mine);
+  for (std::size_t i = 0; i < mine; ++i) { lists[i].assign (i + 1, g.rank); }
+  std::vector<std::string> words (mine, "word of " + std::to_string (g.rank));
+  const signed_size two = { { 7, 8 } };
+  const std::string parameters = g.rank == g.size - 1 ? "of the last rank" : "";
+  const std::vector<int> twos (static_cast<std::size_t> (g.size), 2);
+  const std::size_t ranks = static_cast<std::size_t> (g.size);
+  const int last = g.size - 1, numbers[4] = { 3, 4, 5, 6 };
+
+  scda::writer w (g.comm, name, "shorter");
+  const list Nq = w.proc_counts (mine);
+  CHECK (Nq.size () == static_cast<std::size_t> (g.size) && Nq[static_cast<std::size_t> (g.rank)] == mine && Nq[0] == 0);
+  w.write_inline ("time", std::array<double, 4> { { .25, 0, 0, 0 } });
+  w.write_block ("step", 42);
+  w.write_block ("parameters", parameters, scda::encode_always, last);
+  w.write_array ("state", state, Nq, scda::encode_auto);
+  w.write_array ("two", two, twos);
+  w.write_array ("numbers", numbers, each (2), 8, scda::encode_none);
+  w.write_varray ("lists", lists, Nq);
+  w.write_varray ("words", words, Nq, scda::encode_always);
+  w.write_varray ("sizes", two, each (2), std::vector<long long> { 8, 8 });
+  w.close ();
+  scda::writer alone (SCDA_COMM_SELF, name + std::to_string (g.rank), "alone");
+  alone.write_array ("in braces", two, { 2 }, 8);
+  alone.write_varray ("in braces", two, { 2 }, { 12, 4 });
+  alone.write_array ("signed", std::vector<double> (3), signed_list { 3 });
+  CHECK (thrown ([&] {
+           alone.write_array ("negative", two, std::array<int, 1> { { -1 } });
+           alone.close ();
+         })
+         == SCDA_ERR_RANGE);
+
+  scda::reader r (g.comm, name);
+  scda::section s;
+  double time[4] = { 0, 0, 0, 0 };
+  r.next (s);
+  r.read_inline (time);
+  CHECK ((time[0] == .25) == (g.rank == 0));
+  int step = 0;
+  r.next (s);
+  r.read_block (step);
+  CHECK (s.E == sizeof step && step == (g.rank == 0 ? 42 : 0));
+  r.next (s);
+  CHECK (s.E == 16 && s.decoded);
+  std::string text (static_cast<std::size_t> (s.E), ' ');
+  std::vector<char> found (text.begin (), text.end ());
+  r.read_block (found, last);
+  text.assign (found.begin (), found.end ());
+  CHECK (g.rank != last || text == parameters);
+  CHECK (r.next (s) && s.type == 'A' && s.E == 40);
+  decltype (state) found_state (mine);
+  r.read_array (found_state, r.proc_counts (mine));
+  CHECK (found_state == state);
+  CHECK (r.next (s) && s.E == 8 && s.N == 2 * static_cast<std::uint64_t> (g.size));
+  signed_size found_two = { { 0, 0 } };
+  r.read_array (found_two, twos);
+  CHECK (found_two.values[0] == 7 && found_two.values[1] == 8);
+  CHECK (r.next (s) && s.E == 8);
+  r.read_array (scda::skip, each (2));
+  CHECK (r.next (s) && s.type == 'V');
+  decltype (lists) found_lists (7); // what it had is gone
+  r.read_varray (found_lists, Nq);
+  CHECK (found_lists == lists);
+  CHECK (r.next (s) && s.decoded);
+  decltype (words) found_words;
+  r.read_varray (found_words, Nq);
+  CHECK (found_words == words);
+  CHECK (r.next (s) && s.N == 2 * static_cast<std::uint64_t> (g.size));
+  list sizes (2);
+  r.read_varray_sizes (sizes, twos);
+  CHECK (sizes == list ({ 8, 8 }));
+  r.close ();
+
+  // Data of another size than in the file are refused, though there is room.
+  r = scda::reader (g.comm, name, scda::params ().check ());
+  r.next (s);
+  r.read_inline (scda::skip);
+  r.next (s);
+  double wrong = 0;
+  CHECK (thrown ([&] { r.read_block (wrong); }, wrong_rank (0) + "data: found 8 bytes, expected 4") == SCDA_ERR_ARG);
+  r = scda::reader (g.comm, name, scda::params ().check ());
+  skip_to (r, "state");
+  std::vector<std::array<double, 6>> wider (mine);
+  CHECK ((thrown ([&] { r.read_array (wider, Nq); }, "expected 1 elements of 40 bytes; or pass E") == SCDA_ERR_ARG) == (g.size > 1));
+  r = scda::reader (g.comm, name);
+  skip_to (r, "lists");
+  CHECK (thrown ([&] { r.read_varray (found_lists, std::vector<int> (ranks, -1)); }, "Ei: found") == SCDA_ERR_ARG);
+  if (g.size == 1) { return; }
+  r = scda::reader (g.comm, name, scda::params ().check ());
+  skip_to (r, "lists");
+  std::vector<std::vector<double>> doubles; // of lists of int
+  CHECK (thrown ([&] { r.read_varray (doubles, Nq); }, "rank 1: data: found an element of 4 bytes, expected a multiple of 8")
+         == SCDA_ERR_ARG);
+}
+
 static void errors () {
   const std::string name = folder + "/hpp-errors.scda";
   const scda::params check = scda::params ().check ();
   const bool here = g.rank == g.size - 1; // the rank that is wrong
   const std::size_t ranks = static_cast<std::size_t> (g.size);
   const std::vector<double> two (2), one (1);
-  const list Nq = each (2), Ei = { 8, 8 }, short_Ei = { 8 };
+  const list Nq = each (2), Ei = { 8, 8 }, short_Ei = { 8 }, Sq = each (16);
   scda::writer w;
   CHECK (thrown ([&] { w.flush (); }) == SCDA_ERR_USAGE);
   CHECK (thrown ([&] { scda::reader (g.comm, folder + "/none"); }, "none") == SCDA_ERR_NO_SUCH_FILE);
@@ -163,11 +302,21 @@ static void errors () {
   CHECK (scda::version () == std::to_string (SCDA_VERSION_MAJOR) + "." + std::to_string (SCDA_VERSION_MINOR) + "."
                                + std::to_string (SCDA_VERSION_PATCH));
 
-  // What is too short on one rank throws the same on all, and that rank can say why.
-  const char *const problems[] = { "Nq: fewer", "data: fewer", "Ei: fewer", "data: fewer", "Sq: fewer", "data: fewer",
-                                   "pointers: fewer", "Sq: fewer" };
+  // What is too short on one rank throws the same on all, with the words of that rank.
+  const std::string last = wrong_rank (g.size - 1);
+  const std::string too_few = ": found " + std::to_string (g.size - 1) + " entries, expected " + std::to_string (g.size);
+  const std::string problems[] = { "Nq" + too_few + ", one per rank", "data: found 8 bytes, expected 2 elements of 8 bytes",
+                                   "Ei: found 1 entries, expected 2, one per element of this rank",
+                                   "data: found 8 bytes, of which 0 are left for element 1 of this rank, of 8 bytes",
+                                   "Sq" + too_few, "data: found 8 bytes, expected 16",
+                                   "data: found 1 pointers, expected 2, one per element of this rank", "Sq" + too_few,
+                                   "data: found 8 bytes, expected 2 elements of 8 bytes",
+                                   "data: found 24 bytes, expected 2 elements of 8 bytes; or pass E",
+                                   "E: found none", "data: found 1 elements, expected 2, as Nq says for this rank",
+                                   "E: found 2, expected a multiple of 8" };
   list sums (here ? ranks - 1 : ranks);
-  for (int i = 0; i < 8; ++i) {
+  const std::vector<double> three (3);
+  for (int i = 0; i < 13; ++i) {
     w = scda::writer (g.comm, name, "too short", check);
     const int code = thrown (
       [&] {
@@ -176,13 +325,18 @@ static void errors () {
         case 1: w.write_array ("data", here ? one : two, Nq, 8); break;
         case 2: w.write_varray ("Ei", two, Nq, here ? short_Ei : Ei); break;
         case 3: w.write_varray ("data", here ? one : two, Nq, Ei); break;
-        case 4: w.write_varray ("Sq", two, Nq, Ei, 0, scda::counts (Nq.data (), here ? ranks - 1 : ranks)); break;
+        case 4: w.write_varray ("Sq", two, Nq, Ei, 0, scda::counts (Sq.data (), here ? ranks - 1 : ranks)); break;
         case 5: w.write_block ("data", here ? one : two, 16, g.size - 1); break;
         case 6: w.write_array ("pointers", std::vector<const void *> (here ? 1 : 2, &two[0]), Nq, 8); break;
-        default: w.proc_sizes (Ei, Nq, sums);
+        case 7: w.proc_sizes (Ei, Nq, sums); break;
+        case 8: w.write_array ("data", here ? one : two, Nq); break;
+        case 9: w.write_array ("data", here ? three : two, Nq); break;
+        case 10: w.write_array ("data", here ? scda::const_bytes (two.data (), 16) : two, Nq); break;
+        case 11: w.write_varray ("data", std::vector<std::vector<double>> (here ? 1 : 2), Nq); break;
+        default: w.write_array ("data", two, Nq, SCDA_ENCODE_AUTO); // in the place of E
         }
       },
-      here ? problems[i] : "");
+      i < 12 ? last + problems[i] : problems[i]);
     CHECK (code == SCDA_ERR_ARG && !w.is_open ());
   }
   w = scda::writer (g.comm, name, "to be read");
@@ -195,18 +349,18 @@ static void errors () {
     std::vector<double> room (here ? 1 : 2);
     r.next (s);
     if (i == 0) {
-      CHECK (thrown ([&] { r.read_block (room, s.E, g.size - 1); }, here ? "room for fewer" : "") == SCDA_ERR_ARG);
+      CHECK (thrown ([&] { r.read_block (room, s.E, g.size - 1); }, last + "data: found 8 bytes, expected 16") == SCDA_ERR_ARG);
       continue;
     }
     r.read_block (scda::skip, s.E, 0);
     r.next (s);
     list sizes (room.size ());
     if (i == 1) {
-      CHECK (thrown ([&] { r.read_varray_sizes (sizes, Nq); }, here ? "Ei: fewer" : "") == SCDA_ERR_ARG);
+      CHECK (thrown ([&] { r.read_varray_sizes (sizes, Nq); }, last + "Ei: found 1 entries") == SCDA_ERR_ARG);
       continue;
     }
     r.read_varray_sizes (scda::skip, Nq);
-    if (i == 2) { CHECK (thrown ([&] { r.read_varray (room, Nq, Ei); }, here ? "data: fewer" : "") == SCDA_ERR_ARG); }
+    if (i == 2) { CHECK (thrown ([&] { r.read_varray (room, Nq, Ei); }, last + "data: found 8 bytes") == SCDA_ERR_ARG); }
     if (i == 3) { CHECK (thrown ([&] { r.next (s); }) == SCDA_ERR_USAGE); }
     CHECK (!r.is_open ());
   }
@@ -274,6 +428,7 @@ int main (int argc, char **argv) {
   g = world ();
   folder = argv[1];
   sections ();
+  shorter ();
   errors ();
   destructors ();
   return finish ();

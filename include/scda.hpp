@@ -3,8 +3,9 @@
  * @file scda.hpp
  * The C++ interface of libscda: parallel, serial-equivalent, archival files.
  *
- * Header only, C++11 or later, over the functions of scda.h, which says what each does. Nothing is
- * allocated but the user strings that are read, and errors.
+ * Header only, C++11 or later, over the functions of scda.h, which says what each does. It allocates
+ * user strings that are read, errors, lists that are not of `std::uint64_t`, and one entry per rank or
+ * element where the caller leaves that to it. Data are never copied.
  *
  * Collective. What is collective in C is so here: all ranks call the constructors and members of a
  * file in the same order, except `is_open`, `at_end`, `rank`, `size` and `get`. Closing is collective,
@@ -19,8 +20,8 @@
  * appear. On the other ranks the next call that meets this one fails; a rank that makes none, and waits
  * for this one by a function of MPI instead, hangs, as with any collective function that is left out.
  *
- * Memory. Views are passed by value and used during the call only. One that is shorter than what the
- * arguments ask for is refused with `SCDA_ERR_ARG`, before anything is read from it or written to it.
+ * Memory. Arguments are used during the call only. One that is shorter than what the others ask for is
+ * refused with `SCDA_ERR_ARG` on all ranks, before anything is read from it or written to it.
  */
 #ifndef SCDA_HPP
 #define SCDA_HPP
@@ -30,10 +31,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace scda {
 
@@ -80,9 +83,28 @@ template <typename C, typename T> struct is_contiguous {
 template <typename T> struct is_plain
   : std::integral_constant<bool, std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value> {};
 
-/* Whether a container has such elements. */
+/* Whether elements are integers that can be counts. */
+template <typename T> struct is_count
+  : std::integral_constant<bool, std::is_integral<T>::value && !std::is_same<typename std::remove_cv<T>::type, bool>::value> {};
+
+/* Whether a value is data by itself. */
+template <typename T> struct is_scalar : std::integral_constant<bool, std::is_arithmetic<T>::value || std::is_enum<T>::value> {};
+
+/* The elements of a container. */
+template <typename C> using element = typename std::remove_pointer<decltype (std::declval<C &> ().data ())>::type;
+
+/* Whether a container has contiguous integers of another type than std::uint64_t. */
+template <typename C> struct has_other_counts {
+  template <typename D>
+  static auto test (int) -> std::integral_constant<bool,
+    std::is_convertible<decltype (std::declval<D &> ().size ()), std::size_t>::value
+      && is_count<element<D>>::value && !is_contiguous<D, const std::uint64_t>::value>;
+  template <typename D> static std::false_type test (...);
+  static constexpr bool value = decltype (test<C> (0))::value;
+};
+
+/* Whether a container has elements that can be copied as bytes. */
 template <typename C, bool writable> struct has_bytes {
-  template <typename D> using element = typename std::remove_pointer<decltype (std::declval<D &> ().data ())>::type;
   template <typename D>
   static auto test (int) -> std::integral_constant<bool,
     std::is_convertible<decltype (std::declval<D &> ().size ()), std::size_t>::value
@@ -91,11 +113,22 @@ template <typename C, bool writable> struct has_bytes {
   static constexpr bool value = decltype (test<C> (0))::value;
 };
 
-[[noreturn]] inline void fail (int code, const char *problem) {
-  std::string message = code == SCDA_ERR_EOF ? error_string (code) : std::string (scda_last_error_message ());
-  if (problem != nullptr) { message = std::string (problem) + ": " + message; }
-  throw error (code, message);
+/* Whether a container has containers of such elements. */
+template <typename C> struct has_parts {
+  template <typename D> using part = typename std::remove_reference<decltype (*std::declval<const D &> ().begin ())>::type;
+  template <typename D>
+  static auto test (int) -> std::integral_constant<bool,
+    std::is_convertible<decltype (std::declval<const D &> ().size ()), std::size_t>::value && has_bytes<part<D>, false>::value>;
+  template <typename D> static std::false_type test (...);
+  static constexpr bool value = decltype (test<C> (0))::value;
+};
+
+/* The size of a container, which has a signed type in some libraries. */
+template <typename C> constexpr std::size_t size_of (const C &container) {
+  return static_cast<std::size_t> (container.size ());
 }
+
+[[noreturn]] inline void fail (int code) { throw error (code, scda_last_error_message ()); }
 
 /* The exceptions that are under way. C++11 tells only whether there are any. */
 inline int exceptions () noexcept {
@@ -117,7 +150,7 @@ public:
   template <std::size_t n> constexpr view (T (&array)[n]) noexcept : data_ (array), size_ (n) {}
   /** Of anything with `data` and `size`, such as `std::vector` and `std::span`. */
   template <typename C, typename = typename std::enable_if<detail::is_contiguous<C, T>::value>::type>
-  constexpr view (C &&container) : data_ (container.data ()), size_ (container.size ()) {}
+  constexpr view (C &&container) : data_ (container.data ()), size_ (detail::size_of (container)) {}
   constexpr T *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
 
@@ -126,27 +159,66 @@ private:
   std::size_t size_;
 };
 
-/** Counts and sizes to be read. */
-typedef view<const std::uint64_t> counts;
+/** Counts and sizes that are read: integers of any type. Those of another type than `std::uint64_t`, and lists in
+ * braces, are copied. A negative one is refused with `SCDA_ERR_RANGE`. */
+class counts {
+public:
+  /** No entries. */
+  counts () noexcept : copied_ (false) {}
+  counts (const std::uint64_t *data, std::size_t size) noexcept : copied_ (false), view_ (data, size) {}
+  template <typename C, typename std::enable_if<detail::is_contiguous<C, const std::uint64_t>::value, int>::type = 0>
+  counts (C &&container) : copied_ (false), view_ (container) {}
+  template <typename C, typename std::enable_if<detail::has_other_counts<C>::value, int>::type = 0>
+  counts (C &&container) : counts (copy (), container.data (), detail::size_of (container)) {}
+  template <typename T, std::size_t n, typename = typename std::enable_if<detail::is_count<T>::value>::type>
+  counts (const T (&array)[n]) : counts (copy (), array, n) {}
+  template <typename T, typename = typename std::enable_if<detail::is_count<T>::value>::type>
+  counts (std::initializer_list<T> entries) : counts (copy (), entries.begin (), entries.size ()) {}
+  const std::uint64_t *data () const noexcept { return copied_ ? copy_.data () : view_.data (); }
+  std::size_t size () const noexcept { return copied_ ? copy_.size () : view_.size (); }
+
+private:
+  struct copy {};
+  template <typename T> counts (copy, const T *data, std::size_t size) : copied_ (true) {
+    copy_.reserve (size);
+    for (std::size_t i = 0; i < size; ++i) { copy_.push_back (static_cast<std::uint64_t> (data[i])); }
+  }
+
+  bool copied_;
+  view<const std::uint64_t> view_;
+  std::vector<std::uint64_t> copy_;
+};
 
 /** Bytes to be written. */
 class const_bytes {
 public:
   /** No bytes: for ranks that have none, or whose are of no interest. */
-  constexpr const_bytes () noexcept : data_ (nullptr), size_ (0) {}
-  constexpr const_bytes (const void *data, std::size_t bytes) noexcept : data_ (data), size_ (bytes) {}
+  constexpr const_bytes () noexcept : data_ (nullptr), size_ (0), element_ (0), unit_ (1) {}
+  constexpr const_bytes (const void *data, std::size_t bytes) noexcept : data_ (data), size_ (bytes), element_ (0), unit_ (1) {}
   /** Of anything with `data` and `size`, and elements that can be copied as bytes; not of pointers. */
-  template <typename C, typename = typename std::enable_if<detail::has_bytes<C, false>::value>::type>
+  template <typename C, typename std::enable_if<detail::has_bytes<C, false>::value, int>::type = 0>
   constexpr const_bytes (C &&container)
-    : data_ (container.data ()), size_ (container.size () * sizeof *container.data ()) {}
+    : data_ (container.data ()), size_ (detail::size_of (container) * sizeof (detail::element<C>)),
+      element_ (sizeof (detail::element<C>)), unit_ (unit<detail::element<C>> ()) {}
   template <typename T, std::size_t n, typename = typename std::enable_if<detail::is_plain<T>::value>::type>
-  constexpr const_bytes (const T (&array)[n]) noexcept : data_ (array), size_ (sizeof array) {}
+  constexpr const_bytes (const T (&array)[n]) noexcept
+    : data_ (array), size_ (sizeof array), element_ (sizeof (T)), unit_ (unit<T> ()) {}
+  /** Of one number. */
+  template <typename T, typename std::enable_if<detail::is_scalar<T>::value, int>::type = 0>
+  constexpr const_bytes (const T &value) noexcept
+    : data_ (&value), size_ (sizeof value), element_ (sizeof value), unit_ (sizeof value) {}
   constexpr const void *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
+  /** The bytes of an element, by its type; 0 if unknown. */
+  constexpr std::size_t element () const noexcept { return element_; }
+  /** The bytes of a number, of which every element must be a multiple; 1 if the elements are not numbers. */
+  constexpr std::size_t unit () const noexcept { return unit_; }
 
 private:
+  template <typename T> static constexpr std::size_t unit () noexcept { return detail::is_scalar<T>::value ? sizeof (T) : 1; }
+
   const void *data_;
-  std::size_t size_;
+  std::size_t size_, element_, unit_;
 };
 
 /** Says that this rank does not want data. */
@@ -159,12 +231,15 @@ public:
   constexpr bytes (skip_t) noexcept : data_ (nullptr), size_ (0), skip_ (true) {}
   constexpr bytes (void *data, std::size_t size) noexcept : data_ (data), size_ (size), skip_ (false) {}
   /** Of anything with `data` and `size`, and elements that can be copied as bytes; not of pointers. */
-  template <typename C, typename = typename std::enable_if<detail::has_bytes<C, true>::value>::type>
+  template <typename C, typename std::enable_if<detail::has_bytes<C, true>::value, int>::type = 0>
   constexpr bytes (C &&container)
-    : data_ (container.data ()), size_ (container.size () * sizeof *container.data ()), skip_ (false) {}
+    : data_ (container.data ()), size_ (detail::size_of (container) * sizeof (detail::element<C>)), skip_ (false) {}
   template <typename T, std::size_t n,
             typename = typename std::enable_if<detail::is_plain<T>::value && !std::is_const<T>::value>::type>
   constexpr bytes (T (&array)[n]) noexcept : data_ (array), size_ (sizeof array), skip_ (false) {}
+  /** For one number. */
+  template <typename T, typename std::enable_if<detail::is_scalar<T>::value && !std::is_const<T>::value, int>::type = 0>
+  constexpr bytes (T &value) noexcept : data_ (&value), size_ (sizeof value), skip_ (false) {}
   constexpr void *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
   constexpr bool skipped () const noexcept { return skip_; }
@@ -182,7 +257,7 @@ public:
   constexpr text (const char *data, std::size_t size) noexcept : data_ (data), size_ (size) {}
   /** Of a `std::string`, `std::string_view`, ... */
   template <typename C, typename = typename std::enable_if<detail::is_contiguous<const C, const char>::value>::type>
-  constexpr text (const C &container) : data_ (container.data ()), size_ (container.size ()) {}
+  constexpr text (const C &container) : data_ (container.data ()), size_ (detail::size_of (container)) {}
   constexpr const char *data () const noexcept { return data_; }
   const std::size_t *size () const noexcept { return &size_; }
 
@@ -190,6 +265,9 @@ private:
   const char *data_;
   std::size_t size_;
 };
+
+/** Whether a section is compressed: the constants of scda.h, which the functions that take `E` accept, too. */
+enum encoding { encode_none = SCDA_ENCODE_NONE, encode_always = SCDA_ENCODE_ALWAYS, encode_auto = SCDA_ENCODE_AUTO };
 
 /** What may be chosen when a file is opened: `scda::params ().level (9).atomic ()`. See `scda_params` for each. */
 class params {
@@ -225,7 +303,7 @@ public:
   void close () {
     if (f_ == nullptr) { return; }
     int err = SCDA_SUCCESS;
-    if (scda_fclose (take (), &err) != 0) { detail::fail (err, nullptr); }
+    if (scda_fclose (take (), &err) != 0) { detail::fail (err); }
   }
   bool is_open () const noexcept { return f_ != nullptr; }
   /** This rank in the communicator of the file, and the number of its ranks. */
@@ -234,13 +312,18 @@ public:
   /** For the functions of C; still this object's. NULL if the file is closed. */
   scda_fcontext_t *get () const noexcept { return f_; }
 
+  /** Gathers the number of elements that each rank has from that of this rank, `n`: what other members take as `Nq`. */
+  std::vector<std::uint64_t> proc_counts (std::uint64_t n) {
+    std::vector<std::uint64_t> Nq (ranks ());
+    call ([&] (int *err) { return scda_proc_counts (f_, n, Nq.data (), err); });
+    return Nq;
+  }
   /** Computes the bytes that each rank has of a varray: one entry per rank. */
-  void proc_sizes (counts Ei, counts Nq, view<std::uint64_t> Sq) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    const std::uint64_t *sizes = own_sizes (Ei, partition, problem);
-    require (Sq.size () >= ranks (), "Sq: fewer entries than ranks", partition, problem);
-    call (problem, [&] (int *err) { return scda_proc_sizes (f_, sizes, partition, Sq.data (), err); });
+  void proc_sizes (const counts &Ei, const counts &Nq, view<std::uint64_t> Sq) {
+    const std::uint64_t *partition = checked (Nq);
+    check_sizes (Ei.size (), partition);
+    if (Sq.size () < ranks ()) { partition = refuse_short ("Sq", Sq.size (), "entries", ranks (), "one per rank"); }
+    call ([&] (int *err) { return scda_proc_sizes (f_, Ei.data (), partition, Sq.data (), err); });
   }
 
 protected:
@@ -269,50 +352,72 @@ protected:
   }
 
   /* Calls a function of C, which gives back the file or, after an error, NULL. */
-  template <typename F> int call (const char *problem, F function) {
+  template <typename F> int call (F function) {
     if (f_ == nullptr) { throw error (SCDA_ERR_USAGE, "scda::file: it is closed"); }
     int err = SCDA_SUCCESS;
     f_ = function (&err);
-    if (f_ == nullptr) { detail::fail (err, problem); }
+    if (f_ == nullptr) { detail::fail (err); }
     return err;
   }
 
   std::size_t ranks () const noexcept { return static_cast<std::size_t> (size_); }
 
-  /* The lists that C reads have the length that it expects, or C is passed NULL in place of Nq: it then fails on all
-   * ranks, also if this one alone is wrong. The problem is what this rank knows about it. */
-  static void require (bool holds, const char *what, const std::uint64_t *&partition, const char *&problem) noexcept {
-    if (!holds && problem == nullptr) { problem = what; }
-    if (!holds) { partition = nullptr; }
+  /* C cannot see how long its arguments are. What is too short on this rank makes all ranks fail with these words, and C
+   * is passed NULL in place of Nq, so that it reads nothing. */
+  std::nullptr_t refuse (const std::string &why) const {
+    scda_frefuse (f_, why.c_str (), nullptr);
+    return nullptr;
   }
-  const std::uint64_t *checked (counts Nq, const char *&problem) const noexcept {
-    const std::uint64_t *partition = Nq.data ();
-    require (Nq.size () >= ranks (), "Nq: fewer entries than ranks", partition, problem);
-    return partition;
+  std::nullptr_t refuse_short (const char *what, std::uint64_t found, const char *unit, std::uint64_t expected,
+                               const char *why) const {
+    return refuse (std::string (what) + ": found " + std::to_string (found) + " " + unit + ", expected "
+                   + std::to_string (expected) + ", " + why);
+  }
+  const std::uint64_t *checked (const counts &Nq) const {
+    if (Nq.size () >= ranks ()) { return Nq.data (); }
+    return refuse_short ("Nq", Nq.size (), "entries", ranks (), "one per rank");
   }
   std::uint64_t own (const std::uint64_t *partition) const noexcept {
     return partition == nullptr ? 0 : partition[rank_];
   }
-  const std::uint64_t *own_sizes (counts Ei, const std::uint64_t *&partition, const char *&problem) const noexcept {
-    require (Ei.size () >= own (partition), "Ei: fewer entries than elements of this rank", partition, problem);
-    return Ei.data ();
+  void check_sizes (std::size_t found, const std::uint64_t *&partition) const {
+    if (found >= own (partition)) { return; }
+    partition = refuse_short ("Ei", found, "entries", own (partition), "one per element of this rank");
   }
-  /* The bytes of this rank fit, if they are to be had. A product that overflows is left to C. */
-  void require_bytes (std::size_t found, std::uint64_t E, const std::uint64_t *&partition, const char *&problem) const noexcept {
-    require (E == 0 || own (partition) <= found / E, "data: fewer bytes than the elements of this rank", partition, problem);
+  void check_pointers (std::size_t found, const std::uint64_t *&partition) const {
+    if (found >= own (partition)) { return; }
+    partition = refuse_short ("data", found, "pointers", own (partition), "one per element of this rank");
   }
-  void require_bytes (std::size_t found, counts Ei, const std::uint64_t *&partition, const char *&problem) const noexcept {
+  const std::uint64_t *sums (const counts &Sq, const std::uint64_t *&partition) const {
+    if (Sq.data () == nullptr || Sq.size () >= ranks ()) { return Sq.data (); }
+    return partition = refuse_short ("Sq", Sq.size (), "entries", ranks (), "one per rank");
+  }
+  /* The elements of this rank fit, or are `exactly` these bytes. A number of more than 63 bits is left to C. */
+  void check_bytes (std::size_t found, std::uint64_t E, bool exactly, const std::uint64_t *&partition) const {
     const std::uint64_t n = own (partition);
-    std::uint64_t i = 0, left = found;
-    for (; i < n && Ei.data ()[i] <= left; ++i) { left -= Ei.data ()[i]; }
-    require (i == n, "data: fewer bytes than the elements of this rank", partition, problem);
+    if (partition == nullptr || (n | E) >> 63 != 0) { return; }
+    const bool fits = E == 0 || n <= found / E;
+    if (fits && (!exactly || n * E == found)) { return; }
+    partition = refuse ("data: found " + std::to_string (found) + " bytes, expected " + std::to_string (n) + " elements of "
+                        + std::to_string (E) + " bytes" + (fits ? "; or pass E" : ""));
   }
-  void require_pointers (std::size_t found, const std::uint64_t *&partition, const char *&problem) const noexcept {
-    require (found >= own (partition), "pointers: fewer than elements of this rank", partition, problem);
+  void check_bytes (std::size_t found, const counts &Ei, const std::uint64_t *&partition) const {
+    const std::uint64_t n = own (partition);
+    std::uint64_t left = found;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      if (Ei.data ()[i] > left) {
+        partition = refuse ("data: found " + std::to_string (found) + " bytes, of which " + std::to_string (left)
+                            + " are left for element " + std::to_string (i) + " of this rank, of "
+                            + std::to_string (Ei.data ()[i]) + " bytes");
+        return;
+      }
+      left -= Ei.data ()[i];
+    }
   }
-  const std::uint64_t *sums (counts Sq, const std::uint64_t *&partition, const char *&problem) const noexcept {
-    require (Sq.data () == nullptr || Sq.size () >= ranks (), "Sq: fewer entries than ranks", partition, problem);
-    return Sq.data ();
+  /* The data of one rank: NULL, if they are too short. */
+  template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
+    if (rank_ != root || (found >= E && !(exactly && found != E))) { return data; }
+    return refuse ("data: found " + std::to_string (found) + " bytes, expected " + std::to_string (E));
   }
 
   scda_fcontext_t *take () noexcept {
@@ -347,7 +452,7 @@ public:
   writer (MPI_Comm comm, const char *filename, text user, const params &chosen = params ()) {
     int err = SCDA_SUCCESS;
     f_ = scda_fopen_write (comm, filename, user.data (), user.size (), chosen.get (), &err);
-    if (f_ == nullptr) { detail::fail (err, nullptr); }
+    if (f_ == nullptr) { detail::fail (err); }
     opened (comm);
   }
   writer (MPI_Comm comm, const std::string &filename, text user, const params &chosen = params ())
@@ -357,74 +462,97 @@ public:
 
   /** Writes all that waits, and throws if anything went wrong until now. */
   void flush () {
-    call (nullptr, [&] (int *err) { return scda_fflush (f_, err); });
+    call ([&] (int *err) { return scda_fflush (f_, err); });
   }
 
   /** Writes an inline section: the 32 bytes of `root`. `data` is ignored on other ranks. */
-  void write_inline (text user, const_bytes data, int root) {
-    const char *problem = nullptr;
-    const void *pointer = root_data (data, SCDA_INLINE_BYTES, root, problem);
-    call (problem, [&] (int *err) { return scda_fwrite_inline (f_, pointer, user.data (), user.size (), root, err); });
+  void write_inline (text user, const_bytes data, int root = 0) {
+    const void *pointer = root_data (data.data (), data.size (), SCDA_INLINE_BYTES, false, root);
+    call ([&] (int *err) { return scda_fwrite_inline (f_, pointer, user.data (), user.size (), root, err); });
   }
   /** Writes a block: the `E` bytes of `root`. `data` is ignored on other ranks. */
   void write_block (text user, const_bytes data, std::uint64_t E, int root, int encode = SCDA_ENCODE_NONE) {
-    const char *problem = nullptr;
-    const void *pointer = root_data (data, E, root, problem);
-    call (problem, [&] (int *err) {
+    const void *pointer = root_data (data.data (), data.size (), E, false, root);
+    call ([&] (int *err) {
       return scda_fwrite_block (f_, pointer, E, user.data (), user.size (), root, encode, err);
     });
   }
-  /** Writes an array of elements of `E` bytes. `data`: those of this rank, one after the other. */
-  void write_array (text user, const_bytes data, counts Nq, std::uint64_t E, int encode = SCDA_ENCODE_NONE) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    require_bytes (data.size (), E, partition, problem);
-    put_array (user, data.data (), partition, E, 0, encode, problem);
+  /** Writes a block: all data of `root`, whose size the other ranks need not know. */
+  void write_block (text user, const_bytes data, encoding encode = encode_none, int root = 0) {
+    const std::vector<std::uint64_t> sizes = proc_counts (data.size ());
+    const bool is_rank = root >= 0 && root < size_; /* else C refuses it */
+    write_block (user, data, is_rank ? sizes[static_cast<std::size_t> (root)] : 0, root, static_cast<int> (encode));
   }
-  /** The same of a pointer to each element of this rank. */
-  void write_array (text user, view<const void *const> pointers, counts Nq, std::uint64_t E, int encode = SCDA_ENCODE_NONE) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    require_pointers (pointers.size (), partition, problem);
-    put_array (user, pointers.data (), partition, E, 1, encode, problem);
+  /** Writes an array of elements of `E` bytes. `data`: those of this rank, one after the other. */
+  void write_array (text user, const_bytes data, const counts &Nq, std::uint64_t E, int encode = SCDA_ENCODE_NONE) {
+    const std::uint64_t *partition = checked (Nq);
+    if (E % data.unit () != 0) {
+      partition = refuse ("E: found " + std::to_string (E) + ", expected a multiple of " + std::to_string (data.unit ())
+                          + ", the bytes of a number");
+    }
+    check_bytes (data.size (), E, false, partition);
+    put_array (user, data.data (), partition, E, 0, encode);
+  }
+  /** Writes an array whose elements are those of the container `data`, as many as `Nq` says for this rank. */
+  void write_array (text user, const_bytes data, const counts &Nq, encoding encode = encode_none) {
+    const std::uint64_t *partition = checked (Nq);
+    const std::uint64_t E = data.element ();
+    if (E == 0) { partition = refuse ("E: found none, and data without elements of a type"); }
+    check_bytes (data.size (), E, true, partition);
+    put_array (user, data.data (), partition, E, 0, encode);
+  }
+  /** Writes an array of elements of `E` bytes, with a pointer to each of this rank. */
+  void write_array (text user, view<const void *const> pointers, const counts &Nq, std::uint64_t E,
+                    int encode = SCDA_ENCODE_NONE) {
+    const std::uint64_t *partition = checked (Nq);
+    check_pointers (pointers.size (), partition);
+    put_array (user, pointers.data (), partition, E, 1, encode);
   }
   /** Writes an array of elements of their own sizes. `data`: those of this rank, one after the other. `Ei`: their sizes.
    * `Sq`: see `proc_sizes`; computed if empty. */
-  void write_varray (text user, const_bytes data, counts Nq, counts Ei, int encode = SCDA_ENCODE_NONE, counts Sq = counts ()) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    own_sizes (Ei, partition, problem);
-    require_bytes (data.size (), Ei, partition, problem);
-    put_varray (user, data.data (), partition, Ei, Sq, 0, encode, problem);
+  void write_varray (text user, const_bytes data, const counts &Nq, const counts &Ei, int encode = SCDA_ENCODE_NONE,
+                     const counts &Sq = counts ()) {
+    const std::uint64_t *partition = checked (Nq);
+    check_sizes (Ei.size (), partition);
+    check_bytes (data.size (), Ei, partition);
+    put_varray (user, data.data (), partition, Ei.data (), Sq, 0, encode);
   }
-  /** The same of a pointer to each element of this rank. */
-  void write_varray (text user, view<const void *const> pointers, counts Nq, counts Ei, int encode = SCDA_ENCODE_NONE,
-                     counts Sq = counts ()) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    own_sizes (Ei, partition, problem);
-    require_pointers (pointers.size (), partition, problem);
-    put_varray (user, pointers.data (), partition, Ei, Sq, 1, encode, problem);
+  /** Writes an array of elements of their own sizes, with a pointer to each of this rank. */
+  void write_varray (text user, view<const void *const> pointers, const counts &Nq, const counts &Ei,
+                     int encode = SCDA_ENCODE_NONE, const counts &Sq = counts ()) {
+    const std::uint64_t *partition = checked (Nq);
+    check_sizes (Ei.size (), partition);
+    check_pointers (pointers.size (), partition);
+    put_varray (user, pointers.data (), partition, Ei.data (), Sq, 1, encode);
+  }
+  /** Writes an array of elements of their own sizes: each is a container, such as a vector in a vector. */
+  template <typename C, typename = typename std::enable_if<detail::has_parts<C>::value>::type>
+  void write_varray (text user, const C &elements, const counts &Nq, encoding encode = encode_none) {
+    std::vector<const void *> pointers;
+    std::vector<std::uint64_t> Ei;
+    for (const auto &element : elements) {
+      const const_bytes data (element);
+      pointers.push_back (data.data ());
+      Ei.push_back (data.size ());
+    }
+    const std::uint64_t *partition = checked (Nq);
+    if (partition != nullptr && Ei.size () != own (partition)) {
+      partition = refuse_short ("data", Ei.size (), "elements", own (partition), "as Nq says for this rank");
+    }
+    put_varray (user, pointers.data (), partition, Ei.data (), counts (), 1, encode);
   }
 
 private:
-  /* NULL, which C refuses on all ranks, if there are not enough bytes. */
-  const void *root_data (const_bytes data, std::uint64_t E, int root, const char *&problem) const noexcept {
-    if (rank_ != root || data.size () >= E) { return data.data (); }
-    problem = "data: fewer bytes than the section";
-    return nullptr;
-  }
-  void put_array (text user, const void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, int encode,
-                  const char *problem) {
-    call (problem, [&] (int *err) {
+  void put_array (text user, const void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, int encode) {
+    call ([&] (int *err) {
       return scda_fwrite_array (f_, data, partition, E, indirect, user.data (), user.size (), encode, err);
     });
   }
-  void put_varray (text user, const void *data, const std::uint64_t *partition, counts Ei, counts Sq, int indirect,
-                   int encode, const char *problem) {
-    const std::uint64_t *all = sums (Sq, partition, problem);
-    call (problem, [&] (int *err) {
-      return scda_fwrite_varray (f_, data, partition, Ei.data (), all, indirect, user.data (), user.size (), encode, err);
+  void put_varray (text user, const void *data, const std::uint64_t *partition, const std::uint64_t *Ei, const counts &Sq,
+                   int indirect, int encode) {
+    const std::uint64_t *all = sums (Sq, partition);
+    call ([&] (int *err) {
+      return scda_fwrite_varray (f_, data, partition, Ei, all, indirect, user.data (), user.size (), encode, err);
     });
   }
 };
@@ -448,7 +576,7 @@ public:
     std::size_t len = 0;
     int err = SCDA_SUCCESS;
     f_ = scda_fopen_read (comm, filename, buffer, &len, chosen.get (), &err);
-    if (f_ == nullptr) { detail::fail (err, nullptr); }
+    if (f_ == nullptr) { detail::fail (err); }
     opened (comm);
     user_.assign (buffer, len);
   }
@@ -468,91 +596,110 @@ public:
     char buffer[SCDA_USER_STRING_BYTES + 1];
     std::size_t len = 0;
     int decoded = decode;
-    const int err = call (nullptr, [&] (int *e) {
+    const int err = call ([&] (int *e) {
       return scda_fread_section_header (f_, &s.type, &s.N, &s.E, buffer, &len, &decoded, e);
     });
     if (err == SCDA_ERR_EOF) { return false; }
+    N_ = s.N;
+    E_ = s.E;
     s.decoded = decoded != 0;
     s.user.assign (buffer, len);
     return true;
   }
 
   /** Reads the 32 bytes of an inline section on `root`. `data` is ignored on other ranks. */
-  void read_inline (bytes data, int root) {
-    const char *problem = nullptr;
-    const bool fits = root_fits (data, SCDA_INLINE_BYTES, root, problem);
-    call (problem, [&] (int *err) { return scda_fread_inline_data (f_, data.data (), fits ? root : -1, err); });
+  void read_inline (bytes data, int root = 0) {
+    void *pointer = room (data, SCDA_INLINE_BYTES, false, root);
+    call ([&] (int *err) { return scda_fread_inline_data (f_, pointer, root, err); });
   }
   /** Reads the `E` bytes of a block on `root`. `data` is ignored on other ranks. */
   void read_block (bytes data, std::uint64_t E, int root) {
-    const char *problem = nullptr;
-    const bool fits = root_fits (data, E, root, problem);
-    call (problem, [&] (int *err) { return scda_fread_block_data (f_, data.data (), E, fits ? root : -1, err); });
+    void *pointer = room (data, E, false, root);
+    call ([&] (int *err) { return scda_fread_block_data (f_, pointer, E, root, err); });
   }
-  /** Reads an array: the elements of this rank, one after the other. */
-  void read_array (bytes data, counts Nq, std::uint64_t E) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    if (!data.skipped ()) { require_bytes (data.size (), E, partition, problem); }
-    get_array (data.data (), partition, E, 0, problem);
+  /** Reads a block on `root`, where `data` has exactly its bytes. */
+  void read_block (bytes data, int root = 0) {
+    void *pointer = room (data, E_, true, root);
+    call ([&] (int *err) { return scda_fread_block_data (f_, pointer, E_, root, err); });
   }
-  /** The same to a pointer for each element of this rank; NULL skips one. */
-  void read_array (view<void *const> pointers, counts Nq, std::uint64_t E) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    require_pointers (pointers.size (), partition, problem);
-    get_array (const_cast<void **> (pointers.data ()), partition, E, 1, problem);
+  /** Reads an array of elements of `E` bytes: those of this rank, one after the other. */
+  void read_array (bytes data, const counts &Nq, std::uint64_t E) { get_array (data, Nq, E, false); }
+  /** Reads an array: `data` has exactly the bytes of the elements of this rank. */
+  void read_array (bytes data, const counts &Nq) { get_array (data, Nq, E_, true); }
+  /** Reads an array of elements of `E` bytes to a pointer for each of this rank; NULL skips one. */
+  void read_array (view<void *const> pointers, const counts &Nq, std::uint64_t E) {
+    const std::uint64_t *partition = checked (Nq);
+    check_pointers (pointers.size (), partition);
+    call ([&] (int *err) {
+      return scda_fread_array_data (f_, const_cast<void **> (pointers.data ()), partition, E, 1, err);
+    });
   }
   /** Reads the sizes of the elements of this rank of a varray, before its data. */
-  void read_varray_sizes (view<std::uint64_t> Ei, counts Nq) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    require (Ei.size () >= own (partition), "Ei: fewer entries than elements of this rank", partition, problem);
-    call (problem, [&] (int *err) { return scda_fread_varray_sizes (f_, Ei.data (), partition, err); });
+  void read_varray_sizes (view<std::uint64_t> Ei, const counts &Nq) {
+    const std::uint64_t *partition = checked (Nq);
+    check_sizes (Ei.size (), partition);
+    call ([&] (int *err) { return scda_fread_varray_sizes (f_, Ei.data (), partition, err); });
   }
   /** Skips the sizes on this rank. */
-  void read_varray_sizes (skip_t, counts Nq) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    call (problem, [&] (int *err) { return scda_fread_varray_sizes (f_, nullptr, partition, err); });
+  void read_varray_sizes (skip_t, const counts &Nq) {
+    const std::uint64_t *partition = checked (Nq);
+    call ([&] (int *err) { return scda_fread_varray_sizes (f_, nullptr, partition, err); });
   }
   /** Reads the data of a varray: the elements of this rank, one after the other. `Sq`: computed if empty. */
-  void read_varray (bytes data, counts Nq, counts Ei, counts Sq = counts ()) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
+  void read_varray (bytes data, const counts &Nq, const counts &Ei, const counts &Sq = counts ()) {
+    const std::uint64_t *partition = checked (Nq);
     if (!data.skipped ()) {
-      own_sizes (Ei, partition, problem);
-      require_bytes (data.size (), Ei, partition, problem);
+      check_sizes (Ei.size (), partition);
+      check_bytes (data.size (), Ei, partition);
     }
-    get_varray (data.data (), partition, Ei, Sq, 0, problem);
+    get_varray (data.data (), partition, Ei, Sq, 0);
   }
-  /** The same to a pointer for each element of this rank; NULL skips one. */
-  void read_varray (view<void *const> pointers, counts Nq, counts Ei, counts Sq = counts ()) {
-    const char *problem = nullptr;
-    const std::uint64_t *partition = checked (Nq, problem);
-    own_sizes (Ei, partition, problem);
-    require_pointers (pointers.size (), partition, problem);
-    get_varray (const_cast<void **> (pointers.data ()), partition, Ei, Sq, 1, problem);
+  /** Reads the data of a varray to a pointer for each element of this rank; NULL skips one. */
+  void read_varray (view<void *const> pointers, const counts &Nq, const counts &Ei, const counts &Sq = counts ()) {
+    const std::uint64_t *partition = checked (Nq);
+    check_sizes (Ei.size (), partition);
+    check_pointers (pointers.size (), partition);
+    get_varray (const_cast<void **> (pointers.data ()), partition, Ei, Sq, 1);
+  }
+  /** Reads the sizes and the data of a varray: `elements` becomes a vector of this rank's, each a vector or a string. */
+  template <typename C> void read_varray (std::vector<C> &elements, const counts &Nq) {
+    const std::size_t E = sizeof (detail::element<C>);
+    const std::uint64_t n = Nq.size () < ranks () ? 0 : Nq.data ()[rank_];
+    std::vector<std::uint64_t> Ei (static_cast<std::size_t> (n < N_ ? n : N_)); /* more are refused */
+    read_varray_sizes (Ei, Nq);
+    elements.resize (Ei.size ());
+    std::vector<void *> pointers (Ei.size ());
+    const std::uint64_t *partition = checked (Nq);
+    for (std::size_t i = 0; i < Ei.size (); ++i) {
+      if (Ei[i] % E != 0) {
+        partition = refuse ("data: found an element of " + std::to_string (Ei[i]) + " bytes, expected a multiple of "
+                            + std::to_string (E));
+      }
+      elements[i].resize (static_cast<std::size_t> (Ei[i] / E));
+      pointers[i] = elements[i].empty () ? nullptr : &elements[i][0];
+    }
+    get_varray (pointers.data (), partition, Ei, counts (), 1);
   }
 
 private:
-  /* If there is not enough room, the caller asks for a root that is none, which C refuses on all ranks. */
-  bool root_fits (bytes data, std::uint64_t E, int root, const char *&problem) const noexcept {
-    if (rank_ != root || data.skipped () || data.size () >= E) { return true; }
-    problem = "data: room for fewer bytes than the section";
-    return false;
+  /* Where the data of one rank go. NULL skips them, also if there is not enough room. */
+  void *room (bytes data, std::uint64_t E, bool exactly, int root) const {
+    return data.skipped () ? nullptr : root_data (data.data (), data.size (), E, exactly, root);
   }
-  void get_array (void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, const char *problem) {
-    call (problem, [&] (int *err) { return scda_fread_array_data (f_, data, partition, E, indirect, err); });
+  void get_array (bytes data, const counts &Nq, std::uint64_t E, bool exactly) {
+    const std::uint64_t *partition = checked (Nq);
+    if (!data.skipped ()) { check_bytes (data.size (), E, exactly, partition); }
+    call ([&] (int *err) { return scda_fread_array_data (f_, data.data (), partition, E, 0, err); });
   }
-  void get_varray (void *data, const std::uint64_t *partition, counts Ei, counts Sq, int indirect, const char *problem) {
-    const std::uint64_t *all = sums (Sq, partition, problem);
-    call (problem, [&] (int *err) {
+  void get_varray (void *data, const std::uint64_t *partition, const counts &Ei, const counts &Sq, int indirect) {
+    const std::uint64_t *all = sums (Sq, partition);
+    call ([&] (int *err) {
       return scda_fread_varray_data (f_, data, partition, Ei.data (), all, indirect, err);
     });
   }
 
   std::string user_;
+  std::uint64_t N_ = 0, E_ = 0; /* of the last header */
 };
 
 } // namespace scda
