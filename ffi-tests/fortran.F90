@@ -40,6 +40,8 @@ program test_fortran
     call hello(trim(path))
   case ("api")
     call data_of_every_form(trim(path) // "/forms.scda")
+    call what_may_be_left_out(trim(path) // "/shorter.scda")
+    call lengths(trim(path) // "/lengths.scda")
     call kinds_of_counts(trim(path) // "/kinds.scda")
     call user_strings(trim(path) // "/strings.scda")
     call parameters(trim(path) // "/params.scda")
@@ -286,6 +288,239 @@ contains
     if (equal) equal = .not. any(abs(a - b) > 0)
   end function equal
 
+  ! ---- Arguments that may be left out ------------------------------------------------------------------------------------
+
+  subroutine what_may_be_left_out(filename)
+    character(*), intent(in) :: filename
+    integer, parameter :: n = 3
+    real(real64) :: state(5, n), found(5, n), list(n), scalar, none(5, 0)
+    integer(int64) :: Nq8(ranks), elements, bytes
+    integer(int32) :: Nq4(ranks), step
+    character(:), allocatable :: parameters
+    character(SCDA_USER_STRING_BYTES) :: userstr
+    character :: type
+    integer :: i, ierr
+    type(scda_fcontext_t) :: f
+    state = reshape([(real(i + rank, real64), i = 1, 5 * n)], [5, n])
+    list = state(1, :)
+    parameters = repeat("p", merge(17, 0, rank == ranks - 1))
+
+    call scda_fopen_write(f, comm, filename, "shorter", ierr)
+    call scda_proc_counts(f, n, Nq4, ierr)
+    call require(ierr == 0 .and. all(Nq4 == n), "proc_counts of int32")
+    call scda_proc_counts(f, int(rank, int64), Nq8, ierr)
+    call require(ierr == 0 .and. all(Nq8 == [(i, i = 0, ranks - 1)]), "proc_counts of int64")
+    call scda_fwrite_inline(f, "time", repeat("t", 32))
+    call scda_fwrite_block(f, "step", 42)
+    call scda_fwrite_block(f, "parameters", parameters, root=ranks - 1, encode=SCDA_ENCODE_ALWAYS, ierr=ierr)
+    call require(ierr == 0, "a block of root")
+    call scda_fwrite_block(f, "empty", "", ierr=ierr)
+    call scda_fwrite_array(f, "state", state, Nq4)
+    call scda_fwrite_array(f, "list", list, Nq4, encode=SCDA_ENCODE_AUTO, ierr=ierr)
+    if (rank == 0) then
+      call scda_fwrite_array(f, "not on all", none, Nq8, ierr=ierr)
+    else
+      call scda_fwrite_array(f, "not on all", reshape([(real(rank, real64), i = 1, 5 * rank)], [5, rank]), Nq8, ierr=ierr)
+    end if
+    call scda_fwrite_array(f, "none", E=8, Nq=each(0), ierr=ierr)
+    call scda_fwrite_varray(f, "varray", list, Nq4, [8, 0, 16])
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close")
+
+    call scda_fopen_read(f, comm, filename)
+    call scda_fread_section_header(f, type, elements, bytes, userstr)
+    call scda_fread_inline_data(f)
+    call next(f, 'B', 0, 4, "step")
+    step = 0
+    call scda_fread_block_data(f, step)
+    call require(step == merge(42, 0, rank == 0), "step")
+    call scda_fread_section_header(f, type, elements, bytes, userstr) ! decodes
+    call require(bytes == 17, "size of parameters")
+    parameters = repeat(" ", 17)
+    call scda_fread_block_data(f, parameters, root=ranks - 1)
+    call require(rank < ranks - 1 .or. parameters == repeat("p", 17), "parameters")
+    call next(f, 'B', 0, 0, "empty")
+    call scda_fread_block_data(f, parameters(1:0))
+    call next(f, 'A', n * ranks, 40, "state")
+    call scda_fread_array_data(f, found, Nq4)
+    call require(equal(found, state), "state")
+    call next(f, 'A', n * ranks, 8, "list")
+    scalar = 0
+    call scda_fread_array_data(f, found(2, :), Nq4)
+    call require(equal(found(2:2, :), state(1:1, :)), "list")
+    call next(f, 'A', ranks * (ranks - 1) / 2, 40, "not on all")
+    call scda_fread_array_data(f, Nq=Nq8) ! skipped
+    call next(f, 'A', 0, 8, "none")
+    call scda_fread_array_data(f, none, each(0), 8)
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "read")
+  end subroutine what_may_be_left_out
+
+  ! ---- Lengths -----------------------------------------------------------------------------------------------------------
+
+  ! No byte is written that is not of the data, and none is read into what does not belong to them. The error is the same on
+  ! all ranks, and says what was found on the one that is wrong.
+  subroutine lengths(filename)
+    character(*), intent(in) :: filename
+    character(*), parameter :: named = "named constant"
+    character(40) :: text
+    character(:), allocatable :: deferred
+    real(real64) :: x(10), matrix(5, 2), long(20)
+    integer, parameter :: eights(10) = 8
+    integer :: i, ierr, mine, Nq(ranks)
+    type(scda_fcontext_t) :: f
+    type(c_ptr) :: pointers(2)
+    x = 1
+    matrix = 1
+    text = "step 42"
+    deferred = "of no fixed length"
+    Nq = 0
+    Nq(ranks) = 10
+    mine = Nq(rank + 1)
+    long = 0
+    pointers = c_null_ptr
+    do i = 1, 22
+      call start(f, filename, "w")
+      select case (i)
+      case (1)
+        call scda_fwrite_inline(f, "step", "step 42", ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 7 bytes, expected 32")
+      case (2)
+        call scda_fwrite_inline(f, "named", named, ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 14 bytes, expected 32")
+      case (3)
+        call scda_fwrite_inline(f, "part", text(3:33), ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 31 bytes, expected 32")
+      case (4)
+        call scda_fwrite_inline(f, "expression", trim(text) // "!", ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 8 bytes, expected 32")
+      case (5)
+        call scda_fwrite_inline(f, "deferred", deferred, ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 18 bytes, expected 32")
+      case (6)
+        call scda_fwrite_inline(f, "reals", x(1:3), ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 24 bytes, expected 32")
+      case (7)
+        call scda_fwrite_inline(f, "absent", root=ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 0 bytes, expected 32")
+      case (8)
+        call scda_fwrite_block(f, "block", x, 81, ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 80 bytes, expected 81")
+      case (9)
+        call scda_fwrite_block(f, "block", x, 0, ranks - 1, ierr=ierr)
+        call refused(ierr, "E: found 0, but there are data")
+      case (10)
+        call scda_fwrite_block(f, "block", root=ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found none on root")
+      case (11)
+        call scda_fwrite_array(f, "array", x, 100 * Nq, 8, ierr=ierr)
+        call refused(ierr, "data: found 80 bytes, expected 1000 elements of 8 bytes")
+      case (12)
+        call scda_fwrite_array(f, "array", x(1:mine - 1), Nq, ierr=ierr)
+        call refused(ierr, "data: found 9 elements of 8 bytes, expected 10, as Nq says for this rank; or pass E")
+      case (13)
+        call scda_fwrite_array(f, "array", matrix(:, 1:mine / 5), Nq, ierr=ierr)
+        call refused(ierr, "data: found 2 elements of 40 bytes, expected 10, as Nq says for this rank; or pass E")
+      case (14)
+        call scda_fwrite_array(f, "array", x, Nq, SCDA_ENCODE_AUTO, ierr=ierr) ! in the place of E
+        call refused(ierr, "E: found 2, expected a multiple of 8, the bytes of an element of data", .true.)
+      case (15)
+        call scda_fwrite_array(f, "array", Nq=Nq, ierr=ierr)
+        call refused(ierr, "E: found none, and no data on this rank to take it from", .true.)
+      case (16)
+        call scda_fwrite_array(f, "array", x, Nq(:ranks - 1), 8, ierr=ierr)
+        call refused(ierr, "Nq: found " // decimal(ranks - 1) // " entries, expected " // decimal(ranks) // ", one per rank", &
+          & .true.)
+      case (17)
+        call scda_fwrite_array(f, "array", x, Nq, [8, 8], ierr=ierr)
+        call refused(ierr, "E or Np: expected one integer", .true.)
+      case (18)
+        call scda_fwrite_array(f, "array", pointers, Nq, 8, ierr=ierr, indirect=.true.)
+        call refused(ierr, "data: found 2 pointers, expected 10, one per element of this rank")
+      case (19)
+        call scda_fwrite_varray(f, "varray", x(1:2), Nq, eights, ierr=ierr)
+        call refused(ierr, "data: found 16 bytes, of which 0 are left for element 3 of this rank, of 8 bytes")
+      case (20)
+        call scda_fwrite_varray(f, "varray", x, Nq, [8], ierr=ierr)
+        call refused(ierr, "Ei: found 1 entries, expected 10, one per element of this rank")
+      case (21)
+        call scda_fwrite_inline(f, "four", x(1:4), 0, ierr=ierr, len=5)
+        call refused(ierr, "len: found 5, expected at most 4, the length of userstr", .true.)
+      case (22)
+        call scda_proc_counts(f, 1, Nq(:ranks - 1), ierr)
+        call refused(ierr, "Nq: found " // decimal(ranks - 1) // " entries", .true.)
+      end select
+    end do
+
+    call scda_fopen_write(f, comm, filename, "to be read")
+    call scda_fwrite_block(f, "block", x, root=ranks - 1)
+    call scda_fwrite_array(f, "array", x, Nq, 8)
+    call scda_fclose(f)
+    do i = 1, 6
+      call start(f, filename, "r")
+      call next(f, 'B', 0, 80, "block")
+      x = 0
+      select case (i)
+      case (1)
+        call scda_fread_block_data(f, x(1:9), 80, ranks - 1, ierr)
+        call refused(ierr, "data: found 72 bytes, expected 80")
+      case (2)
+        call scda_fread_block_data(f, text, root=ranks - 1, ierr=ierr)
+        call refused(ierr, "data: found 40 bytes, expected 80")
+      end select
+      if (i < 3) cycle
+      call scda_fread_block_data(f)
+      call next(f, 'A', 10, 8, "array")
+      select case (i)
+      case (3)
+        call scda_fread_array_data(f, x(1:10:2), Nq, 8, ierr)
+        call refused(ierr, "data: found 40 bytes, expected 10 elements of 8 bytes")
+      case (4)
+        call scda_fread_array_data(f, matrix(1:mine / 2, 1), Nq, ierr=ierr)
+        call refused(ierr, "data: found 40 bytes, expected 10 elements of 8 bytes")
+      case (5)
+        call scda_fread_array_data(f, long(1:2 * mine), Nq, ierr=ierr)
+        call refused(ierr, "data: found 160 bytes, expected 10 elements of 8 bytes; or pass E")
+      case (6)
+        call scda_fread_array_data(f, pointers(1:0), Nq, 8, ierr, indirect=.true.)
+        call refused(ierr, "data: found 0 pointers, expected 10, one per element of this rank")
+      end select
+      call require(.not. any(abs(x) > 0), "nothing is read")
+    end do
+  end subroutine lengths
+
+  ! On all ranks alike, or the words are those of the last one.
+  subroutine refused(ierr, words, by_all)
+    integer, intent(in) :: ierr
+    character(*), intent(in) :: words
+    logical, intent(in), optional :: by_all
+    character(:), allocatable :: expected
+    expected = ": "
+    if (ranks > 1 .and. .not. present(by_all)) expected = ": rank " // decimal(ranks - 1) // ": "
+    call require(ierr == SCDA_ERR_ARG .and. index(scda_last_error_message(), expected // words) > 0, words)
+  end subroutine refused
+
+  function decimal(n) result(text)
+    integer, intent(in) :: n
+    character(:), allocatable :: text
+    character(20) :: buffer
+    write (buffer, '(i0)') n
+    text = trim(buffer)
+  end function decimal
+
+  subroutine start(f, filename, mode)
+    type(scda_fcontext_t), intent(out) :: f
+    character(*), intent(in) :: filename, mode
+    type(scda_params_t) :: params
+    call scda_params_init(params)
+    params%check = 1
+    if (mode == "r") then
+      call scda_fopen_read(f, comm, filename, params=params)
+    else
+      call scda_fopen_write(f, comm, filename, "lengths", params=params)
+    end if
+  end subroutine start
+
   ! ---- Counts and sizes of either kind -----------------------------------------------------------------------------------
 
   subroutine kinds_of_counts(filename)
@@ -357,9 +592,9 @@ contains
     type(scda_fcontext_t) :: f
     padded = "padded"
     call scda_fopen_write(f, comm, filename // "   ", padded, ierr)
-    call scda_fwrite_inline(f, "exact  ", repeat("x", 32), 0, ierr, exact=.true.)
+    call scda_fwrite_inline(f, "exact  ", repeat("x", 32), 0, ierr, len=7)
     call scda_fwrite_inline(f, "", repeat("x", 32), 0, ierr)
-    call scda_fwrite_inline(f, " " // c_null_char // " ", repeat("x", 32), 0, ierr, exact=.true.)
+    call scda_fwrite_inline(f, " " // c_null_char // " ", repeat("x", 32), 0, ierr, len=3)
     call scda_fwrite_inline(f, repeat("s", 58), repeat("x", 32), 0, ierr)
     call scda_fclose(f, ierr)
     call require(ierr == 0, "write")

@@ -24,10 +24,10 @@ program read_field
   if (command_argument_count() > 0) call get_command_argument(1, filename)
   call scda_fopen_read(f, MPI_COMM_WORLD, filename)
 
-  ! The block goes to one rank. MPI gives it to the others.
+  ! The block goes to one rank, 0 unless another one is passed. MPI gives it to the others.
   call next_section('B', "parameters")
   allocate(character(E) :: parameters)
-  call scda_fread_block_data(f, parameters, E, 0)
+  call scda_fread_block_data(f, parameters)
   call MPI_Bcast(parameters, len(parameters), MPI_CHARACTER, 0, MPI_COMM_WORLD)
   read (parameters, *) word, time
 
@@ -38,9 +38,9 @@ program read_field
   counts = [((cells * i) / ranks - (cells * (i - 1)) / ranks, i = 1, ranks)]
   first = sum(counts(:rank))
   allocate(state(5, counts(rank + 1)))
-  call scda_fread_array_data(f, state, counts, E)
+  call scda_fread_array_data(f, state, counts)
 
-  ! The sizes come first, so that there is a chance to make room for the data.
+  ! The sizes come first, so that the program can make room for the data.
   call next_section('V', "coefficients: doubles")
   allocate(bytes(counts(rank + 1)))
   call scda_fread_varray_sizes(f, bytes, counts)
@@ -69,9 +69,7 @@ contains
     character(*), intent(in) :: user
     character :: found_type
     character(SCDA_USER_STRING_BYTES) :: found_user
-    logical :: decode
-    decode = .true. ! undo compression; afterwards: whether there was any
-    call scda_fread_section_header(f, found_type, N, E, found_user, decode)
+    call scda_fread_section_header(f, found_type, N, E, found_user)
     if (found_type /= type .or. found_user /= user) call fail("found another section: " // found_user)
   end subroutine next_section
 

@@ -20,7 +20,7 @@ program write_field
 
   integer, parameter :: cells = 1000
   integer :: rank, ranks, first, n, i, k
-  integer, allocatable :: counts(:) ! cells of each rank: the same list on all ranks
+  integer, allocatable :: counts(:) ! cells of each rank: the same list on all ranks (scda_proc_counts gathers it)
   real(real64), allocatable :: state(:, :), coefficients(:)
   integer, allocatable :: bytes(:)
   character(64) :: parameters
@@ -45,14 +45,14 @@ program write_field
   allocate(coefficients(sum(bytes) / 8))
   coefficients = [((1 / real(first + i + k, real64), k = 1, mod(first + i, 4)), i = 1, n)]
 
-  ! What all ranks know is written by one of them, here 0.
+  ! What all ranks know is written by one of them: 0, unless another one is passed.
   write (parameters, '(a, f6.3, a, i0)') "time", 0.25, " step ", 42
 
   call scda_fopen_write(f, MPI_COMM_WORLD, filename, "write_field.f90")
-  call scda_fwrite_block(f, "parameters", parameters, len(parameters), 0, SCDA_ENCODE_NONE)
-  call scda_fwrite_array(f, "state: 5 doubles a cell", state, counts, 5 * 8, SCDA_ENCODE_NONE)
+  call scda_fwrite_block(f, "parameters", parameters)
+  call scda_fwrite_array(f, "state: 5 doubles a cell", state, counts)
   call scda_fwrite_varray(f, "coefficients: doubles", coefficients, counts, bytes, SCDA_ENCODE_AUTO)
-  call scda_fclose(f) ! data may be on their way until here
+  call scda_fclose(f) ! until here data may still be in a buffer
 
   if (rank == 0) print '("write_field: ", i0, " ranks wrote ", i0, " cells")', ranks, cells
   call MPI_Finalize()

@@ -2,17 +2,16 @@
 !
 ! The Fortran module of libscda: parallel, serial-equivalent, archival files.
 !
-! docs/fortran.md explains every procedure with examples, scda.h says the rest in the terms of C. In short:
+! docs/fortran.md explains every procedure with examples; scda.h has the details in the terms of C. In short:
 !
 ! - Every procedure with a type(scda_fcontext_t) is collective over its communicator, except scda_feof.
-! - ierr is optional and the last argument by position; those behind it are passed by keyword. It is 0 or a code below, the same
-!   on all ranks. On error the file is closed. An error without ierr stops the program with scda_last_error_message().
-! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. One that is not
-!   contiguous is copied by the compiler. Absent or unallocated data are NULL in C: they skip reading on this rank.
-!   (userstr stands before data because gfortran passes a hidden length for character data, which would be taken for that of
-!   a string behind them.)
+! - ierr is optional: 0 or a code below, the same on all ranks. On error the file is closed. An error without ierr stops the
+!   program with scda_last_error_message().
+! - data may be any variable of intrinsic type, or of a derived type with bind(C) or sequence, of any rank. The compiler copies
+!   one that is not contiguous. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
+! - What is shorter than the arguments say is refused on all ranks, before anything is read from it or written to it.
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
-! - User strings lose their trailing blanks, unless exact=.true.
+! - User strings lose their trailing blanks, unless len says how many characters to write.
 !
 ! .mod files depend on the compiler: this source is compiled with the program that uses it, once. It is Fortran 2018. (Not with
 ! -fno-automatic: gfortran then loses the lengths of the strings that functions return.)
@@ -23,9 +22,14 @@
 #define SCDA_F08
 #endif
 
-module scda
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, c_null_ptr, c_ptr, &
-    & c_associated, c_f_pointer, c_size_t, c_sizeof
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+#error libscda needs gfortran 12 or later: the C descriptors of older versions have wrong lengths of character data.
+#endif
+
+! Everything but the interfaces of the procedures with data, which follow in the module scda.
+module scda_implementation
+  use, intrinsic :: iso_c_binding, only: c_char, c_funloc, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, c_null_ptr, c_ptr, &
+    & c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
   use, intrinsic :: iso_fortran_env, only: int32, int64
 #ifdef SCDA_F08
   use mpi_f08, only: MPI_Comm, MPI_Info
@@ -109,19 +113,22 @@ module scda
   end type scda_params_t
 
   !> A file that is open, or was closed. A copy is the same file.
-  type, public :: scda_fcontext_t
+  type, bind(C), public :: scda_fcontext_t
     private
     type(c_ptr) :: handle = c_null_ptr
     integer(c_int) :: rank = 0, nranks = 0
+    integer(c_int64_t) :: E = 0 ! as the last header that was read through this variable said
   end type scda_fcontext_t
 
-  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fclose, scda_fflush, scda_feof
-  public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
-  public :: scda_fread_section_header, scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data
-  public :: scda_fread_varray_sizes, scda_fread_varray_data, scda_proc_sizes
-  public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
+  !> The kind of the default integers, in a form that compilers take for interoperable.
+  integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
-  !> Opens a file for writing ("w") or reading ("r"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len, exact)
+  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fclose, scda_fflush, scda_feof
+  public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes
+  public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
+  public :: scda_int, write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect ! for the module scda
+
+  !> Opens a file for writing ("w") or reading ("r"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
   interface scda_fopen
     module procedure fopen_int
 #ifdef SCDA_F08
@@ -129,7 +136,7 @@ module scda
 #endif
   end interface scda_fopen
 
-  !> Creates a file: call scda_fopen_write(f, comm, filename, userstr, ierr, params, info, exact)
+  !> Creates a file: call scda_fopen_write(f, comm, filename, userstr, ierr, params, info, len)
   interface scda_fopen_write
     module procedure fopen_write_int
 #ifdef SCDA_F08
@@ -145,45 +152,45 @@ module scda
 #endif
   end interface scda_fopen_read
 
-  !> Writes a block: call scda_fwrite_block(f, userstr, data, E, root, encode, ierr, exact)
-  interface scda_fwrite_block
-    module procedure fwrite_block_4, fwrite_block_8
-  end interface scda_fwrite_block
+  ! What is known of an argument of any type and rank. Dummy arguments of this type are targets: of others, gfortran assumes
+  ! that what their pointers point to does not change.
+  type, bind(C) :: memory_t
+    type(c_ptr) :: address = c_null_ptr ! NULL: absent, or not allocated
+    integer(c_int64_t) :: n = 0         ! the extent of the last dimension; 1 of a scalar, -1 of an assumed size
+    integer(c_int64_t) :: each = 0      ! the bytes of each of these
+    integer(c_int64_t) :: unit = 1      ! those of an element of an array
+  end type memory_t
 
-  !> Writes an array: call scda_fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
-  interface scda_fwrite_array
-    module procedure fwrite_array_44, fwrite_array_48, fwrite_array_84, fwrite_array_88
-  end interface scda_fwrite_array
+  ! A string for C.
+  type :: text_t
+    type(c_ptr) :: address = c_null_ptr
+    integer(c_size_t) :: bytes = 0
+  end type text_t
 
-  !> Writes a varray: call scda_fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
-  interface scda_fwrite_varray
-    module procedure fwrite_varray_44, fwrite_varray_48, fwrite_varray_84, fwrite_varray_88
-  end interface scda_fwrite_varray
+  ! The size of the elements, where the caller passed none.
+  integer(int64), parameter :: not_passed = -huge(0_int64)
 
-  !> Reads a block: call scda_fread_block_data(f, data, E, root, ierr)
-  interface scda_fread_block_data
-    module procedure fread_block_data_4, fread_block_data_8
-  end interface scda_fread_block_data
+  ! How the C descriptor of an argument begins, with every compiler (Fortran 2018, 18.5.3).
+  type, bind(C) :: descriptor_t
+    type(c_ptr) :: base
+    integer(c_size_t) :: elem_len
+  end type descriptor_t
 
-  !> Reads an array: call scda_fread_array_data(f, data, Nq, E, ierr, indirect)
-  interface scda_fread_array_data
-    module procedure fread_array_data_44, fread_array_data_48, fread_array_data_84, fread_array_data_88
-  end interface scda_fread_array_data
+  ! A C procedure receives an argument of any type and rank as a descriptor. So a call by takes_any passes the descriptor of x to
+  ! a procedure that is written for descriptors, and a call by takes_descriptor passes it on to one that is written for any x.
+  abstract interface
+    subroutine takes_any(x, memory) bind(C)
+      import :: memory_t
+      type(*), dimension(..), intent(in), target :: x
+      type(memory_t), intent(inout), target :: memory
+    end subroutine takes_any
 
-  !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, Ei, Nq, ierr)
-  interface scda_fread_varray_sizes
-    module procedure fread_varray_sizes_4, fread_varray_sizes_8
-  end interface scda_fread_varray_sizes
-
-  !> Reads the data of a varray: call scda_fread_varray_data(f, data, Nq, Ei, ierr, Sq, indirect)
-  interface scda_fread_varray_data
-    module procedure fread_varray_data_4, fread_varray_data_8
-  end interface scda_fread_varray_data
-
-  !> Computes the bytes of a varray on each rank: call scda_proc_sizes(f, Ei, Nq, Sq, ierr)
-  interface scda_proc_sizes
-    module procedure proc_sizes_44, proc_sizes_48, proc_sizes_84, proc_sizes_88
-  end interface scda_proc_sizes
+    subroutine takes_descriptor(x, memory) bind(C)
+      import :: descriptor_t, memory_t
+      type(descriptor_t), intent(in), target :: x
+      type(memory_t), intent(inout), target :: memory
+    end subroutine takes_descriptor
+  end interface
 
   ! The functions of C. Pointers that may be NULL are passed as type(c_ptr).
   interface
@@ -225,10 +232,26 @@ module scda
       type(c_ptr) :: g
     end function c_proc_sizes
 
+    function c_proc_counts(f, Np, Nq, err) bind(C, name="scda_proc_counts") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), value :: Np
+      integer(c_int64_t), intent(inout) :: Nq(*)
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_proc_counts
+
+    function c_frefuse(f, why, err) bind(C, name="scda_frefuse") result(g)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: f
+      character(kind=c_char), intent(in) :: why(*)
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_frefuse
+
     function c_fwrite_inline(f, data, userstr, len, root, err) bind(C, name="scda_fwrite_inline") result(g)
-      import :: c_char, c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, data
-      character(kind=c_char), intent(in) :: userstr(*)
+      import :: c_int, c_ptr, c_size_t
+      type(c_ptr), value :: f, data, userstr
       integer(c_size_t), intent(in) :: len
       integer(c_int), value :: root
       integer(c_int), intent(out) :: err
@@ -236,10 +259,9 @@ module scda
     end function c_fwrite_inline
 
     function c_fwrite_block(f, data, E, userstr, len, root, encode, err) bind(C, name="scda_fwrite_block") result(g)
-      import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, data
+      import :: c_int, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: f, data, userstr
       integer(c_int64_t), value :: E
-      character(kind=c_char), intent(in) :: userstr(*)
       integer(c_size_t), intent(in) :: len
       integer(c_int), value :: root, encode
       integer(c_int), intent(out) :: err
@@ -247,21 +269,19 @@ module scda
     end function c_fwrite_block
 
     function c_fwrite_array(f, data, Nq, E, indirect, userstr, len, encode, err) bind(C, name="scda_fwrite_array") result(g)
-      import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, Nq
+      import :: c_int, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: f, data, Nq, userstr
       integer(c_int64_t), value :: E
       integer(c_int), value :: indirect, encode
-      character(kind=c_char), intent(in) :: userstr(*)
       integer(c_size_t), intent(in) :: len
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fwrite_array
 
     function c_fwrite_varray(f, data, Nq, Ei, Sq, indirect, userstr, len, encode, err) bind(C, name="scda_fwrite_varray") result(g)
-      import :: c_char, c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, Nq, Ei, Sq
+      import :: c_int, c_ptr, c_size_t
+      type(c_ptr), value :: f, data, Nq, Ei, Sq, userstr
       integer(c_int), value :: indirect, encode
-      character(kind=c_char), intent(in) :: userstr(*)
       integer(c_size_t), intent(in) :: len
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
@@ -361,29 +381,30 @@ contains
 
   ! ---- Opening and closing -----------------------------------------------------------------------------------------------
 
-  subroutine fopen_int(f, comm, filename, mode, userstr, ierr, len, exact)
+  subroutine fopen_int(f, comm, filename, mode, userstr, ierr, len)
     type(scda_fcontext_t), intent(out) :: f
     integer, intent(in) :: comm
     character(*), intent(in) :: filename, mode
     character(*), intent(inout) :: userstr
-    integer, intent(out), optional :: ierr, len
-    logical, intent(in), optional :: exact
-    call open_file(f, comm, filename, mode, userstr, bytes_of(userstr, exact), ierr, len)
+    integer, intent(out), optional :: ierr
+    integer, intent(inout), optional :: len
+    if (mode == "r") then
+      call open_file(f, comm, filename, mode, userstr, 0_c_size_t, ierr, len)
+    else
+      call open_file(f, comm, filename, mode, userstr, bytes_of(userstr, len), ierr)
+    end if
   end subroutine fopen_int
 
-  subroutine fopen_write_int(f, comm, filename, userstr, ierr, params, info, exact)
+  subroutine fopen_write_int(f, comm, filename, userstr, ierr, params, info, len)
     type(scda_fcontext_t), intent(out) :: f
     integer, intent(in) :: comm
     character(*), intent(in) :: filename, userstr
     integer, intent(out), optional :: ierr
     type(scda_params_t), intent(in), optional :: params
-    integer, intent(in), optional :: info
-    logical, intent(in), optional :: exact
+    integer, intent(in), optional :: info, len
     character(SCDA_USER_STRING_BYTES + 1) :: copy
-    integer, allocatable :: hints
     copy = userstr
-    if (present(info)) hints = info
-    call open_file(f, comm, filename, "w", copy, bytes_of(userstr, exact), ierr, params=params, info=hints)
+    call open_file(f, comm, filename, "w", copy, bytes_of(userstr, len), ierr, params=params, info=info)
   end subroutine fopen_write_int
 
   subroutine fopen_read_int(f, comm, filename, userstr, ierr, len, params, info)
@@ -395,37 +416,33 @@ contains
     type(scda_params_t), intent(in), optional :: params
     integer, intent(in), optional :: info
     character(SCDA_USER_STRING_BYTES) :: copy
-    integer, allocatable :: hints
     copy = ""
-    if (present(info)) hints = info
-    call open_file(f, comm, filename, "r", copy, 0_c_size_t, ierr, len, params, hints)
+    call open_file(f, comm, filename, "r", copy, 0_c_size_t, ierr, len, params, info)
     if (present(userstr)) userstr = copy
   end subroutine fopen_read_int
 
 #ifdef SCDA_F08
-  subroutine fopen_f08(f, comm, filename, mode, userstr, ierr, len, exact)
+  subroutine fopen_f08(f, comm, filename, mode, userstr, ierr, len)
     type(scda_fcontext_t), intent(out) :: f
     type(MPI_Comm), intent(in) :: comm
     character(*), intent(in) :: filename, mode
     character(*), intent(inout) :: userstr
-    integer, intent(out), optional :: ierr, len
-    logical, intent(in), optional :: exact
-    call open_file(f, int(comm%MPI_VAL), filename, mode, userstr, bytes_of(userstr, exact), ierr, len)
+    integer, intent(out), optional :: ierr
+    integer, intent(inout), optional :: len
+    call fopen_int(f, int(comm%MPI_VAL), filename, mode, userstr, ierr, len)
   end subroutine fopen_f08
 
-  subroutine fopen_write_f08(f, comm, filename, userstr, ierr, params, info, exact)
+  subroutine fopen_write_f08(f, comm, filename, userstr, ierr, params, info, len)
     type(scda_fcontext_t), intent(out) :: f
     type(MPI_Comm), intent(in) :: comm
     character(*), intent(in) :: filename, userstr
     integer, intent(out), optional :: ierr
     type(scda_params_t), intent(in), optional :: params
     type(MPI_Info), intent(in), optional :: info
-    logical, intent(in), optional :: exact
-    character(SCDA_USER_STRING_BYTES + 1) :: copy
+    integer, intent(in), optional :: len
     integer, allocatable :: hints
-    copy = userstr
     if (present(info)) hints = info%MPI_VAL
-    call open_file(f, int(comm%MPI_VAL), filename, "w", copy, bytes_of(userstr, exact), ierr, params=params, info=hints)
+    call fopen_write_int(f, int(comm%MPI_VAL), filename, userstr, ierr, params, hints, len)
   end subroutine fopen_write_f08
 
   subroutine fopen_read_f08(f, comm, filename, userstr, ierr, len, params, info)
@@ -436,23 +453,20 @@ contains
     integer, intent(out), optional :: ierr, len
     type(scda_params_t), intent(in), optional :: params
     type(MPI_Info), intent(in), optional :: info
-    character(SCDA_USER_STRING_BYTES) :: copy
     integer, allocatable :: hints
-    copy = ""
     if (present(info)) hints = info%MPI_VAL
-    call open_file(f, int(comm%MPI_VAL), filename, "r", copy, 0_c_size_t, ierr, len, params, hints)
-    if (present(userstr)) userstr = copy
+    call fopen_read_int(f, int(comm%MPI_VAL), filename, userstr, ierr, len, params, hints)
   end subroutine fopen_read_f08
 #endif
 
   ! The user string: "w": its first bytes are written. "r": it is filled.
-  subroutine open_file(f, comm, filename, mode, userstr, bytes, ierr, len, params, info)
+  subroutine open_file(f, comm, filename, mode, userstr, bytes, ierr, bytes_found, params, info)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(in) :: comm
     character(*), intent(in) :: filename, mode
     character(*), intent(inout) :: userstr
     integer(c_size_t), intent(in) :: bytes
-    integer, intent(out), optional :: ierr, len
+    integer, intent(out), optional :: ierr, bytes_found
     type(scda_params_t), intent(in), target, optional :: params
     integer, intent(in), optional :: info
     character(kind=c_char) :: buffer(SCDA_USER_STRING_BYTES + 1)
@@ -461,7 +475,7 @@ contains
     integer(c_int) :: err
     type(c_ptr) :: handle, info_pointer, params_pointer
     buffer = c_null_char
-    do i = 1, min(bytes, size(buffer, kind=c_size_t)) ! C refuses what is longer, and does not read it
+    do i = 1, min(bytes, size(buffer, kind=c_size_t), len(userstr, kind=c_size_t)) ! C refuses what is longer, and does not read it
       buffer(i) = userstr(i:i)
     end do
     length = bytes
@@ -475,7 +489,7 @@ contains
     handle = c_fopen(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
       & params_pointer, f%rank, f%nranks, err)
     if (mode == "r" .and. c_associated(handle)) call copy_text(buffer, length, userstr)
-    if (present(len)) len = int(merge(length, 0_c_size_t, c_associated(handle)))
+    if (present(bytes_found)) bytes_found = int(merge(length, 0_c_size_t, c_associated(handle)))
     call finish(f, handle, err, ierr)
   end subroutine open_file
 
@@ -512,207 +526,166 @@ contains
       call fail("this module is not that of the library which the program runs with")
     end if
   end subroutine scda_params_init
-
   ! ---- Writing -----------------------------------------------------------------------------------------------------------
+  !
+  ! The procedures with bind(C, name="scda_fortran_...") are called through the interfaces in the module scda, which declare
+  ! their arguments. Here these are C descriptors, because no other form has the lengths of all character data.
 
-  !> Writes an inline section: 32 bytes of root.
-  subroutine scda_fwrite_inline(f, userstr, data, root, ierr, exact)
+  subroutine write_inline(f, userstr, data, root, ierr, len) bind(C, name="scda_fortran_fwrite_inline")
     type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer, intent(in) :: root
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: exact
+    type(descriptor_t), intent(in), target :: userstr
+    type(descriptor_t), intent(in), optional, target :: data
+    integer(scda_int), intent(in), optional :: root, len
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
+    type(text_t) :: text
     integer(c_int) :: err
     type(c_ptr) :: handle
-    handle = c_fwrite_inline(f%handle, address(data), userstr, bytes_of(userstr, exact), int(root, c_int), err)
+    memory = memory_of(data)
+    call check_root(f, memory, int(SCDA_INLINE_BYTES, int64), chosen(root, 0), .true.)
+    text = text_of(f, memory_of(userstr), len)
+    handle = c_fwrite_inline(f%handle, memory%address, text%address, text%bytes, chosen(root, 0), err)
     call finish(f, handle, err, ierr)
-  end subroutine scda_fwrite_inline
+  end subroutine write_inline
 
-  subroutine fwrite_block_4(f, userstr, data, E, root, encode, ierr, exact)
+  subroutine write_block(f, userstr, data, E, root, encode, ierr, len) bind(C, name="scda_fortran_fwrite_block")
     type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int32), intent(in) :: E
-    integer, intent(in) :: root, encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: exact
-    call put_block(f, address(data), int(E, int64), userstr, root, encode, ierr, exact)
-  end subroutine fwrite_block_4
-
-  subroutine fwrite_block_8(f, userstr, data, E, root, encode, ierr, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int64), intent(in) :: E
-    integer, intent(in) :: root, encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: exact
-    call put_block(f, address(data), E, userstr, root, encode, ierr, exact)
-  end subroutine fwrite_block_8
-
-  subroutine fwrite_array_44(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int32), intent(in) :: Nq(:), E
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect, exact
-    call put_array(f, address(data), extent(data), int(Nq, int64), int(E, int64), userstr, encode, &
-      & ierr, indirect, exact)
-  end subroutine fwrite_array_44
-
-  subroutine fwrite_array_48(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int32), intent(in) :: Nq(:)
-    integer(int64), intent(in) :: E
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect, exact
-    call put_array(f, address(data), extent(data), int(Nq, int64), E, userstr, encode, &
-      & ierr, indirect, exact)
-  end subroutine fwrite_array_48
-
-  subroutine fwrite_array_84(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int64), intent(in) :: Nq(:)
-    integer(int32), intent(in) :: E
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect, exact
-    call put_array(f, address(data), extent(data), Nq, int(E, int64), userstr, encode, &
-      & ierr, indirect, exact)
-  end subroutine fwrite_array_84
-
-  subroutine fwrite_array_88(f, userstr, data, Nq, E, encode, ierr, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int64), intent(in) :: Nq(:), E
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect, exact
-    call put_array(f, address(data), extent(data), Nq, E, userstr, encode, &
-      & ierr, indirect, exact)
-  end subroutine fwrite_array_88
-
-  subroutine fwrite_varray_44(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int32), intent(in) :: Nq(:), Ei(:)
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect, exact
-    call put_varray(f, address(data), extent(data), int(Nq, int64), int(Ei, int64), userstr, encode, &
-      & ierr, Sq, indirect, exact)
-  end subroutine fwrite_varray_44
-
-  subroutine fwrite_varray_48(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int32), intent(in) :: Nq(:)
-    integer(int64), intent(in) :: Ei(:)
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect, exact
-    call put_varray(f, address(data), extent(data), int(Nq, int64), Ei, userstr, encode, &
-      & ierr, Sq, indirect, exact)
-  end subroutine fwrite_varray_48
-
-  subroutine fwrite_varray_84(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int64), intent(in) :: Nq(:)
-    integer(int32), intent(in) :: Ei(:)
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect, exact
-    call put_varray(f, address(data), extent(data), Nq, int(Ei, int64), userstr, encode, &
-      & ierr, Sq, indirect, exact)
-  end subroutine fwrite_varray_84
-
-  subroutine fwrite_varray_88(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), intent(in) :: userstr
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    integer(int64), intent(in) :: Nq(:), Ei(:)
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect, exact
-    call put_varray(f, address(data), extent(data), Nq, Ei, userstr, encode, &
-      & ierr, Sq, indirect, exact)
-  end subroutine fwrite_varray_88
-
-  subroutine put_block(f, data, E, userstr, root, encode, ierr, exact)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: E
-    character(*), intent(in) :: userstr
-    integer, intent(in) :: root, encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: exact
+    type(descriptor_t), intent(in), target :: userstr
+    type(descriptor_t), intent(in), optional, target :: data, E
+    integer(scda_int), intent(in), optional :: root, encode, len
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
+    type(text_t) :: text
+    integer(int64) :: bytes
     integer(c_int) :: err
     type(c_ptr) :: handle
-    handle = c_fwrite_block(f%handle, data, E, userstr, bytes_of(userstr, exact), int(root, c_int), int(encode, c_int), err)
+    memory = memory_of(data)
+    bytes = integer_in(f, memory_of(E))
+    if (bytes == not_passed) then
+      call bytes_of_root(f, memory, chosen(root, 0), bytes, err)
+      if (err /= SCDA_SUCCESS) then
+        call finish(f, c_null_ptr, err, ierr)
+        return
+      end if
+    else
+      call check_root(f, memory, bytes, chosen(root, 0), .true.)
+    end if
+    text = text_of(f, memory_of(userstr), len)
+    handle = c_fwrite_block(f%handle, memory%address, bytes, text%address, text%bytes, chosen(root, 0), &
+      & chosen(encode, SCDA_ENCODE_NONE), err)
     call finish(f, handle, err, ierr)
-  end subroutine put_block
+  end subroutine write_block
 
-  subroutine put_array(f, data, n_data, Nq, E, userstr, encode, ierr, indirect, exact)
+  subroutine write_array(f, userstr, data, Nq, E, encode, ierr, len) bind(C, name="scda_fortran_fwrite_array")
     type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data, E
-    integer(int64), contiguous, target, intent(in) :: Nq(:)
-    character(*), intent(in) :: userstr
-    integer, intent(in) :: encode
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect, exact
-    integer(c_int) :: err
-    type(c_ptr) :: handle
-    handle = c_fwrite_array(f%handle, data, partition(f, Nq, n_data >= pointers(f, Nq, indirect)), E, flag(indirect), userstr, &
-      & bytes_of(userstr, exact), int(encode, c_int), err)
-    call finish(f, handle, err, ierr)
-  end subroutine put_array
+    type(descriptor_t), intent(in), target :: userstr, Nq
+    type(descriptor_t), intent(in), optional, target :: data, E
+    integer(scda_int), intent(in), optional :: encode, len
+    integer(scda_int), intent(out), optional :: ierr
+    call put_array(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(E), .false., encode, ierr)
+  end subroutine write_array
 
-  subroutine put_varray(f, data, n_data, Nq, Ei, userstr, encode, ierr, Sq, indirect, exact)
+  subroutine write_array_indirect(f, userstr, data, Nq, E, encode, ierr, indirect, len)
     type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data
-    integer(int64), contiguous, target, intent(in) :: Nq(:), Ei(:)
-    character(*), intent(in) :: userstr
-    integer, intent(in) :: encode
+    character(*), target, intent(in) :: userstr
+    type(c_ptr), contiguous, intent(in), target :: data(:)
+    type(*), dimension(..), contiguous, intent(in), target :: Nq, E
+    integer, intent(in), optional :: encode, len
     integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect, exact
+    logical, intent(in) :: indirect
+    call check_indirect(f, indirect)
+    call put_array(f, text_of(f, string_at(userstr), len), pointers_at(data), memory_at(Nq), memory_at(E), .true., encode, ierr)
+  end subroutine write_array_indirect
+
+  subroutine put_array(f, text, data, Nq, E, indirect, encode, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(text_t), intent(in), target :: text
+    type(memory_t), intent(in), target :: data, Nq, E
+    logical, intent(in) :: indirect
+    integer, intent(in), optional :: encode
+    integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: copy(:)
+    integer(int64), pointer, contiguous :: counts(:)
+    integer(int64) :: bytes
     logical :: fits
     integer(c_int) :: err
     type(c_ptr) :: handle
-    fits = n_data >= pointers(f, Nq, indirect) .and. long_enough(f, Sq)
-    handle = c_fwrite_varray(f%handle, data, partition(f, Nq, fits), list(Ei, own(f, Nq)), sums(Sq), flag(indirect), userstr, &
-      & bytes_of(userstr, exact), int(encode, c_int), err)
+    call list_of(Nq, counts, copy)
+    call check_counts(f, counts, fits)
+    bytes = integer_in(f, E)
+    if (indirect) then
+      call check_pointers(f, data, own(f, counts), fits)
+    else if (bytes /= not_passed) then
+      call check_bytes(f, data, own(f, counts), bytes, fits)
+      call check_size(f, data, bytes, fits)
+    else
+      bytes = data%each
+      if (.not. c_associated(data%address)) then
+        call refuse(f, "E: found none, and no data on this rank to take it from", fits)
+      else if (data%n >= 0 .and. data%n /= own(f, counts)) then
+        call refuse(f, "data: found " // decimal(data%n) // " elements of " // decimal(bytes) // " bytes, expected " // &
+          & decimal(own(f, counts)) // ", as Nq says for this rank; or pass E", fits)
+      end if
+    end if
+    handle = c_fwrite_array(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), text%address, text%bytes, &
+      & chosen(encode, SCDA_ENCODE_NONE), err)
+    call finish(f, handle, err, ierr)
+  end subroutine put_array
+
+  subroutine write_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, len) bind(C, name="scda_fortran_fwrite_varray")
+    type(scda_fcontext_t), intent(inout) :: f
+    type(descriptor_t), intent(in), target :: userstr, Nq, Ei
+    type(descriptor_t), intent(in), optional, target :: data, Sq
+    integer(scda_int), intent(in), optional :: encode, len
+    integer(scda_int), intent(out), optional :: ierr
+    call put_varray(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), &
+      & .false., encode, ierr)
+  end subroutine write_varray
+
+  subroutine write_varray_indirect(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), target, intent(in) :: userstr
+    type(c_ptr), contiguous, intent(in), target :: data(:)
+    type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
+    integer, intent(in), optional :: encode, len
+    integer, intent(out), optional :: ierr
+    integer(int64), contiguous, intent(in), optional :: Sq(:)
+    logical, intent(in) :: indirect
+    call check_indirect(f, indirect)
+    call put_varray(f, text_of(f, string_at(userstr), len), pointers_at(data), memory_at(Nq), memory_at(Ei), memory_at(Sq), &
+      & .true., encode, ierr)
+  end subroutine write_varray_indirect
+
+  subroutine put_varray(f, text, data, Nq, Ei, Sq, indirect, encode, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(text_t), intent(in), target :: text
+    type(memory_t), intent(in), target :: data, Nq, Ei, Sq
+    logical, intent(in) :: indirect
+    integer, intent(in), optional :: encode
+    integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: Nq_copy(:), Ei_copy(:)
+    integer(int64), pointer, contiguous :: counts(:), sizes(:)
+    logical :: fits
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    call list_of(Nq, counts, Nq_copy)
+    call list_of(Ei, sizes, Ei_copy)
+    call check_varray(f, data, counts, sizes, Sq, indirect, fits)
+    handle = c_fwrite_varray(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
+      & flag(indirect), text%address, text%bytes, chosen(encode, SCDA_ENCODE_NONE), err)
     call finish(f, handle, err, ierr)
   end subroutine put_varray
 
   ! ---- Reading -----------------------------------------------------------------------------------------------------------
 
-  !> Reads the header of the next section. decode in: whether to decompress a compressed one; out: whether this one is.
+  !> Reads the header of the next section. decode in: whether to decompress a compressed one (absent: yes); out: whether this
+  !> one is.
   subroutine scda_fread_section_header(f, type, N, E, userstr, decode, ierr, len)
     type(scda_fcontext_t), intent(inout) :: f
     character, intent(out) :: type
     integer(int64), intent(out) :: N, E
     character(*), intent(out) :: userstr
-    logical, intent(inout) :: decode
+    logical, intent(inout), optional :: decode
     integer, intent(out), optional :: ierr, len
     character(kind=c_char) :: c_type, buffer(SCDA_USER_STRING_BYTES + 1)
     integer(c_size_t) :: bytes
@@ -722,224 +695,557 @@ contains
     N = 0
     E = 0
     bytes = 0
-    c_decode = merge(1_c_int, 0_c_int, decode)
+    c_decode = 1
+    if (present(decode)) c_decode = merge(1_c_int, 0_c_int, decode)
     handle = c_fread_section_header(f%handle, c_type, N, E, buffer, bytes, c_decode, err)
+    f%E = E
     type = c_type
     call copy_text(buffer, bytes, userstr)
-    decode = err == SCDA_SUCCESS .and. c_decode /= 0
+    if (present(decode)) decode = err == SCDA_SUCCESS .and. c_decode /= 0
     if (present(len)) len = int(bytes)
     call finish(f, handle, err, ierr)
   end subroutine scda_fread_section_header
 
-  !> Reads the 32 bytes of an inline section on root.
-  subroutine scda_fread_inline_data(f, data, root, ierr)
+  subroutine read_inline(f, data, root, ierr) bind(C, name="scda_fortran_fread_inline_data")
     type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer, intent(in) :: root
-    integer, intent(out), optional :: ierr
+    type(descriptor_t), intent(inout), optional, target :: data
+    integer(scda_int), intent(in), optional :: root
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
     integer(c_int) :: err
     type(c_ptr) :: handle
-    handle = c_fread_inline_data(f%handle, address(data), int(root, c_int), err)
+    memory = memory_of(data)
+    call check_root(f, memory, int(SCDA_INLINE_BYTES, int64), chosen(root, 0), .false.)
+    handle = c_fread_inline_data(f%handle, memory%address, chosen(root, 0), err)
     call finish(f, handle, err, ierr)
-  end subroutine scda_fread_inline_data
+  end subroutine read_inline
 
-  subroutine fread_block_data_4(f, data, E, root, ierr)
+  subroutine read_block(f, data, E, root, ierr) bind(C, name="scda_fortran_fread_block_data")
     type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int32), intent(in) :: E
-    integer, intent(in) :: root
-    integer, intent(out), optional :: ierr
-    call get_block(f, address(data), int(E, int64), root, ierr)
-  end subroutine fread_block_data_4
-
-  subroutine fread_block_data_8(f, data, E, root, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int64), intent(in) :: E
-    integer, intent(in) :: root
-    integer, intent(out), optional :: ierr
-    call get_block(f, address(data), E, root, ierr)
-  end subroutine fread_block_data_8
-
-  subroutine fread_array_data_44(f, data, Nq, E, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int32), intent(in) :: Nq(:), E
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect
-    call get_array(f, address(data), extent(data), int(Nq, int64), int(E, int64), ierr, indirect)
-  end subroutine fread_array_data_44
-
-  subroutine fread_array_data_48(f, data, Nq, E, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int32), intent(in) :: Nq(:)
-    integer(int64), intent(in) :: E
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect
-    call get_array(f, address(data), extent(data), int(Nq, int64), E, ierr, indirect)
-  end subroutine fread_array_data_48
-
-  subroutine fread_array_data_84(f, data, Nq, E, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int64), intent(in) :: Nq(:)
-    integer(int32), intent(in) :: E
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect
-    call get_array(f, address(data), extent(data), Nq, int(E, int64), ierr, indirect)
-  end subroutine fread_array_data_84
-
-  subroutine fread_array_data_88(f, data, Nq, E, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int64), intent(in) :: Nq(:), E
-    integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect
-    call get_array(f, address(data), extent(data), Nq, E, ierr, indirect)
-  end subroutine fread_array_data_88
-
-  subroutine fread_varray_sizes_4(f, Ei, Nq, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), contiguous, optional, intent(inout) :: Ei(:)
-    integer(int32), intent(in) :: Nq(:)
-    integer, intent(out), optional :: ierr
-    call get_sizes(f, Ei, int(Nq, int64), ierr)
-  end subroutine fread_varray_sizes_4
-
-  subroutine fread_varray_sizes_8(f, Ei, Nq, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), contiguous, optional, intent(inout) :: Ei(:)
-    integer(int64), intent(in) :: Nq(:)
-    integer, intent(out), optional :: ierr
-    call get_sizes(f, Ei, Nq, ierr)
-  end subroutine fread_varray_sizes_8
-
-  subroutine fread_varray_data_4(f, data, Nq, Ei, ierr, Sq, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int32), intent(in) :: Nq(:)
-    integer(int64), intent(in) :: Ei(:)
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect
-    call get_varray(f, address(data), extent(data), int(Nq, int64), Ei, ierr, Sq, indirect)
-  end subroutine fread_varray_data_4
-
-  subroutine fread_varray_data_8(f, data, Nq, Ei, ierr, Sq, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(*), dimension(..), contiguous, target, optional, intent(inout) :: data
-    integer(int64), intent(in) :: Nq(:)
-    integer(int64), intent(in) :: Ei(:)
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect
-    call get_varray(f, address(data), extent(data), Nq, Ei, ierr, Sq, indirect)
-  end subroutine fread_varray_data_8
-
-  subroutine proc_sizes_44(f, Ei, Nq, Sq, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int32), intent(in) :: Ei(:), Nq(:)
-    integer(int64), intent(inout) :: Sq(:)
-    integer, intent(out), optional :: ierr
-    call sum_sizes(f, int(Ei, int64), int(Nq, int64), Sq, ierr)
-  end subroutine proc_sizes_44
-
-  subroutine proc_sizes_48(f, Ei, Nq, Sq, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int32), intent(in) :: Ei(:)
-    integer(int64), intent(in) :: Nq(:)
-    integer(int64), intent(inout) :: Sq(:)
-    integer, intent(out), optional :: ierr
-    call sum_sizes(f, int(Ei, int64), Nq, Sq, ierr)
-  end subroutine proc_sizes_48
-
-  subroutine proc_sizes_84(f, Ei, Nq, Sq, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(in) :: Ei(:)
-    integer(int32), intent(in) :: Nq(:)
-    integer(int64), intent(inout) :: Sq(:)
-    integer, intent(out), optional :: ierr
-    call sum_sizes(f, Ei, int(Nq, int64), Sq, ierr)
-  end subroutine proc_sizes_84
-
-  subroutine proc_sizes_88(f, Ei, Nq, Sq, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), intent(in) :: Ei(:), Nq(:)
-    integer(int64), intent(inout) :: Sq(:)
-    integer, intent(out), optional :: ierr
-    call sum_sizes(f, Ei, Nq, Sq, ierr)
-  end subroutine proc_sizes_88
-
-  subroutine get_block(f, data, E, root, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: E
-    integer, intent(in) :: root
-    integer, intent(out), optional :: ierr
+    type(descriptor_t), intent(inout), optional, target :: data
+    type(descriptor_t), intent(in), optional, target :: E
+    integer(scda_int), intent(in), optional :: root
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
+    integer(int64) :: bytes
+    logical :: fits
     integer(c_int) :: err
     type(c_ptr) :: handle
-    handle = c_fread_block_data(f%handle, data, E, int(root, c_int), err)
+    memory = memory_of(data)
+    bytes = integer_in(f, memory_of(E))
+    if (bytes == not_passed) then
+      bytes = f%E
+      if (f%rank == chosen(root, 0) .and. memory%n >= 0 .and. bytes_in(memory) > bytes) then
+        call refuse(f, "data: found " // decimal(bytes_in(memory)) // " bytes, expected " // decimal(bytes) // "; or pass E", fits)
+      end if
+    end if
+    call check_root(f, memory, bytes, chosen(root, 0), .false.)
+    handle = c_fread_block_data(f%handle, memory%address, bytes, chosen(root, 0), err)
     call finish(f, handle, err, ierr)
-  end subroutine get_block
+  end subroutine read_block
 
-  subroutine get_array(f, data, n_data, Nq, E, ierr, indirect)
+  subroutine read_array(f, data, Nq, E, ierr) bind(C, name="scda_fortran_fread_array_data")
     type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data, E
-    integer(int64), contiguous, target, intent(in) :: Nq(:)
+    type(descriptor_t), intent(inout), optional, target :: data
+    type(descriptor_t), intent(in), target :: Nq
+    type(descriptor_t), intent(in), optional, target :: E
+    integer(scda_int), intent(out), optional :: ierr
+    call get_array(f, memory_of(data), memory_of(Nq), memory_of(E), .false., ierr)
+  end subroutine read_array
+
+  subroutine read_array_indirect(f, data, Nq, E, ierr, indirect)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(c_ptr), contiguous, intent(in), target :: data(:)
+    type(*), dimension(..), contiguous, intent(in), target :: Nq
+    type(*), dimension(..), contiguous, intent(in), optional, target :: E
     integer, intent(out), optional :: ierr
-    logical, intent(in), optional :: indirect
+    logical, intent(in) :: indirect
+    call check_indirect(f, indirect)
+    call get_array(f, pointers_at(data), memory_at(Nq), memory_at(E), .true., ierr)
+  end subroutine read_array_indirect
+
+  subroutine get_array(f, data, Nq, E, indirect, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(memory_t), intent(in), target :: data, Nq, E
+    logical, intent(in) :: indirect
+    integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: copy(:)
+    integer(int64), pointer, contiguous :: counts(:)
+    integer(int64) :: bytes
+    logical :: fits
     integer(c_int) :: err
     type(c_ptr) :: handle
-    handle = c_fread_array_data(f%handle, data, partition(f, Nq, n_data >= pointers(f, Nq, indirect)), E, flag(indirect), err)
+    call list_of(Nq, counts, copy)
+    call check_counts(f, counts, fits)
+    bytes = integer_in(f, E)
+    if (indirect) then
+      call check_pointers(f, data, own(f, counts), fits)
+    else if (c_associated(data%address) .and. bytes /= not_passed) then
+      call check_bytes(f, data, own(f, counts), bytes, fits)
+    else if (c_associated(data%address)) then
+      call check_bytes(f, data, own(f, counts), f%E, fits)
+      if (fits .and. data%n >= 0 .and. bytes_in(data) > own(f, counts) * f%E) then
+        call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(own(f, counts)) // &
+          & " elements of " // decimal(f%E) // " bytes; or pass E", fits)
+      end if
+    end if
+    if (bytes == not_passed) bytes = f%E
+    handle = c_fread_array_data(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), err)
     call finish(f, handle, err, ierr)
   end subroutine get_array
 
-  subroutine get_sizes(f, Ei, Nq, ierr)
+  !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, Ei, Nq, ierr). Absent Ei
+  !> skip them on this rank.
+  subroutine scda_fread_varray_sizes(f, Ei, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
-    integer(int64), contiguous, target, intent(in) :: Nq(:)
+    type(*), dimension(..), contiguous, intent(in), target :: Nq
     integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: copy(:)
+    integer(int64), pointer, contiguous :: counts(:)
     logical :: fits
+    type(memory_t) :: sizes
     integer(c_int) :: err
-    type(c_ptr) :: handle, sizes
-    fits = .true.
-    sizes = c_null_ptr
-    if (present(Ei)) then
-      fits = size(Ei, kind=int64) >= own(f, Nq)
-      sizes = list(Ei, 0_int64)
-    end if
-    handle = c_fread_varray_sizes(f%handle, sizes, partition(f, Nq, fits), err)
+    type(c_ptr) :: handle
+    call list_of(memory_at(Nq), counts, copy)
+    call check_counts(f, counts, fits)
+    sizes = memory_at(Ei)
+    if (c_associated(sizes%address)) call check_sizes(f, sizes%n, own(f, counts), fits)
+    handle = c_fread_varray_sizes(f%handle, sizes%address, pointer_to(counts, fits), err)
     call finish(f, handle, err, ierr)
-  end subroutine get_sizes
+  end subroutine scda_fread_varray_sizes
 
-  subroutine get_varray(f, data, n_data, Nq, Ei, ierr, Sq, indirect)
+  subroutine read_varray(f, data, Nq, Ei, ierr, Sq) bind(C, name="scda_fortran_fread_varray_data")
     type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: n_data
-    integer(int64), contiguous, target, intent(in) :: Nq(:), Ei(:)
+    type(descriptor_t), intent(inout), optional, target :: data
+    type(descriptor_t), intent(in), target :: Nq, Ei
+    integer(scda_int), intent(out), optional :: ierr
+    type(descriptor_t), intent(in), optional, target :: Sq
+    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), .false., ierr)
+  end subroutine read_varray
+
+  subroutine read_varray_indirect(f, data, Nq, Ei, ierr, Sq, indirect)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(c_ptr), contiguous, intent(in), target :: data(:)
+    type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
     integer, intent(out), optional :: ierr
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    logical, intent(in), optional :: indirect
+    integer(int64), contiguous, intent(in), optional :: Sq(:)
+    logical, intent(in) :: indirect
+    call check_indirect(f, indirect)
+    call get_varray(f, pointers_at(data), memory_at(Nq), memory_at(Ei), memory_at(Sq), .true., ierr)
+  end subroutine read_varray_indirect
+
+  subroutine get_varray(f, data, Nq, Ei, Sq, indirect, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(memory_t), intent(in), target :: data, Nq, Ei, Sq
+    logical, intent(in) :: indirect
+    integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: Nq_copy(:), Ei_copy(:)
+    integer(int64), pointer, contiguous :: counts(:), sizes(:)
     logical :: fits
     integer(c_int) :: err
     type(c_ptr) :: handle
-    fits = n_data >= pointers(f, Nq, indirect) .and. long_enough(f, Sq)
-    handle = c_fread_varray_data(f%handle, data, partition(f, Nq, fits), list(Ei, own(f, Nq)), sums(Sq), flag(indirect), err)
+    call list_of(Nq, counts, Nq_copy)
+    call list_of(Ei, sizes, Ei_copy)
+    if (indirect .or. c_associated(data%address)) then
+      call check_varray(f, data, counts, sizes, Sq, indirect, fits)
+    else
+      call check_counts(f, counts, fits)
+      call check_sums(f, Sq, fits)
+    end if
+    handle = c_fread_varray_data(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
+      & flag(indirect), err)
     call finish(f, handle, err, ierr)
   end subroutine get_varray
 
-  subroutine sum_sizes(f, Ei, Nq, Sq, ierr)
+  ! ---- Partitions --------------------------------------------------------------------------------------------------------
+
+  !> Gathers the number of elements of each rank from that of this rank, Np: call scda_proc_counts(f, Np, Nq, ierr)
+  subroutine scda_proc_counts(f, Np, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
-    integer(int64), contiguous, target, intent(in) :: Ei(:), Nq(:)
-    integer(int64), contiguous, target, intent(inout) :: Sq(:)
+    type(*), dimension(..), contiguous, intent(in), target :: Np
+    class(*), intent(inout) :: Nq(:)
     integer, intent(out), optional :: ierr
+    integer(int64) :: counts(f%nranks)
+    logical :: fits
     integer(c_int) :: err
     type(c_ptr) :: handle
-    handle = c_proc_sizes(f%handle, list(Ei, own(f, Nq)), partition(f, Nq, .true.), list(Sq, int(f%nranks, int64)), err)
+    if (size(Nq) < f%nranks) call refuse_short(f, "Nq", size(Nq, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
+    handle = c_proc_counts(f%handle, integer_in(f, memory_at(Np)), counts, err)
+    if (c_associated(handle)) then
+      select type (Nq)
+      type is (integer(int32))
+        if (any(counts > huge(Nq))) then ! the same on all ranks
+          call refuse(f, "Nq: found " // decimal(maxval(counts)) // " elements, more than integer(int32) holds", fits)
+          handle = c_proc_counts(f%handle, 0_int64, counts, err)
+        else
+          Nq(:f%nranks) = int(counts, int32)
+        end if
+      type is (integer(int64))
+        Nq(:f%nranks) = counts
+      class default
+        call fail("Nq: expected integer(int32) or integer(int64)")
+      end select
+    end if
     call finish(f, handle, err, ierr)
-  end subroutine sum_sizes
+  end subroutine scda_proc_counts
+
+  !> Computes the bytes of a varray on each rank: call scda_proc_sizes(f, Ei, Nq, Sq, ierr)
+  subroutine scda_proc_sizes(f, Ei, Nq, Sq, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(*), dimension(..), contiguous, intent(in), target :: Ei, Nq
+    integer(int64), contiguous, target, intent(inout) :: Sq(:)
+    integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: Nq_copy(:), Ei_copy(:)
+    integer(int64), pointer, contiguous :: counts(:), sizes(:)
+    type(memory_t) :: sums
+    logical :: fits
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    sums = memory_at(Sq)
+    call list_of(memory_at(Nq), counts, Nq_copy)
+    call list_of(memory_at(Ei), sizes, Ei_copy)
+    call check_counts(f, counts, fits)
+    call check_sizes(f, size(sizes, kind=int64), own(f, counts), fits)
+    call check_sums(f, sums, fits)
+    handle = c_proc_sizes(f%handle, pointer_to(sizes, fits), pointer_to(counts, fits), sums%address, err)
+    call finish(f, handle, err, ierr)
+  end subroutine scda_proc_sizes
+
+  ! The size of a block of which only root may know it.
+  subroutine bytes_of_root(f, data, root, bytes, err)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(memory_t), intent(in), target :: data
+    integer(c_int), intent(in) :: root
+    integer(int64), intent(out) :: bytes
+    integer(c_int), intent(out) :: err
+    integer(int64) :: counts(f%nranks)
+    logical :: fits
+    bytes = 0
+    if (f%rank == root) then
+      bytes = bytes_in(data)
+      if (.not. c_associated(data%address)) call refuse(f, "data: found none on root", fits)
+      if (data%n < 0) call refuse(f, "E: found none, and data of assumed size do not tell it", fits)
+    end if
+    f%handle = c_proc_counts(f%handle, bytes, counts, err)
+    if (err == SCDA_SUCCESS .and. root >= 0 .and. root < f%nranks) bytes = counts(root + 1)
+  end subroutine bytes_of_root
+
+  ! ---- What is refused ---------------------------------------------------------------------------------------------------
+  !
+  ! C cannot see how long its arguments are. If one is too short on this rank, all ranks fail with the words that are passed
+  ! to refuse, and C is passed NULL in place of Nq, or of the data of root, so that it reads nothing.
+
+  subroutine refuse(f, why, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: why
+    logical, intent(out) :: fits
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    fits = .false.
+    handle = c_frefuse(f%handle, why // c_null_char, err)
+    if (.not. c_associated(handle)) continue ! not an open file, as the call that follows says
+  end subroutine refuse
+
+  subroutine refuse_short(f, what, found, unit, expected, why, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: what, unit, why
+    integer(int64), intent(in) :: found, expected
+    logical, intent(out) :: fits
+    call refuse(f, what // ": found " // decimal(found) // " " // unit // ", expected " // decimal(expected) // ", " // why, fits)
+  end subroutine refuse_short
+
+  subroutine check_counts(f, counts, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    integer(int64), intent(in) :: counts(:)
+    logical, intent(out) :: fits
+    fits = size(counts) >= f%nranks
+    if (.not. fits) then
+      call refuse_short(f, "Nq", size(counts, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
+    end if
+  end subroutine check_counts
+
+  subroutine check_sizes(f, found, n, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    integer(int64), intent(in) :: found, n
+    logical, intent(inout) :: fits
+    if (found < n) call refuse_short(f, "Ei", found, "entries", n, "one per element of this rank", fits)
+  end subroutine check_sizes
+
+  subroutine check_sums(f, Sq, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: Sq
+    logical, intent(inout) :: fits
+    if (c_associated(Sq%address) .and. Sq%n < f%nranks) then
+      call refuse_short(f, "Sq", Sq%n, "entries", int(f%nranks, int64), "one per rank", fits)
+    end if
+  end subroutine check_sums
+
+  subroutine check_indirect(f, indirect)
+    type(scda_fcontext_t), intent(in) :: f
+    logical, intent(in) :: indirect
+    logical :: fits
+    if (.not. indirect) call refuse(f, "indirect: found .false., expected .true. with pointers", fits)
+  end subroutine check_indirect
+
+  subroutine check_pointers(f, data, n, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data
+    integer(int64), intent(in) :: n
+    logical, intent(inout) :: fits
+    if (data%n < n) call refuse_short(f, "data", data%n, "pointers", n, "one per element of this rank", fits)
+  end subroutine check_pointers
+
+  subroutine check_varray(f, data, counts, sizes, Sq, indirect, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data, Sq
+    integer(int64), intent(in) :: counts(:), sizes(:)
+    logical, intent(in) :: indirect
+    logical, intent(out) :: fits
+    call check_counts(f, counts, fits)
+    call check_sums(f, Sq, fits)
+    call check_sizes(f, size(sizes, kind=int64), own(f, counts), fits)
+    if (indirect) then
+      call check_pointers(f, data, own(f, counts), fits)
+    else if (fits) then
+      call check_bytes_of_each(f, data, sizes, own(f, counts), fits)
+    end if
+  end subroutine check_varray
+
+  ! E fits the elements of an array: another argument in its place is likely not to.
+  subroutine check_size(f, data, E, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data
+    integer(int64), intent(in) :: E
+    logical, intent(inout) :: fits
+    if (E == 0 .and. bytes_in(data) > 0) then
+      call refuse(f, "E: found 0, but there are data", fits)
+    else if (mod(E, data%unit) /= 0) then
+      call refuse(f, "E: found " // decimal(E) // ", expected a multiple of " // decimal(data%unit) // &
+        & ", the bytes of an element of data", fits)
+    end if
+  end subroutine check_size
+
+  ! n elements of E bytes. Negative numbers are left to C.
+  subroutine check_bytes(f, data, n, E, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data
+    integer(int64), intent(in) :: n, E
+    logical, intent(inout) :: fits
+    if (E <= 0) return
+    if (n > bytes_in(data) / E) then
+      call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(n) // " elements of " // &
+        & decimal(E) // " bytes", fits)
+    end if
+  end subroutine check_bytes
+
+  subroutine check_bytes_of_each(f, data, sizes, n, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data
+    integer(int64), intent(in) :: sizes(:), n
+    logical, intent(inout) :: fits
+    integer(int64) :: i, left
+    left = bytes_in(data)
+    do i = 1, n
+      if (sizes(i) < 0) return
+      if (sizes(i) > left) then
+        call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, of which " // decimal(left) // &
+          & " are left for element " // decimal(i) // " of this rank, of " // decimal(sizes(i)) // " bytes", fits)
+        return
+      end if
+      left = left - sizes(i)
+    end do
+  end subroutine check_bytes_of_each
+
+  ! The data of one rank. Those for reading may be absent there.
+  subroutine check_root(f, data, bytes, root, required)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(inout), target :: data
+    integer(int64), intent(in) :: bytes
+    integer(c_int), intent(in) :: root
+    logical, intent(in) :: required
+    logical :: fits
+    if (f%rank /= root .or. .not. (required .or. c_associated(data%address))) return
+    fits = bytes <= bytes_in(data)
+    if (.not. fits) then
+      call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(bytes), fits)
+    else if (required) then
+      call check_size(f, data, bytes, fits)
+    end if
+    if (.not. fits) data%address = c_null_ptr
+  end subroutine check_root
+
+  ! ---- What the arguments are ----------------------------------------------------------------------------------------------
+
+  ! What a C descriptor says of an argument.
+  function memory_of(x) result(memory)
+    type(descriptor_t), intent(in), optional, target :: x
+    type(memory_t) :: memory
+    if (present(x)) call measure(x, memory)
+  end function memory_of
+
+  ! The same of an argument that is no string.
+  function memory_at(x) result(memory)
+    type(*), dimension(..), intent(in), optional, target :: x
+    type(memory_t) :: memory
+    procedure(takes_any), pointer :: get
+    if (.not. present(x)) return
+    call c_f_procpointer(c_funloc(measure), get)
+    call get(x, memory)
+  end function memory_at
+
+  function string_at(userstr) result(memory)
+    character(*), target, intent(in) :: userstr
+    type(memory_t) :: memory
+    memory%address = c_loc(userstr)
+    memory%each = len(userstr, kind=int64)
+  end function string_at
+
+  function pointers_at(data) result(memory)
+    type(c_ptr), contiguous, target, intent(in) :: data(:)
+    type(memory_t) :: memory
+    if (size(data) == 0) return
+    memory%address = c_loc(data)
+    memory%n = size(data, kind=int64)
+  end function pointers_at
+
+  subroutine measure(x, memory) bind(C, name="scda_fortran_measure")
+    type(descriptor_t), intent(in), target :: x
+    type(memory_t), intent(inout), target :: memory
+    procedure(takes_descriptor), pointer :: get
+    memory%address = x%base
+    ! What is not allocated has no extents; and gfortran divides by the length of strings.
+    if (.not. c_associated(x%base) .or. x%elem_len == 0) return
+    memory%each = int(x%elem_len, int64)
+    call c_f_procpointer(c_funloc(measure_extents), get)
+    call get(x, memory)
+  end subroutine measure
+
+  subroutine measure_extents(x, memory) bind(C, name="scda_fortran_measure_extents")
+    type(*), dimension(..), intent(in), target :: x
+    type(memory_t), intent(inout), target :: memory
+    integer :: i
+    if (rank(x) > 0) memory%unit = memory%each
+    memory%n = 1
+    do i = 1, rank(x)
+      memory%each = memory%each * memory%n
+      memory%n = size(x, dim=i, kind=int64)
+    end do
+  end subroutine measure_extents
+
+  function bytes_in(memory) result(bytes)
+    type(memory_t), intent(in), target :: memory
+    integer(int64) :: bytes
+    bytes = memory%n * memory%each
+    if (memory%n < 0) bytes = huge(bytes) ! nobody knows
+  end function bytes_in
+
+  ! The user string without its trailing blanks, or its first characters.
+  function text_of(f, userstr, len) result(text)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: userstr
+    integer, intent(in), optional :: len
+    type(text_t) :: text
+    character(kind=c_char), pointer :: characters(:)
+    logical :: fits
+    text%address = userstr%address
+    text%bytes = userstr%each
+    if (.not. c_associated(userstr%address)) text%bytes = 0
+    if (present(len)) then
+      if (len < 0 .or. len > userstr%each) then
+        call refuse(f, "len: found " // decimal(int(len, int64)) // ", expected at most " // decimal(userstr%each) // &
+          & ", the length of userstr", fits)
+      else
+        text%bytes = int(len, c_size_t)
+      end if
+    else if (text%bytes > 0) then
+      call c_f_pointer(userstr%address, characters, [userstr%each])
+      do while (text%bytes > 0)
+        if (characters(text%bytes) /= " ") exit
+        text%bytes = text%bytes - 1
+      end do
+    end if
+  end function text_of
+
+  ! An integer of either kind.
+  function integer_in(f, memory) result(n)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: memory
+    integer(int64) :: n
+    integer(int64), allocatable, target :: copy(:)
+    integer(int64), pointer, contiguous :: list(:)
+    logical :: fits
+    n = not_passed
+    if (.not. c_associated(memory%address)) return
+    n = 0
+    call list_of(memory, list, copy)
+    if (size(list) == 1) then
+      n = list(1)
+    else
+      call refuse(f, "E or Np: expected one integer(int32) or integer(int64)", fits)
+    end if
+  end function integer_in
+
+  ! Integers of either kind as those of C: they themselves, or a copy.
+  subroutine list_of(memory, list, copy)
+    type(memory_t), intent(in), target :: memory
+    integer(int64), pointer, contiguous, intent(out) :: list(:)
+    integer(int64), allocatable, target, intent(inout) :: copy(:)
+    integer(int32), pointer, contiguous :: narrow(:)
+    if (.not. c_associated(memory%address)) then
+      allocate(copy(0))
+    else if (memory%each == 8) then
+      call c_f_pointer(memory%address, list, [memory%n])
+      return
+    else if (memory%each == 4) then
+      call c_f_pointer(memory%address, narrow, [memory%n])
+      allocate(copy(memory%n))
+      copy = narrow
+    else ! no integers
+      allocate(copy(0))
+    end if
+    list => copy
+  end subroutine list_of
+
+  ! The elements of this rank.
+  function own(f, counts) result(n)
+    type(scda_fcontext_t), intent(in) :: f
+    integer(int64), intent(in) :: counts(:)
+    integer(int64) :: n
+    n = 0
+    if (size(counts) > f%rank) n = counts(f%rank + 1)
+  end function own
+
+  ! A list for C: NULL if it is refused, or has no entries.
+  function pointer_to(list, fits) result(pointer)
+    integer(int64), pointer, contiguous, intent(in) :: list(:)
+    logical, intent(in) :: fits
+    type(c_ptr) :: pointer
+    pointer = c_null_ptr
+    if (fits .and. size(list) > 0) pointer = c_loc(list)
+  end function pointer_to
+
+  function flag(option) result(n)
+    logical, intent(in) :: option
+    integer(c_int) :: n
+    n = merge(1_c_int, 0_c_int, option)
+  end function flag
+
+  function chosen(option, default) result(value)
+    integer, intent(in), optional :: option
+    integer, intent(in) :: default
+    integer(c_int) :: value
+    value = int(default, c_int)
+    if (present(option)) value = int(option, c_int)
+  end function chosen
+
+  function decimal(n) result(text)
+    integer(int64), intent(in) :: n
+    character(:), allocatable :: text
+    character(20) :: buffer
+    write (buffer, '(i0)') n
+    text = trim(buffer)
+  end function decimal
 
   ! ---- Errors ------------------------------------------------------------------------------------------------------------
 
@@ -999,97 +1305,16 @@ contains
     error stop "scda: " // message
   end subroutine fail
 
-  ! NULL for data that are absent.
-  function address(data) result(pointer)
-    type(*), dimension(..), contiguous, target, optional, intent(in) :: data
-    type(c_ptr) :: pointer
-    pointer = c_null_ptr
-    if (present(data)) pointer = c_loc(data)
-  end function address
-
-  ! The number of elements that data have in Fortran; that of absent data is of no interest.
-  function extent(data) result(n)
-    type(*), dimension(..), optional, intent(in) :: data
-    integer(int64) :: n
-    n = huge(n)
-    if (present(data)) n = size(data, kind=int64)
-    if (n < 0) n = huge(n) ! of an assumed size
-  end function extent
-
-  ! A list for C, or NULL if it has fewer than n entries: C then refuses it on all ranks, rather than read what is not there.
-  function list(entries, n) result(pointer)
-    integer(int64), contiguous, target, intent(in) :: entries(:)
-    integer(int64), intent(in) :: n
-    type(c_ptr) :: pointer
-    pointer = c_null_ptr
-    if (size(entries, kind=int64) >= n .and. size(entries) > 0) pointer = c_loc(entries)
-  end function list
-
-  ! The elements of this rank.
-  function own(f, Nq) result(n)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), intent(in) :: Nq(:)
-    integer(int64) :: n
-    n = 0
-    if (size(Nq) > f%rank) n = Nq(f%rank + 1)
-  end function own
-
-  ! The partition for C: NULL if it, or what depends on it, is too short.
-  function partition(f, Nq, fits) result(pointer)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), contiguous, target, intent(in) :: Nq(:)
-    logical, intent(in) :: fits
-    type(c_ptr) :: pointer
-    pointer = c_null_ptr
-    if (fits) pointer = list(Nq, int(f%nranks, int64))
-  end function partition
-
-  ! Sq for C: NULL, that is to be computed, if absent.
-  function sums(Sq) result(pointer)
-    integer(int64), contiguous, target, optional, intent(in) :: Sq(:)
-    type(c_ptr) :: pointer
-    pointer = c_null_ptr
-    if (present(Sq)) pointer = list(Sq, 0_int64)
-  end function sums
-
-  function long_enough(f, Sq) result(yes)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), contiguous, optional, intent(in) :: Sq(:)
-    logical :: yes
-    yes = .true.
-    if (present(Sq)) yes = size(Sq) >= f%nranks
-  end function long_enough
-
-  ! The pointers that indirect data must have.
-  function pointers(f, Nq, indirect) result(n)
-    type(scda_fcontext_t), intent(in) :: f
-    integer(int64), intent(in) :: Nq(:)
-    logical, intent(in), optional :: indirect
-    integer(int64) :: n
-    n = 0
-    if (is_true(indirect)) n = own(f, Nq)
-  end function pointers
-
-  function is_true(option) result(yes)
-    logical, intent(in), optional :: option
-    logical :: yes
-    yes = .false.
-    if (present(option)) yes = option
-  end function is_true
-
-  function flag(option) result(n)
-    logical, intent(in), optional :: option
-    integer(c_int) :: n
-    n = merge(1_c_int, 0_c_int, is_true(option))
-  end function flag
-
-  ! The bytes of a user string to be written.
-  function bytes_of(userstr, exact) result(n)
+  ! The bytes of a user string to be written; more than C takes if that makes no sense.
+  function bytes_of(userstr, n_characters) result(n)
     character(*), intent(in) :: userstr
-    logical, intent(in), optional :: exact
+    integer, intent(in), optional :: n_characters
     integer(c_size_t) :: n
     n = len_trim(userstr, kind=c_size_t)
-    if (is_true(exact)) n = len(userstr, kind=c_size_t)
+    if (present(n_characters)) then
+      n = huge(n)
+      if (n_characters >= 0 .and. n_characters <= len(userstr)) n = int(n_characters, c_size_t)
+    end if
   end function bytes_of
 
   ! The first n characters, as many as fit, padded with blanks.
@@ -1114,5 +1339,123 @@ contains
     allocate(character(n) :: str)
     call copy_text(buffer, n, str)
   end subroutine copy_c_string
+
+end module scda_implementation
+
+!> What programs use.
+module scda
+  use, intrinsic :: iso_c_binding, only: c_char, c_int64_t
+  use scda_implementation
+  implicit none
+  private :: c_char, c_int64_t, scda_int
+  private :: write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect
+  public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
+  public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
+
+  ! The procedures with data. They are those with bind(C) above; Nq, E and Ei are integers of either kind.
+
+  !> Writes an inline section, 32 bytes of root (0): call scda_fwrite_inline(f, userstr, data, root, ierr, len)
+  interface scda_fwrite_inline
+    subroutine fwrite_inline(f, userstr, data, root, ierr, len) bind(C, name="scda_fortran_fwrite_inline")
+      import :: c_char, scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      character(kind=c_char, len=*), intent(in) :: userstr
+      type(*), dimension(..), contiguous, intent(in), optional, target :: data
+      integer(scda_int), intent(in), optional :: root, len
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fwrite_inline
+  end interface scda_fwrite_inline
+
+  !> Writes a block of root (0): call scda_fwrite_block(f, userstr, data, E, root, encode, ierr, len)
+  interface scda_fwrite_block
+    subroutine fwrite_block(f, userstr, data, E, root, encode, ierr, len) bind(C, name="scda_fortran_fwrite_block")
+      import :: c_char, scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      character(kind=c_char, len=*), intent(in) :: userstr
+      type(*), dimension(..), contiguous, intent(in), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), optional, target :: E
+      integer(scda_int), intent(in), optional :: root, encode, len
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fwrite_block
+  end interface scda_fwrite_block
+
+  !> Writes an array: call scda_fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, len)
+  interface scda_fwrite_array
+    subroutine fwrite_array(f, userstr, data, Nq, E, encode, ierr, len) bind(C, name="scda_fortran_fwrite_array")
+      import :: c_char, scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      character(kind=c_char, len=*), intent(in) :: userstr
+      type(*), dimension(..), contiguous, intent(in), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: Nq
+      type(*), dimension(..), contiguous, intent(in), optional, target :: E
+      integer(scda_int), intent(in), optional :: encode, len
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fwrite_array
+    procedure write_array_indirect
+  end interface scda_fwrite_array
+
+  !> Writes a varray: call scda_fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len)
+  interface scda_fwrite_varray
+    subroutine fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, len) bind(C, name="scda_fortran_fwrite_varray")
+      import :: c_char, c_int64_t, scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      character(kind=c_char, len=*), intent(in) :: userstr
+      type(*), dimension(..), contiguous, intent(in), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
+      integer(scda_int), intent(in), optional :: encode, len
+      integer(scda_int), intent(out), optional :: ierr
+      integer(c_int64_t), contiguous, intent(in), optional :: Sq(:)
+    end subroutine fwrite_varray
+    procedure write_varray_indirect
+  end interface scda_fwrite_varray
+
+  !> Reads the 32 bytes of an inline section on root (0): call scda_fread_inline_data(f, data, root, ierr)
+  interface scda_fread_inline_data
+    subroutine fread_inline_data(f, data, root, ierr) bind(C, name="scda_fortran_fread_inline_data")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      integer(scda_int), intent(in), optional :: root
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_inline_data
+  end interface scda_fread_inline_data
+
+  !> Reads a block on root (0): call scda_fread_block_data(f, data, E, root, ierr)
+  interface scda_fread_block_data
+    subroutine fread_block_data(f, data, E, root, ierr) bind(C, name="scda_fortran_fread_block_data")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), optional, target :: E
+      integer(scda_int), intent(in), optional :: root
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_block_data
+  end interface scda_fread_block_data
+
+  !> Reads an array: call scda_fread_array_data(f, data, Nq, E, ierr, indirect)
+  interface scda_fread_array_data
+    subroutine fread_array_data(f, data, Nq, E, ierr) bind(C, name="scda_fortran_fread_array_data")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: Nq
+      type(*), dimension(..), contiguous, intent(in), optional, target :: E
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_array_data
+    procedure read_array_indirect
+  end interface scda_fread_array_data
+
+  !> Reads the data of a varray: call scda_fread_varray_data(f, data, Nq, Ei, ierr, Sq, indirect)
+  interface scda_fread_varray_data
+    subroutine fread_varray_data(f, data, Nq, Ei, ierr, Sq) bind(C, name="scda_fortran_fread_varray_data")
+      import :: c_int64_t, scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
+      integer(scda_int), intent(out), optional :: ierr
+      integer(c_int64_t), contiguous, intent(in), optional :: Sq(:)
+    end subroutine fread_varray_data
+    procedure read_varray_indirect
+  end interface scda_fread_varray_data
 
 end module scda
