@@ -112,7 +112,7 @@ fn ours(data: &[u8], size: usize, encoder: Encoder, level: u32) -> Figures {
         data.chunks(size).map(|element| encoder.encode(element, &mut text).unwrap()).collect::<Vec<_>>()
     });
     let mut found = vec![0; data.len()];
-    let mut decoder = ElementDecoder::default();
+    let mut decoder = ElementDecoder::new(false).unwrap();
     let (decoding, ()) = best(|| {
         let mut rest = text.as_slice();
         for (&length, element) in sizes.iter().zip(found.chunks_mut(size)) {

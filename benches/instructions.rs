@@ -119,7 +119,7 @@ fn main() {
         }
     });
     let mut encoder = ElementEncoder::new(Encoder::Fast, 6, LineBreak::Unix).unwrap();
-    let mut decoder = ElementDecoder::default();
+    let mut decoder = ElementDecoder::new(false).unwrap();
     for kind in ["noise", "smooth"] {
         let data = doubles(kind);
         for size in [64, 512, 4096, 65536] {

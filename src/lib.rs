@@ -19,6 +19,7 @@ mod error;
 pub mod ffi;
 mod file;
 mod format;
+mod memory;
 mod numbers;
 mod parallel;
 mod storage;

@@ -7,10 +7,11 @@ mod common;
 
 use common::{Data, Model, ModelSection, Rng, Want, write_on};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink, Source,
-    ThreadComm, Writer, run_on_threads,
+    Communicator, Elements, Encode, Error, ErrorKind, Faults, Interrupt, Params, Reader, Result, Sink,
+    Source, ThreadComm, Writer, run_on_threads,
 };
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder with room for one file.
 struct Scratch(tempfile::TempDir);
@@ -761,5 +762,39 @@ fn an_atomic_write_is_never_open_to_more_people_than_the_file() {
         assert_eq!(mode(&part), wanted);
         file.close().unwrap();
         assert_eq!(mode(&scratch.path()), wanted);
+    }
+}
+
+/// Elements whose memory is asked for once on checking, and after some further times no more.
+struct Panicking {
+    element: Vec<u8>,
+    left: AtomicUsize,
+}
+
+impl Elements for Panicking {
+    fn count(&self) -> usize {
+        10
+    }
+    fn element(&self, _: usize) -> &[u8] {
+        assert!(self.left.fetch_sub(1, Ordering::Relaxed) > 0, "deliberately");
+        &self.element
+    }
+}
+
+#[test]
+fn a_panic_while_encoding_is_an_error_of_all() {
+    let scratch = Scratch::new();
+    for (threads, encode) in [(1, Encode::Always), (3, Encode::Always), (1, Encode::Auto)] {
+        let mut params = params(false);
+        params.threads = threads;
+        let error = error_of_all(3, |comm| {
+            let times = if comm.rank() == 1 { 12 } else { usize::MAX };
+            let elements = Panicking { element: vec![7; 100_000], left: AtomicUsize::new(times) };
+            let mut file = Writer::create(comm, &scratch.path(), b"", &params)?;
+            file.array(b"", &[10; 3], 100_000, Source::Indirect(&elements), encode)?;
+            file.close()
+        });
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert!(error.to_string().contains("rank 1: panic: deliberately"), "{error}");
     }
 }

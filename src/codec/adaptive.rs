@@ -5,6 +5,8 @@ use super::block::Blocks;
 use super::huffman::BitWriter;
 use super::matches::Matcher;
 use super::probe::repetitions_pay;
+use crate::error::Result;
+use crate::memory::make;
 use libdeflater::{CompressionError, CompressionLvl, Compressor, adler32};
 
 /// Up to this length, clearing libdeflate's tables takes longer than it is faster.
@@ -21,14 +23,16 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    pub fn new(level: u32) -> Self {
+    /// # Errors
+    /// `Memory`.
+    pub fn new(level: u32) -> Result<Self> {
         let known = i32::try_from(level).ok().and_then(|level| CompressionLvl::new(level).ok());
-        Self {
+        Ok(Self {
             level,
-            libdeflate: Compressor::new(known.unwrap_or_default()),
-            matcher: Matcher::new(level),
+            libdeflate: make("libdeflate's compressor", || Compressor::new(known.unwrap_or_default()))?,
+            matcher: Matcher::new(level)?,
             blocks: Blocks::new(),
-        }
+        })
     }
 
     /// The room that [`Self::compress`] needs for `n` bytes.
@@ -39,7 +43,7 @@ impl Adaptive {
     }
 
     /// Writes the zlib stream of `data` to the start of `out`; returns its length.
-    pub fn compress(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize, CompressionError> {
+    pub fn compress(&mut self, data: &[u8], out: &mut [u8]) -> std::result::Result<usize, CompressionError> {
         let is_short = data.len() <= SHORT_BYTES;
         if self.level == 0 || !is_short && repetitions_pay(data, &mut self.matcher) {
             return self.libdeflate.zlib_compress(data, out);

@@ -3,6 +3,7 @@
 use super::MAX_LEVEL;
 use super::adaptive::Adaptive;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::make;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// Which library compresses. Whatever the encoder, any zlib stream is read.
@@ -31,13 +32,18 @@ pub enum Deflater {
 
 impl Deflater {
     /// A compressor of `level` 0 to 9.
+    ///
+    /// # Errors
+    /// `Argument` for another level, `Memory`.
     pub fn new(encoder: Encoder, level: u32) -> Result<Self> {
         if level > MAX_LEVEL {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
         }
         Ok(match encoder {
-            Encoder::Fast => Self::Fast(Box::new(Adaptive::new(level))),
-            Encoder::Zlib => Self::Zlib(Compress::new(Compression::new(level), true)),
+            Encoder::Fast => Self::Fast(Box::new(Adaptive::new(level)?)),
+            Encoder::Zlib => {
+                Self::Zlib(make("zlib's compressor", || Compress::new(Compression::new(level), true))?)
+            }
         })
     }
 

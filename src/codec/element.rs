@@ -5,20 +5,13 @@ use super::deflate::{Deflater, Encoder};
 use super::probe::least_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
+use crate::memory::{grow, make};
+use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{DecompressionError, Decompressor};
 
 /// The size in 8 bytes and the letter `z` before the stream.
 const PREFIX_BYTES: usize = 9;
 const STREAM_MARK: u8 = b'z';
-
-/// Grows a scratch buffer; the contents do not matter.
-fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
-    if buffer.len() < bytes {
-        buffer.try_reserve(bytes - buffer.len()).map_err(|_| Error::memory(bytes))?;
-        buffer.resize(bytes, 0);
-    }
-    Ok(())
-}
 
 /// The fewest bytes of an encoded element: its size, the mark and an empty stream of 8 bytes.
 pub const MIN_ENCODED_BYTES: u64 = 26;
@@ -63,7 +56,7 @@ pub struct ElementEncoder {
 
 impl ElementEncoder {
     /// # Errors
-    /// `Argument` if the level is not 0 to 9.
+    /// `Argument` if the level is not 0 to 9; `Memory`.
     pub fn new(encoder: Encoder, level: u32, style: LineBreak) -> Result<Self> {
         let line_break = style.in_base64();
         Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new() })
@@ -119,18 +112,26 @@ const ROOM_UP_TO: usize = 8192;
 /// Decompresses elements one after the other, with state made once.
 pub struct ElementDecoder {
     inflater: Decompressor,
+    /// zlib, if each stream is to pass both decoders.
+    zlib: Option<Decompress>,
     stream: Vec<u8>,
     /// The data of a short element, with room behind them.
     short: [u8; ROOM_UP_TO + ROOM],
 }
 
-impl Default for ElementDecoder {
-    fn default() -> Self {
-        Self { inflater: Decompressor::new(), stream: Vec::new(), short: [0; ROOM_UP_TO + ROOM] }
-    }
-}
-
 impl ElementDecoder {
+    /// With `strict`, zlib must accept each stream, too. libdeflate also decodes streams that RFC 1951 forbids,
+    /// with symbols or codes that are none, as long as the size and the checksum are right; zlib refuses them,
+    /// as the readers of other implementations do.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn new(strict: bool) -> Result<Self> {
+        let zlib = strict.then(|| make("zlib's decompressor", || Decompress::new(true))).transpose()?;
+        let inflater = make("libdeflate's decompressor", Decompressor::new)?;
+        Ok(Self { inflater, zlib, stream: Vec::new(), short: [0; ROOM_UP_TO + ROOM] })
+    }
+
     /// Decodes `text` into `out`, which has the size that the file's metadata say.
     ///
     /// # Errors
@@ -168,8 +169,8 @@ impl ElementDecoder {
         inflated
     }
 
-    /// Decompresses the zlib stream that ends at `end`, before the zeros, and fills `out`. Says what was found
-    /// instead.
+    /// Decompresses the zlib stream that ends at `end`, before the zeros, and fills `out`. The error is what was
+    /// found instead.
     fn inflate(&mut self, end: usize, out: &mut [u8]) -> Result<(), String> {
         let stream = &self.stream[PREFIX_BYTES..end];
         let with_zeros = &self.stream[PREFIX_BYTES..end + ZEROS];
@@ -192,11 +193,42 @@ impl ElementDecoder {
                 "found no end, or more behind it, expected its checksum {checksum:08x} there"
             ));
         }
-        Ok(())
+        self.zlib.as_mut().map_or(Ok(()), |zlib| check_strictly(zlib, stream, out))
     }
 }
 
-/// Decompresses a zlib stream that has `expected` bytes into memory of no fewer. Says what was found instead.
+/// Decompresses a zlib stream by zlib into memory of its size. The error is what was found instead.
+fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
+    zlib.reset(true);
+    loop {
+        // Both are at most the lengths of slices.
+        let [read, written] = [zlib.total_in(), zlib.total_out()].map(|n| usize::try_from(n).unwrap_or(0));
+        match zlib.decompress(&stream[read..], &mut out[written..], FlushDecompress::Finish) {
+            Ok(Status::StreamEnd) => break,
+            // No call takes more than 4 GiB.
+            Ok(_) if (zlib.total_in(), zlib.total_out()) > (read as u64, written as u64) => {}
+            Ok(_) => return Err("zlib found no end".to_owned()),
+            Err(error) => {
+                let what = error.message().unwrap_or("an error");
+                return Err(format!("zlib found what RFC 1951 forbids: {what}"));
+            }
+        }
+    }
+    let found = (zlib.total_in(), zlib.total_out());
+    if found == (stream.len() as u64, out.len() as u64) {
+        return Ok(());
+    }
+    Err(format!(
+        "zlib found data of {} bytes in {}, expected {} in {}",
+        found.1,
+        found.0,
+        out.len(),
+        stream.len()
+    ))
+}
+
+/// Decompresses a zlib stream that has `expected` bytes into memory of no fewer. The error is what was found
+/// instead.
 fn fill(
     inflater: &mut Decompressor,
     stream: &[u8],
@@ -227,7 +259,7 @@ mod tests {
 
     fn decode(text: &[u8], size: usize) -> Result<Vec<u8>> {
         let mut out = vec![0xee; size];
-        ElementDecoder::default().decode(text, &mut out).map(|()| out)
+        ElementDecoder::new(false).unwrap().decode(text, &mut out).map(|()| out)
     }
 
     /// An element whose stream is `stream`, which says `size`.

@@ -2,6 +2,8 @@
 
 use super::block::{MAX_MATCH, MIN_MATCH, Token, histogram};
 use super::huffman::{FRACTION, entropy, used};
+use crate::error::Result;
+use crate::memory::{reserve, zeros};
 
 /// The longest element. Its distances are those of deflate.
 pub const MAX_BYTES: usize = 1 << 15;
@@ -123,15 +125,20 @@ impl Literals {
 }
 
 impl Matcher {
-    pub fn new(level: u32) -> Self {
-        Self {
+    /// # Errors
+    /// `Memory`.
+    pub fn new(level: u32) -> Result<Self> {
+        // Elements of any length find room: see [`Self::tokens`].
+        let mut tokens = Vec::new();
+        reserve(&mut tokens, MAX_BYTES)?;
+        Ok(Self {
             effort: Effort::of_level(level),
-            last3: Box::new([0; 1 << HASH3_BITS]),
-            last4: Box::new([0; 1 << HASH4_BITS]),
-            before: Box::new([0; MAX_BYTES]),
+            last3: zeros()?,
+            last4: zeros()?,
+            before: zeros()?,
             base: 1,
-            tokens: Vec::new(),
-        }
+            tokens,
+        })
     }
 
     /// `data`, of at most [`MAX_BYTES`], as literals and repetitions.
@@ -292,7 +299,7 @@ mod tests {
         let noise: Vec<u8> = (0..3000_u32).map(|i| (i.wrapping_mul(0x9E37_79B1) >> 13) as u8).collect();
         let data = [&noise[..], &noise[301..2000]].concat();
         for level in [1, 2, 6, 9] {
-            let mut matcher = Matcher::new(level);
+            let mut matcher = Matcher::new(level).unwrap();
             let tokens = matcher.tokens(&data);
             assert!(tokens.len() < 3000 + 8 * 1699 / MAX_MATCH, "{}", tokens.len());
             assert_eq!(expand(tokens), data);
@@ -301,7 +308,7 @@ mod tests {
 
     #[test]
     fn places_do_not_run_over() {
-        let mut matcher = Matcher::new(2);
+        let mut matcher = Matcher::new(2).unwrap();
         let data = [7; 1000];
         let few = matcher.tokens(&data).len();
         matcher.base = u32::MAX - 2 * MAX_BYTES as u32 - 1500;
@@ -319,13 +326,13 @@ mod tests {
             ),
             level in 1..=9_u32,
         ) {
-            let mut matcher = Matcher::new(level);
+            let mut matcher = Matcher::new(level).unwrap();
             for (most, mut data) in elements {
                 data.iter_mut().for_each(|byte| *byte %= most);
                 prop_assert_eq!(expand(matcher.tokens(&data)), &data[..]);
                 // What came before leaves no trace.
                 let count = matcher.tokens(&data).len();
-                prop_assert_eq!(Matcher::new(level).tokens(&data).len(), count);
+                prop_assert_eq!(Matcher::new(level).unwrap().tokens(&data).len(), count);
             }
         }
     }

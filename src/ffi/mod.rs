@@ -62,11 +62,7 @@ thread_local! {
 /// # Safety
 /// `err` is NULL or may be written.
 unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
-    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Error::new(ErrorKind::Internal, format!("panic: {text}")))
-    });
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
     let (value, code) = match result {
         Ok((value, Outcome::Success)) => (value, 0),
         Ok((value, Outcome::EndOfFile)) => {

@@ -194,6 +194,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         atomic: flag("atomic", c.atomic)?,
         sync: flag("sync", c.sync)?,
         check: flag("check", c.check)?,
+        strict: false,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

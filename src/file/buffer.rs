@@ -6,6 +6,7 @@ use super::params::Params;
 use super::team::{Agreed, Failure, Team};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{reserve, resize};
 use crate::parallel::Communicator;
 use crate::storage::ParallelFile;
 use std::ops::Range;
@@ -130,7 +131,7 @@ impl SectionBuffer {
                     room = later;
                 }
             }
-            Store::Messages(messages) => messages.pending.append(offset, pieces),
+            Store::Messages(messages) => messages.pending.append(offset, pieces)?,
         }
         Ok(())
     }
@@ -280,11 +281,12 @@ struct Pending {
 
 impl Pending {
     /// Takes the pieces, which lie one after the other from `offset`.
-    fn append(&mut self, offset: u64, pieces: &[&[u8]]) {
+    fn append(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         if length == 0 {
-            return;
+            return Ok(());
         }
+        reserve(&mut self.message, MARK_BYTES + length)?;
         let mark = match self.last {
             Some((mark, end)) if end == offset => mark,
             _ => {
@@ -300,6 +302,7 @@ impl Pending {
         let bytes = (self.message.len() - mark - MARK_BYTES) as u64;
         self.message[mark + 8..mark + MARK_BYTES].copy_from_slice(&bytes.to_le_bytes());
         self.last = Some((mark, offset + length as u64));
+        Ok(())
     }
 
     /// Forgets everything, keeping the memory.
@@ -348,7 +351,7 @@ fn assemble<'a>(messages: [&'a [u8]; 2], start: u64, end: u64, region: &'a mut V
     {
         return Ok(bytes);
     }
-    region.resize(length, 0);
+    resize(region, length as u64)?;
     let mut filled = 0;
     for extent in extents() {
         let (offset, bytes) = extent?;
@@ -404,6 +407,7 @@ impl<'a> Stage<'a> {
             self.buffer.clear();
             self.offset = offset + length as u64;
         } else {
+            reserve(&mut self.buffer, length)?;
             for piece in pieces {
                 self.buffer.extend_from_slice(piece);
             }
@@ -446,11 +450,11 @@ mod tests {
     #[test]
     fn pieces_of_several_ranks_make_up_the_file() {
         let (mut a, mut b) = (Pending::default(), Pending::default());
-        a.append(10, &[b"ab", b"c"]);
-        a.append(13, &[b"d"]);
-        a.append(14, &[]);
-        b.append(14, &[b"ef"]);
-        a.append(16, &[b"g"]);
+        a.append(10, &[b"ab", b"c"]).unwrap();
+        a.append(13, &[b"d"]).unwrap();
+        a.append(14, &[]).unwrap();
+        b.append(14, &[b"ef"]).unwrap();
+        a.append(16, &[b"g"]).unwrap();
         assert_eq!(Extents(a.message()).count(), 2);
         let all = [a.message(), b.message()].concat();
         let assemble = |messages: &[u8], start, end| {

@@ -6,7 +6,9 @@ use super::source::{Sizes, Source};
 use crate::codec::{ElementDecoder, ElementEncoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::COUNT_BYTES;
+use crate::memory::{catch, reserve};
 use crate::parallel::Partition;
+use std::sync::{Mutex, PoisonError};
 
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
@@ -35,10 +37,12 @@ pub struct Encoders(Vec<ElementEncoder>);
 impl Encoders {
     /// Encodes the elements of `source`, whose memory was checked against `sizes`.
     pub fn encode(&mut self, params: &Params, source: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
-        let useful = sizes.total()? / BYTES_PER_THREAD;
+        let total = sizes.total()?;
+        let useful = total / BYTES_PER_THREAD;
         let threads = usize::try_from(useful).map_or(params.threads, |n| n.clamp(1, params.threads));
         self.make(params, threads)?;
-        let cuts = cuts(sizes, threads)?;
+        let each = (0..sizes.count()).map(|index| sizes.size(index));
+        let cuts = cuts(each, total, threads);
         let jobs = self.0.iter_mut().zip(cuts.windows(2));
         let stop = &params.interrupt;
         let jobs =
@@ -50,30 +54,37 @@ impl Encoders {
             if all.sizes.is_empty() {
                 all.sizes = part.sizes;
             } else {
+                reserve(&mut all.sizes, part.sizes.len())?;
                 all.sizes.extend(part.sizes);
             }
+            reserve(&mut all.chunks, part.chunks.len())?;
             all.chunks.extend(part.chunks);
         }
         Ok(all)
     }
 }
 
-/// Does the jobs, each on a thread of its own, and returns their results in order.
+/// Does the jobs, each on a thread of its own as far as threads can be had, and returns their results in order.
 fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
-    if jobs.len() == 1 {
-        return jobs.into_iter().map(|job| job()).collect();
-    }
-    std::thread::scope(|scope| {
-        let start = |job| std::thread::Builder::new().spawn_scoped(scope, job);
-        let running: Vec<_> = jobs.into_iter().map(start).collect();
-        let ended = running.into_iter().map(|thread| match thread {
-            Ok(thread) => {
-                thread.join().unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a thread panicked")))
+    let count = jobs.len();
+    let jobs = Mutex::new(jobs.into_iter().enumerate());
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || std::iter::from_fn(|| next().map(|(index, job)| (index, catch(job)))).collect();
+    let mut done: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (1..count).map_while(start).collect();
+        // A thread that cannot be started is done without.
+        let mut done: Vec<_> = work();
+        for helper in helpers {
+            match helper.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => done.push((count, Err(Error::of_panic(&*panic)))),
             }
-            Err(e) => Err(Error::io("starting a thread", e)),
-        });
-        ended.collect()
-    })
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// An encoded element, where it begins in the file, and the memory that it is decoded into.
@@ -83,55 +94,60 @@ pub struct Job<'a> {
     pub memory: &'a mut [u8],
 }
 
+impl Job<'_> {
+    /// The bytes that are worked on.
+    fn bytes(&self) -> u64 {
+        (self.text.len() + self.memory.len()) as u64
+    }
+
+    fn run(&mut self, decoder: &mut ElementDecoder) -> Result<()> {
+        decoder.decode(self.text, self.memory).map_err(|error| error.at(self.at))
+    }
+}
+
 /// Decoders made once and used for all sections of a file.
-#[derive(Default)]
-pub struct Decoders(Vec<ElementDecoder>);
+pub struct Decoders {
+    decoders: Vec<ElementDecoder>,
+    strict: bool,
+}
 
 impl Decoders {
+    /// As [`ElementDecoder::new`].
+    pub fn new(strict: bool) -> Self {
+        Self { decoders: Vec::new(), strict }
+    }
+
     /// Decodes elements on at most so many threads. The error is that of the first bad element,
     /// whatever the number of threads.
     pub fn decode(&mut self, threads: usize, mut jobs: Vec<Job<'_>>) -> Result<()> {
-        let bytes: usize = jobs.iter().map(|job| job.text.len() + job.memory.len()).sum();
-        let useful = bytes as u64 / BYTES_PER_THREAD;
-        let threads = usize::try_from(useful).map_or(threads, |n| n.clamp(1, threads)).min(jobs.len().max(1));
-        while self.0.len() < threads {
-            self.0.push(ElementDecoder::default());
-        }
-        // Parts of about the same number of bytes.
-        let mut parts = Vec::with_capacity(threads);
+        let bytes: u64 = jobs.iter().map(Job::bytes).sum();
+        let useful = bytes / BYTES_PER_THREAD;
+        let threads = usize::try_from(useful).map_or(threads, |n| n.clamp(1, threads));
+        self.make(threads)?;
+        let cuts = cuts(jobs.iter().map(Job::bytes), bytes, threads);
         let mut rest = jobs.as_mut_slice();
-        let mut left = bytes;
-        for decoder in &mut self.0[..threads] {
-            let goal = left / (threads - parts.len());
-            let mut taken = 0;
-            let goes_on = |job: &Job<'_>| {
-                let more = taken < goal;
-                taken += job.text.len() + job.memory.len();
-                more
-            };
-            let count = if parts.len() + 1 == threads {
-                rest.len()
-            } else {
-                rest.iter().map(goes_on).take_while(|&more| more).count()
-            };
-            let (part, others) = rest.split_at_mut(count);
+        let parts = self.decoders.iter_mut().zip(cuts.windows(2)).map(|(decoder, cut)| {
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(cut[1].index - cut[0].index);
             rest = others;
-            left -= part.iter().map(|job| job.text.len() + job.memory.len()).sum::<usize>();
-            parts.push(move || {
-                part.iter_mut().try_for_each(|job| {
-                    decoder.decode(job.text, job.memory).map_err(|error| error.at(job.at))
-                })
-            });
-        }
-        on_threads(parts).into_iter().collect()
+            move || part.iter_mut().try_for_each(|job| job.run(decoder))
+        });
+        on_threads(parts.collect()).into_iter().collect()
     }
 
     /// Decodes one element.
-    pub fn decode_one(&mut self, text: &[u8], at: u64, memory: &mut [u8]) -> Result<()> {
-        if self.0.is_empty() {
-            self.0.push(ElementDecoder::default());
+    pub fn decode_one(&mut self, mut job: Job<'_>) -> Result<()> {
+        self.make(1)?;
+        catch(|| job.run(&mut self.decoders[0]))
+    }
+
+    /// Makes decoders for so many threads.
+    fn make(&mut self, threads: usize) -> Result<()> {
+        let more = threads.saturating_sub(self.decoders.len());
+        reserve(&mut self.decoders, more)?;
+        while self.decoders.len() < threads {
+            self.decoders.push(ElementDecoder::new(self.strict)?);
         }
-        self.0[0].decode(text, memory).map_err(|error| error.at(at))
+        Ok(())
     }
 }
 
@@ -198,6 +214,17 @@ impl Encoders {
     /// The sum of the costs at those places of a sample that are among this rank's bytes: encoded
     /// bytes for each byte.
     pub fn try_sample(
+        &mut self,
+        params: &Params,
+        sample: &Sample,
+        source: Source<'_>,
+        sizes: Sizes<'_>,
+        bytes: Partition,
+    ) -> Result<u64> {
+        catch(|| self.costs(params, sample, source, sizes, bytes))
+    }
+
+    fn costs(
         &mut self,
         params: &Params,
         sample: &Sample,
@@ -275,24 +302,23 @@ struct Cut {
     offset: usize,
 }
 
-/// Cuts the elements into ranges of about the same number of bytes.
-fn cuts(sizes: Sizes<'_>, ranges: usize) -> Result<Vec<Cut>> {
-    let count = sizes.count();
-    let total = sizes.total()?;
-    let end = Cut { index: count, offset: usize::try_from(total).unwrap_or(usize::MAX) };
-    let mut cuts = vec![Cut { index: 0, offset: 0 }];
+/// Cuts elements of `total` bytes into at most so many ranges of about the same number of bytes.
+fn cuts(sizes: impl ExactSizeIterator<Item = u64>, total: u64, ranges: usize) -> Vec<Cut> {
+    let at = |index, offset| Cut { index, offset: usize::try_from(offset).unwrap_or(usize::MAX) };
+    let end = at(sizes.len(), total);
+    let mut cuts = vec![at(0, 0)];
     if ranges > 1 {
         let mut offset = 0;
-        for index in 0..count {
+        for (index, size) in sizes.enumerate() {
             let goal = u128::from(total) * cuts.len() as u128 / ranges as u128;
             if u128::from(offset) >= goal && cuts.len() < ranges {
-                cuts.push(Cut { index, offset: usize::try_from(offset).unwrap_or(usize::MAX) });
+                cuts.push(at(index, offset));
             }
-            offset += sizes.size(index);
+            offset += size;
         }
     }
     cuts.push(end);
-    Ok(cuts)
+    cuts
 }
 
 fn encode_range(
@@ -305,7 +331,7 @@ fn encode_range(
 ) -> Result<Encoded> {
     let count = end.index - begin.index;
     let mut encoded = Encoded::default();
-    encoded.sizes.try_reserve(count).map_err(|_| Error::memory(count.saturating_mul(8)))?;
+    reserve(&mut encoded.sizes, count)?;
     let mut chunk = Vec::new();
     let mut offset = begin.offset;
     for index in begin.index..end.index {
@@ -322,8 +348,7 @@ fn encode_range(
         // Chunks, so that nothing has to be copied when there are more.
         if chunk.len() >= CHUNK_BYTES {
             encoded.chunks.push(std::mem::take(&mut chunk));
-            let room = CHUNK_BYTES + CHUNK_BYTES / 8;
-            chunk.try_reserve(room).map_err(|_| Error::memory(room))?;
+            reserve(&mut chunk, CHUNK_BYTES + CHUNK_BYTES / 8)?;
         }
         encoded.sizes.push(encoder.encode(element, &mut chunk)? as u64);
     }
@@ -435,7 +460,7 @@ mod tests {
                 let begin = at - size;
                 Job { text: &text[begin as usize..at as usize], at: begin, memory }
             });
-            let result = Decoders::default().decode(threads, jobs.collect());
+            let result = Decoders::new(false).decode(threads, jobs.collect());
             result.map(|()| found).map_err(|error| error.to_string())
         };
         for threads in [1, 2, 3, 7] {

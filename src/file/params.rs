@@ -72,6 +72,9 @@ pub struct Params {
     /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read.
     pub raw: bool,
+    /// Reading: an element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
+    /// element is decoded twice, the second time by zlib: this is for checking files.
+    pub strict: bool,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -94,6 +97,7 @@ impl Default for Params {
             interrupt: Interrupt::default(),
             check: cfg!(debug_assertions),
             raw: false,
+            strict: false,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),
@@ -142,7 +146,7 @@ impl Params {
     }
 
     /// The values that must be the same on all ranks, for the comparison.
-    pub(super) fn words(&self) -> [u64; 11] {
+    pub(super) fn words(&self) -> [u64; 12] {
         let faults = self.faults.map_or(0, |faults| faults.every);
         [
             u64::from(self.line_break == LineBreak::Mime),
@@ -155,6 +159,7 @@ impl Params {
             u64::from(self.mark_incomplete),
             u64::from(self.check),
             u64::from(self.raw),
+            u64::from(self.strict),
             faults,
         ]
     }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::layout::{product, sum};
+use std::ops::Range;
 
 /// Elements in memory of their own, to be written.
 pub trait Elements: Sync {
@@ -116,15 +117,33 @@ fn wrong_length(found: usize, expected: u64) -> Error {
     Error::argument(format!("data: found {found} bytes, expected {expected}"))
 }
 
-/// Makes a buffer of this length, whose contents do not matter.
-pub(super) fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if buffer.len() < length {
-        let more = length - buffer.len();
-        buffer.try_reserve(more).map_err(|_| Error::memory(length))?;
-    }
-    buffer.resize(length, 0);
-    Ok(())
+/// Elements that lie one after the other: their indices, and their bytes.
+pub(crate) struct Batch {
+    pub elements: Range<usize>,
+    pub bytes: u64,
+}
+
+/// Groups these elements into batches of at most `most` bytes, or of one element if it is larger.
+pub(crate) fn batches(sizes: Sizes<'_>, elements: Range<usize>, most: u64) -> impl Iterator<Item = Batch> {
+    let mut first = elements.start;
+    std::iter::from_fn(move || {
+        if first >= elements.end {
+            return None;
+        }
+        let mut bytes = sizes.size(first);
+        let mut end = first + 1;
+        while end < elements.end {
+            let more = bytes.saturating_add(sizes.size(end));
+            if more > most {
+                break;
+            }
+            bytes = more;
+            end += 1;
+        }
+        let elements = first..end;
+        first = end;
+        Some(Batch { elements, bytes })
+    })
 }
 
 /// The memory that belongs to an element is not of its size.

@@ -4,6 +4,7 @@ use super::params::Params;
 use super::team::{Failure, Team, Topic};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{grow, reserve, resize};
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
@@ -144,13 +145,8 @@ impl Window {
         match &mut self.place {
             Place::Shared(turns) => read_in_parts(turns, team, file, offset, bytes)?,
             Place::Own(own) if self.reads_alone => {
-                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-                if own.len() < bytes {
-                    // At once all that a walk wants: what is new need not be cleared, nor what is old be copied.
-                    let walk = if follows { usize::try_from(self.limit).unwrap_or(0) } else { 0 };
-                    *own = vec![0; bytes.max(walk)];
-                }
-                let read = file.read_at(offset, &mut own[..bytes]);
+                let walk = if follows { self.limit } else { 0 };
+                let read = make_room(own, bytes, walk).and_then(|memory| file.read_at(offset, memory));
                 team.agree(read)?;
             }
             Place::Own(own) => broadcast(own, team, file, offset, bytes)?,
@@ -186,6 +182,19 @@ fn read_in_parts(
     Ok(())
 }
 
+/// Memory for so many bytes of a window that becomes as long as `walk`.
+fn make_room(own: &mut Vec<u8>, bytes: u64, walk: u64) -> Result<&mut [u8]> {
+    let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let bytes = count(bytes);
+    if own.len() < bytes {
+        // At once all that a walk wants, so that nothing is copied.
+        own.clear();
+        reserve(own, bytes.max(count(walk)))?;
+        grow(own, bytes)?;
+    }
+    Ok(&mut own[..bytes])
+}
+
 /// Reads bytes of the file on rank 0 and sends them to all.
 fn broadcast(
     own: &mut Vec<u8>,
@@ -195,13 +204,11 @@ fn broadcast(
     bytes: u64,
 ) -> Result<(), Failure> {
     // One byte more tells the others whether rank 0 could read.
-    let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
-    own.clear();
-    own.resize(room, 0);
-    let agreed = team.agree(Ok(()))?;
-    let (text, failed) = own.split_at_mut(room - 1);
+    let made = resize(own, bytes.saturating_add(1));
+    let agreed = team.agree(made)?;
+    let Some((failed, text)) = own.split_last_mut() else { return Err(missed().into()) };
     let read = if agreed.comm().rank() == 0 { file.read_at(offset, text) } else { Ok(()) };
-    failed[0] = u8::from(read.is_err());
+    *failed = u8::from(read.is_err());
     agreed.comm().broadcast(own, 0)?;
     if own.pop() == Some(0) {
         return Ok(());

@@ -17,6 +17,7 @@ pub(crate) use shared::share_memory;
 pub use threads::{ThreadComm, run_on_threads};
 
 use crate::error::Result;
+use crate::memory::reserve;
 
 /// The few collectives that the library needs, on values of 64 bits and on bytes.
 ///
@@ -112,11 +113,12 @@ impl Communicator for Solo {
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
         all.clear();
+        reserve(all, bytes.len())?;
         all.extend_from_slice(bytes);
         Ok(())
     }
     #[allow(unsafe_code)]
     unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
-        Ok(Some(SharedMemory::from_allocation(&shared::Allocation::new(bytes))))
+        Ok(shared::Allocation::new(bytes).as_ref().map(SharedMemory::from_allocation))
     }
 }

@@ -3,6 +3,7 @@
 use super::shared::{Keeper, SharedMemory};
 use super::{Communicator, Solo};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::resize;
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null, null_mut};
@@ -325,23 +326,36 @@ impl Communicator for Mpi {
             starts.push(end);
             end = end.saturating_add(*length); // bounded by the aggregation buffer, far below
         }
-        all.resize(from_mpi(end), 0);
+        // The others send in any case: what there is no memory for goes to a byte that nobody reads.
+        let allocated = resize(all, from_mpi(end) as u64);
+        let mut sink = [0_u8];
+        let mut overlapping = None;
+        let room = if allocated.is_ok() { all.as_mut_slice() } else { &mut sink };
+        if allocated.is_err() {
+            starts.fill(0);
+            overlapping = Overlapping::new();
+            if overlapping.is_none() {
+                lengths.fill(0);
+            }
+        }
         // Nothing is sent from NULL: the pointer of an empty slice may equal MPI_IN_PLACE.
         // SAFETY: `self.comm` is the duplicate that only `drop` frees. `own` bytes are sent. On rank 0 there is a
-        // length and a start for each rank, whose ranges lie side by side in `all`; other ranks receive nothing.
+        // length and a start for each rank, whose ranges lie side by side in `all`, or all in the one byte of `sink`,
+        // because the type has no extent; other ranks receive nothing.
         let status = unsafe {
             sys::MPI_Gatherv(
                 if bytes.is_empty() { null() } else { bytes.as_ptr().cast::<c_void>() },
                 own,
                 sys::RSMPI_UINT8_T,
-                if all.is_empty() { null_mut() } else { all.as_mut_ptr().cast::<c_void>() },
+                if room.is_empty() { null_mut() } else { room.as_mut_ptr().cast::<c_void>() },
                 lengths.as_ptr(),
                 starts.as_ptr(),
-                sys::RSMPI_UINT8_T,
+                overlapping.as_ref().map_or(sys::RSMPI_UINT8_T, |bytes| bytes.0),
                 0,
                 self.comm,
             )
         };
+        allocated.inspect_err(|_| all.clear())?;
         lengths_known.and(check("MPI_Gatherv", status))
     }
 
@@ -377,6 +391,33 @@ impl Communicator for Mpi {
 
     fn as_mpi(&self) -> Option<&Mpi> {
         Some(self)
+    }
+}
+
+/// A type of bytes that all lie at the same place: any number of them is received into one byte.
+struct Overlapping(sys::MPI_Datatype);
+
+impl Overlapping {
+    fn new() -> Option<Self> {
+        // SAFETY: reads a constant of the C shim.
+        let byte = unsafe { sys::RSMPI_UINT8_T };
+        let mut new = byte;
+        // SAFETY: derives a type from one of MPI's own, and writes one handle.
+        let status = unsafe { sys::MPI_Type_create_resized(byte, 0, 0, &raw mut new) };
+        if !succeeded(status) {
+            return None;
+        }
+        let mut this = Self(new);
+        // SAFETY: the new type is valid.
+        let status = unsafe { sys::MPI_Type_commit(&raw mut this.0) };
+        succeeded(status).then_some(this)
+    }
+}
+
+impl Drop for Overlapping {
+    fn drop(&mut self) {
+        // SAFETY: the type is ours and is not used after this.
+        let _ = unsafe { sys::MPI_Type_free(&raw mut self.0) };
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Communicator;
 use crate::error::Result;
+use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -115,9 +116,17 @@ unsafe impl Sync for Allocation {}
 unsafe impl Send for Allocation {}
 
 impl Allocation {
-    /// Zeroed memory. Pages that are never used cost nothing.
-    pub(crate) fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self(UnsafeCell::new(vec![0; bytes].into_boxed_slice())))
+    /// Zeroed memory, if there is any. Pages that are never used cost nothing.
+    pub(crate) fn new(bytes: usize) -> Option<Arc<Self>> {
+        let layout = Layout::array::<u8>(bytes).ok().filter(|layout| layout.size() > 0)?;
+        // SAFETY: the layout has a size.
+        let memory = unsafe { alloc_zeroed(layout) };
+        if memory.is_null() {
+            return None;
+        }
+        // SAFETY: the allocator has just given this memory, of this layout and initialised, to nobody else.
+        let memory = unsafe { Vec::from_raw_parts(memory, bytes, bytes) };
+        Some(Arc::new(Self(UnsafeCell::new(memory.into_boxed_slice()))))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::shared::Allocation;
 use super::{Communicator, SharedMemory};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{copy, reserve};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ struct Meeting {
 
 /// What all ranks left, by rank: the name of the collective and the message.
 type Delivery = Arc<Vec<(&'static str, Vec<u8>)>>;
+/// In place of the collective's name: the rank has no memory for its message.
+const NO_MEMORY: &str = "no memory";
 
 #[derive(Debug, Default)]
 struct State {
@@ -57,11 +60,13 @@ impl ThreadComm {
 
     /// Leaves `message` and returns those of all ranks.
     ///
-    /// Ranks that meet in different collectives, which in MPI would hang or corrupt, get an error.
-    fn exchange(&self, what: &'static str, message: Vec<u8>) -> Result<Delivery> {
+    /// Ranks that meet in different collectives, which in MPI would hang or corrupt, get an error. So do all if
+    /// one has no memory for its message.
+    fn exchange(&self, what: &'static str, message: Result<Vec<u8>>) -> Result<Delivery> {
         let meeting = &*self.meeting;
+        let (what_is_left, message) = message.map_or((NO_MEMORY, Vec::new()), |message| (what, message));
         let mut state = meeting.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.messages[self.rank] = (what, message);
+        state.messages[self.rank] = (what_is_left, message);
         state.arrived += 1;
         if state.arrived == meeting.size {
             let messages = std::mem::replace(&mut state.messages, vec![("", Vec::new()); meeting.size]);
@@ -81,6 +86,10 @@ impl ThreadComm {
             state = guard;
         }
         let delivered = Arc::clone(&state.delivered);
+        if let Some(rank) = delivered.iter().position(|(other, _)| *other == NO_MEMORY) {
+            let words = format!("{what}: rank {rank} cannot allocate its message");
+            return Err(Error::new(ErrorKind::Memory, words));
+        }
         if let Some((other, _)) = delivered.iter().find(|(other, _)| *other != what) {
             return Err(Error::new(ErrorKind::Internal, format!("ranks met in {what} and {other}")));
         }
@@ -97,7 +106,7 @@ impl ThreadComm {
     ) -> Result<()> {
         let message = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
         values.fill(0);
-        let all = self.exchange(what, message)?;
+        let all = self.exchange(what, Ok(message))?;
         if all.iter().any(|(_, message)| message.len() != size_of_val(values)) {
             return Err(Error::new(ErrorKind::Internal, format!("{what}: ranks met with different lengths")));
         }
@@ -128,11 +137,11 @@ impl Communicator for ThreadComm {
         self.reduce("exscan_sum", values, 0..self.rank, 0, u64::wrapping_add)
     }
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        let all = self.exchange("allgather", value.to_ne_bytes().to_vec())?;
+        let all = self.exchange("allgather", Ok(value.to_ne_bytes().to_vec()))?;
         Ok(all.iter().flat_map(|(_, m)| m.as_chunks().0).map(|b| u64::from_ne_bytes(*b)).collect())
     }
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        let message = if self.rank == root { bytes.to_vec() } else { Vec::new() };
+        let message = if self.rank == root { copy(bytes) } else { Ok(Vec::new()) };
         let all = self.exchange("broadcast", message)?;
         if all[root].1.len() != bytes.len() {
             return Err(Error::new(ErrorKind::Internal, "broadcast: the ranks disagree on the length"));
@@ -141,9 +150,10 @@ impl Communicator for ThreadComm {
         Ok(())
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        let messages = self.exchange("gather", bytes.to_vec())?;
+        let messages = self.exchange("gather", copy(bytes))?;
         all.clear();
         if self.rank == 0 {
+            reserve(all, messages.iter().map(|(_, message)| message.len()).sum())?;
             messages.iter().for_each(|(_, message)| all.extend_from_slice(message));
         }
         Ok(())
@@ -152,12 +162,12 @@ impl Communicator for ThreadComm {
     unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         let slot = || self.meeting.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
         if self.rank == 0 {
-            *slot() = Some(Allocation::new(bytes));
+            *slot() = Allocation::new(bytes);
         }
-        self.exchange("share_memory", Vec::new())?;
+        self.exchange("share_memory", Ok(Vec::new()))?;
         let memory = slot().as_ref().map(SharedMemory::from_allocation);
         // Nobody looks into the slot any more when it is next filled.
-        self.exchange("share_memory", Vec::new())?;
+        self.exchange("share_memory", Ok(Vec::new()))?;
         Ok(memory)
     }
 }

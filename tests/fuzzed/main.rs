@@ -98,7 +98,8 @@ fn inputs_at_random_find_nothing() {
 fn memory_is_counted() {
     let _alone = alone();
     let (peak, length) = memory::peak(|| vec![1_u8; 3 << 20].len());
-    assert!(peak >= length, "{peak}");
+    // The thread that runs the tests may free something in between.
+    assert!(peak >= length - (1 << 16), "{peak}");
 }
 
 /// The processor time that this process has used, in ticks of 10 ms.

@@ -292,7 +292,7 @@ pub fn codec_decode(input: &[u8]) {
             raw.chunks(57).map(line).collect::<String>().into_bytes()
         }
     };
-    let mut decoder = ElementDecoder::default();
+    let mut decoder = ElementDecoder::new(false).unwrap();
     let mut out = vec![0xee; size];
     let (peak, result) = memory::peak(|| decoder.decode(&text, &mut out));
     // The harness of the tests, which may report another one meanwhile, takes some KiB at times.
@@ -319,7 +319,7 @@ pub fn codec_round_trip(input: &[u8]) {
     let encoder = [Encoder::Fast, Encoder::Zlib][input.below(2)];
     let (style, line_break) = [(LineBreak::Unix, b"=\n"), (LineBreak::Mime, b"\r\n")][input.below(2)];
     let mut shared = ElementEncoder::new(encoder, level, style).unwrap();
-    let mut decoder = ElementDecoder::default();
+    let mut decoder = ElementDecoder::new(false).unwrap();
     for _ in 0..4 {
         let n = input.length();
         let data = input.bytes(n);

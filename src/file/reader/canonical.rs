@@ -4,13 +4,14 @@ use super::elements::BATCH_BYTES;
 use super::{Current, Expect, Open, Section};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
 use crate::error::{Error, ErrorKind, Result, quote};
-use crate::file::source::{Sizes, resize};
+use crate::file::source::{Batch, Sizes, batches};
 use crate::file::team::{Failure, Function};
 use crate::format::entry::{CountFormat, parse_counts};
 use crate::format::header::{FileHeader, SectionType, UserString, file_header, put_section_header};
 use crate::format::layout::{Layout, sum};
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
+use crate::memory::{reserve, resize};
 
 /// Long text is looked at this many bytes at a time: whole lines.
 const TEXT_BYTES: u64 = 78 << 13;
@@ -96,6 +97,10 @@ impl Open {
     ) -> Result<()> {
         let format = CountFormat::new(letter, style);
         let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+        // No more than a step at a time.
+        let most = usize::try_from(current.count.min(ENTRIES)).unwrap_or(usize::MAX);
+        reserve(&mut sizes, most)?;
+        reserve(&mut expected, most * COUNT_BYTES)?;
         let mut left = current.count;
         while left > 0 {
             let step = left.min(ENTRIES);
@@ -181,22 +186,24 @@ impl Open {
 
     /// The compressed elements that lie one after the other from `offset`.
     fn check_texts(&mut self, offset: u64, sizes: &[u64], style: LineBreak) -> Result<()> {
-        let mut text = Vec::new();
-        self.for_each_batch(offset, Sizes::Each(sizes), BATCH_BYTES, |open, mut at, first, last| {
-            if last == first + 1 {
-                return open.check_text(at, sizes[first], style);
+        let (mut at, mut text) = (offset, Vec::new());
+        for Batch { elements, bytes } in batches(Sizes::Each(sizes), 0..sizes.len(), BATCH_BYTES as u64) {
+            if elements.len() == 1 {
+                self.check_text(at, bytes, style)?;
+            } else {
+                resize(&mut text, bytes)?;
+                self.read_own(at, &mut text)?;
+                let (mut rest, mut at) = (text.as_slice(), at);
+                for &size in &sizes[elements] {
+                    let (element, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
+                    compare_breaks(element, at, style)?;
+                    rest = others;
+                    at += size;
+                }
             }
-            resize(&mut text, sizes[first..last].iter().sum())?;
-            open.read_own(at, &mut text)?;
-            let mut rest = text.as_slice();
-            for &size in &sizes[first..last] {
-                let (element, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
-                compare_breaks(element, at, style)?;
-                rest = others;
-                at += size;
-            }
-            Ok(())
-        })
+            at += bytes;
+        }
+        Ok(())
     }
 
     /// One compressed element.

@@ -5,12 +5,14 @@ use super::{Current, Open};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Decoders, Job};
-use crate::file::source::{Sink, Sizes, resize};
+use crate::file::source::{Batch, Sink, Sizes, batches};
 use crate::file::team::{Failure, split};
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
 use crate::format::layout::{Layout, sum};
+use crate::memory::{reserve, reserve_count, resize};
 use crate::parallel::Partition;
+use std::ops::Range;
 
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
 pub(super) const BATCH_BYTES: usize = 1 << 20;
@@ -36,7 +38,7 @@ impl Open {
         }
         let mut text = Vec::new();
         self.read_encoded(layout.data, layout.data_bytes, size, &mut text)?;
-        self.decoders.decode_one(&text, layout.data, data)
+        self.decoders.decode_one(Job { text: &text, at: layout.data, memory: data })
     }
 
     /// Reads the encoded text of one element or of several that lie together, and that stand for
@@ -66,52 +68,21 @@ impl Open {
     /// As [`Self::read_plain`], into elements of their own memory.
     #[inline(never)]
     fn read_scattered(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
-        let mut batch = Vec::new();
-        self.for_each_batch(offset, sizes, BATCH_BYTES, |this, start, first, last| {
-            if last == first + 1 {
+        let (mut start, mut together) = (offset, Vec::new());
+        for Batch { elements, bytes } in batches(sizes, 0..sizes.count(), BATCH_BYTES as u64) {
+            if elements.len() == 1 {
                 // A large element goes straight to its memory.
-                let size = sizes.size(first);
-                return match data.element(first, 0, size) {
-                    Some(memory) => this.read_own(start, memory),
-                    None => Ok(()),
-                };
-            }
-            let length = (first..last).map(|index| sizes.size(index)).sum();
-            resize(&mut batch, length)?;
-            this.read_own(start, &mut batch)?;
-            let mut rest = batch.as_slice();
-            for index in first..last {
-                let size = sizes.size(index);
-                let (bytes, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
-                rest = others;
-                if let Some(memory) = data.element(index, 0, size) {
-                    memory.copy_from_slice(bytes);
+                if let Some(memory) = data.element(elements.start, 0, bytes) {
+                    self.read_own(start, memory)?;
                 }
+            } else {
+                resize(&mut together, bytes)?;
+                self.read_own(start, &mut together)?;
+                scatter(&together, elements, sizes, &mut data);
             }
-            Ok(())
-        })
-    }
-
-    /// Groups elements that lie one after the other from `offset` into batches of at most `most` bytes,
-    /// or of one element if it is larger; hands out the offset, the first and the last but one index.
-    pub(super) fn for_each_batch(
-        &mut self,
-        mut offset: u64,
-        sizes: Sizes<'_>,
-        most: usize,
-        mut each: impl FnMut(&mut Self, u64, usize, usize) -> Result<()>,
-    ) -> Result<()> {
-        let (mut first, mut bytes) = (0, 0_u64);
-        for index in 0..sizes.count() {
-            let size = sizes.size(index);
-            if index > first && bytes + size > most as u64 {
-                each(self, offset, first, index)?;
-                offset += bytes;
-                (first, bytes) = (index, 0);
-            }
-            bytes += size;
+            start += bytes;
         }
-        if first < sizes.count() { each(self, offset, first, sizes.count()) } else { Ok(()) }
+        Ok(())
     }
 
     /// Reads and checks `count` entries from `offset`, a bounded number at a time.
@@ -215,7 +186,7 @@ impl Open {
         };
         let mut encoded_sizes = Vec::new();
         let wanted = if data.is_skip() { 0 } else { part.count };
-        let mine = checked.and_then(|()| reserve(&mut encoded_sizes, wanted));
+        let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
         let bytes = self.read_sizes(current, current.layout.entries, b'E', part, mine, |_, size| {
             // Within what was reserved.
             if wanted > 0 {
@@ -243,54 +214,61 @@ impl Open {
         }
         let threads = self.params.threads;
         let (mut text, mut staged) = (Vec::new(), Vec::new());
-        let mut decoded_offset = 0;
-        self.for_each_batch(
-            offset,
-            Sizes::Each(encoded_sizes),
-            threads * BATCH_BYTES,
-            |this, start, first, last| {
-                let length = encoded_sizes[first..last].iter().sum();
-                let batch_offset = decoded_offset;
-                decoded_offset += (first..last).map(|index| sizes.size(index)).sum::<u64>();
-                if last == first + 1 {
-                    this.read_encoded(start, length, sizes.size(first), &mut text)?;
-                } else {
-                    resize(&mut text, length)?;
-                    this.read_own(start, &mut text)?;
+        let (mut start, mut decoded_start) = (offset, 0);
+        let encoded = Sizes::Each(encoded_sizes);
+        for Batch { elements, bytes } in batches(encoded, 0..encoded.count(), batch_bytes(threads)) {
+            let alone = elements.len() == 1;
+            if alone {
+                self.read_encoded(start, bytes, sizes.size(elements.start), &mut text)?;
+            } else {
+                resize(&mut text, bytes)?;
+                self.read_own(start, &mut text)?;
+            }
+            let batch = EncodedBatch { text: &text, start, elements, encoded_sizes, sizes };
+            match &mut data {
+                Sink::Contiguous(memory) if threads > 1 => {
+                    let begin = usize::try_from(decoded_start).unwrap_or(usize::MAX);
+                    let jobs = batch.jobs(&mut memory[begin..], |_| true)?;
+                    self.decoders.decode(threads, jobs)?;
                 }
-                let batch =
-                    Batch { text: &text, start, first, encoded_sizes: &encoded_sizes[first..last], sizes };
-                match &mut data {
-                    Sink::Contiguous(memory) if threads > 1 => {
-                        let begin = usize::try_from(batch_offset).unwrap_or(usize::MAX);
-                        let jobs = batch.jobs(&mut memory[begin..], |_| true);
-                        this.decoders.decode(threads, jobs)
-                    }
-                    Sink::Indirect(_) if threads > 1 && last > first + 1 => {
-                        batch.decode_staged(&mut this.decoders, threads, &mut data, &mut staged)
-                    }
-                    _ => batch.elements().try_for_each(|element| {
-                        let offset = batch_offset + element.offset;
-                        match data.element(element.index, offset, sizes.size(element.index)) {
-                            Some(memory) => this.decoders.decode_one(element.text, element.at, memory),
-                            None => Ok(()),
+                Sink::Indirect(_) if threads > 1 && !alone => {
+                    batch.decode_staged(&mut self.decoders, threads, &mut data, &mut staged)?;
+                }
+                _ => {
+                    for Encoded { index, text, at, offset } in batch.elements() {
+                        if let Some(memory) = data.element(index, decoded_start + offset, sizes.size(index)) {
+                            self.decoders.decode_one(Job { text, at, memory })?;
                         }
-                    }),
+                    }
                 }
-            },
-        )
+            }
+            start += bytes;
+            decoded_start += batch.elements.clone().map(|index| sizes.size(index)).sum::<u64>();
+        }
+        Ok(())
+    }
+}
+
+/// Copies elements that lie together into memory of their own.
+fn scatter(together: &[u8], elements: Range<usize>, sizes: Sizes<'_>, data: &mut Sink<'_>) {
+    let mut rest = together;
+    for index in elements {
+        let (bytes, others) = rest.split_at(sizes.bytes(index));
+        rest = others;
+        if let Some(memory) = data.element(index, 0, sizes.size(index)) {
+            memory.copy_from_slice(bytes);
+        }
     }
 }
 
 /// Encoded elements that were read together.
-struct Batch<'a> {
+struct EncodedBatch<'a> {
     text: &'a [u8],
     /// Where the text begins in the file.
     start: u64,
-    /// The index of the first element.
-    first: usize,
+    elements: Range<usize>,
+    /// The encoded and the decoded sizes of all elements.
     encoded_sizes: &'a [u64],
-    /// The decoded sizes of all elements.
     sizes: Sizes<'a>,
 }
 
@@ -303,10 +281,11 @@ struct Encoded<'a> {
     offset: u64,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> EncodedBatch<'a> {
     fn elements(&self) -> impl Iterator<Item = Encoded<'a>> {
         let (mut rest, mut at, mut offset, sizes) = (self.text, self.start, 0, self.sizes);
-        self.encoded_sizes.iter().zip(self.first..).map(move |(&encoded_size, index)| {
+        let encoded_sizes = &self.encoded_sizes[self.elements.clone()];
+        encoded_sizes.iter().zip(self.elements.start..).map(move |(&encoded_size, index)| {
             let (text, others) = rest.split_at(usize::try_from(encoded_size).unwrap_or(0));
             let element = Encoded { index, text, at, offset };
             rest = others;
@@ -317,17 +296,21 @@ impl<'a> Batch<'a> {
     }
 
     /// The wanted elements, with their parts of `memory`, which has room for all of the batch.
-    fn jobs<'m>(&self, memory: &'m mut [u8], mut is_wanted: impl FnMut(usize) -> bool) -> Vec<Job<'m>>
+    fn jobs<'m>(&self, memory: &'m mut [u8], mut is_wanted: impl FnMut(usize) -> bool) -> Result<Vec<Job<'m>>>
     where
         'a: 'm,
     {
         let mut rest = memory;
-        let jobs = self.elements().map(|element| {
-            let (memory, others) = std::mem::take(&mut rest).split_at_mut(self.sizes.bytes(element.index));
+        let mut jobs = Vec::new();
+        reserve(&mut jobs, self.elements.len())?;
+        for Encoded { index, text, at, .. } in self.elements() {
+            let (memory, others) = std::mem::take(&mut rest).split_at_mut(self.sizes.bytes(index));
             rest = others;
-            (element.index, Job { text: element.text, at: element.at, memory })
-        });
-        jobs.filter(|(index, _)| is_wanted(*index)).map(|(_, job)| job).collect()
+            if is_wanted(index) {
+                jobs.push(Job { text, at, memory });
+            }
+        }
+        Ok(jobs)
     }
 
     /// Decodes on threads into a buffer, and copies from there into elements of their own memory, of
@@ -339,40 +322,22 @@ impl<'a> Batch<'a> {
         data: &mut Sink<'_>,
         staged: &mut Vec<u8>,
     ) -> Result<()> {
-        let size = |index| self.sizes.size(index);
-        let last = self.first + self.encoded_sizes.len();
-        let (mut first, mut text, mut start) = (self.first, self.text, self.start);
-        while first < last {
-            // As many as fit the buffer, but one at least.
-            let mut room = size(first);
-            let mut end = first + 1;
-            while end < last && room + size(end) <= (threads * BATCH_BYTES) as u64 {
-                room += size(end);
-                end += 1;
-            }
-            let encoded_sizes = &self.encoded_sizes[first - self.first..end - self.first];
-            let encoded: u64 = encoded_sizes.iter().sum();
+        let (mut text, mut start) = (self.text, self.start);
+        for Batch { elements, bytes } in batches(self.sizes, self.elements.clone(), batch_bytes(threads)) {
+            let encoded: u64 = self.encoded_sizes[elements.clone()].iter().sum();
             let (now, later) = text.split_at(usize::try_from(encoded).unwrap_or(0));
-            let part = Batch { text: now, start, first, encoded_sizes, sizes: self.sizes };
-            resize(staged, room)?;
-            let jobs = part.jobs(staged, |index| data.element(index, 0, size(index)).is_some());
-            decoders.decode(threads, jobs)?;
-            let mut rest = staged.as_slice();
-            for index in first..end {
-                let (bytes, others) = rest.split_at(self.sizes.bytes(index));
-                rest = others;
-                if let Some(memory) = data.element(index, 0, size(index)) {
-                    memory.copy_from_slice(bytes);
-                }
-            }
-            (first, text, start) = (end, later, start + encoded);
+            let part = EncodedBatch { text: now, start, elements: elements.clone(), ..*self };
+            resize(staged, bytes)?;
+            let is_wanted = |index| data.element(index, 0, self.sizes.size(index)).is_some();
+            decoders.decode(threads, part.jobs(staged, is_wanted)?)?;
+            scatter(staged, elements, self.sizes, data);
+            (text, start) = (later, start + encoded);
         }
         Ok(())
     }
 }
 
-/// Makes room for this many sizes.
-pub(super) fn reserve(sizes: &mut Vec<u64>, count: u64) -> Result<()> {
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    sizes.try_reserve(count).map_err(|_| Error::memory(count.saturating_mul(8)))
+/// The most bytes of a batch that so many threads work on.
+fn batch_bytes(threads: usize) -> u64 {
+    (threads as u64).saturating_mul(BATCH_BYTES as u64)
 }

@@ -162,6 +162,7 @@ impl Reader {
         let open = Open {
             window: Window::new(&team, &params),
             small_bytes: params.small_bytes(team.size()) as u64,
+            decoders: Decoders::new(params.strict),
             team,
             file,
             size,
@@ -170,7 +171,6 @@ impl Reader {
             expect: Expect::Header,
             header: None,
             place: None,
-            decoders: Decoders::default(),
             tolerant: false,
         };
         let mut session = Session::new(open);

@@ -3,11 +3,12 @@
 use super::header::{cut_off, exceeds_63_bits};
 use super::{Current, Expect, Open};
 use crate::error::{Error, Result};
-use crate::file::source::{Sink, Sizes, resize};
+use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::header::SectionType;
 use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::memory::{reserve_count, resize};
 use crate::parallel::{Partition, uniform_partition};
 use std::ops::Range;
 
@@ -273,7 +274,7 @@ impl Open {
     ) -> Result<()> {
         let start = self.place_of(current, part.offset)?;
         let mut encoded_sizes = Vec::new();
-        super::elements::reserve(&mut encoded_sizes, part.count)?;
+        reserve_count(&mut encoded_sizes, part.count)?;
         let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
         let mut end = start;
         self.read_entries(first, part.count, b'E', |_, size| {

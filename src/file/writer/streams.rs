@@ -6,13 +6,14 @@ use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
 use crate::file::params::{Encode, Params};
-use crate::file::source::{Sizes, Source, resize};
+use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::Failure;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
+use crate::memory::{reserve, resize};
 use crate::storage::ParallelFile;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -108,6 +109,7 @@ impl Tail {
 
     fn put_sizes(&mut self, file: &mut dyn ParallelFile, sizes: &[u64]) -> Result<()> {
         self.text.clear();
+        reserve(&mut self.text, sizes.len() * COUNT_BYTES)?;
         self.format.append(sizes, &mut self.text);
         file.write_at(self.entries, &[&self.text])?;
         self.entries += self.text.len() as u64;
@@ -331,21 +333,12 @@ pub(super) fn for_each_batch(
     let mut left = count;
     while left > 0 {
         left -= next_sizes(elements, left, &mut sizes)?;
-        let mut rest = sizes.as_slice();
-        while !rest.is_empty() {
-            let mut bytes = rest[0];
-            let mut end = 1;
-            while end < rest.len() && bytes.saturating_add(rest[end]) <= most {
-                bytes += rest[end];
-                end += 1;
-            }
-            let (now, later) = rest.split_at(end);
+        for Batch { elements: now, bytes } in batches(Sizes::Each(&sizes), 0..sizes.len(), most) {
             resize(&mut data, bytes)?;
             read(elements, &mut data)?;
-            if !each(now, &data)? {
+            if !each(&sizes[now], &data)? {
                 return Ok(());
             }
-            rest = later;
         }
     }
     Ok(())
@@ -354,7 +347,7 @@ pub(super) fn for_each_batch(
 /// Asks for the sizes of some of the elements that are left, and tells of how many.
 pub(super) fn next_sizes(elements: &mut dyn ElementStream, left: u64, sizes: &mut Vec<u64>) -> Result<u64> {
     let step = left.min(PIECE_ELEMENTS as u64);
-    sizes.resize(usize::try_from(step).unwrap_or(PIECE_ELEMENTS), 0);
+    resize(sizes, step)?;
     elements.read_sizes(sizes).map_err(|e| Error::io("reading the sizes to write", e))?;
     Ok(step)
 }

@@ -1,0 +1,122 @@
+//! Fallible allocation, and work that may panic: on one rank alone neither may end the process or keep the
+//! others waiting, so both become errors, on which the ranks agree.
+//!
+//! Every allocation whose size depends on data goes through here. Small ones of a known size do not.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::numbers::to_usize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Makes room for this many further items.
+///
+/// # Errors
+/// `Memory`.
+#[inline]
+pub fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
+    items.try_reserve(more).map_err(|_| cannot_allocate::<T>(items.len().saturating_add(more)))
+}
+
+/// As [`reserve`], of a count from a file or of a user.
+///
+/// # Errors
+/// `Memory`.
+pub fn reserve_count<T>(items: &mut Vec<T>, more: u64) -> Result<()> {
+    reserve(items, to_usize(more))
+}
+
+/// Gives a buffer this length. Its contents do not matter; what is new is 0.
+///
+/// # Errors
+/// `Memory`.
+pub fn resize<T: Clone + Default>(buffer: &mut Vec<T>, length: u64) -> Result<()> {
+    let length = to_usize(length);
+    grow(buffer, length)?;
+    buffer.truncate(length);
+    Ok(())
+}
+
+/// Gives a buffer at least this length. What is new is 0.
+///
+/// # Errors
+/// `Memory`.
+#[inline]
+pub fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) -> Result<()> {
+    if buffer.len() < length {
+        reserve(buffer, length - buffer.len())?;
+        buffer.resize(length, T::default());
+    }
+    Ok(())
+}
+
+/// An array of zeros.
+///
+/// # Errors
+/// `Memory`.
+pub fn zeros<const N: usize>() -> Result<Box<[u32; N]>> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(N).map_err(|_| cannot_allocate::<u32>(N))?;
+    items.resize(N, 0);
+    let array = items.into_boxed_slice().try_into();
+    array.map_err(|_| Error::new(ErrorKind::Internal, "an array of another length was made"))
+}
+
+/// Copies bytes into memory of their own.
+///
+/// # Errors
+/// `Memory`.
+pub fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    reserve(&mut copy, bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+#[cold]
+fn cannot_allocate<T>(items: usize) -> Error {
+    Error::memory(items.saturating_mul(size_of::<T>()))
+}
+
+/// Makes something by code that panics where it cannot allocate: the state of libdeflate and of zlib. The panic
+/// hook prints its line, because another hook would be one for the whole process.
+///
+/// # Errors
+/// `Memory`.
+pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(make))
+        .map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
+}
+
+/// Does work of this rank alone. What it worked on is not used again after an error.
+///
+/// # Errors
+/// Those of the work; `Internal` if it panics.
+pub fn catch<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::of_panic(&*panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_allocated_is_an_error() {
+        let mut bytes = vec![7_u8; 3];
+        assert_eq!(resize(&mut bytes, u64::MAX >> 1).unwrap_err().kind(), ErrorKind::Memory);
+        let error = reserve_count(&mut vec![0_u64], u64::MAX >> 4).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Memory);
+        assert_eq!(bytes, [7; 3]);
+        resize(&mut bytes, 5).unwrap();
+        assert_eq!(bytes, [7, 7, 7, 0, 0]);
+        grow(&mut bytes, 1).unwrap();
+        assert_eq!(bytes.len(), 5);
+        resize(&mut bytes, 1).unwrap();
+        assert_eq!((copy(&bytes).unwrap(), *zeros::<2>().unwrap()), (vec![7], [0, 0]));
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let error = catch(|| -> Result<()> { panic!("deliberately {}", 7) }).unwrap_err();
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Internal, "panic: deliberately 7".into()));
+        assert_eq!(make("much", || panic!("no memory")).map(|()| 7).unwrap_err().kind(), ErrorKind::Memory);
+    }
+}

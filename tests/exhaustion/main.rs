@@ -1,0 +1,331 @@
+//! Every allocation above 64 KiB fails in its turn, on each rank and on the library's own threads: all ranks
+//! get `Memory`, or all succeed; none waits for another, nothing aborts, nothing is left in memory.
+//! One test, because the heap is that of the whole process.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod memory;
+
+use memory::{Who, become_};
+use scda::{
+    Communicator, DataStream, ElementStream, Encode, Encoder, ErrorKind, Params, Reader, Result, SectionType,
+    Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
+};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// A section, and the memory that one rank reads its part into.
+struct Section {
+    section_type: SectionType,
+    encode: Encode,
+    indirect: bool,
+    /// The elements of all ranks; a block is one.
+    elements: Vec<Vec<u8>>,
+}
+
+/// The part of a rank: its elements, in both ways, and memory to read them into.
+struct Part {
+    counts: Vec<u64>,
+    elements: Vec<Vec<u8>>,
+    flat: Vec<u8>,
+    sizes: Vec<u64>,
+    found: Vec<Vec<u8>>,
+    found_flat: Vec<u8>,
+    found_sizes: Vec<u64>,
+}
+
+impl Section {
+    fn new(section_type: SectionType, encode: Encode, count: usize, bytes: usize, indirect: bool) -> Self {
+        // Something to compress, and for some bytes nothing.
+        let element = |i: usize| -> Vec<u8> {
+            let length = if section_type == SectionType::Varray { bytes / 2 + i % bytes } else { bytes };
+            (0..length).map(|k| (k * k / 32 + ((i * 2_654_435_761) >> (k % 9)) % 7) as u8).collect()
+        };
+        Self { section_type, encode, indirect, elements: (0..count).map(element).collect() }
+    }
+
+    fn size(&self) -> u64 {
+        self.elements[0].len() as u64
+    }
+
+    fn part(&self, ranks: usize, rank: usize) -> Part {
+        let mut counts = uniform_partition(self.elements.len() as u64, ranks);
+        if self.section_type == SectionType::Block {
+            counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+        }
+        let start = counts[..rank].iter().sum::<u64>() as usize;
+        let elements = self.elements[start..start + counts[rank] as usize].to_vec();
+        let (flat, sizes): (Vec<u8>, Vec<u64>) =
+            (elements.concat(), elements.iter().map(|element| element.len() as u64).collect());
+        Part {
+            found: elements.iter().map(|element| vec![0; element.len()]).collect(),
+            found_flat: vec![0; flat.len()],
+            found_sizes: vec![0; sizes.len()],
+            counts,
+            elements,
+            flat,
+            sizes,
+        }
+    }
+}
+
+/// Every kind of section; large ones, ones that wait to be written together, and ones for so many threads of each
+/// of three ranks.
+fn sections(threads: usize) -> Vec<Section> {
+    use SectionType::{Array, Block, Varray};
+    let mut sections = Vec::new();
+    for encode in [Encode::None, Encode::Always] {
+        for indirect in [false, true] {
+            sections.push(Section::new(Varray, encode, 80, 3000, indirect));
+            sections.push(Section::new(Array, encode, 3000, 80, indirect));
+        }
+        sections.push(Section::new(Array, encode, 3, 70_000, false));
+        sections.push(Section::new(Block, encode, 1, 100_000, false));
+    }
+    sections.push(Section::new(Varray, Encode::Auto, 80, 3000, false));
+    for indirect in [false, true] {
+        let count = if threads > 1 { 18 } else { 3 };
+        sections.push(Section::new(Array, Encode::Always, count, 100_000, indirect));
+    }
+    sections.extend((0..700).map(|_| Section::new(Array, Encode::None, 9, 100, false)));
+    sections
+}
+
+fn write(comm: ThreadComm, path: &Path, params: &Params, all: &[Section], parts: &[Part]) -> Result<()> {
+    let rank = comm.rank();
+    let mut file = Writer::create(comm, path, b"memory", params)?;
+    for (section, part) in all.iter().zip(parts) {
+        let encode = section.encode;
+        let data = match section.indirect {
+            true => Source::Indirect(&part.elements),
+            false => Source::Contiguous(&part.flat),
+        };
+        match section.section_type {
+            SectionType::Array => file.array(b"a", &part.counts, section.size(), data, encode)?,
+            SectionType::Varray => file.varray(b"v", &part.counts, &part.sizes, None, data, encode)?,
+            _ => {
+                let own = (rank == 0).then_some(part.flat.as_slice());
+                file.block(b"b", 0, section.size(), own, encode)?;
+            }
+        }
+    }
+    file.close()
+}
+
+fn read(comm: ThreadComm, path: &Path, params: &Params, all: &[Section], parts: &mut [Part]) -> Result<()> {
+    let rank = comm.rank();
+    let mut file = Reader::open(comm, path, params)?;
+    for (section, part) in all.iter().zip(parts) {
+        file.next_section(true)?;
+        let Part { counts, sizes, found, found_flat, found_sizes, .. } = part;
+        let sink = match section.indirect {
+            true => Sink::Indirect(found),
+            false => Sink::Contiguous(found_flat),
+        };
+        match section.section_type {
+            SectionType::Array => file.read_array(counts, section.size(), sink)?,
+            SectionType::Varray => {
+                file.read_varray_sizes(counts, Some(found_sizes))?;
+                file.read_varray(counts, Some(sizes), None, sink)?;
+            }
+            _ => {
+                let own = (rank == 0).then_some(found_flat.as_mut_slice());
+                file.read_block(section.size(), 0, own)?;
+            }
+        }
+    }
+    file.close()
+}
+
+fn check(all: &[Section], parts: &[Part], rank: usize) {
+    for (section, part) in all.iter().zip(parts) {
+        let whole = match (section.indirect, section.section_type) {
+            (_, SectionType::Block) if rank > 0 => true,
+            (true, _) => part.found == part.elements,
+            (false, _) => part.found_flat == part.flat,
+        };
+        assert!(whole && (section.section_type != SectionType::Varray || part.found_sizes == part.sizes));
+    }
+}
+
+/// What a process alone can do besides: elements as a stream, and ranges of them.
+struct Elements<'a> {
+    sizes: &'a [u64],
+    data: &'a [u8],
+}
+
+impl Read for Elements<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.data.read(buffer)
+    }
+}
+
+impl DataStream for Elements<'_> {}
+
+impl ElementStream for Elements<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
+        let (now, later) = self.sizes.split_at(sizes.len());
+        sizes.copy_from_slice(now);
+        self.sizes = later;
+        Ok(())
+    }
+}
+
+fn write_streams(path: &Path, params: &Params, sizes: &[u64], data: &[u8]) -> Result<()> {
+    let mut file = Writer::create(Solo, path, b"streams", params)?;
+    for encode in [Encode::None, Encode::Always] {
+        file.varray_from(b"v", sizes.len() as u64, &mut Elements { sizes, data }, encode)?;
+        let size = (data.len() / sizes.len()) as u64;
+        file.array_from(b"a", sizes.len() as u64, size, &mut &data[..], encode)?;
+        file.block_from(b"b", data.len() as u64, &mut &data[..], encode)?;
+    }
+    file.close()
+}
+
+fn read_ranges(path: &Path, params: &Params, sizes: &mut [u64], data: &mut [u8]) -> Result<()> {
+    let mut file = Reader::open(Solo, path, params)?;
+    let style = file.line_break();
+    while let Some(section) = file.next_section(true)? {
+        file.check_canonical(style)?;
+        let (first, last) = (section.count / 3, section.count / 2);
+        match section.section_type {
+            SectionType::Array => {
+                let data = &mut data[..((last - first) * section.size) as usize];
+                file.read_array_range(first..last, section.size, Sink::Contiguous(data))?;
+            }
+            SectionType::Varray => {
+                let sizes = &mut sizes[..(last - first) as usize];
+                file.read_varray_sizes_range(first..last, sizes)?;
+                let data = &mut data[..sizes.iter().sum::<u64>() as usize];
+                file.read_varray_range(first..last, sizes, Sink::Contiguous(data))?;
+            }
+            _ => file.read_block_range(1..section.size - 1, &mut data[..section.size as usize - 2])?,
+        }
+        file.skip()?;
+    }
+    file.close()
+}
+
+/// Runs a program again and again, while each large allocation in its turn fails. Returns how many there were.
+fn exhaust(what: &str, who: Who, run: impl Fn() -> Vec<Option<ErrorKind>>) -> i64 {
+    // A few bytes that the C library and Rust's keep come and go with threads.
+    const FEW: i64 = 1000;
+    run();
+    let before = memory::in_use();
+    for after in 0.. {
+        memory::fail_one(who, after);
+        let errors = run();
+        let has_failed = memory::fail_none();
+        let left = memory::in_use() - before;
+        assert!(left < FEW, "{what}, {who:?}, {after}: {left} bytes are left");
+        let is_one = errors.iter().all(|error| *error == errors[0]);
+        assert!(is_one, "{what}, {who:?}, {after}: {errors:?}");
+        assert!(
+            errors[0].is_none_or(|kind| has_failed && kind == ErrorKind::Memory),
+            "{what}, {who:?}, {after}: {errors:?}"
+        );
+        if !has_failed {
+            println!("{what}, {who:?}: {after}");
+            return after;
+        }
+    }
+    unreachable!()
+}
+
+/// The program of a rank: only what the library allocates can fail.
+fn as_rank(rank: usize, program: impl FnOnce() -> Result<()>) -> Option<ErrorKind> {
+    become_(Who::Rank(rank));
+    let result = program();
+    become_(Who::Nobody);
+    result.err().map(|error| error.kind())
+}
+
+/// Streams and ranges, on a process alone. Returns how many allocations failed.
+fn exhaust_alone(what: &str, path: &Path, params: &Params) -> i64 {
+    let sizes = vec![90; 5000];
+    let data: Vec<u8> = (0..450_000_u64).map(|i| (i * i / 64) as u8).collect();
+    let write = exhaust(&format!("{what}, writing streams"), Who::Rank(0), || {
+        vec![as_rank(0, || write_streams(path, params, &sizes, &data))]
+    });
+    let memory = Mutex::new((sizes.clone(), data.clone()));
+    let read = exhaust(&format!("{what}, reading ranges"), Who::Rank(0), || {
+        let mut memory = memory.lock().unwrap();
+        let (sizes, data) = &mut *memory;
+        vec![as_rank(0, || read_ranges(path, params, sizes, data))]
+    });
+    assert!(write > 5 && read > 5, "{what}: {write} {read}");
+    write + read
+}
+
+/// Panics of libdeflate's and zlib's wrappers are expected; their words are left out.
+fn quieten() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let file = panic.location().map_or("", |location| location.file());
+        if !file.contains("libdeflater") && !file.contains("flate2") {
+            print(panic);
+        }
+    }));
+}
+
+#[test]
+fn an_allocation_that_fails_is_an_error_of_all_ranks() {
+    become_(Who::Nobody);
+    quieten();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut total = 0;
+    for (ranks, threads, encoder) in [
+        (1, 1, Encoder::Fast),
+        (1, 3, Encoder::Fast),
+        (1, 1, Encoder::Zlib),
+        (3, 1, Encoder::Fast),
+        (3, 3, Encoder::Fast),
+    ] {
+        let mut params = Params::default();
+        (params.threads, params.encoder, params.atomic) = (threads, encoder, true);
+        // Where there is much, no time for compressing it.
+        params.level = if threads > 1 { 0 } else { 1 };
+        let all = sections(threads);
+        params.strict = encoder == Encoder::Zlib;
+        params.check = false;
+        let part = |rank| Mutex::new(all.iter().map(|section| section.part(ranks, rank)).collect());
+        let parts: Vec<Mutex<Vec<Part>>> = (0..ranks).map(part).collect();
+        let write_all = || {
+            run_on_threads(ranks, |comm| {
+                let rank = comm.rank();
+                let parts = parts[rank].lock().unwrap();
+                as_rank(rank, || write(comm, &path, &params, &all, &parts))
+            })
+        };
+        let read_all = || {
+            run_on_threads(ranks, |comm| {
+                let rank = comm.rank();
+                let mut parts = parts[rank].lock().unwrap();
+                let error = as_rank(rank, || read(comm, &path, &params, &all, &mut parts));
+                error.is_none().then(|| check(&all, &parts, rank));
+                error
+            })
+        };
+        assert!(write_all().iter().all(Option::is_none));
+        let whole = std::fs::read(&path).unwrap();
+        let whos = (0..ranks).map(Who::Rank).chain((threads > 1).then_some(Who::Workers));
+        for who in whos {
+            let what = format!("{ranks} ranks, {threads} threads, {encoder:?}");
+            let count = exhaust(&format!("{what}, writing"), who, || {
+                let errors = write_all();
+                assert!(std::fs::read(&path).unwrap() == whole);
+                errors
+            });
+            total += count;
+            let count_read = exhaust(&format!("{what}, reading"), who, read_all);
+            assert!(count > 5 && (count_read > 2 || who == Who::Workers), "{what}: {count} {count_read}");
+            total += count_read;
+        }
+        if ranks == 1 {
+            total += exhaust_alone(&format!("{threads} threads, {encoder:?}"), &path, &params);
+        }
+    }
+    println!("{total} allocations failed");
+}
