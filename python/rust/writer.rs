@@ -20,6 +20,7 @@ pub struct Writer {
     interrupt: Option<Interrupt>,
     /// The process that has created it.
     process: u32,
+    atomic: bool,
 }
 
 /// Less than this is compressed in no time.
@@ -107,11 +108,14 @@ fn interruptible<T: Send>(
 }
 
 impl Drop for Writer {
-    /// A process that was forked off has a copy of the writer, but not the file.
+    /// A process that was forked off has a copy of the writer, but not the file. And what is written in place may by
+    /// now be what another process has written.
     fn drop(&mut self) {
-        if std::process::id() != self.process {
-            let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-            std::mem::forget(open);
+        let is_ours = std::process::id() == self.process;
+        if let Some(open) = self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+            && !(is_ours && self.atomic)
+        {
+            open.forget();
         }
     }
 }
@@ -163,7 +167,7 @@ impl Writer {
         });
         let path = path.to_string_lossy().into_owned();
         let open = created.map_err(|error| cause.raise(py, &path, &error))?;
-        Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process: std::process::id() })
+        Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process: std::process::id(), atomic })
     }
 
     fn inline(&self, py: Python<'_>, user: &[u8], root: usize, data: Option<Bytes<'_>>) -> PyResult<()> {

@@ -345,13 +345,27 @@ def test_a_process_that_was_forked_off_leaves_the_file_alone(tmp_path: Path) -> 
             except scda.UsageError:
                 w.__exit__(SystemExit, SystemExit(), None)
                 w.__del__()
-                del w
-                gc.collect()
                 code = 0
             finally:
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
     finished(tmp_path / "f", [b"data"])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("atomic", [True, False])
+def test_a_writer_that_a_forked_process_forgets_goes_on(tmp_path: Path, atomic: bool) -> None:
+    writers = [scda.create(tmp_path / "f", atomic=atomic, threads=1)]
+    writers[0].block("x", b"data")
+    child = os.fork()
+    if child == 0:
+        writers.clear()
+        gc.collect()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    writers[0].block("y", b"more")
+    writers[0].close()
+    finished(tmp_path / "f", [b"data", b"more"])
 
 
 def test_a_path_is_that_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

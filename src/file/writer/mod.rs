@@ -323,6 +323,15 @@ impl Writer {
         self.session.fail(Error::argument(why))
     }
 
+    /// Drops the writer as if the process were killed: writes nothing more and leaves the file as it is, an atomic
+    /// write under its temporary name. Not collective. For a process that was forked off, and where the file may
+    /// be another one by now.
+    pub fn forget(mut self) {
+        if let Ok(open) = self.session.take() {
+            open.let_go();
+        }
+    }
+
     /// The number of ranks, and this one.
     pub(crate) fn ranks(&mut self) -> (usize, usize) {
         self.session.ranks()
@@ -336,6 +345,17 @@ impl Writer {
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         self.session.fail(error)
+    }
+}
+
+impl Open {
+    /// Gives up what this process has of the file, without touching the file.
+    fn let_go(self) {
+        let Self { team, buffer, .. } = self;
+        // Giving back what the ranks share takes all of them.
+        if !team.is_alone() {
+            std::mem::forget((team, buffer));
+        }
     }
 }
 
@@ -355,9 +375,7 @@ impl State for Open {
         if self.team.rank() == 0 {
             self.target.discard();
         }
-        // Giving back what the ranks share takes all of them.
-        let Self { team, buffer, .. } = self;
-        std::mem::forget((team, buffer));
+        self.let_go();
     }
 
     fn abandon(mut self, error: &Error) {
