@@ -84,6 +84,13 @@ unpack_sources() {
   run 60 tar -xzf "$1"/libscda-*-vendored.tar.gz -C "$1/sources" --strip-components 1
 }
 
+# unpack_crate TARGET: unpacks the crate that cargo has packaged below TARGET to TARGET/unpacked.
+unpack_crate() {
+  rm -rf "$1/unpacked"
+  mkdir "$1/unpacked"
+  tar -xzf "$1"/package/scda-*.crate -C "$1/unpacked" --strip-components 1
+}
+
 # run_without_network SECONDS COMMAND...: run, where there is no network and cargo has downloaded nothing yet. The loopback interface is
 # there: without any, Open MPI's compiler wrapper complains, and CMake takes that for its answer.
 run_without_network() {

@@ -45,10 +45,8 @@ measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix
 measured "$mpiexec" -n 64 "$tests/matrix" $folder/files/matrix
 heading "All tests of the packaged crate, in the package"
 cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
-rm -rf $folder/package
-mkdir $folder/package
-tar -xzf $folder/cargo/package/scda-*.crate -C $folder/package --strip-components 1
-measured cargo test --quiet --locked --manifest-path $folder/package/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc,cli
+unpack_crate $folder/cargo
+measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc,cli
 heading "Built without a network"
 scripts/offline.sh openmpi
 if command -v dpkg-buildpackage >/dev/null; then

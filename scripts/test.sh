@@ -53,7 +53,8 @@ if grep '^warning' "$log"; then
   exit 1
 fi
 # What is in the package and is not needed to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
-step package-tests 900 cargo test --locked --manifest-path $folder/cargo/package/scda-*/Cargo.toml --target-dir $folder/cargo-serial \
+unpack_crate $folder/cargo
+step package-tests 900 cargo test --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo-serial \
   --no-default-features --features sc,cli --test links --test languages --test vectors
 
 for variant in openmpi mpich serial; do
