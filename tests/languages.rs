@@ -106,7 +106,9 @@ fn the_cpp_header_has_every_function() {
 fn the_documentation_names_every_function_and_constant() {
     let fortran = read("docs/fortran.md");
     let cpp = read("docs/cxx.md");
-    for function in functions().iter().filter(|name| !["scda_fopen_f", "scda_frefuse"].contains(&name.as_str())) {
+    for function in
+        functions().iter().filter(|name| !["scda_fopen_f", "scda_frefuse"].contains(&name.as_str()))
+    {
         assert!(has_word(&fortran, function), "docs/fortran.md: {function}");
         if function != "scda_fopen" {
             assert!(has_word(&cpp, function), "docs/cxx.md: {function}");

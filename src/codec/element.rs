@@ -339,6 +339,54 @@ mod tests {
         }
     }
 
+    /// Whether zlib decompresses a stream, all of it, to so many bytes.
+    fn zlib_accepts(stream: &[u8], size: usize) -> bool {
+        let mut found = Vec::with_capacity(size + 1);
+        let mut inflate = Decompress::new(true);
+        let status = inflate.decompress_vec(stream, &mut found, FlushDecompress::Finish);
+        matches!(status, Ok(Status::StreamEnd))
+            && (inflate.total_in(), found.len()) == (stream.len() as u64, size)
+    }
+
+    #[test]
+    fn a_strict_decoder_accepts_what_zlib_accepts_and_another_more() {
+        let mut decoders = [false, true].map(|strict| ElementDecoder::new(strict).unwrap());
+        let (mut flips, mut forbidden) = (0, 0);
+        let text = b"a rank, a communicator, a partition; ranks, communicators, partitions. ".repeat(4);
+        let mut all = [kinds(300), kinds(700)].concat();
+        all.push(("text", text));
+        // The symbol 285, for 258 bytes: a bit makes it 287, which is none.
+        all.extend((1..9).map(|period| ("period", (0..1200).map(|i| (i % period) as u8).collect())));
+        for (kind, data) in all {
+            for (encoder, level) in [(Encoder::Fast, 2), (Encoder::Zlib, 6)] {
+                let n = data.len();
+                let raw = encode(encoder, level, LineBreak::Unix, &data);
+                let mut stream = vec![0; base64::decoded_room(raw.len())];
+                let end = base64::decode(&raw, &mut stream).unwrap();
+                let mut stream = stream[PREFIX_BYTES..end].to_vec();
+                for bit in 0..8 * stream.len() {
+                    stream[bit / 8] ^= 1 << (bit % 8);
+                    let text = element(n as u64, b'z', &stream);
+                    let [any, strict] = decoders.each_mut().map(|decoder| {
+                        let mut out = vec![0; n];
+                        decoder.decode(&text, &mut out).map_err(|error| error.to_string()).map(|()| out)
+                    });
+                    let zlib = zlib_accepts(&stream, n);
+                    assert_eq!(strict.is_ok(), zlib, "{kind}, {encoder:?}, bit {bit}: {strict:?}");
+                    // The checksum finds all others.
+                    assert!(any.as_ref().map_or(!zlib, |out| *out == data), "{kind}, {encoder:?}, bit {bit}");
+                    let says_so = |error: &String| error.contains("RFC 1951 forbids");
+                    assert!(zlib || any.is_err() || strict.as_ref().is_err_and(says_so), "{strict:?}");
+                    flips += 1;
+                    forbidden += usize::from(any.is_ok() && !zlib);
+                    stream[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+        }
+        println!("{flips} bits flipped, {forbidden} forbidden streams decoded");
+        assert!(forbidden > 20, "{forbidden} of {flips}: nothing was tested");
+    }
+
     #[test]
     fn a_level_beyond_9_is_an_argument_error() {
         assert!(ElementEncoder::new(Encoder::Fast, 10, LineBreak::Unix).is_err());

@@ -138,7 +138,7 @@ fn eprint_lines(text: &str, more: bool) {
 
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.threads)?;
-    let mut reader = input.open_damaged()?;
+    let mut reader = input.open_damaged(false)?;
     let section = find(&mut reader, &input, args)?;
     let range = resolve(args.range, units(&section))?;
     let mut out = Output::new()?;

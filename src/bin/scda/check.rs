@@ -218,11 +218,11 @@ fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
     Some(())
 }
 
-/// Reads a whole file.
+/// Reads a whole file. See [`Params::strict`](scda::Params::strict).
 ///
 /// # Errors
 /// Those that say nothing about the file.
-pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
+pub fn scan(input: &Input, progress_word: &str, strict: bool) -> Result<Scan> {
     let mut scan = Scan {
         sections: 0,
         whole: 0,
@@ -234,7 +234,7 @@ pub fn scan(input: &Input, progress_word: &str) -> Result<Scan> {
         findings: Vec::new(),
     };
     scan.size = std::fs::metadata(input.path()).map_or(0, |status| status.len());
-    let mut reader = match input.open_damaged() {
+    let mut reader = match input.open_damaged(strict) {
         Ok(reader) => reader,
         Err(error) if is_invalid(&error) => {
             scan.findings.push(Finding::of_header(Fault::Invalid(error)));
@@ -392,7 +392,7 @@ fn as_json(input: &Input, scan: &Scan) -> Value {
 
 /// Says what a file is like; `code` is known before that is said.
 fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
-    let mut scan = scan(input, "check")?;
+    let mut scan = scan(input, "check", true)?;
     if args.strict && scan.findings.is_empty() {
         scan.findings.extend(strict(input)?);
     }

@@ -63,14 +63,18 @@ impl Input {
     }
 
     pub fn open(&self) -> scda::Result<Reader> {
+        self.open_with(false)
+    }
+
+    fn open_with(&self, strict: bool) -> scda::Result<Reader> {
         let mut params = Params::default();
-        params.threads = self.threads;
+        (params.threads, params.strict) = (self.threads, strict);
         Reader::open(Solo, &self.path, &params)
     }
 
-    /// Opens it to read what is left of it: errors of sections leave it open.
-    pub fn open_damaged(&self) -> scda::Result<Reader> {
-        let mut reader = self.open()?;
+    /// Opens it to read what is left of it: errors of sections leave it open. See [`Params::strict`].
+    pub fn open_damaged(&self, strict: bool) -> scda::Result<Reader> {
+        let mut reader = self.open_with(strict)?;
         reader.tolerate_damage()?;
         Ok(reader)
     }

@@ -39,13 +39,13 @@ pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &args.threads)?;
     check_replaceable(&args.to, args.to.metadata().ok().as_ref(), &input)?;
-    let scan = scan(&input, "check")?;
+    let scan = scan(&input, "check", false)?;
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     if scan.first_end == 0 {
         complain(&format!("{}: nothing can be saved", input.name()));
         return Err(Fail::Said(NO));
     }
-    let mut reader = input.open_damaged()?;
+    let mut reader = input.open_damaged(false)?;
     let user = *reader.user();
     let params = How::default().params(reader.line_break(), &args.threads);
     let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
