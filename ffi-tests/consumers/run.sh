@@ -36,6 +36,7 @@ mpiexec=$(variable mpiexec)
 includedir=$(variable includedir)
 version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
 library=$libdir/lib$name
+system=$(pc --static --libs | grep -o -- '-lz\>' || true) # what the static library needs if it was built with the system's zlib
 
 # compiler_of LANGUAGE: that which knows nothing of MPI. wrapper_of LANGUAGE: that of MPI; without MPI the same.
 compiler_of() {
@@ -181,7 +182,7 @@ for language in C CXX Fortran; do
   run 60 "$compiler" "${strict[@]}" $sources -o config-$language-static $("$config" --cflags --static)
 
   run 60 "$wrapper" $sources -o plain-$language-shared -I"$includedir" -L"$libdir" -l"$name"
-  run 60 "$wrapper" $sources -o plain-$language-static -I"$includedir" "$library.a" -lm -ldl -lpthread
+  run 60 "$wrapper" $sources -o plain-$language-static -I"$includedir" "$library.a" $system -lm -ldl -lpthread
 
   for route in cmake pkg-config config plain; do
     for kind in shared static; do
@@ -195,7 +196,7 @@ done
 run 60 rustc -C opt-level=1 --edition 2024 --crate-type staticlib other.rs
 for zlib in -lz -l:libz.a; do
   for libraries in "-l:lib$name.a -L. -lother $zlib" "-L. -lother $zlib -l:lib$name.a"; do
-    run 60 "$(wrapper_of C)" neighbours.c -o neighbours -I"$includedir" -L"$libdir" $libraries -lm -ldl -lpthread
+    run 60 "$(wrapper_of C)" neighbours.c -o neighbours -I"$includedir" -L"$libdir" $libraries $system -lm -ldl -lpthread
     run 60 ./neighbours "$work/neighbours.scda"
     count=$((count + 1))
   done
