@@ -181,6 +181,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         level: u32::try_from(c.level).map_err(|_| illegal("level", c.level, "0 to 9"))?,
         threads: usize::try_from(c.threads).map_err(|_| illegal("threads", c.threads, "1 to 1024"))?,
         raw: false,
+        seal: false,
         aggregation_bytes: usize::try_from(c.aggregation_bytes).unwrap_or(usize::MAX),
         driver: match c.driver {
             SCDA_DRIVER_AUTO => Driver::Auto,

@@ -10,6 +10,7 @@ mod params;
 mod reader;
 mod session;
 mod source;
+mod sums;
 mod target;
 mod team;
 mod turns;

@@ -69,6 +69,9 @@ pub struct Params {
     /// only where they meet anyway. The default in a debug build; else off. The environment variable
     /// `SCDA_CHECK=1` of rank 0 turns it on.
     pub check: bool,
+    /// Writing: closing writes a seal, by which readers know that the file is whole, check it, and find sections by
+    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 416 more.
+    pub seal: bool,
     /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read.
     pub raw: bool,
@@ -96,6 +99,7 @@ impl Default for Params {
             mark_incomplete: false,
             interrupt: Interrupt::default(),
             check: cfg!(debug_assertions),
+            seal: false,
             raw: false,
             strict: false,
             faults: None,
@@ -146,9 +150,9 @@ impl Params {
     }
 
     /// The values that must be the same on all ranks, for the comparison.
-    pub(super) fn words(&self) -> [u64; 12] {
+    pub(super) fn words(&self) -> Vec<u64> {
         let faults = self.faults.map_or(0, |faults| faults.every);
-        [
+        vec![
             u64::from(self.line_break == LineBreak::Mime),
             u64::from(self.encoder == Encoder::Zlib),
             u64::from(self.level),
@@ -160,6 +164,7 @@ impl Params {
             u64::from(self.check),
             u64::from(self.raw),
             u64::from(self.strict),
+            u64::from(self.seal),
             faults,
         ]
     }

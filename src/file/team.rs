@@ -54,6 +54,7 @@ pub enum Function {
     WriteArray,
     WriteVarray,
     Flush,
+    Commit,
     Open,
     ReadHeader,
     ReadInline,

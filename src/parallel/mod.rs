@@ -19,6 +19,9 @@ pub use threads::{ThreadComm, run_on_threads};
 use crate::error::Result;
 use crate::memory::reserve;
 
+/// Values that rank 0 has gathered at the same time.
+const GATHERED_VALUES: usize = 1 << 20;
+
 /// The few collectives that the library needs, on values of 64 bits and on bytes.
 ///
 /// Every function but [`rank`](Self::rank) and [`size`](Self::size) is collective: all ranks call
@@ -61,6 +64,30 @@ pub trait Communicator: Send {
     /// # Errors
     /// `Mpi`.
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()>;
+    /// On rank 0, replaces each value by the exclusive or of those of all ranks. On other ranks the values are
+    /// meaningless afterwards.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
+        // So many at once that rank 0 needs little memory for those of all ranks.
+        let step = (GATHERED_VALUES / self.size()).max(1);
+        let (mut sent, mut all) = (Vec::new(), Vec::new());
+        let mut result = Ok(());
+        for part in values.chunks_mut(step) {
+            sent.clear();
+            sent.extend(part.iter().flat_map(|value| value.to_ne_bytes()));
+            // The other ranks go on to the next part.
+            result = result.and(self.gather(&sent, &mut all));
+            if self.rank() == 0 {
+                part.fill(0);
+                for (value, bytes) in (0..part.len()).cycle().zip(all.as_chunks().0) {
+                    part[value] ^= u64::from_ne_bytes(*bytes);
+                }
+            }
+        }
+        result
+    }
     /// Memory of so many bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
     /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
     ///
@@ -99,6 +126,9 @@ impl Communicator for Solo {
         Ok(())
     }
     fn allreduce_sum(&self, _: &mut [u64]) -> Result<()> {
+        Ok(())
+    }
+    fn reduce_xor(&self, _: &mut [u64]) -> Result<()> {
         Ok(())
     }
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {

@@ -242,6 +242,30 @@ impl Communicator for Mpi {
         self.allreduce(values, unsafe { sys::RSMPI_SUM })
     }
 
+    fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
+        check_running()?;
+        let mut result = Ok(());
+        for part in values.chunks_mut(1 << 20) {
+            let sent = part.to_vec();
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have `part.len()` items of
+            // 64 bits and do not overlap.
+            let status = unsafe {
+                sys::MPI_Reduce(
+                    sent.as_ptr().cast::<c_void>(),
+                    part.as_mut_ptr().cast::<c_void>(),
+                    count(part.len())?,
+                    sys::RSMPI_UINT64_T,
+                    sys::RSMPI_BXOR,
+                    0,
+                    self.comm,
+                )
+            };
+            // The other ranks go on to the next part.
+            result = result.and(check("MPI_Reduce", status));
+        }
+        result
+    }
+
     fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
         check_running()?;
         let sent = values.to_vec();

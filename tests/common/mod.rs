@@ -172,10 +172,21 @@ pub fn write(
     params: &Params,
     seed: u64,
 ) -> Result<()> {
-    let (rank, size) = (comm.rank(), comm.size());
+    let ranks = (comm.rank(), comm.size());
+    let file = Writer::create(comm, path, &model.user, params)?;
+    write_sections(file, ranks, &model.sections, seed, |_, _| Ok(()))
+}
+
+/// Writes these sections and closes the file; `after` is called with the number of sections after each.
+pub fn write_sections(
+    mut file: Writer,
+    (rank, size): (usize, usize),
+    sections: &[ModelSection],
+    seed: u64,
+    after: impl Fn(&mut Writer, usize) -> Result<()>,
+) -> Result<()> {
     let mut rng = Rng(seed);
-    let mut file = Writer::create(comm, path, &model.user, params)?;
-    for section in &model.sections {
+    for (index, section) in sections.iter().enumerate() {
         let root = rng.below(size as u64) as usize;
         let (indirect, give_sums) = (rng.below(2) == 0, rng.below(2) == 0);
         if rng.below(8) == 0 {
@@ -204,6 +215,7 @@ pub fn write(
                 file.varray(&section.user, &counts, &sizes, sums.as_deref(), source, section.encode)?;
             }
         }
+        after(&mut file, index + 1)?;
     }
     file.close()
 }
@@ -381,4 +393,15 @@ pub fn read_anything(
     }
     file.close()?;
     Ok(sections)
+}
+
+/// Where the sections of a file end, compressed pairs taken for one.
+pub fn section_ends(path: &Path) -> Vec<u64> {
+    let mut file = Reader::open(scda::Solo, path, &Params::default()).unwrap();
+    let mut ends = Vec::new();
+    while file.next_section(true).unwrap().is_some() {
+        file.skip().unwrap();
+        ends.extend(file.position());
+    }
+    ends
 }

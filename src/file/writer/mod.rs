@@ -1,6 +1,7 @@
 //! Writing a file, section by section.
 
 mod output;
+mod sealing;
 mod sections;
 mod streams;
 mod trial;
@@ -14,6 +15,7 @@ use super::open;
 use super::params::{Encode, Params};
 use super::session::{Session, State};
 use super::source::Source;
+use super::sums::SummedFile;
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use crate::error::{Error, Result};
@@ -21,6 +23,7 @@ use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::parallel::Communicator;
 use crate::storage::ParallelFile;
+use sealing::Sealer;
 use std::io::Read;
 use std::path::Path;
 
@@ -59,7 +62,7 @@ pub struct Writer {
 /// The state of a file that is open.
 pub(crate) struct Open {
     team: Team,
-    file: Box<dyn ParallelFile>,
+    file: SummedFile,
     target: Target,
     params: Params,
     /// The most bytes of a section that is buffered.
@@ -79,6 +82,8 @@ pub(crate) struct Open {
     buffer: SectionBuffer,
     held: Held,
     encoders: Encoders,
+    /// What the next seal will say, if there is to be one.
+    sealer: Option<Sealer>,
 }
 
 impl Writer {
@@ -111,9 +116,13 @@ impl Writer {
             team.note_bytes(Topic::UserString, &user);
             let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
             let (file, target) = open::create(team, path, &mut params, &header)?;
-            Ok((file, target, params))
+            let (sealer, sums) = match params.seal {
+                true => Some(Sealer::new(team, user, &header)).unzip(),
+                false => (None, None),
+            };
+            Ok((SummedFile::new(file, sums), target, params, sealer))
         };
-        let (file, target, params) = match create(&mut team) {
+        let (file, target, params, sealer) = match create(&mut team) {
             Ok(created) => created,
             Err(failure) => return Err(team.settle(failure)),
         };
@@ -134,6 +143,7 @@ impl Writer {
             call_start: end,
             must_agree: false,
             encoders: Encoders::default(),
+            sealer,
         };
         Ok(Self { session: Session::new(open) })
     }
@@ -251,9 +261,7 @@ impl Writer {
     pub(crate) fn write(&mut self, section: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<()> {
         self.session.operate(|open| {
             section(open)?;
-            open.call_start = open.end;
-            open.team.mark(open.end);
-            Ok(())
+            Ok(open.end_call()?)
         })
     }
 
@@ -277,6 +285,24 @@ impl Writer {
         self.session.proc_counts(count)
     }
 
+    /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
+    /// the file is whole up to here (docs/format.md, "Sealed files"). On success all is in stable storage, and a job
+    /// that is killed later loses nothing of it.
+    ///
+    /// # Errors
+    /// `Usage` without [`Params::seal`]; those of all sections since the last flush.
+    pub fn commit(&mut self) -> Result<()> {
+        self.session.operate(|open| {
+            open.team.note_call(Function::Commit);
+            if open.sealer.is_none() {
+                return Err(
+                    Error::usage("commit: found a file that is not sealed, expected Params::seal").into()
+                );
+            }
+            open.seal(true)
+        })
+    }
+
     /// The sum of `sizes` on every rank, by rank: what [`Self::varray`] takes as `proc_sizes`.
     ///
     /// # Errors
@@ -294,7 +320,7 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.flush()?;
+            open.seal(false)?;
             if open.params.sync || open.params.atomic {
                 let synced = open.file.sync();
                 open.team.agree(synced)?;
@@ -303,7 +329,7 @@ impl Writer {
         })?;
         let Open { mut team, file, target, params, end, .. } = self.session.take()?;
         let finish = |team: &mut Team| -> Result<(), Failure> {
-            team.agree_finally(file.close())?;
+            team.agree_finally(Box::new(file).close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
             team.agree(complete)?;
             Ok(())
@@ -383,7 +409,7 @@ impl State for Open {
         if !self.params.atomic {
             self.end_after_error(error);
         }
-        let _ = self.file.close();
+        let _ = Box::new(self.file).close();
         // No rank still cuts the file when it is marked.
         if self.params.mark_incomplete {
             self.team.all_after_error(true);

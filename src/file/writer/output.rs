@@ -13,6 +13,7 @@ use crate::format::layout::Layout;
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
 use crate::parallel::Partition;
+use crate::storage::ParallelFile;
 
 /// Size entries are formatted this many at a time.
 const ENTRIES_PER_CHUNK: usize = 1024;
@@ -69,6 +70,7 @@ impl Open {
         is_owner: bool,
         size: u64,
     ) -> Result<(), Failure> {
+        self.describe_as_compressed();
         let entry = CountFormat::new(b'U', self.params.line_break).entry(size);
         self.write_inline(convention, is_owner, &entry)
     }
@@ -103,6 +105,7 @@ impl Open {
         elements: Partition,
         sizes: &[u64],
     ) -> Result<(), Failure> {
+        self.describe_as_compressed();
         let style = self.params.line_break;
         let format = CountFormat::new(b'U', style);
         let counts = [(b'N', elements.total), (b'E', COUNT_BYTES as u64)];
@@ -164,6 +167,10 @@ impl Open {
             false => &[],
         };
         let offset = layout.data + part.bytes.offset;
+        if let (Some(sealer), Some(sizes), false) = (&mut self.sealer, part.entries, self.team.has_deferred())
+        {
+            sealer.note_elements(part.elements, offset, sizes)?;
+        }
         if let (None, Source::Contiguous(data)) = (part.entries, data) {
             // Data and padding leave together, straight from the user's memory.
             let start = if is_first { layout.start } else { offset };
@@ -227,7 +234,7 @@ impl Open {
         if !self.team.has_deferred() {
             let mut out = match small {
                 true => Outlet::Buffer(&mut self.buffer, self.written),
-                false => Outlet::Stage(Stage::new(&mut *self.file)),
+                false => Outlet::Stage(Stage::new(&mut self.file)),
             };
             if small || self.team.is_alone() {
                 mine = out.put(layout.start, &[head]);
@@ -294,7 +301,7 @@ impl Open {
 
     /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
     fn release(&mut self) {
-        self.held.release(&mut self.team, &mut *self.file);
+        self.held.release(&mut self.team, &mut self.file);
         self.released = self.written;
     }
 
@@ -302,7 +309,7 @@ impl Open {
     fn write_buffered(&mut self) -> Result<(), Failure> {
         if self.written < self.end {
             let region = self.written..self.end;
-            self.buffer.write(&mut self.team, &mut *self.file, &mut self.held, region)?;
+            self.buffer.write(&mut self.team, &mut self.file, &mut self.held, region)?;
             self.know();
             self.released = self.written;
             self.written = self.end;
@@ -317,7 +324,7 @@ impl Open {
     /// Writes on this rank everything that is buffered, before an agreement that says so.
     pub(super) fn write_all(&mut self) -> Result<(), Failure> {
         self.write_buffered()?;
-        self.buffer.settle(&mut self.team, &mut *self.file);
+        self.buffer.settle(&mut self.team, &mut self.file);
         Ok(())
     }
 
@@ -352,7 +359,7 @@ impl Open {
 
     /// Where the sections end that all ranks have completed, which are written now. `None` if they could not be.
     fn common_end(&mut self, error: &Error) -> Option<u64> {
-        self.buffer.settle(&mut self.team, &mut *self.file);
+        self.buffer.settle(&mut self.team, &mut self.file);
         let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
         if !self.team.all_after_error(is_fine) {
             return None;
@@ -362,7 +369,7 @@ impl Open {
         if self.written < end {
             let region = self.written..end;
             let Self { buffer, team, file, held, .. } = self;
-            is_written = buffer.write_after_error(team, &mut **file, held, region);
+            is_written = buffer.write_after_error(team, file, held, region);
         }
         if !self.team.all_after_error(is_written) {
             return None;

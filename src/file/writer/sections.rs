@@ -49,6 +49,7 @@ impl Open {
     ) -> Result<(), Failure> {
         self.begin(Function::WriteInline, SectionType::Inline, user)?;
         let is_root = self.team.check_root(root)?;
+        self.describe(SectionType::Inline, user, 0, INLINE_BYTES as u64)?;
         let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
         self.write_inline(user, is_root, data)
     }
@@ -65,6 +66,7 @@ impl Open {
         let is_root = self.team.check_root(root)?;
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
+        self.describe(SectionType::Block, user, 0, size)?;
         let plain = Layout::block(self.end, size).ok_or_else(too_large)?;
         let data = if is_root {
             let checked = data.and_then(|data| {
@@ -127,6 +129,7 @@ impl Open {
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
         let elements = self.team.partition(counts)?;
+        self.describe(SectionType::Array, user, elements.total, size)?;
         let plain = Layout::array(self.end, elements.total, size).ok_or_else(too_large)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = data.and_then(|data| data.check(sizes).map(|()| data));
@@ -207,6 +210,7 @@ impl Open {
                 self.team.agree(Ok(()))?.spread(total)?
             }
         };
+        self.describe(SectionType::Varray, user, elements.total, bytes.total)?;
         let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
         let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64);
         let second = |bytes| Layout::varray(first?.end, elements.total, bytes);

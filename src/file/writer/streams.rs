@@ -14,6 +14,7 @@ use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::memory::{reserve, resize};
+use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -159,6 +160,7 @@ impl Open {
             return self.block(user, 0, size, Ok(&piece), encode);
         }
         let user = UserString::new(user)?;
+        self.describe(SectionType::Block, &user, 0, size)?;
         self.write_all()?;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Block, &user, &[(b'E', size)], self.params.line_break);
@@ -186,6 +188,7 @@ impl Open {
             return self.array(user, &[count], size, Ok(Source::Contiguous(&piece)), encode);
         }
         let user = UserString::new(user)?;
+        self.describe(SectionType::Array, &user, count, size)?;
         if encode == Encode::Auto {
             let first = Layout::inline(self.end).ok_or_else(too_large)?;
             let second = |bytes| Layout::varray(first.end, count, bytes);
@@ -254,10 +257,12 @@ impl Open {
             let second = |bytes| Layout::varray(first?.end, count, bytes);
             encode = self.try_stream(elements, count, plain, second)?;
         }
+        self.describe(SectionType::Varray, &user, count, 0)?;
         self.write_all()?;
         if encode == Encode::None {
             return Ok(self.varray_on(&user, count, elements)?);
         }
+        self.describe_as_compressed();
         let style = self.params.line_break;
         let sizes = Layout::array(self.end, count, COUNT_BYTES as u64).ok_or_else(too_large)?;
         let counts = [(b'N', count), (b'E', COUNT_BYTES as u64)];
@@ -279,15 +284,22 @@ impl Open {
         let mut left = count;
         while left > 0 {
             let step = next_sizes(elements, left, &mut sizes)?;
-            tail.put_sizes(&mut *self.file, &sizes)?;
+            if let Some(sealer) = &mut self.sealer {
+                let part = Partition { offset: count - left, count: step, total: count };
+                sealer.note_elements(part, tail.data + tail.total, &sizes)?;
+            }
+            tail.put_sizes(&mut self.file, &sizes)?;
             let mut bytes = Sizes::Each(&sizes).total()?;
             while bytes > 0 {
                 resize(&mut data, bytes.min(PIECE_BYTES as u64))?;
                 read(elements, &mut data)?;
-                tail.put_data(&mut *self.file, &data)?;
+                tail.put_data(&mut self.file, &data)?;
                 bytes -= data.len() as u64;
             }
             left -= step;
+        }
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_size(tail.total);
         }
         self.finish_varray(user, count, &tail)
     }
@@ -302,16 +314,26 @@ impl Open {
     ) -> Result<()> {
         let mut tail = Tail::new(self.varray_start(count)?, b'E', &self.params);
         let mut note = sizes_note.map(|layout| Tail::new(layout, b'U', &self.params));
-        let (most, Self { encoders, params, file, .. }) = (self.piece_bytes(), &mut *self);
+        let (mut done, mut total) = (0, 0);
+        let (most, Self { encoders, params, file, sealer, .. }) = (self.piece_bytes(), &mut *self);
         for_each_batch(elements, count, most, |sizes, data| {
             if let Some(note) = &mut note {
-                note.put_sizes(&mut **file, sizes)?;
+                note.put_sizes(file, sizes)?;
             }
             let encoded = encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?;
-            tail.put_sizes(&mut **file, &encoded.sizes)?;
-            encoded.chunks.iter().try_for_each(|chunk| tail.put_data(&mut **file, chunk))?;
+            if let Some(sealer) = sealer {
+                let part = Partition { offset: done, count: sizes.len() as u64, total: count };
+                sealer.note_elements(part, tail.data + tail.total, &encoded.sizes)?;
+                done += part.count;
+                total += data.len() as u64;
+            }
+            tail.put_sizes(file, &encoded.sizes)?;
+            encoded.chunks.iter().try_for_each(|chunk| tail.put_data(file, chunk))?;
             Ok(true)
         })?;
+        if let (Some(sealer), Some(_)) = (&mut self.sealer, sizes_note) {
+            sealer.note_size(total);
+        }
         self.finish_varray(user, count, &tail)
     }
 

@@ -1,0 +1,192 @@
+//! The checksums of sections, computed from the bytes of this rank as they are written.
+//!
+//! Each rank sums up what it writes of each section: the CRC of each piece, shifted by the bytes of the section that
+//! follow it. The exclusive or over all ranks is then the CRC of the section, however its bytes were divided.
+
+use crate::error::Result;
+use crate::format::crc;
+use crate::storage::ParallelFile;
+
+/// Longer pieces are summed up and written so many bytes at a time, so that they are read from memory only once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// A file that sums up what is written to it, if that is wanted.
+pub struct SummedFile {
+    file: Box<dyn ParallelFile>,
+    sums: Option<Sums>,
+}
+
+impl SummedFile {
+    /// The file; with the offset where the first section begins if checksums are wanted.
+    pub fn new(file: Box<dyn ParallelFile>, sums: Option<Sums>) -> Self {
+        Self { file, sums }
+    }
+
+    /// The checksums, if they are wanted.
+    pub fn sums(&mut self) -> Option<&mut Sums> {
+        self.sums.as_mut()
+    }
+
+    /// The file itself, for what belongs to no section.
+    pub fn unsummed(&mut self) -> &mut dyn ParallelFile {
+        &mut *self.file
+    }
+}
+
+impl ParallelFile for SummedFile {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        let Some(sums) = &mut self.sums else { return self.file.write_at(offset, pieces) };
+        if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= CHUNK_BYTES {
+            sums.add(offset, pieces);
+            return self.file.write_at(offset, pieces);
+        }
+        let mut offset = offset;
+        for piece in pieces {
+            for chunk in piece.chunks(CHUNK_BYTES) {
+                sums.add(offset, &[chunk]);
+                self.file.write_at(offset, &[chunk])?;
+                offset += chunk.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.file.truncate(length)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.file.close()
+    }
+}
+
+/// What this rank adds to the CRC of each section.
+#[derive(Default)]
+pub struct Sums {
+    /// Where the sections end, in their order; their bytes may still be on their way.
+    ends: Vec<u64>,
+    /// What this rank adds to the CRC of each of them.
+    sums: Vec<u64>,
+    /// Bytes behind the last of these sections, of one whose end is not yet known.
+    runs: Vec<Run>,
+}
+
+/// Bytes one after the other.
+struct Run {
+    end: u64,
+    crc: u64,
+}
+
+impl Sums {
+    /// Sums up the pieces, which lie one after the other from `offset`.
+    fn add(&mut self, mut offset: u64, pieces: &[&[u8]]) {
+        let mut section = self.ends.partition_point(|&end| end <= offset);
+        for piece in pieces {
+            let mut rest = *piece;
+            while !rest.is_empty() {
+                let Some(&end) = self.ends.get(section) else {
+                    self.run(offset, rest);
+                    offset += rest.len() as u64;
+                    break;
+                };
+                let most = usize::try_from(end - offset).unwrap_or(usize::MAX);
+                let (now, later) = rest.split_at(rest.len().min(most));
+                offset += now.len() as u64;
+                self.sums[section] ^= crc::shift(crc::of(now), end - offset);
+                section += usize::from(offset == end);
+                rest = later;
+            }
+        }
+    }
+
+    /// Bytes of a section whose end is not yet known.
+    fn run(&mut self, offset: u64, bytes: &[u8]) {
+        match self.runs.iter_mut().find(|run| run.end == offset) {
+            Some(run) => {
+                run.crc = crc::extend(run.crc, bytes);
+                run.end += bytes.len() as u64;
+            }
+            None => self.runs.push(Run { end: offset + bytes.len() as u64, crc: crc::of(bytes) }),
+        }
+    }
+
+    /// The next section ends here.
+    pub fn end_section(&mut self, end: u64) {
+        let sum = self.runs.drain(..).fold(0, |sum, run| sum ^ crc::shift(run.crc, end - run.end));
+        self.ends.push(end);
+        self.sums.push(sum);
+    }
+
+    /// How many sections there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// What this rank adds to the CRC of each section, which are forgotten.
+    pub fn take(&mut self) -> Vec<u64> {
+        self.ends.clear();
+        std::mem::take(&mut self.sums)
+    }
+
+    /// A section whose bytes are in the file, with what this rank adds to its CRC.
+    pub fn put(&mut self, end: u64, sum: u64) {
+        self.ends.push(end);
+        self.sums.push(sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn however_bytes_are_divided_the_sums_are_those_of_the_sections(
+            bytes in proptest::collection::vec(any::<u8>(), 300..600),
+            cuts in proptest::collection::vec(0..300_usize, 0..8),
+            ends in proptest::collection::btree_set(1..300_usize, 1..6),
+            late in any::<u32>(), owners in any::<u32>(),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().chain([0, 300]).collect();
+            cuts.sort_unstable();
+            let ends: Vec<usize> = ends.into_iter().chain([300]).collect();
+            let mut ranks = [Sums::default(), Sums::default()];
+            // Some pieces are written before the end of their section is known, some after.
+            let pieces: Vec<_> = cuts.windows(2).enumerate().map(|(i, cut)| (i, cut[0]..cut[1])).collect();
+            let add = |ranks: &mut [Sums; 2], i: usize, part: std::ops::Range<usize>| {
+                ranks[(owners >> i & 1) as usize].add(part.start as u64, &[&bytes[part]]);
+            };
+            let mut start = 0;
+            for &end in &ends {
+                for (i, piece) in &pieces {
+                    let part = piece.start.max(start)..piece.end.min(end);
+                    if late >> i & 1 == 0 && part.start < part.end {
+                        add(&mut ranks, *i, part);
+                    }
+                }
+                ranks.iter_mut().for_each(|sums| sums.end_section(end as u64));
+                start = end;
+            }
+            for (i, piece) in &pieces {
+                if late >> i & 1 == 1 {
+                    add(&mut ranks, *i, piece.clone());
+                }
+            }
+            let [a, b] = ranks.map(|mut sums| sums.take());
+            let mut start = 0;
+            for (i, &end) in ends.iter().enumerate() {
+                prop_assert_eq!(a[i] ^ b[i], crc::of(&bytes[start..end]));
+                start = end;
+            }
+        }
+    }
+}

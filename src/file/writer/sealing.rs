@@ -1,0 +1,301 @@
+//! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
+
+use super::Open;
+use super::output::too_large;
+use crate::error::{Error, Result};
+use crate::file::source::Sizes;
+use crate::file::sums::Sums;
+use crate::file::team::{Failure, Team, split};
+use crate::format::crc;
+use crate::format::entry::CountFormat;
+use crate::format::header::{SectionType, UserString};
+use crate::format::index::{
+    ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, crc_tail, sort_rows, table_header,
+    table_padding,
+};
+use crate::format::layout::Layout;
+use crate::format::seal::{SEAL_BYTES, Seal};
+use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::parallel::Partition;
+use crate::storage::ParallelFile;
+
+/// Rows are formatted and written so many at a time.
+const ROWS_PER_CHUNK: usize = 4096;
+
+/// What the next seal will say.
+pub(super) struct Sealer {
+    /// Rank 0: a row for each section since the previous seal, without its CRC and its place in the order.
+    rows: Vec<Row>,
+    /// What the section is that is being written.
+    current: Current,
+    anchors: Anchors,
+    /// Offset of the previous seal, 0 if there is none.
+    previous: u64,
+    /// The number of sections since the beginning of the file.
+    sections: u64,
+}
+
+/// What a row says of a section beside its place.
+#[derive(Clone, Copy)]
+struct Current {
+    section: Option<SectionType>,
+    user: UserString,
+    is_compressed: bool,
+    count: u64,
+    size: u64,
+}
+
+/// The anchors of the sections since the previous seal.
+#[derive(Default)]
+struct Anchors {
+    /// How many there are on all ranks.
+    total: u64,
+    /// Those of this rank, and where they stand among all: number of the first, and how many.
+    offsets: Vec<u64>,
+    runs: Vec<(u64, usize)>,
+}
+
+impl Sealer {
+    /// For a file with this header, and the checksums of it and all that follows.
+    pub(super) fn new(team: &Team, user: UserString, header: &[u8]) -> (Self, Sums) {
+        let current = Current { section: None, user, is_compressed: false, count: 0, size: 0 };
+        let mut sealer =
+            Self { rows: Vec::new(), current, anchors: Anchors::default(), previous: 0, sections: 0 };
+        let mut sums = Sums::default();
+        sums.put(FILE_HEADER_BYTES as u64, if team.rank() == 0 { crc::of(header) } else { 0 });
+        // Rank 0 has the rows.
+        if team.rank() == 0 {
+            sealer.rows.push(sealer.row(0, FILE_HEADER_BYTES as u64));
+        }
+        (sealer, sums)
+    }
+
+    fn row(&self, start: u64, end: u64) -> Row {
+        let Current { section, user, is_compressed, count, size } = self.current;
+        Row {
+            section,
+            user,
+            is_compressed,
+            offset: start,
+            bytes: end - start,
+            count,
+            size,
+            crc: 0,
+            sorted: 0,
+        }
+    }
+
+    /// The sizes of these elements of this rank, as they lie in the file, the first at offset `data`.
+    pub(super) fn note_elements(&mut self, elements: Partition, data: u64, sizes: &[u64]) -> Result<()> {
+        let mut number = elements.offset.div_ceil(ANCHOR_ELEMENTS).max(1);
+        let first = number;
+        let (mut at, mut rest, mut index) = (data, sizes, elements.offset);
+        let end = elements.offset + elements.count;
+        while number * ANCHOR_ELEMENTS < end {
+            let step = usize::try_from(number * ANCHOR_ELEMENTS - index).unwrap_or(usize::MAX);
+            let (now, later) = rest.split_at(step.min(rest.len()));
+            at += Sizes::Each(now).total()?;
+            self.push_anchor(at)?;
+            index = number * ANCHOR_ELEMENTS;
+            rest = later;
+            number += 1;
+        }
+        self.end_run(first - 1, number - first);
+        Ok(())
+    }
+
+    /// The bytes of all elements of the varray that is written now, before compression.
+    pub(super) fn note_size(&mut self, bytes: u64) {
+        self.current.size = bytes;
+    }
+
+    fn push_anchor(&mut self, offset: u64) -> Result<()> {
+        let offsets = &mut self.anchors.offsets;
+        offsets.try_reserve(1).map_err(|_| Error::memory(size_of::<u64>()))?;
+        offsets.push(offset);
+        Ok(())
+    }
+
+    /// The anchors that were pushed last are so many of the section's, from this number on.
+    fn end_run(&mut self, first: u64, count: u64) {
+        if let (Ok(count), true) = (usize::try_from(count), count > 0) {
+            self.anchors.runs.push((self.anchors.total + first, count));
+        }
+    }
+}
+
+impl Open {
+    /// Notes what the section is that is written now, if there will be a seal.
+    #[inline]
+    pub(super) fn describe(
+        &mut self,
+        section: SectionType,
+        user: &[u8],
+        count: u64,
+        size: u64,
+    ) -> Result<()> {
+        if let Some(sealer) = &mut self.sealer {
+            let (section, user) = (Some(section), UserString::new(user)?);
+            sealer.current = Current { section, user, is_compressed: false, count, size };
+        }
+        Ok(())
+    }
+
+    /// The section that is written now is a compressed pair.
+    pub(super) fn describe_as_compressed(&mut self) {
+        if let Some(sealer) = &mut self.sealer {
+            sealer.current.is_compressed = true;
+        }
+    }
+
+    /// A section of the user is complete.
+    #[inline]
+    pub(super) fn end_call(&mut self) -> Result<()> {
+        if let Some(sealer) = &mut self.sealer {
+            let row = sealer.row(self.call_start, self.end);
+            if self.team.rank() == 0 {
+                sealer.rows.try_reserve(1).map_err(|_| Error::memory(size_of::<Row>()))?;
+                sealer.rows.push(row);
+            }
+            sealer.anchors.total += row.anchors();
+            sealer.sections += 1;
+            if let Some(sums) = self.file.sums() {
+                sums.end_section(self.end);
+            }
+        }
+        self.call_start = self.end;
+        self.team.mark(self.end);
+        Ok(())
+    }
+
+    /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
+    pub(super) fn seal(&mut self, sync: bool) -> Result<(), Failure> {
+        self.flush()?;
+        let rows = self.file.sums().map_or(0, |sums| sums.count()) as u64;
+        if rows > 0 {
+            self.write_seal(rows, sync)?;
+        }
+        if sync {
+            let synced = self.file.sync();
+            self.team.agree(synced)?;
+        }
+        Ok(())
+    }
+
+    /// Writes anchors, index and seal.
+    fn write_seal(&mut self, rows: u64, sync: bool) -> Result<(), Failure> {
+        let style = self.params.line_break;
+        let (Some(sealer), Some(sums)) = (&mut self.sealer, self.file.sums()) else { return Ok(()) };
+        let mut sums = sums.take();
+        let anchors = std::mem::take(&mut sealer.anchors);
+        let anchors_at = match anchors.total {
+            0 => None,
+            total => Some(Layout::array(self.end, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
+        };
+        let start = anchors_at.map_or(self.end, |layout| layout.end);
+        let index = Layout::array(start, rows, ROW_BYTES as u64).ok_or_else(too_large)?;
+        let length = index.end + SEAL_BYTES as u64;
+        let file = self.file.unsummed();
+        let written = match anchors_at {
+            Some(layout) => write_anchors(&self.team, file, layout, &anchors, style),
+            None => Ok(0),
+        };
+        let (anchors_crc, mine) = split(written);
+        sums.push(anchors_crc);
+        let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
+        let mut crc = 0;
+        let mine = reduced.and_then(|()| {
+            if self.team.rank() > 0 {
+                return Ok(());
+            }
+            if let (Some(layout), Some(&crc)) = (anchors_at, sums.last()) {
+                file.write_at(layout.padding() - COUNT_BYTES as u64, &[&crc_tail(crc, style)])?;
+            }
+            sealer.rows.iter_mut().zip(&sums).for_each(|(row, &crc)| row.crc = crc);
+            sort_rows(&mut sealer.rows)?;
+            crc = write_index(file, index, &sealer.rows, style)?;
+            sealer.rows.clear();
+            Ok(())
+        });
+        self.team.agree(mine)?;
+        if sync {
+            // The seal must not be in stable storage before what it seals.
+            let synced = file.sync();
+            self.team.agree(synced)?;
+        }
+        let seal =
+            Seal { index: index.start, previous: sealer.previous, sections: sealer.sections, length, crc: 0 };
+        let mine = match self.team.rank() {
+            0 => file.write_at(seal.offset(), &[&seal.with_crc(crc, style).bytes(style)]),
+            _ => Ok(()),
+        };
+        self.team.agree(mine)?;
+        sealer.previous = seal.offset();
+        (self.end, self.written, self.released) = (length, length, length);
+        (self.known, self.call_start) = (length, length);
+        self.team.mark(length);
+        Ok(())
+    }
+}
+
+/// Writes this rank's anchors, and on rank 0 the header of their section. Returns what that adds to the CRC of all
+/// before the entry that has it.
+fn write_anchors(
+    team: &Team,
+    file: &mut dyn ParallelFile,
+    layout: Layout,
+    anchors: &Anchors,
+    style: crate::LineBreak,
+) -> Result<u64> {
+    let end = layout.padding() - COUNT_BYTES as u64;
+    let mut sum = 0;
+    if team.rank() == 0 {
+        let header = table_header(ANCHORS, anchors.total + 1, ANCHOR_BYTES, style);
+        file.write_at(layout.start, &[&header])?;
+        sum ^= crc::shift(crc::of(&header), end - layout.data);
+    }
+    let format = CountFormat::new(b'O', style);
+    let (mut text, mut rest) = (Vec::new(), anchors.offsets.as_slice());
+    for &(first, count) in &anchors.runs {
+        let (run, later) = rest.split_at(count.min(rest.len()));
+        rest = later;
+        let mut at = layout.data + first * ANCHOR_BYTES as u64;
+        for chunk in run.chunks(ROWS_PER_CHUNK) {
+            text.clear();
+            format.append(chunk, &mut text);
+            file.write_at(at, &[&text])?;
+            at += text.len() as u64;
+            sum ^= crc::shift(crc::of(&text), end - at);
+        }
+    }
+    Ok(sum)
+}
+
+/// Writes the index, and returns the CRC of all of it.
+fn write_index(
+    file: &mut dyn ParallelFile,
+    layout: Layout,
+    rows: &[Row],
+    style: crate::LineBreak,
+) -> Result<u64> {
+    let count = rows.len() as u64;
+    let mut text = table_header(INDEX, count, ROW_BYTES, style).to_vec();
+    let (mut at, mut sum) = (layout.start, 0);
+    let chunks = rows.chunks(ROWS_PER_CHUNK);
+    let last = chunks.len() - 1;
+    for (number, chunk) in chunks.enumerate() {
+        for row in chunk {
+            let mut bytes = [0; ROW_BYTES];
+            row.put(&mut bytes, style);
+            text.extend_from_slice(&bytes);
+        }
+        if number == last {
+            text.extend_from_slice(&table_padding(count, style));
+        }
+        file.write_at(at, &[&text])?;
+        sum = crc::extend(sum, &text);
+        at += text.len() as u64;
+        text.clear();
+    }
+    Ok(sum)
+}

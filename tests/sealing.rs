@@ -1,0 +1,189 @@
+//! Seals as they are written: byte for byte what a naive program makes of the finished file, whatever ranks,
+//! partitions, buffers, threads and flushes there were.
+
+mod common;
+
+use common::seal::sealed;
+use common::{Data, Model, ModelSection, Rng, write_sections};
+use scda::{Encode, LineBreak, Params, Result, Solo, ThreadComm, Writer, run_on_threads};
+use std::path::Path;
+
+fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> Params {
+    let mut params = Params::default();
+    (params.seal, params.line_break, params.aggregation_bytes) = (seal, style, aggregation_bytes);
+    params
+}
+
+/// Some sections of every kind, and varrays long enough for anchors.
+fn model(seed: u64) -> Model {
+    let mut model = common::model(seed, 40_000);
+    let mut rng = Rng(seed);
+    for (count, encode) in
+        [(4096, Encode::None), (4097, Encode::None), (9000, Encode::Always), (12_289, Encode::Auto)]
+    {
+        let elements: Vec<Vec<u8>> = (0..count).map(|i| vec![b'e'; (i % 3) as usize]).collect();
+        model.sections.push(ModelSection { user: rng.bytes(5), data: Data::Varray(elements), encode });
+        let elements: Vec<Vec<u8>> = (0..count).map(|_| vec![b'a'; 2]).collect();
+        model.sections.push(ModelSection {
+            user: b"a".to_vec(),
+            data: Data::Array { size: 2, elements },
+            encode,
+        });
+    }
+    model
+}
+
+/// The file with a seal after so many sections each, and at its end, made of the file without.
+fn expected(plain: &[u8], ends: &[usize], commits: &[usize], style: LineBreak) -> Vec<u8> {
+    let (mut file, mut done, mut previous) = (Vec::new(), 0, 0);
+    for &commit in commits {
+        let end = if commit == 0 { 128 } else { ends[commit - 1] };
+        if end == done {
+            continue;
+        }
+        file.extend_from_slice(&plain[done..end]);
+        file = sealed(&file, previous, style);
+        (previous, done) = (file.len() as u64 - 288, end);
+    }
+    file
+}
+
+fn write(
+    comm: ThreadComm,
+    path: &Path,
+    model: &Model,
+    params: &Params,
+    seed: u64,
+    commits: &[usize],
+) -> Result<()> {
+    let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
+    let mut file = Writer::create(comm, path, &model.user, params)?;
+    if commits.contains(&0) {
+        file.commit()?;
+    }
+    write_sections(file, ranks, &model.sections, seed, |file, count| {
+        // The last one is written by closing.
+        if commits.contains(&count) && count < model.sections.len() { file.commit() } else { Ok(()) }
+    })
+}
+
+#[test]
+fn a_seal_is_the_same_for_any_ranks_and_says_what_is_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for seed in 0..2 {
+        let style = [LineBreak::Unix, LineBreak::Mime][seed as usize % 2];
+        let model = model(seed);
+        let last = model.sections.len();
+        let plain = common::write_on(1, &path, &model, &params(false, style, 4 << 20), seed);
+        let ends: Vec<usize> = common::section_ends(&path).into_iter().map(|end| end as usize).collect();
+        for commits in [vec![last], vec![0, last], vec![3, 4, 20, 20, last - 1, last]] {
+            let expected = expected(&plain, &ends, &commits, style);
+            for (ranks, aggregation_bytes) in
+                [(1, 4 << 20), (1, 0), (2, 4 << 20), (3, 100_000), (5, 0), (4, 4 << 20)]
+            {
+                for sync in [false, true] {
+                    let mut params = params(true, style, aggregation_bytes);
+                    (params.sync, params.threads) = (sync, 1 + ranks % 2);
+                    params.check = ranks == 2;
+                    for written in run_on_threads(ranks, |comm| {
+                        write(comm, &path, &model, &params, seed + ranks as u64, &commits)
+                    }) {
+                        written.unwrap();
+                    }
+                    let found = std::fs::read(&path).unwrap();
+                    let differs = found.iter().zip(&expected).position(|(a, b)| a != b);
+                    assert!(
+                        found == expected,
+                        "seed {seed}, {ranks} ranks, {aggregation_bytes}, {commits:?}: {} bytes, expected {}, first at {differs:?}",
+                        found.len(),
+                        expected.len()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_without_sections_is_sealed_and_committing_twice_adds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut file = Writer::create(Solo, &path, b"u", &params(true, LineBreak::Unix, 0)).unwrap();
+    file.commit().unwrap();
+    file.commit().unwrap();
+    file.close().unwrap();
+    let found = std::fs::read(&path).unwrap();
+    assert_eq!(found, sealed(&found[..128], 0, LineBreak::Unix));
+    let mut file = Writer::create(Solo, &path, b"u", &Params::default()).unwrap();
+    assert_eq!(file.commit().unwrap_err().kind(), scda::ErrorKind::Usage);
+}
+
+#[test]
+fn streams_are_sealed_as_other_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let bytes: Vec<u8> = (0..9_000_000_u32).map(|i| (i / 1000) as u8).collect();
+    for encode in [Encode::None, Encode::Always, Encode::Auto] {
+        let mut write = |seal: bool, streams: bool| -> Result<Vec<u8>> {
+            let mut file = Writer::create(Solo, &path, b"u", &params(seal, LineBreak::Unix, 4 << 20))?;
+            if streams {
+                file.block_from(
+                    b"block",
+                    9_000_000,
+                    &mut bytes.as_slice(),
+                    if encode == Encode::Auto { Encode::None } else { encode },
+                )?;
+                file.array_from(b"array", 9_000, 1000, &mut std::io::Cursor::new(&bytes), encode)?;
+                let mut elements = Elements { data: std::io::Cursor::new(&bytes), left: 90_000 };
+                file.varray_from(b"varray", 90_000, &mut elements, encode)?;
+            } else {
+                let source = scda::Source::Contiguous(&bytes);
+                file.block(
+                    b"block",
+                    0,
+                    9_000_000,
+                    Some(&bytes),
+                    if encode == Encode::Auto { Encode::None } else { encode },
+                )?;
+                file.array(b"array", &[9_000], 1000, source, encode)?;
+                file.varray(b"varray", &[90_000], &[100; 90_000], None, source, encode)?;
+            }
+            file.close()?;
+            Ok(std::fs::read(&path).unwrap())
+        };
+        let plain = write(false, false).unwrap();
+        let expected = sealed(&plain, 0, LineBreak::Unix);
+        assert!(write(true, false).unwrap() == expected, "{encode:?}");
+        assert!(write(true, true).unwrap() == expected, "{encode:?}, streams");
+    }
+}
+
+/// Elements of 100 bytes, one after the other.
+struct Elements<'a> {
+    data: std::io::Cursor<&'a Vec<u8>>,
+    left: usize,
+}
+
+impl std::io::Read for Elements<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.data.read(buffer)
+    }
+}
+
+impl scda::DataStream for Elements<'_> {
+    fn rewind(&mut self) -> std::io::Result<()> {
+        self.left = 90_000;
+        self.data.set_position(0);
+        Ok(())
+    }
+}
+
+impl scda::ElementStream for Elements<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> std::io::Result<()> {
+        assert!(sizes.len() <= self.left);
+        self.left -= sizes.len();
+        sizes.fill(100);
+        Ok(())
+    }
+}
