@@ -1,7 +1,7 @@
 //! What any bytes may stand for, compared with what the writer puts there: paddings and line breaks.
 
 use super::elements::BATCH_BYTES;
-use super::{Current, Expect, Open, Section};
+use super::{Current, Expect, ReaderState, Section};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, other_line_break};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::source::{Batch, Sizes, batches};
@@ -30,7 +30,7 @@ fn difference(what: &str, found: &[u8], expected: &[u8], offset: u64) -> Result<
     Err(Error::new(ErrorKind::Format, message).at(offset + at as u64))
 }
 
-impl Open {
+impl ReaderState {
     pub(super) fn check_canonical(&mut self, header: &FileHeader, style: LineBreak) -> Result<(), Failure> {
         self.team.note_call(Function::CheckCanonical);
         self.check_alone("canonical bytes")?;

@@ -1,7 +1,7 @@
 //! The data of a section: what may be called, and with which arguments.
 
 use super::header::exceeds_63_bits;
-use super::{Current, Expect, KnownSizes, Open};
+use super::{Current, Expect, KnownSizes, ReaderState};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic, mix, mix_all};
@@ -10,7 +10,7 @@ use crate::format::header::SectionType;
 use crate::format::layout::Layout;
 use crate::parallel::Partition;
 
-impl Open {
+impl ReaderState {
     /// The current section, if it is of this type and its data come next.
     pub(super) fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
         self.team.note_call(function);

@@ -1,7 +1,7 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
 use super::header::exceeds_63_bits;
-use super::{Current, Open};
+use super::{Current, ReaderState};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Decoders, Job};
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// The most bytes of entries or elements that are read at once into a buffer of the library.
 pub(super) const BATCH_BYTES: usize = 1 << 20;
 
-impl Open {
+impl ReaderState {
     /// Reads bytes that this rank alone wants: from the window, or else from the file.
     #[inline]
     pub(super) fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {

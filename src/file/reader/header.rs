@@ -1,6 +1,6 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
-use super::{Current, Expect, Open, Section};
+use super::{Current, Expect, ReaderState, Section};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, can_expand};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic};
@@ -39,7 +39,7 @@ impl Section {
     }
 }
 
-impl Open {
+impl ReaderState {
     pub(super) fn at_end(&self) -> bool {
         matches!(self.expect, Expect::Header) && self.position == self.size
     }

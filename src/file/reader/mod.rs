@@ -71,10 +71,11 @@ pub struct Section {
 /// ```
 pub struct Reader {
     header: Box<FileHeader>,
-    session: Session<Open>,
+    session: Session<ReaderState>,
 }
 
-pub(crate) struct Open {
+/// What a [`Reader`] has while its file is open.
+pub(crate) struct ReaderState {
     team: Team,
     file: Box<dyn ParallelFile>,
     params: Params,
@@ -159,7 +160,7 @@ impl Reader {
             Ok(opened) => opened,
             Err(failure) => return Err(team.settle(failure)),
         };
-        let open = Open {
+        let open = ReaderState {
             window: Window::new(&team, &params),
             small_bytes: params.small_bytes(team.size()) as u64,
             decoders: Decoders::new(params.strict),
@@ -210,7 +211,7 @@ impl Reader {
     /// after an error, there is no telling: false and true.
     #[must_use]
     pub fn at_end(&self) -> bool {
-        self.session.state().is_none_or(Open::at_end)
+        self.session.state().is_none_or(ReaderState::at_end)
     }
 
     /// Reads the header of the next section (paper, section A.5.1); `None` at the end of the file.
@@ -232,7 +233,7 @@ impl Reader {
 
     /// Reads from a section. The C interface calls it with memory that may be an error of this rank.
     #[inline]
-    pub(crate) fn read<T>(&mut self, from: impl FnOnce(&mut Open) -> Result<T, Failure>) -> Result<T> {
+    pub(crate) fn read<T>(&mut self, from: impl FnOnce(&mut ReaderState) -> Result<T, Failure>) -> Result<T> {
         self.session.operate(from)
     }
 
@@ -365,14 +366,14 @@ impl Reader {
     /// `Format`, `ShortFile`, `Range` and `Decode` for the sizes of elements, and the errors of the file
     /// system.
     pub fn skip(&mut self) -> Result<()> {
-        self.session.operate(Open::skip)
+        self.session.operate(ReaderState::skip)
     }
 
     /// Where in the file the header of the next section is, in bytes; as long as data of a section are
     /// expected, where that section begins. Not collective. `None` after an error.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
-        self.session.state().map(Open::position)
+        self.session.state().map(ReaderState::position)
     }
 
     /// Goes to a section, whose header is read next; or to the end of the file.
@@ -414,7 +415,7 @@ impl Reader {
             open.team.agree(Ok(()))?;
             Ok(())
         })?;
-        let Open { mut team, file, .. } = self.session.take()?;
+        let ReaderState { mut team, file, .. } = self.session.take()?;
         let closed = file.close();
         match team.agree(closed).map(drop) {
             Ok(()) => Ok(()),
@@ -451,7 +452,7 @@ impl Reader {
     }
 }
 
-impl State for Open {
+impl State for ReaderState {
     fn team(&mut self) -> &mut Team {
         &mut self.team
     }

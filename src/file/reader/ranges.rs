@@ -1,7 +1,7 @@
 //! Any elements of a section, for a process that reads alone: what a tool wants, or a script.
 
 use super::header::{cut_off, exceeds_63_bits};
-use super::{Current, Expect, Open};
+use super::{Current, Expect, ReaderState};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
@@ -22,7 +22,7 @@ pub(super) struct Place {
     offset: u64,
 }
 
-impl Open {
+impl ReaderState {
     pub(super) fn position(&self) -> u64 {
         self.position
     }

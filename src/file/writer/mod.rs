@@ -56,11 +56,11 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 /// ```
 #[must_use = "a file is complete only when it is closed"]
 pub struct Writer {
-    session: Session<Open>,
+    session: Session<WriterState>,
 }
 
-/// The state of a file that is open.
-pub(crate) struct Open {
+/// What a [`Writer`] has while its file is open.
+pub(crate) struct WriterState {
     team: Team,
     file: SummedFile,
     target: Target,
@@ -128,7 +128,7 @@ impl Writer {
         };
         let end = FILE_HEADER_BYTES as u64;
         team.mark(end);
-        let open = Open {
+        let open = WriterState {
             buffer: SectionBuffer::new(&mut team, &params),
             held: Held::default(),
             small_bytes: params.small_bytes(team.size()) as u64,
@@ -258,7 +258,10 @@ impl Writer {
 
     /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
     #[inline]
-    pub(crate) fn write(&mut self, section: impl FnOnce(&mut Open) -> Result<(), Failure>) -> Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        section: impl FnOnce(&mut WriterState) -> Result<(), Failure>,
+    ) -> Result<()> {
         self.session.operate(|open| {
             section(open)?;
             Ok(open.end_call()?)
@@ -327,7 +330,7 @@ impl Writer {
             }
             Ok(())
         })?;
-        let Open { mut team, file, target, params, end, .. } = self.session.take()?;
+        let WriterState { mut team, file, target, params, end, .. } = self.session.take()?;
         let finish = |team: &mut Team| -> Result<(), Failure> {
             team.agree_finally(Box::new(file).close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
@@ -374,7 +377,7 @@ impl Writer {
     }
 }
 
-impl Open {
+impl WriterState {
     /// Gives up what this process has of the file, without touching the file.
     fn let_go(self) {
         let Self { team, buffer, .. } = self;
@@ -385,7 +388,7 @@ impl Open {
     }
 }
 
-impl State for Open {
+impl State for WriterState {
     fn team(&mut self) -> &mut Team {
         &mut self.team
     }

@@ -1,6 +1,6 @@
 //! The bytes of a section: which rank writes what, at once or with the buffered sections.
 
-use super::Open;
+use super::WriterState;
 use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
 use crate::file::buffer::{Outlet, Stage};
@@ -47,7 +47,7 @@ pub(super) struct Part<'a> {
     pub entries: Option<&'a [u64]>,
 }
 
-impl Open {
+impl WriterState {
     pub(super) fn write_inline(
         &mut self,
         user: &[u8],

@@ -1,6 +1,6 @@
 //! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
 
-use super::Open;
+use super::WriterState;
 use super::output::too_large;
 use crate::error::{Error, Result};
 use crate::file::source::Sizes;
@@ -124,7 +124,7 @@ impl Sealer {
     }
 }
 
-impl Open {
+impl WriterState {
     /// Notes what the section is that is written now, if there will be a seal.
     #[inline]
     pub(super) fn describe(

@@ -1,6 +1,6 @@
 //! The sections: arguments, compression, and which layout they get.
 
-use super::Open;
+use super::WriterState;
 use super::output::{Part, too_large};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES, begins_pair};
 use crate::error::{Error, Result, quote};
@@ -13,7 +13,7 @@ use crate::format::layout::{Layout, product};
 use crate::format::{COUNT_BYTES, INLINE_BYTES};
 use crate::parallel::Partition;
 
-impl Open {
+impl WriterState {
     /// Notes what all sections have, and checks the user string.
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
         self.team.note_call(function);

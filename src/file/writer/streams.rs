@@ -1,6 +1,6 @@
 //! Sections that come piece by piece, so that they need not fit memory.
 
-use super::Open;
+use super::WriterState;
 use super::output::{LONGEST_HEAD, head, too_large};
 use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
@@ -127,7 +127,7 @@ impl Tail {
     }
 }
 
-impl Open {
+impl WriterState {
     fn check_stream(&self) -> Result<()> {
         if !self.team.is_alone() {
             let size = self.team.size();

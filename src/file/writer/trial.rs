@@ -1,6 +1,6 @@
 //! Whether compressing a stream makes it smaller: `Encode::Auto` for data that are read again.
 
-use super::Open;
+use super::WriterState;
 use super::output::too_large;
 use super::sections::can_only_grow;
 use super::streams::{ElementStream, for_each_batch, next_sizes};
@@ -21,8 +21,8 @@ fn rewind(elements: &mut dyn ElementStream) -> Result<()> {
     })
 }
 
-impl Open {
-    /// Decides about a stream of `count` elements as [`Open::array`] and [`Open::varray`] decide about memory, and
+impl WriterState {
+    /// Decides about a stream of `count` elements as [`WriterState::array`] and [`WriterState::varray`] decide about memory, and
     /// goes back to its first element.
     pub(super) fn try_stream(
         &mut self,
