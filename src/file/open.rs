@@ -66,18 +66,19 @@ fn write_header(team: &Team, file: &mut dyn ParallelFile, header: &[u8]) -> Resu
     if team.rank() == 0 { file.write_at(0, &[header]) } else { Ok(()) }
 }
 
-/// Opens the file for reading and tells its size. Collective.
+/// Opens the file for reading. Tells its size, and what `examine` finds on rank 0, which gets both. Collective.
 pub fn open(
     team: &mut Team,
     path: &Path,
     params: &mut Params,
-) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
+    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<u64>,
+) -> Result<(Box<dyn ParallelFile>, [u64; 2]), Failure> {
     let driver = choose(team, path, params)?;
     let real = real_path(team, path, params);
     // NONBLOCK: opening a pipe would wait for a writer.
     let open = || PosixFile::open(real, OFlags::RDONLY | OFlags::NONBLOCK);
     let first = if team.rank() == 0 { open().and_then(PosixFile::regular).map(Some) } else { Ok(None) };
-    open_existing(team, path, params, (driver, Access::Read), first, open)
+    open_existing(team, path, params, (driver, Access::Read), (first, open), examine)
 }
 
 /// Opens a file that exists for reading and writing, as it is, and tells its size. With
@@ -94,8 +95,8 @@ pub(crate) fn append(
     // MPI-IO knows the prefix of the name; a part has none.
     let name = if params.atomic { target.goal() } else { path };
     let open = || PosixFile::open(target.goal(), OFlags::RDWR | OFlags::NONBLOCK);
-    match open_existing(team, name, params, (driver, Access::Append), first, open) {
-        Ok((file, size)) => Ok((file, target, size)),
+    match open_existing(team, name, params, (driver, Access::Append), (first, open), |_, _| Ok(0)) {
+        Ok((file, [size, _])) => Ok((file, target, size)),
         Err(failure) => {
             target.discard();
             Err(failure)
@@ -103,30 +104,37 @@ pub(crate) fn append(
     }
 }
 
-/// Opens on all ranks the file that rank 0 has opened, and tells its size.
+/// Opens on all ranks the file that rank 0 has opened, and tells its size, and what rank 0 finds in it.
 fn open_existing(
     team: &mut Team,
     name: &Path,
     params: &Params,
     (driver, access): (Driver, Access),
-    first: Result<Option<PosixFile>>,
-    open: impl FnOnce() -> Result<PosixFile>,
-) -> Result<(Box<dyn ParallelFile>, u64), Failure> {
+    (first, open): (Result<Option<PosixFile>>, impl FnOnce() -> Result<PosixFile>),
+    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<u64>,
+) -> Result<(Box<dyn ParallelFile>, [u64; 2]), Failure> {
     // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
     // MPI_File_open.
     let (opened, size) = open_posix(team, first, open)?;
     // MPI-IO opens it anew: what was copied is then sent, on network file systems, and the lock is given back, which
     // MPI-IO's own locks would wait for on NFS.
-    let (seen, mine) = split(opened.and_then(|file| match driver {
-        Driver::MpiIo => Box::new(file).close().map(|()| None),
-        _ => Ok(Some(file)),
+    let ((seen, found), mine) = split(opened.and_then(|file| {
+        let mut file = with_faults(team, params, Box::new(file));
+        let found = if team.rank() == 0 { examine(&mut *file, size)? } else { 0 };
+        match driver {
+            Driver::MpiIo => file.close().map(|()| (None, found)),
+            _ => Ok((Some(file), found)),
+        }
     }));
-    team.agree(mine)?;
+    let [found] = team.share(0, mine.map(|()| [found]))?;
     let file = match driver {
-        Driver::MpiIo => open_mpi_io(team, name, params, access, || Ok(()))?,
-        _ => Box::new(seen.ok_or_else(lost)?),
+        Driver::MpiIo => {
+            let file = open_mpi_io(team, name, params, access, || Ok(()))?;
+            with_faults(team, params, file)
+        }
+        _ => seen.ok_or_else(lost)?,
     };
-    Ok((with_faults(team, params, file), size))
+    Ok((file, [size, found]))
 }
 
 /// Wraps the file if faults are to be injected.

@@ -73,7 +73,8 @@ pub struct Params {
     /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 416 more.
     pub seal: bool,
     /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
-    /// compressed pair have, one by one. Without it they are errors: the file could not be read.
+    /// compressed pair have, one by one. Without it they are errors: the file could not be read. Reading: the
+    /// sections of a seal are shown.
     pub raw: bool,
     /// Reading: an element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
     /// element is decoded twice, the second time by zlib: this is for checking files.

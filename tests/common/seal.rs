@@ -61,7 +61,9 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, file).unwrap();
-    let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut params = Params::default();
+    params.raw = true;
+    let mut reader = Reader::open(Solo, &path, &params).unwrap();
     let (mut table, mut sections) = (Table { rows: Vec::new(), anchors: Vec::new() }, 0);
     if previous == 0 {
         table.add(file, 'F', reader.user(), [0, 128], 0, 'E', 0, style);

@@ -41,7 +41,7 @@ impl Section {
 
 impl ReaderState {
     pub(super) fn at_end(&self) -> bool {
-        matches!(self.expect, Expect::Header) && self.position == self.size
+        matches!(self.expect, Expect::Header) && self.position >= self.end
     }
 
     /// Bytes of the file that all ranks see. Collective; the file must have them.
@@ -68,6 +68,14 @@ impl ReaderState {
             return Ok(false);
         }
         let (mut user, mut current) = self.read_raw_header(self.position)?;
+        while let Some(end) = self.end_of_seal(&user, &current)? {
+            if end >= self.end {
+                self.position = end;
+                return Ok(false);
+            }
+            (user, current) = self.read_raw_header(end)?;
+            self.position = end;
+        }
         if decode && let Some(pair) = self.read_pair(&user, &current)? {
             (user, current) = pair;
         }

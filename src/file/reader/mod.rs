@@ -4,6 +4,7 @@ mod canonical;
 mod data;
 mod elements;
 mod header;
+mod index;
 mod ranges;
 
 use super::encoding::Decoders;
@@ -83,6 +84,8 @@ pub(crate) struct ReaderState {
     small_bytes: u64,
     /// Bytes of the file when it was opened.
     size: u64,
+    /// Where its sections end: behind it there is a seal, or several.
+    end: u64,
     window: Window,
     /// Offset of the next section, or of the current one as long as its data are expected.
     position: u64,
@@ -153,10 +156,15 @@ impl Reader {
             let (path, mut params) = (path?, params?);
             params.validate()?;
             team.note_open(Function::Open, path, &params);
-            let (file, size) = open::open(team, path, &mut params)?;
-            Ok((file, size, params))
+            let raw = params.raw;
+            let examine = |file: &mut dyn ParallelFile, size| match raw {
+                true => Ok(size),
+                false => index::end_of_sections(file, size),
+            };
+            let (file, sizes) = open::open(team, path, &mut params, examine)?;
+            Ok((file, sizes, params))
         };
-        let (file, size, params) = match open(&mut team) {
+        let (file, [size, end], params) = match open(&mut team) {
             Ok(opened) => opened,
             Err(failure) => return Err(team.settle(failure)),
         };
@@ -167,6 +175,7 @@ impl Reader {
             team,
             file,
             size,
+            end,
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,
@@ -207,7 +216,7 @@ impl Reader {
         self.session.state().map(|open| open.size)
     }
 
-    /// Whether no section follows. Not collective. As long as data of a section are expected, and
+    /// Whether no section follows: the seals at the end of a file are none. Not collective. As long as data of a section are expected, and
     /// after an error, there is no telling: false and true.
     #[must_use]
     pub fn at_end(&self) -> bool {
@@ -216,7 +225,7 @@ impl Reader {
 
     /// Reads the header of the next section (paper, section A.5.1); `None` at the end of the file.
     /// With `decode`, a compressed section appears as what was compressed; else as the two
-    /// sections that the file has.
+    /// sections that the file has. The sections of seals are passed over, unless [`Params::raw`] is set.
     ///
     /// # Errors
     /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, and the errors of the file system.

@@ -1,0 +1,147 @@
+//! Seals in a file that is read: which bytes are one, and reading past them.
+
+use super::{Current, ReaderState};
+use crate::error::Result;
+use crate::file::team::Failure;
+use crate::format::header::SectionType;
+use crate::format::index::{
+    ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
+};
+use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
+use crate::storage::ParallelFile;
+
+/// Bytes of a table beside its elements.
+const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64;
+
+/// A seal of the file, and the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sealed {
+    pub seal: Seal,
+    /// Where its anchors begin, or the index if there are none.
+    pub start: u64,
+    /// Number of sections before those that it seals.
+    pub first: u64,
+}
+
+impl Sealed {
+    /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
+    pub fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
+        let Some(seal) = seal_at(file, size, offset)? else { return Ok(None) };
+        if table_at(file, size, seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
+            return Ok(None);
+        }
+        let mut first = 0;
+        if seal.previous > 0 {
+            match seal_at(file, size, seal.previous)? {
+                Some(previous) if seal.check_previous(&previous).is_ok() => first = previous.sections,
+                _ => return Ok(None),
+            }
+        }
+        let start = start_of(file, size, &seal)?;
+        Ok(Some(Self { seal, start, first }))
+    }
+}
+
+/// Bytes of the file at `offset`, if it has them.
+fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<[u8; N]>> {
+    if offset.checked_add(N as u64).is_none_or(|end| end > size) {
+        return Ok(None);
+    }
+    let mut bytes = [0; N];
+    file.read_at(offset, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// What has the form of a seal at `offset`.
+fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Seal>> {
+    Ok(bytes_at(file, size, offset)?.and_then(|bytes| Seal::parse(&bytes, offset)))
+}
+
+/// The number of elements of the table of this name at `offset`, if there is one.
+fn table_at(
+    file: &mut dyn ParallelFile,
+    size: u64,
+    offset: u64,
+    user: &[u8],
+    element: usize,
+) -> Result<Option<u64>> {
+    Ok(bytes_at(file, size, offset)?.and_then(|header| parse_table_header(&header, user, element)))
+}
+
+/// Where the table ends that begins at `offset` and has so many elements.
+fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
+    count.checked_mul(element as u64)?.checked_add(TABLE_FRAME_BYTES)?.checked_add(offset)
+}
+
+/// Where the anchors of a seal begin, or its index if it has none: where its last section ends.
+fn start_of(file: &mut dyn ParallelFile, size: u64, seal: &Seal) -> Result<u64> {
+    if seal.rows() == 0 {
+        return Ok(seal.index);
+    }
+    let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
+    let row: Option<[u8; ROW_BYTES]> = bytes_at(file, size, at)?;
+    // The row of an index that lies leads nowhere else: what begins there must be the anchors.
+    let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
+    let anchors = if end < seal.index { table_at(file, size, end, ANCHORS, ANCHOR_BYTES)? } else { None };
+    let has_anchors = anchors.and_then(|count| table_end(end, count, ANCHOR_BYTES)) == Some(seal.index);
+    Ok(if has_anchors { end } else { seal.index })
+}
+
+/// Where the sections of a file end, so that only seals follow: where it ends itself if it is not sealed.
+pub(super) fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
+    let mut end = size;
+    // A seal of no sections stands right behind the one before.
+    while let Some(offset) = end.checked_sub(SEAL_BYTES as u64) {
+        match Sealed::at(file, size, offset)? {
+            Some(sealed) => end = sealed.start,
+            None => break,
+        }
+    }
+    Ok(end)
+}
+
+/// Whether a section with this header may be a part of a seal.
+#[inline(always)]
+fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) -> bool {
+    match section_type {
+        SectionType::Array => {
+            user == INDEX && size == ROW_BYTES as u64 || user == ANCHORS && size == ANCHOR_BYTES as u64
+        }
+        SectionType::Block => user == SEAL,
+        SectionType::Inline | SectionType::Varray => false,
+    }
+}
+
+impl ReaderState {
+    /// Where the seal ends, if this section, whose header was read, is a part of one. Collective.
+    #[inline(always)]
+    pub(super) fn end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
+        let is_suspect = may_be_of_seal(section.section_type, user, section.size);
+        if !is_suspect || self.params.raw { Ok(None) } else { self.find_end_of_seal(user, section) }
+    }
+
+    #[cold]
+    fn find_end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
+        // Few bytes, here and there: one rank reads them.
+        let found = if self.team.rank() == 0 { self.seal_with(user, section) } else { Ok(None) };
+        let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
+        let [end] = self.team.share(0, end)?;
+        Ok((end > 0).then_some(end))
+    }
+
+    /// The seal of which this section is a part.
+    fn seal_with(&mut self, user: &[u8], section: &Current) -> Result<Option<Sealed>> {
+        let (file, size, start, end) = (&mut *self.file, self.size, section.layout.start, section.layout.end);
+        let offset = match section.section_type {
+            SectionType::Block => Some(start),
+            _ if user == INDEX => Some(end),
+            _ => {
+                let rows = table_at(file, size, end, INDEX, ROW_BYTES)?;
+                rows.and_then(|rows| table_end(end, rows, ROW_BYTES))
+            }
+        };
+        let Some(offset) = offset else { return Ok(None) };
+        let sealed = Sealed::at(file, size, offset)?;
+        Ok(sealed.filter(|sealed| [sealed.start, sealed.seal.index, offset].contains(&start)))
+    }
+}
