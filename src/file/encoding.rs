@@ -47,18 +47,18 @@ impl Encoders {
         let stop = &params.interrupt;
         let jobs =
             jobs.map(|(encoder, cut)| move || encode_range(encoder, source, sizes, cut[0], cut[1], stop));
-        let parts = on_threads(jobs.collect());
+        let ranges = on_threads(jobs.collect());
         let mut all = Encoded::default();
-        for part in parts {
-            let part = part?;
+        for range in ranges {
+            let range = range?;
             if all.sizes.is_empty() {
-                all.sizes = part.sizes;
+                all.sizes = range.sizes;
             } else {
-                reserve(&mut all.sizes, part.sizes.len())?;
-                all.sizes.extend(part.sizes);
+                reserve(&mut all.sizes, range.sizes.len())?;
+                all.sizes.extend(range.sizes);
             }
-            reserve(&mut all.chunks, part.chunks.len())?;
-            all.chunks.extend(part.chunks);
+            reserve(&mut all.chunks, range.chunks.len())?;
+            all.chunks.extend(range.chunks);
         }
         Ok(all)
     }
@@ -126,12 +126,12 @@ impl Decoders {
         self.make(threads)?;
         let cuts = cuts(jobs.iter().map(Job::bytes), bytes, threads);
         let mut rest = jobs.as_mut_slice();
-        let parts = self.decoders.iter_mut().zip(cuts.windows(2)).map(|(decoder, cut)| {
-            let (part, others) = std::mem::take(&mut rest).split_at_mut(cut[1].index - cut[0].index);
+        let jobs = self.decoders.iter_mut().zip(cuts.windows(2)).map(|(decoder, cut)| {
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(cut[1].index - cut[0].index);
             rest = others;
-            move || part.iter_mut().try_for_each(|job| job.run(decoder))
+            move || own.iter_mut().try_for_each(|job| job.run(decoder))
         });
-        on_threads(parts.collect()).into_iter().collect()
+        on_threads(jobs.collect()).into_iter().collect()
     }
 
     /// Decodes one element.
@@ -151,13 +151,13 @@ impl Decoders {
     }
 }
 
-/// The places of a section at which it is tried whether compression makes it smaller. They are places
+/// The points of a section at which it is tried whether compression makes it smaller. They are points
 /// among the bytes of all elements, so that nothing depends on who has them.
 pub struct Sample {
     /// The bytes of all elements.
     total: u64,
-    places: u64,
-    /// The most bytes that are tried at a place.
+    points: u64,
+    /// The most bytes that are tried at a point.
     piece: u64,
     /// Whether the section is so small that what is not noise is better tried as a whole.
     is_small: bool,
@@ -168,8 +168,8 @@ const SAMPLED_PART: u64 = 32;
 const MIN_SAMPLE_BYTES: u64 = 1 << 13;
 const MAX_SAMPLE_BYTES: u64 = 1 << 18;
 /// Fewer would miss that a section is not the same everywhere; more tell nothing new.
-const MIN_PLACES: u64 = 4;
-const MAX_PLACES: u64 = 128;
+const MIN_POINTS: u64 = 4;
+const MAX_POINTS: u64 = 128;
 /// Larger elements are tried in pieces: shorter pieces compress worse than the element would.
 const MAX_PIECE_BYTES: u64 = 1 << 15;
 /// A section is plain if the sample grows by a part in this many.
@@ -178,7 +178,7 @@ const CLEARLY: u64 = 16;
 const UNIT: u64 = 1 << 16;
 
 impl Sample {
-    /// The places of a section of `count` elements with `total` bytes; `None` if it has none.
+    /// The points of a section of `count` elements with `total` bytes; `None` if it has none.
     pub fn new(count: u64, total: u64) -> Option<Self> {
         if total == 0 || count == 0 {
             return None;
@@ -189,29 +189,29 @@ impl Sample {
             (total, element)
         } else {
             let bytes = (total / SAMPLED_PART).clamp(MIN_SAMPLE_BYTES, MAX_SAMPLE_BYTES);
-            (bytes, element.min(bytes / MIN_PLACES))
+            (bytes, element.min(bytes / MIN_POINTS))
         };
-        Some(Self { total, places: (bytes / piece).min(MAX_PLACES), piece, is_small })
+        Some(Self { total, points: (bytes / piece).min(MAX_POINTS), piece, is_small })
     }
 
-    /// The first byte of the section after or at place `k`: somewhere in the `k`th of equal parts, so that no
+    /// The first byte of the section after or at point `k`: somewhere in the `k`th of equal parts, so that no
     /// period of the data hides from it.
-    fn place(&self, k: u64) -> u64 {
+    fn point(&self, k: u64) -> u64 {
         // A fraction of 2^32: the golden ratio's multiples are spread evenly.
         let within = (k + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let place = u128::from(self.total) * u128::from(k << 32 | within) / u128::from(self.places << 32);
+        let point = u128::from(self.total) * u128::from(k << 32 | within) / u128::from(self.points << 32);
         // Below the total.
-        u64::try_from(place).unwrap_or(u64::MAX)
+        u64::try_from(point).unwrap_or(u64::MAX)
     }
 
-    /// Whether the sum of the costs at all places says that compression makes the section larger.
+    /// Whether the sum of the costs at all points says that compression makes the section larger.
     pub fn says_larger(&self, costs: u64) -> bool {
-        costs > self.places * (UNIT + UNIT / CLEARLY)
+        costs > self.points * (UNIT + UNIT / CLEARLY)
     }
 }
 
 impl Encoders {
-    /// The sum of the costs at those places of a sample that are among this rank's bytes: encoded
+    /// The sum of the costs at those points of a sample that are among this rank's bytes: encoded
     /// bytes for each byte.
     pub fn try_sample(
         &mut self,
@@ -235,18 +235,18 @@ impl Encoders {
         let mut costs = 0;
         // The element that was looked at last, and where it begins among this rank's bytes.
         let (mut index, mut start) = (0, 0);
-        for k in 0..sample.places {
-            let Some(place) = sample.place(k).checked_sub(bytes.offset) else { continue };
-            if place >= bytes.count {
+        for k in 0..sample.points {
+            let Some(point) = sample.point(k).checked_sub(bytes.offset) else { continue };
+            if point >= bytes.count {
                 break;
             }
             match sizes {
                 Sizes::Fixed { size, .. } => {
-                    index = usize::try_from(place / size).unwrap_or(usize::MAX);
-                    start = place - place % size;
+                    index = usize::try_from(point / size).unwrap_or(usize::MAX);
+                    start = point - point % size;
                 }
                 Sizes::Each(sizes) => {
-                    while start + sizes[index] <= place {
+                    while start + sizes[index] <= point {
                         start += sizes[index];
                         index += 1;
                     }
@@ -254,7 +254,7 @@ impl Encoders {
             }
             let size = sizes.size(index);
             let length = size.min(sample.piece);
-            let first = (place - start).min(size - length);
+            let first = (point - start).min(size - length);
             // The memory was checked: all fits it.
             let range = |start: u64| {
                 let start = usize::try_from(start).unwrap_or(usize::MAX);

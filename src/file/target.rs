@@ -18,7 +18,7 @@ const INCOMPLETE: &[u8] = b"incomplete: its writer was stopped\n";
 pub struct Target {
     /// Its name, absolute: the program may change its working folder.
     path: PathBuf,
-    /// The file that an atomic write goes to until it is renamed.
+    /// The part file: where an atomic write goes until it is renamed.
     part: Option<PathBuf>,
     /// Whether a new name is to be brought to stable storage, too.
     sync: bool,
@@ -26,9 +26,9 @@ pub struct Target {
     old: Option<Status>,
     /// Rank 0: which file is written, to find out if it is removed or replaced.
     status: Option<Status>,
-    /// Rank 0: this write has created the part.
+    /// Rank 0: this write has created the part file.
     has_part: bool,
-    /// Rank 0: the file of which the part began as a copy, locked until the part has its name.
+    /// Rank 0: the file of which the part file began as a copy, locked until the part file has its name.
     copied: Option<PosixFile>,
 }
 
@@ -89,7 +89,7 @@ impl Target {
         Ok(part)
     }
 
-    /// The mode with which a part is created: nobody who may not open the old file may ever open the part.
+    /// The mode with which a part file is created: nobody who may not open the old file may ever open this one.
     fn first_mode(&self) -> u32 {
         self.old.map_or(0o666, |old| old.mode & 0o600 | 0o200)
     }

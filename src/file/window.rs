@@ -1,4 +1,4 @@
-//! Reading ahead: a part of the file that all ranks have, be it that they read it together or each for itself.
+//! Reading ahead: bytes of the file that all ranks have, be it that they read it together or each for itself.
 
 use super::params::Params;
 use super::team::{Failure, Team, Topic};
@@ -18,15 +18,15 @@ const NEVER_SHARING: usize = 2;
 const SHARING_LATE: usize = 4;
 /// See above.
 const LONG_WALK: u64 = 1 << 20;
-/// Into memory that they share the ranks read in parallel, each a part of no fewer bytes.
-const PART_BYTES: u64 = 32 << 10;
+/// Where the ranks read into memory that they share, each reads at least so many bytes.
+const LEAST_BYTES_PER_RANK: u64 = 32 << 10;
 
-/// A part of the file that all ranks have in memory, the same on all.
+/// A range of the file that all ranks have in memory, the same on all.
 pub struct Window {
     /// Offset in the file.
     start: u64,
     length: u64,
-    place: Place,
+    memory: Memory,
     /// Whether each rank reads for itself what is not in shared memory; else rank 0 does, and sends it to all.
     reads_alone: bool,
     /// Whether the ranks may find memory that they share: not if they tried, or are few.
@@ -38,7 +38,7 @@ pub struct Window {
 }
 
 /// Where the bytes are.
-enum Place {
+enum Memory {
     /// On every rank.
     Own(Vec<u8>),
     /// In memory that all ranks see.
@@ -51,7 +51,7 @@ impl Window {
         Self {
             start: 0,
             length: 0,
-            place: Place::Own(Vec::new()),
+            memory: Memory::Own(Vec::new()),
             reads_alone: ranks <= SHARING_LATE,
             may_share: ranks > NEVER_SHARING,
             walked: 0,
@@ -80,9 +80,9 @@ impl Window {
     /// Bytes that the window holds.
     #[inline]
     fn bytes(&self, range: Range<usize>) -> &[u8] {
-        match &self.place {
-            Place::Own(bytes) => &bytes[range],
-            Place::Shared(turns) => turns.current(range),
+        match &self.memory {
+            Memory::Own(bytes) => &bytes[range],
+            Memory::Shared(turns) => turns.current(range),
         }
     }
 
@@ -133,23 +133,23 @@ impl Window {
         if self.may_share && is_worth_it {
             self.may_share = false;
             if let Some(turns) = Turns::share(&team.agree(Ok(()))?, params)? {
-                self.place = Place::Shared(turns);
+                self.memory = Memory::Shared(turns);
             }
         }
         self.length = 0;
         self.start = offset;
-        let room = if let Place::Shared(turns) = &self.place { turns.half() as u64 } else { u64::MAX };
+        let room = if let Memory::Shared(turns) = &self.memory { turns.half() as u64 } else { u64::MAX };
         let bytes = bytes.min(room).min(file_size - offset);
         // Ranks that see different files, or a file that changes, notice it here at the latest.
         team.note_counts(Topic::ReadAhead, &[offset, bytes]);
-        match &mut self.place {
-            Place::Shared(turns) => read_in_parts(turns, team, file, offset, bytes)?,
-            Place::Own(own) if self.reads_alone => {
+        match &mut self.memory {
+            Memory::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
+            Memory::Own(own) if self.reads_alone => {
                 let walk = if follows { self.limit } else { 0 };
-                let read = make_room(own, bytes, walk).and_then(|memory| file.read_at(offset, memory));
+                let read = make_room(own, bytes, walk).and_then(|bytes| file.read_at(offset, bytes));
                 team.agree(read)?;
             }
-            Place::Own(own) => broadcast(own, team, file, offset, bytes)?,
+            Memory::Own(own) => broadcast(own, team, file, offset, bytes)?,
         }
         self.length = bytes;
         self.walked += bytes;
@@ -163,17 +163,17 @@ pub fn missed() -> Error {
     Error::new(ErrorKind::Internal, "the window misses what it covers")
 }
 
-/// Reads bytes of the file into the next half of the shared memory, each rank a part of them.
-fn read_in_parts(
+/// Reads bytes of the file into the next half of the shared memory, each rank a range of them.
+fn read_together(
     turns: &mut Turns,
     team: &mut Team,
     file: &mut dyn ParallelFile,
     offset: u64,
     bytes: u64,
 ) -> Result<(), Failure> {
-    let part = bytes.div_ceil(team.size() as u64).max(PART_BYTES);
-    let from = (team.rank() as u64).saturating_mul(part).min(bytes);
-    let to = from.saturating_add(part).min(bytes);
+    let step = bytes.div_ceil(team.size() as u64).max(LEAST_BYTES_PER_RANK);
+    let from = (team.rank() as u64).saturating_mul(step).min(bytes);
+    let to = from.saturating_add(step).min(bytes);
     // No more than a half has.
     let range = usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0);
     let read = if from < to { file.read_at(offset + from, turns.own_next(range)) } else { Ok(()) };
@@ -263,7 +263,7 @@ mod tests {
                     let covered = window.cover(&mut team, &mut file, &params, size, offset, length as u64);
                     assert!(covered.is_ok_and(|covered| covered == &bytes[at..at + length]));
                     assert!(window.get(offset, length as u64) == Some(&bytes[at..at + length]));
-                    shared |= matches!(window.place, Place::Shared(_));
+                    shared |= matches!(window.memory, Memory::Shared(_));
                     at += length;
                 }
                 let walks_far = *ranks > SHARING_LATE || !cfg!(miri);

@@ -43,11 +43,11 @@ impl ReaderState {
     /// Notes and checks the partition of the section's elements.
     fn check_counts(&mut self, counts: &[u64], expected: u64) -> Result<Partition> {
         self.team.note_counts(Topic::Counts, counts);
-        let part = self.team.partition(counts)?;
-        if part.total != expected {
-            return Err(unlike_header("the sum of the counts N_q", part.total, expected));
+        let elements = self.team.partition(counts)?;
+        if elements.total != expected {
+            return Err(unlike_header("the sum of the counts N_q", elements.total, expected));
         }
-        Ok(part)
+        Ok(elements)
     }
 
     /// The section is done.
@@ -107,16 +107,16 @@ impl ReaderState {
         data: Result<Sink<'_>>,
     ) -> Result<(), Failure> {
         let current = self.expect_data(Function::ReadArray, SectionType::Array)?;
-        let part = self.check_counts(counts, current.count)?;
+        let elements = self.check_counts(counts, current.count)?;
         self.check_size(size, current.size)?;
-        let sizes = Sizes::Fixed { count: part.count, size };
+        let sizes = Sizes::Fixed { count: elements.count, size };
         let data = data.and_then(|mut data| data.check(sizes).map(|()| data));
         if current.decoded {
             // A copy, so that what the short way needs can stay in registers.
-            return self.read_compressed(&{ current }, part, sizes, data);
+            return self.read_compressed(&{ current }, elements, sizes, data);
         }
         // The product is bounded by that of the header.
-        let offset = current.layout.data + part.offset * size;
+        let offset = current.layout.data + elements.offset * size;
         let small = self.look_if_small(current.layout)?;
         let mine = data.and_then(|data| self.read_plain(offset, sizes, data));
         if small {
@@ -142,16 +142,16 @@ impl ReaderState {
             }
             _ => return Err(self.out_of_order("the sizes of a section 'V'").into()),
         };
-        let part = self.check_counts(counts, current.count)?;
+        let elements = self.check_counts(counts, current.count)?;
         let sizes = sizes.and_then(|sizes| match sizes {
-            Some(sizes) if sizes.len() as u64 != part.count => Err(Error::argument(format!(
+            Some(sizes) if sizes.len() as u64 != elements.count => Err(Error::argument(format!(
                 "sizes E_i: found room for {}, expected {}",
                 sizes.len(),
-                part.count
+                elements.count
             ))),
             sizes => Ok(sizes),
         });
-        let known = self.learn_sizes(&current, counts, part, sizes)?;
+        let known = self.learn_sizes(&current, counts, elements, sizes)?;
         self.expect = Expect::VarrayData(current, known);
         Ok(())
     }
@@ -162,7 +162,7 @@ impl ReaderState {
         &mut self,
         current: &Current,
         counts: &[u64],
-        part: Partition,
+        elements: Partition,
         out: Result<Option<&mut [u64]>>,
     ) -> Result<KnownSizes, Failure> {
         let (entries, letter) = current.user_sizes();
@@ -171,7 +171,7 @@ impl ReaderState {
             Ok(out) => (out, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let bytes = self.read_sizes(current, entries, letter, part, mine, |index, size| {
+        let bytes = self.read_sizes(current, entries, letter, elements, mine, |index, size| {
             sizes_hash = mix(sizes_hash, size);
             if let Some(out) = &mut out {
                 out[index] = size;
@@ -195,12 +195,12 @@ impl ReaderState {
         let Expect::VarrayData(current, mut known) = self.expect else {
             return Err(self.out_of_order("the data of a section 'V'").into());
         };
-        let part = self.check_counts(counts, current.count)?;
+        let elements = self.check_counts(counts, current.count)?;
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
         let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
         if hash(counts) != known.counts_hash {
-            known = self.learn_sizes(&current, counts, part, Ok(None))?;
+            known = self.learn_sizes(&current, counts, elements, Ok(None))?;
         }
         let checked = data.and_then(|(sizes, mut data)| {
             if given.is_some_and(|given| given != known.bytes) {
@@ -210,8 +210,10 @@ impl ReaderState {
             }
             let sizes = match sizes {
                 _ if data.is_skip() => &[],
-                Some(sizes) if sizes.len() as u64 == part.count && hash(sizes) == known.sizes_hash => sizes,
-                None if part.count == 0 => &[],
+                Some(sizes) if sizes.len() as u64 == elements.count && hash(sizes) == known.sizes_hash => {
+                    sizes
+                }
+                None if elements.count == 0 => &[],
                 _ => return Err(Error::argument("the sizes E_i differ from those in the file")),
             };
             data.check(Sizes::Each(sizes)).map(|()| (sizes, data))
@@ -221,7 +223,7 @@ impl ReaderState {
             Err(error) => (&[] as &[u64], Err(error)),
         };
         if current.decoded {
-            return self.read_compressed(&current, part, Sizes::Each(sizes), data);
+            return self.read_compressed(&current, elements, Sizes::Each(sizes), data);
         }
         let layout = self.varray_layout(&current, known.bytes.total)?;
         self.look_if_small(layout)?;

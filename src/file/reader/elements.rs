@@ -117,18 +117,18 @@ impl ReaderState {
         current: &Current,
         entries: u64,
         letter: u8,
-        part: Partition,
+        elements: Partition,
         mine: Result<()>,
         mut own: impl FnMut(usize, u64),
     ) -> Result<Partition, Failure> {
         let add = |a, b| sum(a, b).ok_or_else(|| exceeds_63_bits(&[a, b]));
         // The header was checked: all entries are in the file.
-        let all_bytes = part.total * COUNT_BYTES as u64;
+        let all_bytes = elements.total * COUNT_BYTES as u64;
         if all_bytes > self.small_bytes {
             let mut count = 0;
-            let first = entries + part.offset * COUNT_BYTES as u64;
+            let first = entries + elements.offset * COUNT_BYTES as u64;
             let read = mine.and_then(|()| {
-                self.read_entries(first, part.count, letter, |index, size| {
+                self.read_entries(first, elements.count, letter, |index, size| {
                     own(index, size);
                     count = add(count, size)?;
                     Ok(())
@@ -143,11 +143,11 @@ impl ReaderState {
         self.team.defer(mine);
         self.look(entries, all_bytes)?;
         let mut bytes = Partition { offset: 0, count: 0, total: 0 };
-        let read = self.read_entries(entries, part.total, letter, |index, size| {
+        let read = self.read_entries(entries, elements.total, letter, |index, size| {
             bytes.total = add(bytes.total, size)?;
-            match (index as u64).checked_sub(part.offset) {
+            match (index as u64).checked_sub(elements.offset) {
                 None => bytes.offset += size,
-                Some(index) if index < part.count => {
+                Some(index) if index < elements.count => {
                     bytes.count += size;
                     own(usize::try_from(index).unwrap_or(usize::MAX), size);
                 }
@@ -176,7 +176,7 @@ impl ReaderState {
     pub(super) fn read_compressed(
         &mut self,
         current: &Current,
-        part: Partition,
+        elements: Partition,
         sizes: Sizes<'_>,
         data: Result<Sink<'_>>,
     ) -> Result<(), Failure> {
@@ -185,9 +185,9 @@ impl ReaderState {
             Err(error) => (Sink::Skip, Err(error)),
         };
         let mut encoded_sizes = Vec::new();
-        let wanted = if data.is_skip() { 0 } else { part.count };
+        let wanted = if data.is_skip() { 0 } else { elements.count };
         let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
-        let bytes = self.read_sizes(current, current.layout.entries, b'E', part, mine, |_, size| {
+        let bytes = self.read_sizes(current, current.layout.entries, b'E', elements, mine, |_, size| {
             // Within what was reserved.
             if wanted > 0 {
                 encoded_sizes.push(size);
@@ -295,7 +295,7 @@ impl<'a> EncodedBatch<'a> {
         })
     }
 
-    /// The wanted elements, with their parts of `memory`, which has room for all of the batch.
+    /// The wanted elements, each with its bytes of `memory`, which has room for all of the batch.
     fn jobs<'m>(&self, memory: &'m mut [u8], mut is_wanted: impl FnMut(usize) -> bool) -> Result<Vec<Job<'m>>>
     where
         'a: 'm,
@@ -326,10 +326,10 @@ impl<'a> EncodedBatch<'a> {
         for Batch { elements, bytes } in batches(self.sizes, self.elements.clone(), batch_bytes(threads)) {
             let encoded: u64 = self.encoded_sizes[elements.clone()].iter().sum();
             let (now, later) = text.split_at(usize::try_from(encoded).unwrap_or(0));
-            let part = EncodedBatch { text: now, start, elements: elements.clone(), ..*self };
+            let piece = EncodedBatch { text: now, start, elements: elements.clone(), ..*self };
             resize(staged, bytes)?;
             let is_wanted = |index| data.element(index, 0, self.sizes.size(index)).is_some();
-            decoders.decode(threads, part.jobs(staged, is_wanted)?)?;
+            decoders.decode(threads, piece.jobs(staged, is_wanted)?)?;
             scatter(staged, elements, self.sizes, data);
             (text, start) = (later, start + encoded);
         }

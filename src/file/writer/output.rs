@@ -39,8 +39,8 @@ pub(super) fn head<'a>(
     &text[..SECTION_HEADER_BYTES + counts.len() * COUNT_BYTES]
 }
 
-/// A part of this rank in a section: elements by number, and by bytes.
-pub(super) struct Part<'a> {
+/// This rank's elements of a section, by number and by bytes.
+pub(super) struct LocalElements<'a> {
     pub elements: Partition,
     pub bytes: Partition,
     /// The sizes to write before the data; none for a fixed size.
@@ -136,9 +136,9 @@ impl WriterState {
         bytes: Partition,
         encoded: &Encoded,
     ) -> Result<(), Failure> {
-        let part = Part { elements, bytes, entries: Some(&encoded.sizes) };
+        let local = LocalElements { elements, bytes, entries: Some(&encoded.sizes) };
         let data = Source::Indirect(&encoded.chunks);
-        self.write_elements(SectionType::Varray, user, layout, &[(b'N', elements.total)], &part, data)
+        self.write_elements(SectionType::Varray, user, layout, &[(b'N', elements.total)], &local, data)
     }
 
     /// Writes an array or varray: the first owner of elements writes the header, too, and the last
@@ -150,13 +150,13 @@ impl WriterState {
         user: &[u8],
         layout: Layout,
         counts: &[(u8, u64)],
-        part: &Part<'_>,
+        local: &LocalElements<'_>,
         data: Source<'_>,
     ) -> Result<(), Failure> {
         let style = self.params.line_break;
         let is_zero = self.team.rank() == 0;
-        let leading = if part.entries.is_some() { &part.elements } else { &part.bytes };
-        let trailing = if part.bytes.total > 0 { &part.bytes } else { leading };
+        let leading = if local.entries.is_some() { &local.elements } else { &local.bytes };
+        let trailing = if local.bytes.total > 0 { &local.bytes } else { leading };
         let is_first = if leading.total > 0 { leading.is_first() } else { is_zero };
         let is_last = if trailing.total > 0 { trailing.is_last() } else { is_zero };
         let mut text = [0; LONGEST_HEAD];
@@ -166,19 +166,20 @@ impl WriterState {
             true => data_padding(&mut padding, layout.data_bytes, data.last_byte(), style),
             false => &[],
         };
-        let offset = layout.data + part.bytes.offset;
-        if let (Some(sealer), Some(sizes), false) = (&mut self.sealer, part.entries, self.team.has_deferred())
+        let offset = layout.data + local.bytes.offset;
+        if let (Some(sealer), Some(sizes), false) =
+            (&mut self.sealer, local.entries, self.team.has_deferred())
         {
-            sealer.note_elements(part.elements, offset, sizes)?;
+            sealer.note_elements(local.elements, offset, sizes)?;
         }
-        if let (None, Source::Contiguous(data)) = (part.entries, data) {
+        if let (None, Source::Contiguous(data)) = (local.entries, data) {
             // Data and padding leave together, straight from the user's memory.
             let start = if is_first { layout.start } else { offset };
             return self.write_run(layout, start, &[head, data, padding]);
         }
-        let entries = layout.entries + part.elements.offset * COUNT_BYTES as u64;
+        let entries = layout.entries + local.elements.offset * COUNT_BYTES as u64;
         self.write(layout, head, |out, layout| {
-            put_entries(out, entries, &CountFormat::new(b'E', style), part.entries.unwrap_or_default())?;
+            put_entries(out, entries, &CountFormat::new(b'E', style), local.entries.unwrap_or_default())?;
             if let Source::Contiguous(data) = data {
                 return out.put(offset, &[data, padding]);
             }
@@ -275,7 +276,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// This rank's part of a large section is written, but for its header, which follows when all ranks' parts
+    /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
     /// are.
     fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;

@@ -1,7 +1,7 @@
 //! The sections: arguments, compression, and which layout they get.
 
 use super::WriterState;
-use super::output::{Part, too_large};
+use super::output::{LocalElements, too_large};
 use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES, begins_pair};
 use crate::error::{Error, Result, quote};
 use crate::file::encoding::{Encoded, Sample};
@@ -140,12 +140,12 @@ impl WriterState {
             count: elements.count * size,
             total: plain.data_bytes,
         };
-        let part = Part { elements, bytes, entries: None };
-        if encode != Encode::None && self.compress_array(user, plain, &part, data, size, encode)? {
+        let local = LocalElements { elements, bytes, entries: None };
+        if encode != Encode::None && self.compress_array(user, plain, &local, data, size, encode)? {
             return Ok(());
         }
         let counts = [(b'N', elements.total), (b'E', size)];
-        self.write_elements(SectionType::Array, user, plain, &counts, &part, data)
+        self.write_elements(SectionType::Array, user, plain, &counts, &local, data)
     }
 
     /// Writes an array compressed, unless that does not pay; tells whether it did.
@@ -154,12 +154,12 @@ impl WriterState {
         &mut self,
         user: &[u8],
         plain: Layout,
-        part: &Part<'_>,
+        local: &LocalElements<'_>,
         data: Source<'_>,
         size: u64,
         encode: Encode,
     ) -> Result<bool, Failure> {
-        let (elements, bytes) = (part.elements, part.bytes);
+        let (elements, bytes) = (local.elements, local.bytes);
         let sizes = Sizes::Fixed { count: elements.count, size };
         let first = Layout::inline(self.end).ok_or_else(too_large)?;
         let second = |bytes| Layout::varray(first.end, elements.total, bytes);
@@ -231,8 +231,8 @@ impl WriterState {
                 return self.write_encoded(user, second, elements, encoded_bytes, &encoded);
             }
         }
-        let part = Part { elements, bytes, entries: Some(sizes) };
-        self.write_elements(SectionType::Varray, user, plain, &[(b'N', elements.total)], &part, data)
+        let local = LocalElements { elements, bytes, entries: Some(sizes) };
+        self.write_elements(SectionType::Varray, user, plain, &[(b'N', elements.total)], &local, data)
     }
 
     /// Encodes the block of the root; `None` if a sample says that it would be larger, if that matters.

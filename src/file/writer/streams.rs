@@ -285,8 +285,8 @@ impl WriterState {
         while left > 0 {
             let step = next_sizes(elements, left, &mut sizes)?;
             if let Some(sealer) = &mut self.sealer {
-                let part = Partition { offset: count - left, count: step, total: count };
-                sealer.note_elements(part, tail.data + tail.total, &sizes)?;
+                let batch = Partition { offset: count - left, count: step, total: count };
+                sealer.note_elements(batch, tail.data + tail.total, &sizes)?;
             }
             tail.put_sizes(&mut self.file, &sizes)?;
             let mut bytes = Sizes::Each(&sizes).total()?;
@@ -322,9 +322,9 @@ impl WriterState {
             }
             let encoded = encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?;
             if let Some(sealer) = sealer {
-                let part = Partition { offset: done, count: sizes.len() as u64, total: count };
-                sealer.note_elements(part, tail.data + tail.total, &encoded.sizes)?;
-                done += part.count;
+                let batch = Partition { offset: done, count: sizes.len() as u64, total: count };
+                sealer.note_elements(batch, tail.data + tail.total, &encoded.sizes)?;
+                done += batch.count;
                 total += data.len() as u64;
             }
             tail.put_sizes(file, &encoded.sizes)?;
