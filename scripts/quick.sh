@@ -21,7 +21,7 @@ for variant in serial openmpi; do
   log=$root/$folder/logs/library-$variant.log
   build_library $variant $folder/$variant
   build_with_library ffi-tests $folder/$variant
-  step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 1 --timeout 120 --output-on-failure --no-tests=error \
+  step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 1 --timeout 120 --output-on-failure --no-tests=error -LE large \
     -R '^(prepare|languages|manifests|(matrix|corrupt|mutate|errors|errors-disagree|errors-alone|fortran)-[123]|parse-[01]-.*|hello-c|hpp11|faults|readme|sc-.*)$'
 done
 heading "The quick tests passed; scripts/test.sh runs all"

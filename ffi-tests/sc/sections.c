@@ -64,6 +64,18 @@ static scda_fcontext_t *via_fopen_read (group_t g, const char *filename, char *u
   *err = code_of (e); \
   return (scda_fcontext_t *) f
 
+/* libsc has no such function: its users call MPI. */
+static scda_fcontext_t *via_proc_counts (group_t g, scda_fcontext_t *context, uint64_t mine, uint64_t *Nq, int *err) {
+#ifdef SCDA_SERIAL
+  (void) g;
+  *Nq = mine;
+#else
+  MPI_Allgather (&mine, 1, MPI_UINT64_T, Nq, 1, MPI_UINT64_T, g.comm);
+#endif
+  *err = 0;
+  return context;
+}
+
 static scda_fcontext_t *via_fwrite_inline (scda_fcontext_t *context, const void *dbytes, const char *userstr,
                                            const size_t *len, int root, int *err) {
   sc_array_t data = view (dbytes, 32, 1);
@@ -179,6 +191,7 @@ static void end_reading (scda_fcontext_t *f, uint64_t seed) {
 #define scda_fwrite_block via_fwrite_block
 #define scda_fwrite_array via_fwrite_array
 #define scda_fwrite_varray via_fwrite_varray
+#define scda_proc_counts(f, mine, Nq, err) via_proc_counts (g, f, mine, Nq, err)
 #define scda_proc_sizes via_proc_sizes
 #define scda_fread_section_header via_fread_section_header
 #define scda_fread_inline_data via_fread_inline_data
