@@ -76,12 +76,16 @@ fn cannot_allocate<T>(items: usize) -> Error {
     Error::memory(items.saturating_mul(size_of::<T>()))
 }
 
-/// Makes something by code that panics where it cannot allocate: the state of libdeflate and of zlib. The panic
-/// hook prints its line, because another hook would be one for the whole process.
+/// Makes the state of a compressor or decompressor, of less than 1 MiB, by code that panics where it cannot allocate.
+///
+/// The memory is asked for first, and given back: a panic calls the hook of the process, which prints, and may need
+/// memory itself.
 ///
 /// # Errors
 /// `Memory`.
 pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
+    const STATE_BYTES: usize = 1 << 20;
+    reserve(&mut Vec::<u8>::new(), STATE_BYTES)?;
     catch_unwind(AssertUnwindSafe(make))
         .map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
 }

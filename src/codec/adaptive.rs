@@ -1,5 +1,5 @@
-//! An encoder that does for each element what pays: looks for repetitions by a method that fits its
-//! length, or not at all.
+//! An encoder that chooses a method for each element: one of two that find repetitions, by the element's length, or
+//! one that only counts bytes.
 
 use super::block::Blocks;
 use super::huffman::BitWriter;
@@ -9,12 +9,12 @@ use crate::error::Result;
 use crate::memory::make;
 use libdeflater::{CompressionError, CompressionLvl, Compressor, adler32};
 
-/// Up to this length, clearing libdeflate's tables takes longer than it is faster.
+/// Up to this length, clearing libdeflate's tables costs more than its speed saves.
 const SHORT_BYTES: usize = 16384;
-/// A code for so many bytes, where there are no repetitions.
+/// The bytes of a block whose bytes are only counted.
 const BLOCK_BYTES: usize = 1 << 15;
 
-/// An encoder of one level. What it writes depends on the level and the data alone.
+/// An encoder of one level. Its output depends on the level and the data alone.
 pub struct Adaptive {
     level: u32,
     libdeflate: Compressor,
@@ -48,7 +48,7 @@ impl Adaptive {
         if self.level == 0 || !is_short && repetitions_pay(data, &mut self.matcher) {
             return self.libdeflate.zlib_compress(data, out);
         }
-        // A window of 32 KiB, and the level, from fastest to best; made divisible by 31.
+        // The header: a window of 32 KiB and the class of the level; divisible by 31, as RFC 1950 wants.
         out[..2].copy_from_slice(&match self.level {
             0..=1 => [0x78, 0x01],
             2..=5 => [0x78, 0x5e],

@@ -9,9 +9,9 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 /// Which library compresses. Whatever the encoder, any zlib stream is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoder {
-    /// What pays is tried for each element: libdeflate for long elements that have repetitions, a coder
-    /// of this library for short ones and for those whose bytes can only be counted. One to thirteen times as
-    /// fast as zlib at the same level, at about the same size.
+    /// The method fits the element: libdeflate for long elements that have repetitions, a coder of this library for
+    /// short ones and for those that have none. One to thirteen times as fast as zlib at the same level, at about the
+    /// same size.
     /// The bytes depend on the data, on the level, and on the versions of this library and of libdeflate,
     /// which is built in.
     #[default]

@@ -76,7 +76,7 @@ impl ElementEncoder {
         Ok(encoded)
     }
 
-    /// About the bytes of an encoded element, and rather fewer than more, without encoding it.
+    /// A low estimate of the bytes of an encoded element, without encoding it.
     #[must_use]
     pub fn estimate(data: &[u8]) -> usize {
         base64::encoded_bytes(PREFIX_BYTES + least_bytes(data))
@@ -101,8 +101,8 @@ impl ElementEncoder {
     }
 }
 
-/// Zeros behind a stream, and room behind the data of an element up to some length: libdeflate is fast as long
-/// as it is this far from either end, and near them goes byte by byte. Measured with `benches`.
+/// Zeros behind a stream, and room behind the data of an element up to [`ROOM_UP_TO`]: libdeflate decodes byte by byte
+/// when it is nearer than this to either end. Measured with `benches`.
 const ZEROS: usize = 64;
 /// See above.
 const ROOM: usize = 320;
@@ -182,8 +182,8 @@ impl ElementDecoder {
             }
             None => fill(&mut self.inflater, with_zeros, out, n)?,
         }
-        // That does not tell where the stream ended, but its checksum is the last of it. Zeros that were taken
-        // for a part of it would be the end of a checksum that is 0: then once more without them.
+        // libdeflate does not say where the stream ended, but its checksum must be its last bytes. Only a checksum of 0
+        // could be missing, replaced by the zeros: then the stream is decoded once more without them.
         let checksum = libdeflater::adler32(out);
         if checksum == 0 {
             fill(&mut self.inflater, stream, out, n)?;

@@ -79,7 +79,7 @@ const MAX_SYMBOLS: usize = 288;
 /// No code word is longer.
 const MAX_LENGTH: usize = 15;
 
-/// The symbols whose frequency, or length, is not 0.
+/// The symbols with a frequency, or a length, other than 0.
 #[inline]
 pub fn used<T: Copy + Default + PartialEq>(values: &[T]) -> impl Iterator<Item = (usize, T)> {
     values.chunks(64).enumerate().flat_map(|(i, part)| {

@@ -1,4 +1,28 @@
-//! Finds repetitions in elements that are not long, without clearing tables for each.
+//! Finds repetitions (LZ77) in elements of up to 32 KiB, without clearing tables for each element.
+//!
+//! **Why not a library.** Every element is a stream of its own. zlib and libdeflate clear 64 to 200 KiB of tables before
+//! each stream, which takes as long as compressing some 500 bytes; zlib-rs does the same, and so does zlib-ng, which was
+//! not measured. With noisy doubles in elements of 64 bytes, zlib 6 compresses 14 MB/s, zlib-rs 8 and this coder 50; with
+//! 512 bytes 17, 23 and 39 (`benches/records/zlib-rs-2026-11-22.md`). From 4 KiB on zlib-rs is as fast. There this
+//! coder has another advantage, which holds for all lengths: it uses integers and no special instructions, so that its
+//! bytes are the same on every machine.
+//!
+//! **Algorithm.** Two hash tables hold the last place of each three and each four bytes, and a chain links the
+//! earlier places of the same four. At each byte, [`Matcher::find`] follows the chain over a number of places that
+//! depends on the level ([`Effort`]), and takes the repetition that is worth most: a longer one, or a nearer one
+//! ([`Match::merit`]). At levels 4 to 9 it also tries the next byte before it takes a short repetition (lazy matching).
+//! The result is a list of [`Token`]s, for which [`super::block`] makes the code.
+//!
+//! Places are counted over all elements (`base`). An entry below the element's first place is left from an earlier
+//! element and is ignored; so nothing is cleared until the count nears 2^32.
+//!
+//! **Trade-offs.**
+//! - The hash tables are small (48 KiB in all; the chain takes 4 bytes for each byte of the element), so that they stay in
+//!   the cache. Longer elements would need larger ones: from 16 KiB on libdeflate takes over (`adaptive`).
+//! - Where nothing repeats, the matcher skips up to 7 bytes at a time, but still notes them. A repetition that is found
+//!   later is extended backwards over them.
+//! - A repetition that takes about as many bits as its bytes would as literals is not taken. The literals' bits are
+//!   estimated from the entropy of the whole element.
 
 use super::block::{MAX_MATCH, MIN_MATCH, Token, histogram};
 use super::huffman::{FRACTION, entropy, used};
@@ -18,16 +42,16 @@ const MAX_SKIP: usize = 7;
 /// Of a repetition longer than this not every place is noted.
 const LONG_MATCH: usize = 64;
 
-/// How hard to look.
+/// How much work a level spends.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// How many earlier places with the same four bytes are compared where there are few different bytes.
+    /// How many earlier places with the same four bytes are compared in an element that has few different bytes.
     places_in_text: u32,
-    /// The same where there are many: there the best are near.
+    /// The same in an element that has many: its best repetitions are near.
     places_in_numbers: u32,
-    /// A repetition of this length is taken without looking further.
+    /// A repetition of this length is taken at once.
     good: usize,
-    /// Whether the next byte is tried, too, before a shorter repetition is taken.
+    /// Whether the next byte is tried before a shorter repetition is taken.
     lazy: bool,
 }
 
@@ -45,8 +69,8 @@ impl Effort {
     }
 }
 
-/// Finds repetitions. Its tables hold places counted over all elements, so that those of earlier
-/// elements are seen to be old.
+/// Finds repetitions. Its tables hold places that are counted over all elements, so that a place in an earlier
+/// element is recognised.
 pub struct Matcher {
     effort: Effort,
     /// The last place of three bytes, and of four.
@@ -66,7 +90,7 @@ struct Match {
 }
 
 impl Match {
-    /// How much it is liked: a byte more is worth a distance of sixteen times.
+    /// How much it is worth: one byte more outweighs a distance sixteen times as long.
     fn merit(self) -> usize {
         4 * self.length + 15 - self.distance.max(1).ilog2() as usize
     }
@@ -96,14 +120,14 @@ fn common(data: &[u8], a: usize, b: usize, most: usize) -> usize {
     most - a1.len() + a1.iter().zip(b1).take_while(|(x, y)| x == y).count()
 }
 
-/// What an element's literals take.
+/// What is known of an element's literals.
 #[derive(Clone, Copy)]
 struct Literals {
-    /// About the bits of one, in units of 1 / 256.
+    /// The average bits of one, estimated, in units of 1 / 256.
     bits: u64,
-    /// Whether three bytes can take more than a repetition of them.
+    /// Whether a repetition of three bytes can be shorter than the bytes.
     threes: bool,
-    /// Whether there are few different ones.
+    /// Whether the element has few different bytes.
     few: bool,
 }
 

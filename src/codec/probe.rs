@@ -1,4 +1,4 @@
-//! Tells, at a small part of the cost of looking for them, whether repetitions pay.
+//! Estimates whether repetitions make an element shorter, at a small part of the cost of finding them.
 #![allow(clippy::cast_possible_truncation)] // places in stretches, and in the data
 
 use super::block::{Statistics, histogram};
@@ -12,13 +12,12 @@ const BYTES_PER_PIECE: usize = 1 << 15;
 const MIN_PIECES: usize = 2;
 const MAX_PIECES: usize = 16;
 
-/// What repetitions far from one another have in common.
+/// Repetitions far from one another are found by words of this length.
 const WORD_BYTES: usize = 8;
-/// Of the words one in so many is remembered, chosen by what it is, so that one that comes again is
-/// chosen again.
+/// One word in 2^6 is remembered. Its hash decides, so that the same word is chosen again where it is repeated.
 const CHOSEN_BITS: u32 = 6;
 const TABLE_BITS: u32 = 11;
-/// The farthest that deflate can repeat from.
+/// The longest distance of deflate.
 const WINDOW: usize = 1 << 15;
 /// At most this much is searched for words, evenly spread in stretches of four windows.
 const MAX_SEARCHED: usize = 1 << 20;
@@ -29,13 +28,12 @@ pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
     pays_nearby(data, matcher) || pays_far(data)
 }
 
-/// In stretches of this length every four bytes are remembered, to tell whether they come again.
+/// In stretches of this length every four bytes are remembered, so that repetitions of them are found.
 const STRETCH_BYTES: usize = 4096;
 const STRETCHES: usize = 4;
 const STRETCH_TABLE_BITS: u32 = 13;
 
-/// About the bytes of a stream of `data`, and rather fewer than more: what is left of them when they are only
-/// counted, less all that comes again.
+/// A low estimate of the bytes of a stream of `data`: their entropy, less all bytes that are repeated.
 pub fn least_bytes(data: &[u8]) -> usize {
     let counted = (entropy(&histogram(data)) >> FRACTION) as usize / 8;
     if data.len() <= STRETCH_BYTES {
@@ -49,7 +47,7 @@ pub fn least_bytes(data: &[u8]) -> usize {
     counted.saturating_sub(all_repeated as usize)
 }
 
-/// About how many bytes are a part of four that came before.
+/// An estimate of how many bytes belong to four that occurred before.
 fn repeated_bytes(data: &[u8]) -> usize {
     let mut last = [0_u16; 1 << STRETCH_TABLE_BITS];
     let (mut found, mut end) = (0, 0);
