@@ -87,7 +87,7 @@ impl ReaderState {
         let layout = current.layout;
         let small = self.look_if_small(layout)?;
         let mine = data.and_then(|data| match data {
-            Some(data) if is_root => self.fill_block(&current, data),
+            Some(data) if is_root => self.read_own_block(&current, data),
             _ => Ok(()),
         });
         if small && !current.decoded {
@@ -118,7 +118,7 @@ impl ReaderState {
         // The product is bounded by that of the header.
         let offset = current.layout.data + elements.offset * size;
         let small = self.look_if_small(current.layout)?;
-        let mine = data.and_then(|data| self.read_plain(offset, sizes, data));
+        let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
         if small {
             // Everything is in memory: only a wrong length of the user's memory can be an error.
             self.team.defer(mine);
@@ -171,7 +171,7 @@ impl ReaderState {
             Ok(out) => (out, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let bytes = self.read_sizes(current, entries, letter, elements, mine, |index, size| {
+        let bytes = self.look_at_sizes(current, entries, letter, elements, mine, |index, size| {
             sizes_hash = mix(sizes_hash, size);
             if let Some(out) = &mut out {
                 out[index] = size;
@@ -228,7 +228,7 @@ impl ReaderState {
         let layout = self.varray_layout(&current, known.bytes.total)?;
         self.look_if_small(layout)?;
         let offset = layout.data + known.bytes.offset;
-        let mine = data.and_then(|data| self.read_plain(offset, Sizes::Each(sizes), data));
+        let mine = data.and_then(|data| self.read_own_elements(offset, Sizes::Each(sizes), data));
         self.team.agree(mine)?;
         self.advance(layout.end);
         Ok(())

@@ -30,20 +30,20 @@ impl ReaderState {
     }
 
     /// Reads or decodes a block into the memory of the root.
-    pub(super) fn fill_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+    pub(super) fn read_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
         let (size, layout) = (current.size, current.layout);
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size })?;
         if !current.decoded {
             return self.read_own(layout.data, data);
         }
         let mut text = Vec::new();
-        self.read_encoded(layout.data, layout.data_bytes, size, &mut text)?;
+        self.read_own_text(layout.data, layout.data_bytes, size, &mut text)?;
         self.decoders.decode_one(Job { text: &text, at: layout.data, memory: data })
     }
 
     /// Reads the encoded text of one element or of several that lie together, and that stand for
     /// `size` bytes, into a buffer.
-    fn read_encoded(&mut self, offset: u64, length: u64, size: u64, text: &mut Vec<u8>) -> Result<()> {
+    fn read_own_text(&mut self, offset: u64, length: u64, size: u64, text: &mut Vec<u8>) -> Result<()> {
         if length > max_encoded_bytes(size) {
             return Err(Error::new(
                 ErrorKind::Decode,
@@ -57,17 +57,22 @@ impl ReaderState {
 
     /// Reads this rank's elements, which begin at `offset`, as they are.
     #[inline]
-    pub(super) fn read_plain(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
+    pub(super) fn read_own_elements(
+        &mut self,
+        offset: u64,
+        sizes: Sizes<'_>,
+        mut data: Sink<'_>,
+    ) -> Result<()> {
         match &mut data {
             Sink::Skip => Ok(()),
             Sink::Contiguous(memory) => self.read_own(offset, memory),
-            Sink::Indirect(_) => self.read_scattered(offset, sizes, data),
+            Sink::Indirect(_) => self.scatter_own_elements(offset, sizes, data),
         }
     }
 
-    /// As [`Self::read_plain`], into elements of their own memory.
+    /// As [`Self::read_own_elements`], into elements of their own memory.
     #[inline(never)]
-    fn read_scattered(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
+    fn scatter_own_elements(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
         let (mut start, mut together) = (offset, Vec::new());
         for Batch { elements, bytes } in batches(sizes, 0..sizes.count(), BATCH_BYTES as u64) {
             if elements.len() == 1 {
@@ -86,7 +91,7 @@ impl ReaderState {
     }
 
     /// Reads and checks `count` entries from `offset`, a bounded number at a time.
-    pub(super) fn read_entries(
+    pub(super) fn read_own_entries(
         &mut self,
         offset: u64,
         count: u64,
@@ -112,7 +117,7 @@ impl ReaderState {
     /// have an error already.
     ///
     /// A few entries are read by all ranks, which then need not meet.
-    pub(super) fn read_sizes(
+    pub(super) fn look_at_sizes(
         &mut self,
         current: &Current,
         entries: u64,
@@ -128,7 +133,7 @@ impl ReaderState {
             let mut count = 0;
             let first = entries + elements.offset * COUNT_BYTES as u64;
             let read = mine.and_then(|()| {
-                self.read_entries(first, elements.count, letter, |index, size| {
+                self.read_own_entries(first, elements.count, letter, |index, size| {
                     own(index, size);
                     count = add(count, size)?;
                     Ok(())
@@ -143,7 +148,7 @@ impl ReaderState {
         self.team.defer(mine);
         self.look(entries, all_bytes)?;
         let mut bytes = Partition { offset: 0, count: 0, total: 0 };
-        let read = self.read_entries(entries, elements.total, letter, |index, size| {
+        let read = self.read_own_entries(entries, elements.total, letter, |index, size| {
             bytes.total = add(bytes.total, size)?;
             match (index as u64).checked_sub(elements.offset) {
                 None => bytes.offset += size,
@@ -187,22 +192,23 @@ impl ReaderState {
         let mut encoded_sizes = Vec::new();
         let wanted = if data.is_skip() { 0 } else { elements.count };
         let mine = checked.and_then(|()| reserve_count(&mut encoded_sizes, wanted));
-        let bytes = self.read_sizes(current, current.layout.entries, b'E', elements, mine, |_, size| {
-            // Within what was reserved.
-            if wanted > 0 {
-                encoded_sizes.push(size);
-            }
-        })?;
+        let bytes =
+            self.look_at_sizes(current, current.layout.entries, b'E', elements, mine, |_, size| {
+                // Within what was reserved.
+                if wanted > 0 {
+                    encoded_sizes.push(size);
+                }
+            })?;
         let layout = self.varray_layout(current, bytes.total)?;
         self.look_if_small(layout)?;
-        let decoded = self.decode_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
+        let decoded = self.decode_own_elements(layout.data + bytes.offset, &encoded_sizes, sizes, data);
         self.team.agree(decoded)?;
         self.advance(layout.end);
         Ok(())
     }
 
     /// Decodes elements that lie one after the other from `offset`.
-    pub(super) fn decode_elements(
+    pub(super) fn decode_own_elements(
         &mut self,
         offset: u64,
         encoded_sizes: &[u64],
@@ -219,7 +225,7 @@ impl ReaderState {
         for Batch { elements, bytes } in batches(encoded, 0..encoded.count(), batch_bytes(threads)) {
             let alone = elements.len() == 1;
             if alone {
-                self.read_encoded(start, bytes, sizes.size(elements.start), &mut text)?;
+                self.read_own_text(start, bytes, sizes.size(elements.start), &mut text)?;
             } else {
                 resize(&mut text, bytes)?;
                 self.read_own(start, &mut text)?;

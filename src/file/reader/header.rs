@@ -67,16 +67,16 @@ impl ReaderState {
         if self.at_end() {
             return Ok(false);
         }
-        let (mut user, mut current) = self.read_raw_header(self.position)?;
+        let (mut user, mut current) = self.look_at_header(self.position)?;
         while let Some(end) = self.end_of_seal(&user, &current)? {
             if end >= self.end {
                 self.position = end;
                 return Ok(false);
             }
-            (user, current) = self.read_raw_header(end)?;
+            (user, current) = self.look_at_header(end)?;
             self.position = end;
         }
-        if decode && let Some(pair) = self.read_pair(&user, &current)? {
+        if decode && let Some(pair) = self.look_at_pair(&user, &current)? {
             (user, current) = pair;
         }
         let Current { section_type, count, size, decoded, layout, .. } = current;
@@ -93,7 +93,7 @@ impl ReaderState {
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
     /// says, unless this may be cut.
     #[inline(always)]
-    fn read_raw_header(&mut self, start: u64) -> Result<(UserString, Current), Failure> {
+    fn look_at_header(&mut self, start: u64) -> Result<(UserString, Current), Failure> {
         self.check_end("section header", start, start.saturating_add(SECTION_HEADER_BYTES as u64))?;
         let bytes = self.look(start, LONGEST_HEADER.min(self.size - start))?;
         let header = bytes.first_chunk().ok_or_else(missed)?;
@@ -135,7 +135,7 @@ impl ReaderState {
     /// If `first` is the first section of a compressed pair, the section that the pair stands for
     /// (paper, sections 3.2 to 3.4). All the rest must then conform.
     #[inline(never)]
-    fn read_pair(
+    fn look_at_pair(
         &mut self,
         user: &UserString,
         first: &Current,
@@ -161,7 +161,7 @@ impl ReaderState {
             let entry = entry.first_chunk().ok_or_else(missed)?;
             parse_count(entry, b'U').map_err(|e| as_decode_error(e).at(offset))?
         };
-        let (user, second) = self.read_raw_header(first.layout.end).map_err(|failure| match failure {
+        let (user, second) = self.look_at_header(first.layout.end).map_err(|failure| match failure {
             Failure::Mine(error) => Failure::Mine(as_decode_error(error)),
             agreed @ Failure::Agreed(_) => agreed,
         })?;

@@ -62,7 +62,7 @@ impl ReaderState {
                         let counts = uniform_partition(count, self.team.size());
                         let part = self.team.partition(&counts)?;
                         let entries = current.layout.entries;
-                        self.read_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
+                        self.look_at_sizes(&current, entries, b'E', part, Ok(()), |_, _| {})?.total
                     }
                 };
                 self.varray_layout(&current, total)?.end
@@ -137,11 +137,11 @@ impl ReaderState {
             return Ok(self.read_own(current.layout.data + part.offset, data)?);
         }
         if part.count == part.total {
-            return Ok(self.fill_block(&current, data)?);
+            return Ok(self.read_own_block(&current, data)?);
         }
         let mut all = Vec::new();
         resize(&mut all, part.total)?;
-        self.fill_block(&current, &mut all)?;
+        self.read_own_block(&current, &mut all)?;
         let start = usize::try_from(part.offset).unwrap_or(usize::MAX);
         data.copy_from_slice(&all[start..start + data.len()]);
         Ok(())
@@ -159,11 +159,11 @@ impl ReaderState {
         let sizes = Sizes::Fixed { count: part.count, size };
         data.check(sizes)?;
         if current.decoded {
-            return Ok(self.decode_range(&current, part, sizes, data)?);
+            return Ok(self.decode_own_range(&current, part, sizes, data)?);
         }
         // The product is bounded by that of the header.
         self.check_cut(&current, current.layout.data + elements.end * size)?;
-        Ok(self.read_plain(current.layout.data + part.offset * size, sizes, data)?)
+        Ok(self.read_own_elements(current.layout.data + part.offset * size, sizes, data)?)
     }
 
     /// The current varray, whose sizes or data may come next.
@@ -191,11 +191,11 @@ impl ReaderState {
             ))
             .into());
         }
-        Ok(self.read_user_sizes(&current, part, |index, size| out[index] = size)?)
+        Ok(self.read_own_sizes(&current, part, |index, size| out[index] = size)?)
     }
 
     /// Reads the sizes of these elements as the user sees them, and checks that the file can have so many bytes.
-    fn read_user_sizes(
+    fn read_own_sizes(
         &mut self,
         current: &Current,
         part: Partition,
@@ -204,11 +204,16 @@ impl ReaderState {
         let (entries, letter) = current.user_sizes();
         self.check_cut(current, entries + (part.offset + part.count) * COUNT_BYTES as u64)?;
         let mut total = 0;
-        self.read_entries(entries + part.offset * COUNT_BYTES as u64, part.count, letter, |index, size| {
-            own(index, size);
-            total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
-            Ok(())
-        })
+        self.read_own_entries(
+            entries + part.offset * COUNT_BYTES as u64,
+            part.count,
+            letter,
+            |index, size| {
+                own(index, size);
+                total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
+                Ok(())
+            },
+        )
         .map_err(|error| current.conform(error))?;
         // What the user will hold must come out of what the file has.
         if current.decoded {
@@ -230,19 +235,19 @@ impl ReaderState {
         let current = self.expect_varray(Function::ReadVarray, "the data of a section 'V'")?;
         let part = self.check_range(elements, current.count)?;
         let mut same = sizes.len() as u64 == part.count;
-        self.read_user_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
+        self.read_own_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
         if !same {
             return Err(Error::argument("the sizes E_i differ from those in the file").into());
         }
         let sizes = Sizes::Each(sizes);
         data.check(sizes)?;
         if current.decoded {
-            return Ok(self.decode_range(&current, part, sizes, data)?);
+            return Ok(self.decode_own_range(&current, part, sizes, data)?);
         }
         let start = self.place_of(&current, part.offset)?;
         let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
         self.check_end("varray", current.layout.start, end)?;
-        self.read_plain(start, sizes, data)?;
+        self.read_own_elements(start, sizes, data)?;
         self.place = Some(Place { entries: current.layout.entries, index: elements.end, offset: end });
         Ok(())
     }
@@ -254,7 +259,7 @@ impl ReaderState {
         let place = known.unwrap_or(Place { entries, index: 0, offset: current.layout.data });
         let mut offset = place.offset;
         let first = entries + place.index * COUNT_BYTES as u64;
-        self.read_entries(first, index - place.index, b'E', |_, size| {
+        self.read_own_entries(first, index - place.index, b'E', |_, size| {
             offset = sum(offset, size).ok_or_else(|| exceeds_63_bits(&[offset, size]))?;
             Ok(())
         })
@@ -265,7 +270,7 @@ impl ReaderState {
     }
 
     /// Decodes a range of a compressed array or varray; `sizes` are those of the decoded elements.
-    fn decode_range(
+    fn decode_own_range(
         &mut self,
         current: &Current,
         part: Partition,
@@ -277,14 +282,14 @@ impl ReaderState {
         reserve_count(&mut encoded_sizes, part.count)?;
         let first = current.layout.entries + part.offset * COUNT_BYTES as u64;
         let mut end = start;
-        self.read_entries(first, part.count, b'E', |_, size| {
+        self.read_own_entries(first, part.count, b'E', |_, size| {
             end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
             encoded_sizes.push(size);
             Ok(())
         })
         .map_err(|error| current.conform(error))?;
         self.check_end("varray", current.layout.start, end)?;
-        self.decode_elements(start, &encoded_sizes, sizes, data)?;
+        self.decode_own_elements(start, &encoded_sizes, sizes, data)?;
         let index = part.offset + part.count;
         self.place = Some(Place { entries: current.layout.entries, index, offset: end });
         Ok(())
