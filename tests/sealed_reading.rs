@@ -1,11 +1,14 @@
 //! Reading sealed files: the seals are passed over, and nothing else is.
-#![allow(clippy::cast_possible_truncation)] // test data
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)] // test data
 
 #[path = "common/seal.rs"]
 mod seal;
 
+use scda::internals::crc;
 use scda::internals::seal::Seal;
-use scda::{Encode, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads, uniform_partition};
+use scda::{
+    Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads, uniform_partition,
+};
 use std::path::Path;
 
 /// The bytes of the file that this writes.
@@ -229,4 +232,218 @@ fn a_damaged_seal_is_shown() {
         assert!(shown.iter().all(|shown| expected.contains(shown)), "byte {place}: {shown:?}");
     }
     assert!((1..20).contains(&still_seals), "{still_seals}");
+}
+
+/// Looks everything up and compares with what walking finds, on this rank.
+fn look_up(reader: &mut Reader, walked: &Walked) {
+    let count = walked.len() as u64;
+    assert_eq!(reader.sections().unwrap(), count);
+    let mut names: Vec<&[u8]> = walked.iter().map(|(_, user)| &user[..]).collect();
+    names.extend([&b"absent"[..], b"", b"user", b"\xff", b"scda index 00"]);
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let numbers: Vec<u64> = (0..count).filter(|&n| walked[n as usize].1 == name).collect();
+        let most = numbers.len() as i64;
+        for occurrence in -most - 2..most + 2 {
+            let place = if occurrence < 0 { occurrence + most } else { occurrence };
+            let expected = usize::try_from(place).ok().and_then(|place| numbers.get(place).copied());
+            assert_eq!(reader.find(name, occurrence).unwrap(), expected, "{name:?} {occurrence}");
+        }
+    }
+    for (number, (offset, user)) in walked.iter().enumerate().rev() {
+        reader.seek_section(number as u64).unwrap();
+        let section = reader.next_section(true).unwrap().unwrap();
+        assert_eq!((section.offset, &*section.user), (*offset, &user[..]));
+        // What is looked up meanwhile leads away from nothing.
+        if number % 3 == 0 {
+            assert!(reader.find(user, -1).unwrap() >= Some(number as u64));
+        }
+        reader.skip().unwrap();
+        let next = reader.next_section(true).unwrap().map(|section| section.offset);
+        assert_eq!(next, walked.get(number + 1).map(|(offset, _)| *offset));
+        if next.is_some() {
+            reader.skip().unwrap();
+        }
+    }
+}
+
+#[test]
+fn sections_are_found_as_by_walking() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let style = LineBreak::Unix;
+    let repeated = |w: &mut Writer| {
+        for i in 0..40_u8 {
+            let name = [&b"b"[..], b"a", b"a", b"ab", b"", b"user"][usize::from(i) * 7 % 6];
+            w.block(name, 0, 1, Some(&[i]), Encode::None).unwrap();
+        }
+    };
+    let first = seal::sealed(&written(repeated), 0, style);
+    let second = seal::sealed(&appended(&first, repeated), seal_of(&first), style);
+    let empty = seal::sealed(&second, seal_of(&second), style);
+    let more = appended(&empty, |w| write_all_kinds(w, "", 4097));
+    let files = [
+        three_seals(5, style).0,
+        first,
+        second,
+        // Not sealed at its end.
+        more.clone(),
+        seal::sealed(&more, seal_of(&empty), style),
+        seal::sealed(&written(|_| {}), 0, style),
+        written(|_| {}),
+        empty,
+    ];
+    for file in files {
+        std::fs::write(&path, &file).unwrap();
+        let walked = walk(&file);
+        for ranks in [1, 2, 5] {
+            run_on_threads(ranks, |comm| {
+                let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+                look_up(&mut reader, &walked);
+                reader.close().unwrap();
+                let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+                let number = walked.len() as u64;
+                assert_eq!(reader.seek_section(number).unwrap_err().kind(), ErrorKind::Argument);
+            });
+        }
+    }
+}
+
+/// Calls of the system that read, of this thread.
+fn reads() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let line = text.lines().find(|line| line.starts_with("syscr")).unwrap();
+    line.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn few_reads_find_one_of_many_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut costs = Vec::new();
+    for sections in [10_000_u64, 100_000] {
+        let mut params = Params::default();
+        params.seal = true;
+        let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+        for i in 0..sections {
+            let name = format!("section {}", i * 7919 % sections);
+            writer.inline(name.as_bytes(), 0, Some(&[b' '; 32])).unwrap();
+        }
+        writer.close().unwrap();
+        let own = reads();
+        let own = reads() - own;
+        let mut cost = [0; 3];
+        for number in [0, 1, sections / 3, sections - 1] {
+            let count = |worst: &mut u64, action: &mut dyn FnMut()| {
+                let before = reads();
+                action();
+                *worst = (*worst).max(reads() - before - own);
+            };
+            let mut reader = None;
+            count(&mut cost[0], &mut || {
+                reader = Some(Reader::open(Solo, &path, &Params::default()).unwrap())
+            });
+            let mut reader = reader.unwrap();
+            let name = format!("section {}", number * 7919 % sections);
+            count(&mut cost[1], &mut || {
+                assert_eq!(reader.find(name.as_bytes(), 0).unwrap(), Some(number));
+            });
+            count(&mut cost[2], &mut || reader.seek_section(number).unwrap());
+            assert_eq!(&*reader.next_section(true).unwrap().unwrap().user, name.as_bytes());
+            assert!(!reader.at_end() && reader.find(b"none", 0).unwrap().is_none());
+        }
+        costs.push(cost);
+    }
+    println!("reads of opening, finding, seeking: {costs:?}");
+    assert!(costs[1][0] == costs[0][0] && costs[0][0] <= 8);
+    // Ten times as many are three or four steps of a bisection more, of two reads each.
+    assert!(costs[1][1] <= costs[0][1] + 8 && costs[1][1] <= 60);
+    assert!(costs[1][2] <= 8);
+}
+
+/// The file with another number in an entry of its only index, and its checksum made right again if `is_lie`.
+fn with_entry(file: &[u8], row: u64, entry: usize, value: u64, is_lie: bool) -> Vec<u8> {
+    let offset = seal_of(file);
+    let seal = Seal::parse(file.last_chunk().unwrap(), offset).unwrap();
+    let mut file = file.to_vec();
+    let at = (seal.index + 128 + 256 * row) as usize + 64 + 32 * entry;
+    let letter = char::from(file[at]);
+    file[at..at + 32].copy_from_slice(&seal::entry(letter, value, LineBreak::Unix));
+    if is_lie {
+        let index = crc::of(&file[seal.index as usize..offset as usize]);
+        file.truncate(offset as usize);
+        file.extend(seal.with_crc(index, LineBreak::Unix).bytes(LineBreak::Unix));
+    }
+    file
+}
+
+/// Whatever number a row has, a section that is found is the one that walking finds; or it is an error of all ranks.
+#[test]
+fn an_index_that_lies_leads_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let plain = written(|w| {
+        for _ in 0..3 {
+            w.block(b"same", 0, 3, Some(b"abc"), Encode::None).unwrap();
+        }
+        write_all_kinds(w, "", 3);
+    });
+    let file = seal::sealed(&plain, 0, LineBreak::Unix);
+    let walked = walk(&file);
+    let index = Seal::parse(file.last_chunk().unwrap(), seal_of(&file)).unwrap().index;
+    let (mut errors, mut others) = (0, 0);
+    for row in 0..=walked.len() as u64 {
+        for entry in [0, 1, 2, 3, 5] {
+            let at = (index + 128 + 256 * row) as usize + 64 + 32 * entry;
+            let text = std::str::from_utf8(&file[at..at + 32]).unwrap();
+            let old: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+            for value in
+                [old + 1, old + 32, old.wrapping_sub(32) % (1 << 62), old * 2 + 96, 0, 128, 1, 1 << 60]
+            {
+                if value == old {
+                    continue;
+                }
+                for is_lie in [false, true] {
+                    std::fs::write(&path, with_entry(&file, row, entry, value, is_lie)).unwrap();
+                    let ranks = 1 + (row as usize + entry) % 3;
+                    for (number, (offset, name)) in walked.iter().enumerate() {
+                        let kinds = run_on_threads(ranks, |comm| {
+                            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+                            reader.seek_section(number as u64).map_err(|error| error.kind())?;
+                            assert_eq!(reader.position(), Some(*offset));
+                            Ok(())
+                        });
+                        assert!(kinds.iter().all(|kind| *kind == kinds[0]));
+                        let is_fine = kinds[0].is_ok();
+                        assert!(is_fine || kinds[0] == Err(ErrorKind::Checksum), "{kinds:?}");
+                        // A row is compared with those beside it.
+                        let is_near = (row as usize).abs_diff(number + 1) <= 1;
+                        assert!(is_fine || is_near, "{row} {entry} {value} {number}");
+                        let is_told = entry < 2 || entry < 4 && !name.starts_with(b"varray");
+                        assert!(!(is_fine && is_told && row as usize == number + 1), "{row} {entry} {value}");
+                        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+                        match reader.find(name, 0) {
+                            Ok(found) if is_lie && entry == 5 => {
+                                // That of this name, or one that the index says is not there.
+                                assert!(found.is_none_or(|found| walked[found as usize].1 == *name));
+                                others += 1;
+                            }
+                            Ok(found) => {
+                                let first = walked.iter().position(|(_, user)| user == name);
+                                assert!(is_lie && found == first.map(|first| first as u64));
+                                others += 1;
+                            }
+                            Err(error) => {
+                                assert_eq!(error.kind(), ErrorKind::Checksum, "{error}");
+                                errors += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{errors} errors, {others} found");
+    assert!(errors > 1000 && others > 500);
 }

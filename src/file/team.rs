@@ -11,7 +11,7 @@
 
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
-use crate::parallel::{Communicator, Partition};
+use crate::parallel::{Communicator, Partition, Solo};
 use std::path::Path;
 
 /// What all ranks must call alike. The order decides which disagreement is named.
@@ -65,6 +65,9 @@ pub enum Function {
     ProcSizes,
     ProcCounts,
     Seek,
+    Sections,
+    SeekSection,
+    Find,
     Skip,
     CheckCanonical,
     Close,
@@ -173,6 +176,11 @@ impl Team {
     /// The ranks of the file at `path`.
     pub fn for_file(comm: Box<dyn Communicator>, path: &Result<&Path>) -> Self {
         Self::new(comm, &path.as_ref().map_or(String::new(), |path| quote_path(path)))
+    }
+
+    /// This rank, for what it does without the others.
+    pub fn alone(&self) -> Self {
+        Self::new(Box::new(Solo), &self.file_name)
     }
 
     /// Notes how a file is opened.

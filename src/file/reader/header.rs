@@ -55,11 +55,17 @@ impl ReaderState {
         if end <= self.size { Ok(()) } else { Err(cut_off(what, offset, end, self.size)) }
     }
 
-    /// Reads the next header, if there is one.
+    /// See [`Reader::next_section`](super::Reader::next_section).
     #[inline]
     pub(super) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.team.note_call(Function::ReadHeader);
         self.team.note(Topic::Encode, u64::from(decode));
+        self.look_at_section(decode)
+    }
+
+    /// Reads the next header, if there is one.
+    #[inline(always)]
+    pub(super) fn look_at_section(&mut self, decode: bool) -> Result<bool, Failure> {
         if !matches!(self.expect, Expect::Header) {
             let words = "reading a header: expected the data of the last section to be read or skipped";
             return Err(Error::usage(words).at(self.position).into());

@@ -40,6 +40,11 @@ impl Sealed {
         let start = start_of(file, size, &seal)?;
         Ok(Some(Self { seal, start, first }))
     }
+
+    /// Where the sections begin that it seals, of which the header of the file is one here.
+    pub fn begin(&self) -> u64 {
+        if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
+    }
 }
 
 /// Bytes of the file at `offset`, if it has them.

@@ -1,10 +1,12 @@
 //! Reading a file, section by section.
 
 mod canonical;
+mod chain;
 mod data;
 mod elements;
 mod header;
 mod index;
+mod lookup;
 mod ranges;
 
 use super::encoding::Decoders;
@@ -93,6 +95,12 @@ pub(crate) struct ReaderState {
     /// The header that was read last.
     header: Option<Section>,
     place: Option<ranges::Place>,
+    /// What this rank has to read alone, once it did.
+    alone: Option<Box<lookup::Alone>>,
+    /// The seals that this rank has read.
+    chain: chain::Chain,
+    /// The sections that this rank has walked to look some up.
+    walk: lookup::Walk,
     decoders: Decoders,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
     tolerant: bool,
@@ -181,6 +189,9 @@ impl Reader {
             expect: Expect::Header,
             header: None,
             place: None,
+            alone: None,
+            chain: chain::Chain::default(),
+            walk: lookup::Walk::default(),
             tolerant: false,
         };
         let mut session = Session::new(open);
@@ -394,6 +405,62 @@ impl Reader {
     /// `Argument` if the offset is not in the file.
     pub fn seek(&mut self, offset: u64) -> Result<()> {
         self.session.operate(|open| open.seek(offset))
+    }
+
+    /// The number of sections; a compressed section, of two in the file, counts once. From the seal at the end of the
+    /// file, or else by walking through the headers.
+    ///
+    /// # Errors
+    /// `Checksum`, those of [`Self::next_section`] and [`Self::skip`] where the sections are walked, and the errors of
+    /// the file system.
+    pub fn sections(&mut self) -> Result<u64> {
+        self.session.operate(ReaderState::sections)
+    }
+
+    /// Goes to the section of this number, from 0, whose header is read next.
+    ///
+    /// With a seal at the end of the file, some small reads lead there; else the headers before it, from the last one that
+    /// was walked, which is remembered. A row of the index is compared with those beside it and with the header of the section
+    /// before it is used.
+    ///
+    /// # Errors
+    /// `Argument` if there are not so many; `Checksum` at the offset of the row of the index if it is not that of the
+    /// section; and those of [`Self::sections`].
+    pub fn seek_section(&mut self, number: u64) -> Result<()> {
+        self.session.operate(|open| open.seek_section(number))
+    }
+
+    /// The number of a section with this user string: the first one for the occurrence 0, the next for 1, and so on; the
+    /// last for −1, the last but one for −2. `None` if there are not so many. The section that is being read stays.
+    ///
+    /// With a seal at the end of the file by bisection: the number of reads grows with the logarithm of the number of sections,
+    /// and with the number of seals. A row is compared as in [`Self::seek_section`]. The checksum of an index is compared, once, before
+    /// it is used if it has no more than 4096 rows; if it has more, before it says that a section is not there.
+    ///
+    /// # Errors
+    /// `Checksum`, and those of [`Self::sections`].
+    ///
+    /// ```
+    /// # use scda::{Encode, Params, Reader, Solo, Source, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("series.scda");
+    /// let mut params = Params::default();
+    /// params.seal = true;
+    /// let mut file = Writer::create(Solo, &path, b"", &params)?;
+    /// for step in 0..5_u64 {
+    ///     file.block(b"time", 0, 8, Some(&step.to_le_bytes()), Encode::None)?;
+    ///     file.block(b"energy", 0, 8, Some(&[0; 8]), Encode::None)?;
+    /// }
+    /// file.close()?;
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// assert_eq!((file.sections()?, file.find(b"time", -1)?, file.find(b"pressure", 0)?), (10, Some(8), None));
+    /// file.seek_section(8)?;
+    /// let last = file.next_section(true)?.expect("a section");
+    /// assert_eq!(&*last.user, b"time");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find(&mut self, user: &[u8], occurrence: i64) -> Result<Option<u64>> {
+        self.session.operate(|open| open.find(user, occurrence))
     }
 
     /// The `count` of every rank, by rank: what [`Self::read_array`] and

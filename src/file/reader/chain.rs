@@ -1,0 +1,311 @@
+//! What the seals of a file say, as one rank reads it: the seals from the last to the first, and their rows. Nothing
+//! of it is trusted before it was checked.
+
+use super::ReaderState;
+use super::elements::BATCH_BYTES;
+use super::index::Sealed;
+use crate::error::{Error, ErrorKind, Result, quote};
+use crate::format::header::SectionType;
+use crate::format::index::{
+    ANCHOR_BYTES, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, parse_crc_tail,
+};
+use crate::format::seal::{SEAL_BYTES, Seal};
+use crate::format::{COUNT_BYTES, INLINE_BYTES, crc};
+use crate::memory::{reserve, resize};
+
+/// Entries of a row are at its end; the last one is `S`.
+const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
+
+/// The seals that are known, from the last one of the file back.
+#[derive(Default)]
+pub(super) struct Chain(Vec<Known>);
+
+struct Known {
+    sealed: Sealed,
+    /// Whether its checksum was compared.
+    is_checked: bool,
+    /// Whether that of its anchors was.
+    has_checked_anchors: bool,
+}
+
+/// What the file says of itself is not so.
+#[cold]
+pub(super) fn differs(what: &str, found: &str, expected: &str, offset: u64) -> Error {
+    let words = format!("{what}: found {found}, expected {expected}");
+    Error::new(ErrorKind::Checksum, words).at(offset)
+}
+
+/// An error unless the checksum is this.
+pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(differs(what, &format!("the checksum {found}"), &expected.to_string(), offset))
+}
+
+/// A section in words, for those who look for it.
+pub(super) fn describe(row: &Row) -> String {
+    match row.section {
+        Some(section) => {
+            format!("section '{}' {}", char::from(section.letter()), quote(&row.user))
+        }
+        None => "header of the file".to_owned(),
+    }
+}
+
+impl Sealed {
+    /// Number of rows before that of the first section: one for the header of the file.
+    pub fn header_rows(&self) -> u64 {
+        u64::from(self.seal.previous == 0)
+    }
+
+    /// Where a row stands.
+    pub fn row_offset(&self, row: u64) -> u64 {
+        self.seal.index + TABLE_HEADER_BYTES as u64 + row * ROW_BYTES as u64
+    }
+}
+
+impl ReaderState {
+    /// Whether the end of the file is a seal, by which sections are found.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.end < self.size
+    }
+
+    /// A seal by its place in the chain, 0 for the last of the file; `None` if there are not so many.
+    pub(super) fn seal(&mut self, place: usize) -> Result<Option<Sealed>> {
+        while self.chain.0.len() <= place {
+            let (offset, namer) = match self.chain.0.last().map(|known| known.sealed.seal) {
+                None => (self.size - SEAL_BYTES as u64, self.size),
+                Some(seal) if seal.previous == 0 => return Ok(None),
+                Some(seal) => (seal.previous, seal.offset()),
+            };
+            let Some(sealed) = Sealed::at(&mut *self.file, self.size, offset)? else {
+                let words = format!("a seal, as the one at byte {namer} says");
+                return Err(differs("seal", "none", &words, offset));
+            };
+            reserve(&mut self.chain.0, 1)?;
+            self.chain.0.push(Known { sealed, is_checked: false, has_checked_anchors: false });
+        }
+        Ok(Some(self.chain.0[place].sealed))
+    }
+
+    /// The first seal in the chain that this is true of; it is true of all seals before it in the file, too.
+    pub(super) fn seal_where(
+        &mut self,
+        is_wanted: impl Fn(&Sealed) -> bool,
+    ) -> Result<Option<(usize, Sealed)>> {
+        let known = self.chain.0.partition_point(|known| !is_wanted(&known.sealed));
+        for place in known.. {
+            match self.seal(place)? {
+                Some(sealed) if is_wanted(&sealed) => return Ok(Some((place, sealed))),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The CRC of these bytes of the file.
+    pub(super) fn crc_of(&mut self, start: u64, end: u64) -> Result<u64> {
+        let (mut at, mut sum, mut bytes) = (start, 0, Vec::new());
+        while at < end {
+            resize(&mut bytes, (end - at).min(BATCH_BYTES as u64))?;
+            self.file.read_at(at, &mut bytes)?;
+            sum = crc::extend(sum, &bytes);
+            at += bytes.len() as u64;
+        }
+        Ok(sum)
+    }
+
+    /// Compares the checksum of index and seal, once.
+    pub(super) fn check_index(&mut self, place: usize) -> Result<()> {
+        let Some(Known { sealed, is_checked: false, .. }) = self.chain.0.get(place) else { return Ok(()) };
+        let Seal { index, crc: expected, .. } = sealed.seal;
+        let offset = sealed.seal.offset();
+        let index_crc = self.crc_of(index, offset)?;
+        let mut seal = [0; SEAL_BYTES];
+        self.file.read_at(offset, &mut seal)?;
+        let words = format!("index of the seal at byte {offset}");
+        compare_crc(&words, Seal::crc_of(index_crc, &seal), expected, index)?;
+        self.chain.0[place].is_checked = true;
+        Ok(())
+    }
+
+    /// Compares the checksum of the anchors, once, if there are any.
+    pub(super) fn check_anchors(&mut self, place: usize) -> Result<()> {
+        let Some(Known { sealed, has_checked_anchors: false, .. }) = self.chain.0.get(place) else {
+            return Ok(());
+        };
+        let (start, end) = (sealed.start, sealed.seal.index);
+        if start < end {
+            let tail_offset = end - CRC_TAIL_BYTES as u64;
+            let found = self.crc_of(start, tail_offset)?;
+            let mut tail = [0; CRC_TAIL_BYTES];
+            self.file.read_at(tail_offset, &mut tail)?;
+            let expected = parse_crc_tail(&tail, tail_offset);
+            let expected = expected.map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+            compare_crc("anchors", found, expected, start)?;
+        }
+        self.chain.0[place].has_checked_anchors = true;
+        Ok(())
+    }
+
+    /// What a row says, as yet unchecked.
+    pub(super) fn row(&mut self, sealed: &Sealed, row: u64) -> Result<Row> {
+        let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);
+        self.read_own(at, &mut bytes)?;
+        Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
+    }
+
+    /// Which row stands here in the order of user strings, as yet unchecked.
+    pub(super) fn sorted_row(&mut self, sealed: &Sealed, sorted: u64) -> Result<u64> {
+        let at = sealed.row_offset(sorted) + SORTED;
+        let mut found = None;
+        self.read_own_entries(at, 1, b'S', |_, row| {
+            found = Some(row);
+            Ok(())
+        })
+        .map_err(|error| {
+            if error.kind() == ErrorKind::Format { error.with_kind(ErrorKind::Checksum) } else { error }
+        })?;
+        match found.filter(|&row| row < sealed.seal.rows()) {
+            Some(row) => Ok(row),
+            None => Err(differs("index", "another S", "the number of a row", at)),
+        }
+    }
+
+    /// A row that was compared with its neighbours and with the header of the section.
+    ///
+    /// The position of this rank is lost.
+    pub(super) fn checked_row(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+        let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
+        let wrong = |what: &str, found: u64, expected: u64| {
+            let words = format!("{what} {expected}, as the file has it");
+            Err(differs("row of the index", &found.to_string(), &words, at))
+        };
+        let begin = if number == 0 { sealed.begin() } else { self.row(sealed, number - 1)?.end() };
+        if row.offset != begin {
+            return wrong("the offset", row.offset, begin);
+        }
+        let end = match number + 1 == sealed.seal.rows() {
+            true => sealed.start,
+            false => self.row(sealed, number + 1)?.offset,
+        };
+        if row.end() != end {
+            return wrong("the end", row.end(), end);
+        }
+        if row.section.is_none() != (number < sealed.header_rows()) {
+            return Err(differs(
+                "row of the index",
+                "the header of the file",
+                "a section, or the other way",
+                at,
+            ));
+        }
+        if row.section.is_none() {
+            return Ok(row);
+        }
+        self.advance(row.offset);
+        let found = self.look_at_section(true).map_err(|failure| self.team.settle(failure))?;
+        let Some(section) = self.header.filter(|section| found && section.offset == row.offset) else {
+            return Err(differs("row of the index", &describe(&row), "no section there", at));
+        };
+        let kind = (Some(section.section_type), section.user, section.decoded, section.count);
+        if kind != (row.section, row.user, row.is_compressed, row.count) {
+            let words = format!(
+                "{} section '{}' {} of {} elements, as in its header",
+                if section.decoded { "a compressed" } else { "a" },
+                char::from(section.section_type.letter()),
+                quote(&section.user),
+                section.count
+            );
+            return Err(differs(
+                "row of the index",
+                &format!("{} of {} elements", describe(&row), row.count),
+                &words,
+                at,
+            ));
+        }
+        let size = match section.section_type {
+            SectionType::Inline => INLINE_BYTES as u64,
+            SectionType::Block | SectionType::Array => section.size,
+            // Only the entries tell.
+            SectionType::Varray => row.size,
+        };
+        if row.size != size {
+            return wrong("the size", row.size, size);
+        }
+        match self.end_by_header() {
+            Some(end) if end != row.end() => wrong("the end", row.end(), end),
+            _ => Ok(row),
+        }
+    }
+
+    #[expect(dead_code, reason = "verifying")]
+    /// The index of the row in whose bytes of the file this offset lies; `None` if it is in the seal itself.
+    pub(super) fn row_at(&mut self, sealed: &Sealed, offset: u64) -> Result<Option<u64>> {
+        if offset >= sealed.start {
+            return Ok(None);
+        }
+        let (mut least, mut most) = (0, sealed.seal.rows());
+        while most - least > 1 {
+            let middle = u64::midpoint(least, most);
+            if self.row(sealed, middle)?.offset <= offset { least = middle } else { most = middle }
+        }
+        if least < most {
+            let row = self.row(sealed, least)?;
+            if (row.offset..row.end()).contains(&offset) {
+                return Ok(Some(least));
+            }
+        }
+        Err(differs("index", "no row for this byte", "one for each section", offset))
+    }
+
+    /// Where element `index` of a section begins, or one at most so many elements before it as one anchor stands for, if
+    /// anchors tell: its number and offset. `data` is where the data of the section begin.
+    #[expect(dead_code, reason = "ranges")]
+    pub(super) fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
+        let wanted = index / crate::format::index::ANCHOR_ELEMENTS;
+        if wanted == 0 || !self.is_sealed() {
+            return Ok(None);
+        }
+        let Some((place, sealed)) = self.seal_where(|sealed| sealed.begin() <= data)? else {
+            return Ok(None);
+        };
+        if data >= sealed.start || sealed.start == sealed.seal.index {
+            return Ok(None);
+        }
+        self.check_anchors(place)?;
+        let bytes = sealed.seal.index - sealed.start - (TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64;
+        let count = bytes / ANCHOR_BYTES as u64;
+        let first = sealed.start + TABLE_HEADER_BYTES as u64;
+        let (mut least, mut most) = (0, count);
+        while least < most {
+            let middle = u64::midpoint(least, most);
+            if self.anchor_at(first, middle)? < data { least = middle + 1 } else { most = middle }
+        }
+        let place = least + wanted - 1;
+        if place >= count {
+            return Err(differs(
+                "anchors",
+                &format!("{count} of them"),
+                "those of this section",
+                sealed.start,
+            ));
+        }
+        let offset = self.anchor_at(first, place)?;
+        if offset > sealed.start {
+            return Err(differs("anchors", &offset.to_string(), "the offset of an element", sealed.start));
+        }
+        Ok(Some((wanted * crate::format::index::ANCHOR_ELEMENTS, offset)))
+    }
+
+    fn anchor_at(&mut self, first: u64, number: u64) -> Result<u64> {
+        let mut anchor = 0;
+        self.read_own_entries(first + number * ANCHOR_BYTES as u64, 1, b'O', |_, offset| {
+            anchor = offset;
+            Ok(())
+        })?;
+        Ok(anchor)
+    }
+}

@@ -1,0 +1,274 @@
+//! Sections by number and by user string: from the seals at the end of a file, or else by walking.
+
+use super::chain::differs;
+use super::index::Sealed;
+use super::{Expect, ReaderState};
+use crate::error::{Error, Result};
+use crate::file::team::{Failure, Function, Team, Topic};
+use crate::file::window::Window;
+use crate::format::FILE_HEADER_BYTES;
+use crate::format::crc;
+use crate::format::header::SectionType;
+use crate::format::index::{ROW_BYTES, Row};
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+
+/// The checksum of an index of so many bytes is compared before it is used; that of a longer one only before it says
+/// that something is not there.
+const SHORT_INDEX_BYTES: u64 = 1 << 20;
+
+/// What a rank needs to read alone, while the others do something else.
+pub(super) struct Alone {
+    team: Team,
+    window: Window,
+}
+
+/// The sections of a file without a seal, as far as they were walked.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// Their offsets, and checksums of their user strings.
+    sections: Vec<(u64, u64)>,
+    /// Where the next one is; 0 if there was none yet.
+    next: u64,
+}
+
+impl ReaderState {
+    /// Reads as one rank that is alone: errors are those of this rank.
+    pub(super) fn alone<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T> {
+        if self.team.is_alone() {
+            return read(self).map_err(|failure| self.team.settle(failure));
+        }
+        let mut alone = self.alone.take().unwrap_or_else(|| {
+            let team = self.team.alone();
+            Box::new(Alone { window: Window::new(&team, &self.params), team })
+        });
+        let swap = |this: &mut Self, alone: &mut Alone| {
+            std::mem::swap(&mut this.team, &mut alone.team);
+            std::mem::swap(&mut this.window, &mut alone.window);
+        };
+        swap(self, &mut alone);
+        let result = read(self).and_then(|value| {
+            self.team.agree(Ok(()))?;
+            Ok(value)
+        });
+        let result = result.map_err(|failure| self.team.settle(failure));
+        swap(self, &mut alone);
+        self.alone = Some(alone);
+        result
+    }
+
+    /// Looks something up on rank 0, which the others get. The section that is being read stays.
+    pub(super) fn look_up<const N: usize>(
+        &mut self,
+        find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
+    ) -> Result<[u64; N], Failure> {
+        let found = if self.team.rank() == 0 {
+            let (position, expect, header, place) = (self.position, self.expect, self.header, self.place);
+            self.expect = Expect::Header;
+            let found = self.alone(|this| Ok(find(this)?));
+            (self.position, self.expect, self.header, self.place) = (position, expect, header, place);
+            found
+        } else {
+            Ok([0; N])
+        };
+        self.team.share(0, found)
+    }
+
+    pub(super) fn sections(&mut self) -> Result<u64, Failure> {
+        self.team.note_call(Function::Sections);
+        let [sections] = self.look_up(|this| Ok([this.count_sections()?]))?;
+        Ok(sections)
+    }
+
+    pub(super) fn seek_section(&mut self, number: u64) -> Result<(), Failure> {
+        self.team.note_call(Function::SeekSection);
+        self.team.note(Topic::Size, number);
+        let [offset] = self.look_up(|this| Ok([this.offset_of(number)?]))?;
+        self.advance(offset);
+        Ok(())
+    }
+
+    pub(super) fn find(&mut self, user: &[u8], occurrence: i64) -> Result<Option<u64>, Failure> {
+        self.team.note_call(Function::Find);
+        self.team.note_bytes(Topic::UserString, user);
+        self.team.note(Topic::Size, occurrence.cast_unsigned());
+        let [found] = self.look_up(|this| {
+            let found = if this.is_sealed() {
+                this.find_in_seals(user, occurrence)?
+            } else {
+                this.find_by_walking(user, occurrence)?
+            };
+            Ok([found.map_or(0, |number| number + 1)])
+        })?;
+        Ok(found.checked_sub(1))
+    }
+
+    fn count_sections(&mut self) -> Result<u64> {
+        if self.is_sealed() {
+            return Ok(self.seal(0)?.map_or(0, |sealed| sealed.seal.sections));
+        }
+        self.walk_to(u64::MAX)?;
+        Ok(self.walk.sections.len() as u64)
+    }
+
+    /// Where a section begins.
+    fn offset_of(&mut self, number: u64) -> Result<u64> {
+        if !self.is_sealed() {
+            self.walk_to(number)?;
+            let known = self.walk.sections.get(to_usize(number));
+            return known
+                .map(|&(offset, _)| offset)
+                .ok_or_else(|| no_section(number, self.walk.sections.len() as u64));
+        }
+        let sections = self.count_sections()?;
+        if number >= sections {
+            return Err(no_section(number, sections));
+        }
+        match self.seal_where(|sealed| sealed.first <= number)? {
+            Some((_, sealed)) => {
+                Ok(self.checked_row(&sealed, number - sealed.first + sealed.header_rows())?.offset)
+            }
+            // The first seal of a file has no section before it.
+            None => Err(differs("seal", "no row", &format!("one of section {number}"), self.end)),
+        }
+    }
+
+    fn find_in_seals(&mut self, user: &[u8], occurrence: i64) -> Result<Option<u64>> {
+        let is_backward = occurrence < 0;
+        let mut left = if is_backward { occurrence.unsigned_abs() - 1 } else { occurrence.unsigned_abs() };
+        let mut seals = 0;
+        while !is_backward && self.seal(seals)?.is_some() {
+            seals += 1;
+        }
+        for step in 0.. {
+            let place = if is_backward { Some(step) } else { seals.checked_sub(step + 1) };
+            let sealed = place.map(|place| self.seal(place)).transpose()?.flatten();
+            let (Some(place), Some(sealed)) = (place, sealed) else { break };
+            let rows = sealed.seal.rows();
+            if rows.saturating_mul(ROW_BYTES as u64) <= SHORT_INDEX_BYTES {
+                self.check_index(place)?;
+            }
+            // The rows of this user string follow one another in the order of user strings.
+            let first = self.sorted_place(&sealed, 0, |name| name < user)?;
+            let is_there =
+                !is_backward && left < rows - first && *self.named_row(&sealed, first + left)?.user == *user;
+            let end = match is_there {
+                true => first + left + 1,
+                false => self.sorted_place(&sealed, first, |name| name <= user)?,
+            };
+            if left < end - first {
+                let at = if is_backward { end - 1 - left } else { first + left };
+                return self.section_at(&sealed, at, user).map(Some);
+            }
+            // What is not there can be what is damaged.
+            self.check_index(place)?;
+            left -= end - first;
+        }
+        Ok(None)
+    }
+
+    /// The first place in the order of user strings, from `least` on, of a row whose name is not so.
+    fn sorted_place(
+        &mut self,
+        sealed: &Sealed,
+        least: u64,
+        is_before: impl Fn(&[u8]) -> bool,
+    ) -> Result<u64> {
+        let (mut least, mut most) = (least.max(sealed.header_rows()), sealed.seal.rows());
+        while least < most {
+            let middle = u64::midpoint(least, most);
+            if is_before(&self.named_row(sealed, middle)?.user) { least = middle + 1 } else { most = middle }
+        }
+        Ok(least)
+    }
+
+    /// The number of the section whose row is at this place in the order of user strings.
+    fn section_at(&mut self, sealed: &Sealed, place: u64, user: &[u8]) -> Result<u64> {
+        let row = self.sorted_row(sealed, place)?;
+        let found = self.checked_row(sealed, row)?;
+        if *found.user != *user || found.section.is_none() {
+            let at = sealed.row_offset(place);
+            return Err(differs("index", "another order", "that of user strings", at));
+        }
+        Ok(sealed.first + row - sealed.header_rows())
+    }
+
+    /// The row at this place in the order of user strings.
+    fn named_row(&mut self, sealed: &Sealed, place: u64) -> Result<Row> {
+        let row = self.sorted_row(sealed, place)?;
+        self.row(sealed, row)
+    }
+
+    fn find_by_walking(&mut self, user: &[u8], occurrence: i64) -> Result<Option<u64>> {
+        let is_backward = occurrence < 0;
+        let mut left = if is_backward { occurrence.unsigned_abs() - 1 } else { occurrence.unsigned_abs() };
+        let hash = crc::of(user);
+        if is_backward {
+            self.walk_to(u64::MAX)?;
+        }
+        for step in 0.. {
+            if !is_backward {
+                self.walk_to(step)?;
+            }
+            let all = &self.walk.sections;
+            let number = if is_backward { (all.len() as u64).checked_sub(step + 1) } else { Some(step) };
+            let Some((number, &(offset, found))) =
+                number.and_then(|number| Some((number, all.get(to_usize(number))?)))
+            else {
+                break;
+            };
+            if found != hash || !self.is_named(offset, user)? {
+                continue;
+            }
+            if left == 0 {
+                return Ok(Some(number));
+            }
+            left -= 1;
+        }
+        Ok(None)
+    }
+
+    /// Whether the section at this offset has the user string.
+    fn is_named(&mut self, offset: u64, user: &[u8]) -> Result<bool> {
+        self.advance(offset);
+        let found = self.look_at_section(true).map_err(|failure| self.team.settle(failure))?;
+        Ok(found && self.header.is_some_and(|header| &*header.user == user))
+    }
+
+    /// Walks until the section of this number is known, or to the end of the file.
+    fn walk_to(&mut self, number: u64) -> Result<()> {
+        if self.walk.sections.len() as u64 > number {
+            return Ok(());
+        }
+        self.advance(self.walk.next.max(FILE_HEADER_BYTES as u64));
+        let walked = self.walk_on(number);
+        walked.map_err(|failure| self.team.settle(failure))
+    }
+
+    fn walk_on(&mut self, number: u64) -> Result<(), Failure> {
+        while self.walk.sections.len() as u64 <= number && self.look_at_section(true)? {
+            let Some(header) = self.header else { break };
+            self.skip()?;
+            reserve(&mut self.walk.sections, 1)?;
+            self.walk.sections.push((header.offset, crc::of(&header.user)));
+            self.walk.next = self.position;
+        }
+        Ok(())
+    }
+
+    /// Where the current section ends, if its header alone says that.
+    pub(super) fn end_by_header(&self) -> Option<u64> {
+        match self.expect {
+            Expect::Data(current) if current.section_type != SectionType::Array || !current.decoded => {
+                Some(current.layout.end)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// There are not so many.
+#[cold]
+fn no_section(number: u64, sections: u64) -> Error {
+    Error::argument(format!("number of a section: found {number}, expected one below {sections}"))
+}
