@@ -1,5 +1,6 @@
 //! Writing a file, section by section.
 
+mod choice;
 mod output;
 mod sealing;
 mod sections;

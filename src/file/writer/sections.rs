@@ -1,16 +1,17 @@
 //! The sections: arguments, compression, and which layout they get.
 
 use super::WriterState;
+use super::choice::Choice;
 use super::output::{LocalElements, too_large};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, MIN_ENCODED_BYTES, begins_pair};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, begins_pair};
 use crate::error::{Error, Result, quote};
 use crate::file::encoding::{Encoded, Sample};
 use crate::file::params::Encode;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::{Failure, Function, Topic, split};
+use crate::format::INLINE_BYTES;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{Layout, product};
-use crate::format::{COUNT_BYTES, INLINE_BYTES};
+use crate::format::layout::Layout;
 use crate::parallel::Partition;
 
 impl WriterState {
@@ -77,13 +78,13 @@ impl WriterState {
         } else {
             &[]
         };
-        if encode == Encode::None {
-            return self.write_block(user, is_root, plain, &[data]);
+        if encode != Encode::None && self.compress_block(user, root, plain, data, encode)? {
+            return Ok(());
         }
-        self.compress_block(user, root, plain, data, encode)
+        self.write_block(user, is_root, plain, &[data])
     }
 
-    /// Writes a block compressed, or plain if that pays better.
+    /// Writes a block compressed, unless it stays plain; tells whether it did.
     #[inline(never)]
     fn compress_block(
         &mut self,
@@ -92,28 +93,25 @@ impl WriterState {
         plain: Layout,
         data: &[u8],
         encode: Encode,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let (is_root, size) = (self.team.rank() == root, plain.data_bytes);
-        let first = Layout::inline(self.end).ok_or_else(too_large)?;
-        if encode == Encode::Auto && can_only_grow(plain, 1, |bytes| Layout::block(first.end, bytes)) {
-            return self.write_block(user, is_root, plain, &[data]);
-        }
-        let encoded = if is_root && !self.team.has_deferred() {
-            self.encode_block(data, size, encode)
-        } else {
-            Ok(None)
-        };
-        let (encoded, mine) = split(encoded);
-        let encoded_size = encoded.as_ref().map_or(u64::MAX, Encoded::bytes);
-        let [encoded_size] = self.team.share(root, mine.map(|()| [encoded_size]))?;
-        let second = Layout::block(first.end, encoded_size);
-        if encode == Encode::Auto && second.is_none_or(|second| second.end >= plain.end) {
-            return self.write_block(user, is_root, plain, &[data]);
-        }
-        let (second, encoded) = (second.ok_or_else(too_large)?, encoded.unwrap_or_default());
+        let choice = Choice { section: SectionType::Block, plain, count: 1, encode };
+        let compressed = choice.decide(|| {
+            let encoded = if is_root && !self.team.has_deferred() {
+                self.encode_block(data, size, encode)
+            } else {
+                Ok(None)
+            };
+            let (encoded, mine) = split(encoded);
+            let bytes = encoded.as_ref().map_or(u64::MAX, Encoded::bytes);
+            let [bytes] = self.team.share(root, mine.map(|()| [bytes]))?;
+            Ok((bytes < u64::MAX).then(|| (bytes, encoded.unwrap_or_default())))
+        })?;
+        let Some((pair, encoded)) = compressed else { return Ok(false) };
         self.write_size_note(BLOCK_CONVENTION, is_root, size)?;
         let chunks: Vec<&[u8]> = encoded.chunks.iter().map(Vec::as_slice).collect();
-        self.write_block(user, is_root, second, &chunks)
+        self.write_block(user, is_root, pair.second, &chunks)?;
+        Ok(true)
     }
 
     pub(crate) fn array(
@@ -141,42 +139,15 @@ impl WriterState {
             total: plain.data_bytes,
         };
         let local = LocalElements { elements, bytes, entries: None };
-        if encode != Encode::None && self.compress_array(user, plain, &local, data, size, encode)? {
-            return Ok(());
+        let section = SectionType::Array;
+        if encode != Encode::None {
+            let choice = Choice { section, plain, count: elements.total, encode };
+            if self.compress_elements(user, &choice, &local, data, sizes)? {
+                return Ok(());
+            }
         }
         let counts = [(b'N', elements.total), (b'E', size)];
-        self.write_elements(SectionType::Array, user, plain, &counts, &local, data)
-    }
-
-    /// Writes an array compressed, unless that does not pay; tells whether it did.
-    #[inline(never)]
-    fn compress_array(
-        &mut self,
-        user: &[u8],
-        plain: Layout,
-        local: &LocalElements<'_>,
-        data: Source<'_>,
-        size: u64,
-        encode: Encode,
-    ) -> Result<bool, Failure> {
-        let (elements, bytes) = (local.elements, local.bytes);
-        let sizes = Sizes::Fixed { count: elements.count, size };
-        let first = Layout::inline(self.end).ok_or_else(too_large)?;
-        let second = |bytes| Layout::varray(first.end, elements.total, bytes);
-        if encode == Encode::Auto
-            && (can_only_grow(plain, elements.total, second)
-                || self.sample_says_larger(elements, data, sizes, bytes)?)
-        {
-            return Ok(false);
-        }
-        let (encoded, bytes) = self.encode(data, sizes)?;
-        let second = second(bytes.total).ok_or_else(too_large)?;
-        if encode == Encode::Auto && second.end >= plain.end {
-            return Ok(false);
-        }
-        self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
-        self.write_encoded(user, second, elements, bytes, &encoded)?;
-        Ok(true)
+        self.write_elements(section, user, plain, &counts, &local, data)
     }
 
     pub(crate) fn varray(
@@ -212,27 +183,44 @@ impl WriterState {
         };
         self.describe(SectionType::Varray, user, elements.total, bytes.total)?;
         let plain = Layout::varray(self.end, elements.total, bytes.total).ok_or_else(too_large)?;
-        let first = Layout::array(self.end, elements.total, COUNT_BYTES as u64);
-        let second = |bytes| Layout::varray(first?.end, elements.total, bytes);
-        let stays_plain = match encode {
-            Encode::None => true,
-            Encode::Always => false,
-            Encode::Auto => {
-                can_only_grow(plain, elements.total, second)
-                    || self.sample_says_larger(elements, data, Sizes::Each(sizes), bytes)?
-            }
-        };
-        if !stays_plain {
-            let (encoded, encoded_bytes) = self.encode(data, Sizes::Each(sizes))?;
-            let second = second(encoded_bytes.total).ok_or_else(too_large)?;
-            let first = first.ok_or_else(too_large)?;
-            if encode == Encode::Always || second.end < plain.end {
-                self.write_sizes_note(first, elements, sizes)?;
-                return self.write_encoded(user, second, elements, encoded_bytes, &encoded);
+        let local = LocalElements { elements, bytes, entries: Some(sizes) };
+        let section = SectionType::Varray;
+        if encode != Encode::None {
+            let choice = Choice { section, plain, count: elements.total, encode };
+            if self.compress_elements(user, &choice, &local, data, Sizes::Each(sizes))? {
+                return Ok(());
             }
         }
-        let local = LocalElements { elements, bytes, entries: Some(sizes) };
-        self.write_elements(SectionType::Varray, user, plain, &[(b'N', elements.total)], &local, data)
+        self.write_elements(section, user, plain, &[(b'N', elements.total)], &local, data)
+    }
+
+    /// Writes an array or varray compressed, unless it stays plain; tells whether it did.
+    #[inline(never)]
+    fn compress_elements(
+        &mut self,
+        user: &[u8],
+        choice: &Choice,
+        local: &LocalElements<'_>,
+        data: Source<'_>,
+        sizes: Sizes<'_>,
+    ) -> Result<bool, Failure> {
+        let elements = local.elements;
+        let compressed = choice.decide(|| {
+            if choice.encode == Encode::Auto && self.sample_says_larger(elements, data, sizes, local.bytes)? {
+                return Ok(None);
+            }
+            let (encoded, bytes) = self.encode(data, sizes)?;
+            Ok(Some((bytes.total, (encoded, bytes))))
+        })?;
+        let Some((pair, (encoded, bytes))) = compressed else { return Ok(false) };
+        match sizes {
+            Sizes::Fixed { size, .. } => {
+                self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
+            }
+            Sizes::Each(sizes) => self.write_sizes_note(pair.first, elements, sizes)?,
+        }
+        self.write_encoded(user, pair.second, elements, bytes, &encoded)?;
+        Ok(true)
     }
 
     /// Encodes the block of the root; `None` if a sample says that it would be larger, if that matters.
@@ -292,13 +280,6 @@ fn reserved(user: &[u8]) -> Error {
     Error::argument(format!(
         "user string: found {found}, which begins a compressed section, expected another"
     ))
-}
-
-/// Whether compression can only make a section of so many elements larger: each takes some bytes, whatever
-/// its data. `second` is where the compressed data would lie if they had so many bytes.
-pub(super) fn can_only_grow(plain: Layout, count: u64, second: impl FnOnce(u64) -> Option<Layout>) -> bool {
-    let least = product(count, MIN_ENCODED_BYTES).and_then(second);
-    least.is_none_or(|least| least.end >= plain.end)
 }
 
 /// An error if the sizes are not those of `count` elements that have `given` bytes in all.

@@ -1,6 +1,7 @@
 //! Sections that come piece by piece, so that they need not fit memory.
 
 use super::WriterState;
+use super::choice::Choice;
 use super::output::{LONGEST_HEAD, head, too_large};
 use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
@@ -190,9 +191,8 @@ impl WriterState {
         let user = UserString::new(user)?;
         self.describe(SectionType::Array, &user, count, size)?;
         if encode == Encode::Auto {
-            let first = Layout::inline(self.end).ok_or_else(too_large)?;
-            let second = |bytes| Layout::varray(first.end, count, bytes);
-            encode = self.try_stream(&mut Fixed { data, size }, count, layout, second)?;
+            let choice = Choice { section: SectionType::Array, plain: layout, count, encode };
+            encode = self.try_stream(&mut Fixed { data, size }, &choice)?;
         }
         if encode == Encode::Always {
             self.write_size_note(ARRAY_CONVENTION, true, size)?;
@@ -253,9 +253,8 @@ impl WriterState {
         if encode == Encode::Auto {
             let total = total_of(elements, count)?;
             let plain = Layout::varray(self.end, count, total).ok_or_else(too_large)?;
-            let first = Layout::array(self.end, count, COUNT_BYTES as u64);
-            let second = |bytes| Layout::varray(first?.end, count, bytes);
-            encode = self.try_stream(elements, count, plain, second)?;
+            let choice = Choice { section: SectionType::Varray, plain, count, encode };
+            encode = self.try_stream(elements, &choice)?;
         }
         self.describe(SectionType::Varray, &user, count, 0)?;
         self.write_all()?;

@@ -1,14 +1,15 @@
 //! Whether compressing a stream makes it smaller: `Encode::Auto` for data that are read again.
 
 use super::WriterState;
+use super::choice::Choice;
 use super::output::too_large;
-use super::sections::can_only_grow;
 use super::streams::{ElementStream, for_each_batch, next_sizes};
 use crate::error::{Error, Result};
 use crate::file::encoding::Sample;
 use crate::file::params::Encode;
 use crate::file::source::{Sizes, Source};
-use crate::format::layout::{Layout, sum};
+use crate::file::team::Failure;
+use crate::format::layout::sum;
 use crate::parallel::Partition;
 
 /// Goes back to the first element.
@@ -22,41 +23,39 @@ fn rewind(elements: &mut dyn ElementStream) -> Result<()> {
 }
 
 impl WriterState {
-    /// Decides about a stream of `count` elements as [`WriterState::array`] and [`WriterState::varray`] decide about memory, and
-    /// goes back to its first element.
+    /// Decides about a stream as about memory, and goes back to its first element.
     pub(super) fn try_stream(
         &mut self,
         elements: &mut dyn ElementStream,
-        count: u64,
-        plain: Layout,
-        second: impl Fn(u64) -> Option<Layout>,
-    ) -> Result<Encode> {
+        choice: &Choice,
+    ) -> Result<Encode, Failure> {
         // Now, before anything is read.
         rewind(elements)?;
-        if can_only_grow(plain, count, &second) || self.sample_of_stream_is_larger(elements, count, plain)? {
+        let compressed = choice.decide(|| {
+            if self.sample_of_stream_is_larger(elements, choice)? {
+                return Ok(None);
+            }
             rewind(elements)?;
-            return Ok(Encode::None);
-        }
-        rewind(elements)?;
-        let is_smaller = |bytes| second(bytes).is_some_and(|second| second.end < plain.end);
-        let mut bytes = 0;
-        let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
-        for_each_batch(elements, count, most, |sizes, data| {
-            bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
-            Ok(is_smaller(bytes))
+            let mut bytes = 0;
+            let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
+            for_each_batch(elements, choice.count, most, |sizes, data| {
+                bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
+                // What is too much already will not be less.
+                Ok(choice.is_smaller(bytes))
+            })?;
+            Ok(Some((bytes, ())))
         })?;
         rewind(elements)?;
-        Ok(if is_smaller(bytes) { Encode::Always } else { Encode::None })
+        Ok(if compressed.is_some() { Encode::Always } else { Encode::None })
     }
 
     /// Whether a sample tells that the elements would be larger compressed.
     fn sample_of_stream_is_larger(
         &mut self,
         elements: &mut dyn ElementStream,
-        count: u64,
-        plain: Layout,
+        choice: &Choice,
     ) -> Result<bool> {
-        let total = plain.data_bytes;
+        let (count, total) = (choice.count, choice.plain.data_bytes);
         let Some(sample) = Sample::new(count, total) else { return Ok(false) };
         let (mut costs, mut offset) = (0, 0);
         let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
