@@ -1,11 +1,11 @@
-//! One process that goes about in a file as it likes: ranges of elements, from section to section.
+//! Ranks that go about in a file as they like: ranges of elements, from section to section.
 
 #![allow(clippy::cast_possible_truncation)] // test data
 
 mod common;
 
 use common::{Data, Rng, model, write_on};
-use scda::{ErrorKind, Params, Reader, Result, Section, Sink, Solo, run_on_threads};
+use scda::{Communicator, ErrorKind, Params, Reader, Result, Section, Sink, Solo, run_on_threads};
 use std::path::Path;
 
 fn flat(sizes: &[u64]) -> Vec<u8> {
@@ -111,6 +111,80 @@ fn skipping_leads_to_the_next_section() {
     }
 }
 
+/// Each rank its own ranges: they overlap, are empty, and come in any order.
+#[test]
+fn each_rank_reads_ranges_of_its_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("ranges.scda");
+    for seed in 0..6 {
+        let model = model(seed, [2_000, 200_000][seed as usize % 2]);
+        let mut params = Params::default();
+        params.seal = seed % 3 > 0;
+        write_on(2, &path, &model, &params, seed);
+        for size in [2, 3, 5] {
+            run_on_threads(size, |comm| {
+                let (rank, mut common) = (comm.rank() as u64, Rng(seed));
+                let mut own = Rng(seed ^ (rank + 1));
+                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                for expected in &model.sections {
+                    let section = file.next_section(true).unwrap().unwrap();
+                    if common.below(3) > 0 {
+                        read_ranges(&mut file, &section, &expected.data, &mut own).unwrap();
+                    }
+                    if let Data::Block(data) = &expected.data {
+                        let start = own.below(section.size + 1);
+                        let end = start + own.below(section.size - start + 1);
+                        let mut found = vec![0; (end - start) as usize];
+                        file.read_block_range(start..end, &mut found).unwrap();
+                        assert!(found == data[start as usize..end as usize]);
+                    }
+                    file.skip().unwrap();
+                }
+                assert!(file.at_end());
+                file.close().unwrap();
+            });
+        }
+    }
+}
+
+#[test]
+fn an_error_of_one_range_is_one_of_all_ranks() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("one.scda");
+    let section = common::ModelSection {
+        user: b"A".to_vec(),
+        data: Data::Array { size: 3, elements: vec![b"abc".to_vec(); 10] },
+        encode: scda::Encode::None,
+    };
+    let model = common::Model { vendor: Vec::new(), user: Vec::new(), sections: vec![section] };
+    write_on(1, &path, &model, &Params::default(), 0);
+    for wrong in 0..3 {
+        let errors = run_on_threads(3, |comm| {
+            let rank = comm.rank();
+            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            file.next_section(true).unwrap();
+            let end = if rank == wrong { 11 } else { 3 };
+            let mut found = vec![0; 3 * end as usize];
+            let error = file.read_array_range(0..end, 3, Sink::Contiguous(&mut found)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument);
+            error.to_string()
+        });
+        assert!(errors.iter().all(|error| error.contains(&format!("rank {wrong}: "))), "{errors:?}");
+    }
+    // Ranges and all elements are not the same call.
+    let errors = run_on_threads(2, |comm| {
+        let rank = comm.rank();
+        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        file.next_section(true).unwrap();
+        let mut found = vec![0; if rank == 0 { 0 } else { 30 }];
+        let sink = Sink::Contiguous(&mut found);
+        let read =
+            if rank == 0 { file.read_array_range(0..0, 3, sink) } else { file.read_array(&[0, 10], 3, sink) };
+        read.and_then(|()| file.close()).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| error.contains("disagree on the function")), "{errors:?}");
+}
+
 fn error_of(
     path: &Path,
     size: usize,
@@ -152,7 +226,7 @@ fn what_is_no_range_is_an_error() {
         let backwards = 5..4;
         assert_eq!(error_of(&path, 1, read(backwards, 0)), ErrorKind::Argument);
         assert_eq!(error_of(&path, 1, read(3..5, 5)), ErrorKind::Argument);
-        assert_eq!(error_of(&path, 2, read(3..5, 6)), ErrorKind::Usage);
+        assert_eq!(error_of(&path, 2, read(3..11, 24)), ErrorKind::Argument);
     }
     let seek = |offset| move |file: &mut Reader, _: &Section| file.seek(offset);
     assert_eq!(error_of(&path, 1, seek(64)), ErrorKind::Argument);

@@ -7,7 +7,8 @@ mod seal;
 use scda::internals::crc;
 use scda::internals::seal::Seal;
 use scda::{
-    Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads, uniform_partition,
+    Communicator, Encode, ErrorKind, LineBreak, Params, Reader, Solo, Source, Writer, run_on_threads,
+    uniform_partition,
 };
 use std::path::Path;
 
@@ -310,11 +311,16 @@ fn sections_are_found_as_by_walking() {
     }
 }
 
-/// Calls of the system that read, of this thread.
-fn reads() -> u64 {
+/// What the system counts of this thread.
+fn counted(what: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
-    let line = text.lines().find(|line| line.starts_with("syscr")).unwrap();
+    let line = text.lines().find(|line| line.starts_with(what)).unwrap();
     line.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// Calls of the system that read.
+fn reads() -> u64 {
+    counted("syscr")
 }
 
 #[test]
@@ -446,4 +452,113 @@ fn an_index_that_lies_leads_nowhere_else() {
     }
     println!("{errors} errors, {others} found");
     assert!(errors > 1000 && others > 500);
+}
+
+/// Elements of which anchors tell where they are, in a sealed file and in one that is not.
+#[test]
+fn an_element_far_away_is_found_by_its_anchor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let elements = 100_000_u64;
+    let sizes: Vec<u64> = (0..elements).map(|i| i % 5).collect();
+    let element = |i: u64| vec![(i * 31 % 251) as u8; (i % 5) as usize];
+    let varray: Vec<u8> = (0..elements).flat_map(element).collect();
+    let array: Vec<u8> = (0..elements).flat_map(u64::to_le_bytes).collect();
+    let mut bytes = [[0; 2]; 2];
+    for is_sealed in [false, true] {
+        let mut params = Params::default();
+        params.seal = is_sealed;
+        let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+        for encode in [Encode::None, Encode::Always] {
+            writer.varray(b"v", &[elements], &sizes, None, Source::Contiguous(&varray), encode).unwrap();
+            writer.array(b"a", &[elements], 8, Source::Contiguous(&array), encode).unwrap();
+            if is_sealed {
+                writer.commit().unwrap();
+            }
+        }
+        writer.close().unwrap();
+        for ranks in [1, 3] {
+            let read = run_on_threads(ranks, |comm| {
+                let rank = comm.rank() as u64;
+                let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+                let mut cost = [0; 2];
+                for number in 0..4 {
+                    reader.seek_section(number).unwrap();
+                    let section = reader.next_section(true).unwrap().unwrap();
+                    // Not in order, at the anchors, before and behind them, and the last one.
+                    for at in [99_999, 4096 * 20, 4096 * 20 - 1, 4096, 4097, 8191, 0, 50_000, 54_096, 54_097]
+                    {
+                        let at = at ^ rank;
+                        let range = at..(at + 3).min(elements);
+                        let before = counted("rchar");
+                        match section.section_type {
+                            scda::SectionType::Varray => {
+                                let own = &sizes[at as usize..range.end as usize];
+                                let expected: Vec<u8> = range.clone().flat_map(element).collect();
+                                let mut found = vec![0; expected.len()];
+                                reader
+                                    .read_varray_range(range, own, scda::Sink::Contiguous(&mut found))
+                                    .unwrap();
+                                assert_eq!(found, expected);
+                            }
+                            _ => {
+                                let expected: Vec<u8> = range.clone().flat_map(u64::to_le_bytes).collect();
+                                let mut found = vec![0; expected.len()];
+                                reader
+                                    .read_array_range(range, 8, scda::Sink::Contiguous(&mut found))
+                                    .unwrap();
+                                assert_eq!(found, expected);
+                            }
+                        }
+                        let place = usize::from(section.decoded);
+                        cost[place] = u64::max(cost[place], counted("rchar") - before);
+                    }
+                    reader.skip().unwrap();
+                }
+                assert!(reader.at_end());
+                cost
+            });
+            read.iter().for_each(|cost| {
+                (0..2).for_each(|i| {
+                    bytes[usize::from(is_sealed)][i] = bytes[usize::from(is_sealed)][i].max(cost[i])
+                })
+            });
+        }
+    }
+    println!("most bytes read for three elements, plain and compressed, unsealed and sealed: {bytes:?}");
+    assert!(bytes[0].iter().all(|&most| most > 3_000_000));
+    // At most the sizes of 4096 elements of 32 bytes, and little more.
+    assert!(bytes[1].iter().all(|&most| most < 4096 * 32 + 10_000));
+}
+
+/// Anchors whose bytes differ are not used.
+#[test]
+fn damaged_anchors_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let file = seal::sealed(&written(|w| write_all_kinds(w, "", 8193)), 0, LineBreak::Unix);
+    let raw = raw_walk(&file);
+    let (anchors, index) = (raw[7].0 as usize, raw[8].0 as usize);
+    assert_eq!(raw[7].1, b"scda anchors 00");
+    for place in anchors..index {
+        let mut damaged = file.clone();
+        damaged[place] ^= 1 << (place % 7);
+        std::fs::write(&path, &damaged).unwrap();
+        let kinds = run_on_threads(1 + place % 2, |comm| {
+            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+            reader.seek_section(6).map_err(|error| error.kind())?;
+            reader.next_section(true).unwrap();
+            let mut sizes = [0];
+            reader.read_varray_sizes_range(8191..8192, &mut sizes).unwrap();
+            let mut found = vec![0; sizes[0] as usize];
+            let sink = scda::Sink::Contiguous(&mut found);
+            reader.read_varray_range(8191..8192, &sizes, sink).map_err(|error| error.kind())
+        });
+        // Of what is no array of anchors nothing is used.
+        let is_header = place < anchors + 128;
+        assert!(
+            kinds.iter().all(|kind| *kind == Err(ErrorKind::Checksum)) || is_header,
+            "{place}: {kinds:?}"
+        );
+    }
 }

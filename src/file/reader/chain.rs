@@ -7,7 +7,7 @@ use super::index::Sealed;
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::format::header::SectionType;
 use crate::format::index::{
-    ANCHOR_BYTES, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, parse_crc_tail,
+    ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, parse_crc_tail,
 };
 use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, crc};
@@ -263,9 +263,8 @@ impl ReaderState {
 
     /// Where element `index` of a section begins, or one at most so many elements before it as one anchor stands for, if
     /// anchors tell: its number and offset. `data` is where the data of the section begin.
-    #[expect(dead_code, reason = "ranges")]
     pub(super) fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
-        let wanted = index / crate::format::index::ANCHOR_ELEMENTS;
+        let wanted = index / ANCHOR_ELEMENTS;
         if wanted == 0 || !self.is_sealed() {
             return Ok(None);
         }
@@ -297,7 +296,7 @@ impl ReaderState {
         if offset > sealed.start {
             return Err(differs("anchors", &offset.to_string(), "the offset of an element", sealed.start));
         }
-        Ok(Some((wanted * crate::format::index::ANCHOR_ELEMENTS, offset)))
+        Ok(Some((wanted * ANCHOR_ELEMENTS, offset)))
     }
 
     fn anchor_at(&mut self, first: u64, number: u64) -> Result<u64> {

@@ -312,20 +312,24 @@ impl Reader {
         self.read(|open| open.read_varray(counts, proc_sizes, Ok((sizes, data))))
     }
 
-    /// Reads some bytes of a block, for a process that reads alone, as [`Self::read_array_range`] elements.
-    /// Of a compressed block, all is decoded for each range.
+    /// Reads some bytes of a block on each rank, as [`Self::read_array_range`] elements. Of a compressed block, all is
+    /// decoded for each range.
     ///
     /// # Errors
-    /// Those of [`Self::read_block`]; `Usage` if there is more than one rank.
+    /// Those of [`Self::read_block`].
     pub fn read_block_range(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
         self.session.operate(|open| open.read_block_range(&bytes, data))
     }
 
-    /// Reads some elements of an array, without regard to partitions, for a process that reads alone.
-    /// The section goes on: other ranges, or all elements, can be read, until [`Self::skip`].
+    /// Reads some elements of an array on each rank: any range, that of another rank, or none. The section goes on: other
+    /// ranges, or all elements, can be read, until [`Self::skip`].
+    ///
+    /// An element of a compressed array or of a varray begins where those before it end. In the sealed part of a file an anchor
+    /// says so for each 4096th one, and sizes are read from there on; else from the first one on, or from the end of the last
+    /// range of this rank if that lies before. The checksum of the anchors is compared, once on each rank, before they are used.
     ///
     /// # Errors
-    /// Those of [`Self::read_array`]; `Usage` if there is more than one rank.
+    /// Those of [`Self::read_array`], and `Checksum`. An error of one rank is an error of all.
     pub fn read_array_range(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
         self.session.operate(|open| open.read_array_range(&elements, size, data))
     }
@@ -333,16 +337,15 @@ impl Reader {
     /// Reads the sizes of some elements of a varray, as [`Self::read_array_range`] their data.
     ///
     /// # Errors
-    /// Those of [`Self::read_varray_sizes`]; `Usage` if there is more than one rank.
+    /// Those of [`Self::read_varray_sizes`].
     pub fn read_varray_sizes_range(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
         self.session.operate(|open| open.read_varray_sizes_range(&elements, sizes))
     }
 
-    /// Reads some elements of a varray, with their sizes as read. Where an element begins, only the
-    /// sizes of those before it tell; ranges that follow one another need each size once.
+    /// Reads some elements of a varray, with their sizes as read, as [`Self::read_array_range`] those of an array.
     ///
     /// # Errors
-    /// Those of [`Self::read_varray`]; `Usage` if there is more than one rank.
+    /// Those of [`Self::read_varray`], and `Checksum`.
     pub fn read_varray_range(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
         self.session.operate(|open| open.read_varray_range(&elements, sizes, data))
     }

@@ -1,4 +1,4 @@
-//! Any elements of a section, for a process that reads alone: what a tool wants, or a script.
+//! Any elements of a section, each rank its own: what a tool wants, or a script.
 
 use super::header::{cut_off, exceeds_63_bits};
 use super::{Current, Expect, ReaderState};
@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::header::SectionType;
+use crate::format::index::ANCHOR_ELEMENTS;
 use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{reserve_count, resize};
@@ -20,6 +21,8 @@ pub(super) struct Place {
     entries: u64,
     index: u64,
     offset: u64,
+    /// Whether an anchor said so, and not all sizes before it.
+    by_anchor: bool,
 }
 
 impl ReaderState {
@@ -73,7 +76,10 @@ impl ReaderState {
     }
 
     fn is_last(&self, current: &Current, place: Place) -> bool {
-        self.team.is_alone() && place.entries == current.layout.entries && place.index == current.count
+        self.team.is_alone()
+            && !place.by_anchor
+            && place.entries == current.layout.entries
+            && place.index == current.count
     }
 
     /// An error if there are others, who would have to take part.
@@ -86,9 +92,19 @@ impl ReaderState {
             .at(self.position))
     }
 
+    /// Reads a range of this rank, while the others read theirs.
+    fn read_range(
+        &mut self,
+        function: Function,
+        read: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.team.note_call(function);
+        let mine = self.alone(read);
+        self.team.agree(mine).map(drop)
+    }
+
     /// This range as a part of the `total` elements, or bytes of a block, of the section.
     fn check_range(&self, range: &Range<u64>, total: u64) -> Result<Partition> {
-        self.check_alone("a range of elements")?;
         if range.start > range.end || range.end > total {
             return Err(Error::argument(format!(
                 "range of elements: found {} to {}, expected no more than the {total} of the section",
@@ -127,17 +143,21 @@ impl ReaderState {
     }
 
     pub(super) fn read_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<(), Failure> {
-        let current = self.expect_range(Function::ReadBlock, SectionType::Block)?;
+        self.read_range(Function::ReadBlockRange, |this| Ok(this.read_own_block_range(bytes, data)?))
+    }
+
+    fn read_own_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<()> {
+        let current = self.expect_range(Function::ReadBlockRange, SectionType::Block)?;
         let part = self.check_range(bytes, current.size)?;
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
         // What is compressed is one piece.
         let end = if current.decoded { current.layout.padding() } else { current.layout.data + bytes.end };
         self.check_cut(&current, end)?;
         if !current.decoded {
-            return Ok(self.read_own(current.layout.data + part.offset, data)?);
+            return self.read_own(current.layout.data + part.offset, data);
         }
         if part.count == part.total {
-            return Ok(self.read_own_block(&current, data)?);
+            return self.read_own_block(&current, data);
         }
         let mut all = Vec::new();
         resize(&mut all, part.total)?;
@@ -151,19 +171,23 @@ impl ReaderState {
         &mut self,
         elements: &Range<u64>,
         size: u64,
-        mut data: Sink<'_>,
+        data: Sink<'_>,
     ) -> Result<(), Failure> {
-        let current = self.expect_range(Function::ReadArray, SectionType::Array)?;
+        self.read_range(Function::ReadArrayRange, |this| Ok(this.read_own_array_range(elements, size, data)?))
+    }
+
+    fn read_own_array_range(&mut self, elements: &Range<u64>, size: u64, mut data: Sink<'_>) -> Result<()> {
+        let current = self.expect_range(Function::ReadArrayRange, SectionType::Array)?;
         let part = self.check_range(elements, current.count)?;
         self.check_size(size, current.size)?;
         let sizes = Sizes::Fixed { count: part.count, size };
         data.check(sizes)?;
         if current.decoded {
-            return Ok(self.decode_own_range(&current, part, sizes, data)?);
+            return self.decode_own_range(&current, part, sizes, data);
         }
         // The product is bounded by that of the header.
         self.check_cut(&current, current.layout.data + elements.end * size)?;
-        Ok(self.read_own_elements(current.layout.data + part.offset * size, sizes, data)?)
+        self.read_own_elements(current.layout.data + part.offset * size, sizes, data)
     }
 
     /// The current varray, whose sizes or data may come next.
@@ -181,17 +205,21 @@ impl ReaderState {
         elements: &Range<u64>,
         out: &mut [u64],
     ) -> Result<(), Failure> {
-        let current = self.expect_varray(Function::ReadVarraySizes, "the sizes of a section 'V'")?;
+        let function = Function::ReadVarraySizesRange;
+        self.read_range(function, |this| Ok(this.read_own_varray_sizes_range(elements, out)?))
+    }
+
+    fn read_own_varray_sizes_range(&mut self, elements: &Range<u64>, out: &mut [u64]) -> Result<()> {
+        let current = self.expect_varray(Function::ReadVarraySizesRange, "the sizes of a section 'V'")?;
         let part = self.check_range(elements, current.count)?;
         if out.len() as u64 != part.count {
             return Err(Error::argument(format!(
                 "sizes E_i: found room for {}, expected {}",
                 out.len(),
                 part.count
-            ))
-            .into());
+            )));
         }
-        Ok(self.read_own_sizes(&current, part, |index, size| out[index] = size)?)
+        self.read_own_sizes(&current, part, |index, size| out[index] = size)
     }
 
     /// Reads the sizes of these elements as the user sees them, and checks that the file can have so many bytes.
@@ -230,33 +258,54 @@ impl ReaderState {
         &mut self,
         elements: &Range<u64>,
         sizes: &[u64],
-        mut data: Sink<'_>,
+        data: Sink<'_>,
     ) -> Result<(), Failure> {
-        let current = self.expect_varray(Function::ReadVarray, "the data of a section 'V'")?;
+        let function = Function::ReadVarrayRange;
+        self.read_range(function, |this| Ok(this.read_own_varray_range(elements, sizes, data)?))
+    }
+
+    fn read_own_varray_range(
+        &mut self,
+        elements: &Range<u64>,
+        sizes: &[u64],
+        mut data: Sink<'_>,
+    ) -> Result<()> {
+        let current = self.expect_varray(Function::ReadVarrayRange, "the data of a section 'V'")?;
         let part = self.check_range(elements, current.count)?;
         let mut same = sizes.len() as u64 == part.count;
         self.read_own_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
         if !same {
-            return Err(Error::argument("the sizes E_i differ from those in the file").into());
+            return Err(Error::argument("the sizes E_i differ from those in the file"));
         }
         let sizes = Sizes::Each(sizes);
         data.check(sizes)?;
         if current.decoded {
-            return Ok(self.decode_own_range(&current, part, sizes, data)?);
+            return self.decode_own_range(&current, part, sizes, data);
         }
         let start = self.place_of(&current, part.offset)?;
         let end = sum(start, sizes.total()?).ok_or_else(|| exceeds_63_bits(&[start]))?;
         self.check_end("varray", current.layout.start, end)?;
         self.read_own_elements(start, sizes, data)?;
-        self.place = Some(Place { entries: current.layout.entries, index: elements.end, offset: end });
+        self.went_to(elements.end, end);
         Ok(())
+    }
+
+    /// The elements from the known place up to this one were read.
+    fn went_to(&mut self, index: u64, offset: u64) {
+        self.place = self.place.map(|place| Place { index, offset, ..place });
     }
 
     /// Where the element with this index begins in the file.
     fn place_of(&mut self, current: &Current, index: u64) -> Result<u64> {
         let entries = current.layout.entries;
         let known = self.place.filter(|place| place.entries == entries && place.index <= index);
-        let place = known.unwrap_or(Place { entries, index: 0, offset: current.layout.data });
+        let mut place =
+            known.unwrap_or(Place { entries, index: 0, offset: current.layout.data, by_anchor: false });
+        if index - place.index > ANCHOR_ELEMENTS
+            && let Some((index, offset)) = self.anchor(current.layout.data, index)?
+        {
+            place = Place { entries, index, offset, by_anchor: true };
+        }
         let mut offset = place.offset;
         let first = entries + place.index * COUNT_BYTES as u64;
         self.read_own_entries(first, index - place.index, b'E', |_, size| {
@@ -265,7 +314,7 @@ impl ReaderState {
         })
         .map_err(|error| current.conform(error))?;
         self.check_end("varray", current.layout.start, offset)?;
-        self.place = Some(Place { entries, index, offset });
+        self.place = Some(Place { index, offset, ..place });
         Ok(offset)
     }
 
@@ -290,8 +339,7 @@ impl ReaderState {
         .map_err(|error| current.conform(error))?;
         self.check_end("varray", current.layout.start, end)?;
         self.decode_own_elements(start, &encoded_sizes, sizes, data)?;
-        let index = part.offset + part.count;
-        self.place = Some(Place { entries: current.layout.entries, index, offset: end });
+        self.went_to(part.offset + part.count, end);
         Ok(())
     }
 }
