@@ -101,6 +101,11 @@ impl ErrorKind {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., text)| *text)
     }
 
+    /// Whether the bytes of the file are the cause: it was cut, or is damaged.
+    pub(crate) fn is_of_file(self) -> bool {
+        matches!(self, Self::Format | Self::Decode | Self::ShortFile | Self::Range | Self::Checksum)
+    }
+
     /// Whether the cause is in the file system, in MPI, or in this library: what was not yet written may not
     /// be written at all.
     pub(crate) fn is_of_system(self) -> bool {

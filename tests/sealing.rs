@@ -1,6 +1,8 @@
 //! Seals as they are written: byte for byte what a naive program makes of the finished file, whatever ranks,
 //! partitions, buffers, threads and flushes there were.
 
+#![allow(clippy::cast_possible_truncation)] // test data
+
 mod common;
 
 use common::seal::sealed;
@@ -15,8 +17,8 @@ fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> Params {
 }
 
 /// Some sections of every kind, and varrays long enough for anchors.
-fn model(seed: u64) -> Model {
-    let mut model = common::model(seed, 40_000);
+fn model(seed: u64, largest: u64) -> Model {
+    let mut model = common::model(seed, largest);
     let mut rng = Rng(seed);
     for (count, encode) in
         [(4096, Encode::None), (4097, Encode::None), (9000, Encode::Always), (12_289, Encode::Auto)]
@@ -73,7 +75,7 @@ fn a_seal_is_the_same_for_any_ranks_and_says_what_is_in_the_file() {
     let path = folder.path().join("f");
     for seed in 0..2 {
         let style = [LineBreak::Unix, LineBreak::Mime][seed as usize % 2];
-        let model = model(seed);
+        let model = model(seed, 40_000);
         let last = model.sections.len();
         let plain = common::write_on(1, &path, &model, &params(false, style, 4 << 20), seed);
         let ends: Vec<usize> = common::section_ends(&path).into_iter().map(|end| end as usize).collect();
@@ -105,6 +107,104 @@ fn a_seal_is_the_same_for_any_ranks_and_says_what_is_in_the_file() {
     }
 }
 
+/// Appends the sections from `first` on.
+fn append(
+    comm: ThreadComm,
+    path: &Path,
+    sections: &[ModelSection],
+    params: &Params,
+    seed: u64,
+) -> Result<u64> {
+    let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
+    let file = Writer::append(comm, path, params)?;
+    let cut = file.bytes_cut_off();
+    write_sections(file, ranks, sections, seed, |_, _| Ok(())).map(|()| cut)
+}
+
+fn append_on(ranks: usize, path: &Path, sections: &[ModelSection], params: &Params) -> Result<u64> {
+    run_on_threads(ranks, |comm| append(comm, path, sections, params, ranks as u64)).pop().unwrap()
+}
+
+#[test]
+fn appending_goes_on_where_a_file_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let model = model(5, 3000);
+    let style = LineBreak::Unix;
+    let last = model.sections.len();
+    let plain = common::write_on(1, &path, &model, &params(false, style, 4 << 20), 5);
+    let ends: Vec<usize> = common::section_ends(&path).into_iter().map(|end| end as usize).collect();
+    let middle = last - 5;
+    let twice = expected(&plain, &ends, &[middle, last], style);
+    let once = expected(&plain, &ends, &[last], style);
+    let first_seal = expected(&plain, &ends, &[middle], style).len();
+    for (ranks, atomic) in [(1, false), (1, true), (3, false), (3, true)] {
+        let mut params = params(true, style, 100_000);
+        params.atomic = atomic;
+        let append_to = |start: &[u8], from: usize, params: &Params| {
+            std::fs::write(&path, start).unwrap();
+            let cut = append_on(ranks, &path, &model.sections[from..], params);
+            (cut.map_err(|error| error.kind()), std::fs::read(&path).unwrap())
+        };
+        let same =
+            |found: &(std::result::Result<u64, scda::ErrorKind>, Vec<u8>), cut: u64, expected: &[u8]| {
+                assert_eq!(found.0, Ok(cut), "{ranks} ranks, atomic {atomic}");
+                let differs = found.1.iter().zip(expected).position(|(a, b)| a != b);
+                if let Some(at) = differs {
+                    let text = |bytes: &[u8]| {
+                        String::from_utf8_lossy(&bytes[at.saturating_sub(300)..at + 40]).into_owned()
+                    };
+                    panic!("at {at}: {}\nexpected {}", text(&found.1), text(expected));
+                }
+                assert_eq!(found.1.len(), expected.len());
+            };
+        // A sealed file; one that has a seal, and whole sections behind it; one without a seal.
+        same(&append_to(&twice[..first_seal], middle, &params), 0, &twice);
+        let unsealed = [&twice[..first_seal], &plain[ends[middle - 1]..ends[middle + 1]]].concat();
+        same(&append_to(&unsealed, middle + 2, &params), 0, &twice);
+        same(&append_to(&plain[..ends[middle - 1]], middle, &params), 0, &once);
+        same(&append_to(&plain[..128], 0, &params), 0, &once);
+        same(&append_to(&plain, last, &params), 0, &once);
+        // Without a seal of its own.
+        let mut unsealing = params.clone();
+        unsealing.seal = false;
+        same(&append_to(&plain[..ends[middle - 1]], middle, &unsealing), 0, &plain);
+        // What is not whole is cut off behind a seal, and refused without.
+        let mut rng = Rng(1);
+        for _ in 0..10 {
+            let torn = first_seal + 1 + rng.below((twice.len() - first_seal - 1) as u64) as usize;
+            let is_whole = (middle..last).any(|i| torn == first_seal + ends[i] - ends[middle - 1]);
+            // Index without a seal: its sections stay.
+            if torn < first_seal + plain.len() - ends[middle - 1] && !is_whole {
+                same(&append_to(&twice[..torn], middle, &params), (torn - first_seal) as u64, &twice);
+            }
+            let cut = 1 + rng.below(plain.len() as u64 - 1) as usize;
+            if !ends.contains(&cut) && cut != 128 {
+                let (result, left) = append_to(&plain[..cut], 0, &params);
+                assert!(result.is_err() && left == plain[..cut], "{cut}");
+            }
+        }
+        let tables = plain.len() - ends[middle - 1] + first_seal;
+        // All but the seal is there: its tables are cut off. Part of it is there: all behind the first seal is.
+        same(
+            &append_to(&twice[..twice.len() - 288], last, &params),
+            (twice.len() - 288 - tables) as u64,
+            &twice,
+        );
+        for torn in [twice.len() - 1, twice.len() - 289] {
+            same(&append_to(&twice[..torn], last, &params), (torn - first_seal) as u64, &twice[..first_seal]);
+        }
+        for (no_scda, kind) in
+            [(&b"something else"[..], scda::ErrorKind::Format), (b"", scda::ErrorKind::ShortFile)]
+        {
+            let (result, left) = append_to(no_scda, 0, &params);
+            assert_eq!((result, left), (Err(kind), no_scda.to_vec()));
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(append_on(2, &path, &[], &Params::default()).unwrap_err().kind(), scda::ErrorKind::NoSuchFile);
+}
+
 #[test]
 fn a_file_without_sections_is_sealed_and_committing_twice_adds_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +225,7 @@ fn streams_are_sealed_as_other_sections() {
     let path = folder.path().join("f");
     let bytes: Vec<u8> = (0..9_000_000_u32).map(|i| (i / 1000) as u8).collect();
     for encode in [Encode::None, Encode::Always, Encode::Auto] {
-        let mut write = |seal: bool, streams: bool| -> Result<Vec<u8>> {
+        let write = |seal: bool, streams: bool| -> Result<Vec<u8>> {
             let mut file = Writer::create(Solo, &path, b"u", &params(seal, LineBreak::Unix, 4 << 20))?;
             if streams {
                 file.block_from(

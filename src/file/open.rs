@@ -83,7 +83,6 @@ pub fn open(
 
 /// Opens a file that exists for reading and writing, as it is, and tells its size. With
 /// [`Params::atomic`] that is a copy of it, which [`Target::complete`] gives its name. Collective.
-#[cfg_attr(not(test), expect(dead_code, reason = "for Writer::append"))]
 pub(crate) fn append(
     team: &mut Team,
     path: &Path,

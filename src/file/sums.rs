@@ -87,7 +87,7 @@ struct Run {
 
 impl Sums {
     /// Sums up the pieces, which lie one after the other from `offset`.
-    fn add(&mut self, mut offset: u64, pieces: &[&[u8]]) {
+    pub fn add(&mut self, mut offset: u64, pieces: &[&[u8]]) {
         let mut section = self.ends.partition_point(|&end| end <= offset);
         for piece in pieces {
             let mut rest = *piece;

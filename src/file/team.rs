@@ -49,6 +49,7 @@ impl Topic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     Create,
+    Append,
     WriteInline,
     WriteBlock,
     WriteArray,

@@ -25,6 +25,9 @@ pub struct UserString {
 }
 
 impl UserString {
+    /// The user string without a byte.
+    pub(crate) const EMPTY: Self = Self { bytes: [0; USER_STRING_BYTES], len: 0 };
+
     /// A user string of these bytes.
     ///
     /// # Errors

@@ -8,6 +8,9 @@ mod header;
 mod index;
 mod lookup;
 mod ranges;
+mod survey;
+
+pub(super) use survey::Survey;
 
 use super::encoding::Decoders;
 use super::open;
@@ -176,25 +179,7 @@ impl Reader {
             Ok(opened) => opened,
             Err(failure) => return Err(team.settle(failure)),
         };
-        let open = ReaderState {
-            window: Window::new(&team, &params),
-            small_bytes: params.small_bytes(team.size()) as u64,
-            decoders: Decoders::new(params.strict),
-            team,
-            file,
-            size,
-            end,
-            params,
-            position: FILE_HEADER_BYTES as u64,
-            expect: Expect::Header,
-            header: None,
-            place: None,
-            alone: None,
-            chain: chain::Chain::default(),
-            walk: lookup::Walk::default(),
-            tolerant: false,
-        };
-        let mut session = Session::new(open);
+        let mut session = Session::new(ReaderState::new(team, file, [size, end], params));
         let header = session.operate(|open| {
             let header = open.look(0, open.size.min(FILE_HEADER_BYTES as u64))?;
             Ok(parse_file_header(header)?)
@@ -528,6 +513,30 @@ impl Reader {
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         self.session.fail(error)
+    }
+}
+
+impl ReaderState {
+    /// A file that is open, with its size and where its sections end.
+    fn new(team: Team, file: Box<dyn ParallelFile>, [size, end]: [u64; 2], params: Params) -> Self {
+        Self {
+            window: Window::new(&team, &params),
+            small_bytes: params.small_bytes(team.size()) as u64,
+            decoders: Decoders::new(params.strict),
+            team,
+            file,
+            size,
+            end,
+            params,
+            position: FILE_HEADER_BYTES as u64,
+            expect: Expect::Header,
+            header: None,
+            place: None,
+            alone: None,
+            chain: chain::Chain::default(),
+            walk: lookup::Walk::default(),
+            tolerant: false,
+        }
     }
 }
 

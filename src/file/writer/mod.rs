@@ -14,9 +14,10 @@ use super::encoding::Encoders;
 use super::held::Held;
 use super::open;
 use super::params::{Encode, Params};
+use super::reader::ReaderState;
 use super::session::{Session, State};
 use super::source::Source;
-use super::sums::SummedFile;
+use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use crate::error::{Error, Result};
@@ -58,6 +59,7 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 #[must_use = "a file is complete only when it is closed"]
 pub struct Writer {
     session: Session<WriterState>,
+    bytes_cut_off: u64,
 }
 
 /// What a [`Writer`] has while its file is open.
@@ -127,7 +129,99 @@ impl Writer {
             Ok(created) => created,
             Err(failure) => return Err(team.settle(failure)),
         };
-        let end = FILE_HEADER_BYTES as u64;
+        Ok(Self::new(team, file, target, params, sealer, FILE_HEADER_BYTES as u64))
+    }
+
+    /// Opens a file that exists to write more sections behind those that it has. With [`Params::seal`] closing writes
+    /// a seal of them, too. The user string and what the file has stay; a seal that ended it stays valid for the part
+    /// up to there.
+    ///
+    /// What is behind the last seal and not whole, because a job was killed while it appended, is cut off:
+    /// [`Self::bytes_cut_off`] tells how much. A file without a seal must be whole.
+    ///
+    /// # Errors
+    /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
+    /// `FileInUse` if somebody else appends to it, and the errors of the file system. The file is as it was.
+    pub fn append(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
+        Self::append_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
+    }
+
+    /// As [`Self::append`], if no rank has a wrong argument.
+    pub(crate) fn append_if_valid(
+        comm: Box<dyn Communicator>,
+        path: Result<&Path>,
+        params: Result<Params>,
+    ) -> Result<Self> {
+        let mut team = Team::for_file(comm, &path);
+        let open = |team: &mut Team| -> Result<_, Failure> {
+            let (path, mut params) = (path?, params?);
+            params.validate()?;
+            team.note_open(Function::Append, path, &params);
+            let (file, target, size) = open::append(team, path, &mut params)?;
+            Ok((file, target, size, params))
+        };
+        let (file, target, size, params) = match open(&mut team) {
+            Ok(opened) => opened,
+            Err(failure) => return Err(team.settle(failure)),
+        };
+        let mut reading = ReaderState::over(team, file, size, &params);
+        let found = Self::continued(&mut reading, &params);
+        let (mut team, mut file) = reading.into_parts();
+        let result = found.and_then(|found| {
+            // Nothing was changed before all ranks know where to go on.
+            let cut = if found.0 < size { file.truncate(found.0) } else { Ok(()) };
+            team.agree(cut)?;
+            Ok(found)
+        });
+        match result {
+            Ok((end, sealer, sums)) => {
+                let file = SummedFile::new(file, sums);
+                let mut writer = Self::new(team, file, target, params, sealer, end);
+                writer.bytes_cut_off = size - end;
+                Ok(writer)
+            }
+            Err(failure) => {
+                let error = team.settle(failure);
+                let _ = file.close();
+                if team.rank() == 0 {
+                    target.discard();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Where to go on in a file, and what its next seal is to say.
+    fn continued(
+        reading: &mut ReaderState,
+        params: &Params,
+    ) -> Result<(u64, Option<Sealer>, Option<Sums>), Failure> {
+        let mut survey = reading.survey()?;
+        if !params.seal {
+            return Ok((survey.end, None, None));
+        }
+        let mut sealer = Sealer::continued(&survey);
+        let sums =
+            reading.sum_up(&survey, |row, part, data, sizes| sealer.note_surveyed(row, part, data, sizes))?;
+        sealer.take_surveyed(&mut survey);
+        Ok((survey.end, Some(sealer), Some(sums)))
+    }
+
+    /// The bytes that [`Self::append`] has cut off: what a job that was killed while it appended had not sealed.
+    #[must_use]
+    pub fn bytes_cut_off(&self) -> u64 {
+        self.bytes_cut_off
+    }
+
+    /// A writer whose first section goes to `end`.
+    fn new(
+        mut team: Team,
+        file: SummedFile,
+        target: Target,
+        params: Params,
+        sealer: Option<Sealer>,
+        end: u64,
+    ) -> Self {
         team.mark(end);
         let open = WriterState {
             buffer: SectionBuffer::new(&mut team, &params),
@@ -146,7 +240,7 @@ impl Writer {
             encoders: Encoders::default(),
             sealer,
         };
-        Ok(Self { session: Session::new(open) })
+        Self { session: Session::new(open), bytes_cut_off: 0 }
     }
 
     /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of

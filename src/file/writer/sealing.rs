@@ -3,6 +3,7 @@
 use super::WriterState;
 use super::output::too_large;
 use crate::error::{Error, Result};
+use crate::file::reader::Survey;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
 use crate::file::team::{Failure, Team, split};
@@ -68,6 +69,41 @@ impl Sealer {
             sealer.rows.push(sealer.row(0, FILE_HEADER_BYTES as u64));
         }
         (sealer, sums)
+    }
+
+    /// For a file that has sections already.
+    pub(super) fn continued(survey: &Survey) -> Self {
+        let current =
+            Current { section: None, user: UserString::EMPTY, is_compressed: false, count: 0, size: 0 };
+        let (previous, sealed) = survey.seal.map_or((0, 0), |seal| (seal.offset(), seal.sections));
+        Self {
+            rows: Vec::new(),
+            current,
+            anchors: Anchors::default(),
+            previous,
+            sections: sealed + survey.unsealed(),
+        }
+    }
+
+    /// Elements of a section that is in the file already.
+    pub(super) fn note_surveyed(
+        &mut self,
+        row: &Row,
+        part: Partition,
+        data: u64,
+        sizes: &[u64],
+    ) -> Result<()> {
+        self.note_elements(part, data, sizes)?;
+        if part.offset + part.count == part.total {
+            self.anchors.total += row.anchors();
+        }
+        Ok(())
+    }
+
+    /// Takes the rows of the sections that are in the file already. All ranks know how many anchors they have.
+    pub(super) fn take_surveyed(&mut self, survey: &mut Survey) {
+        self.anchors.total = survey.anchors;
+        self.rows = survey.take_rows();
     }
 
     fn row(&self, start: u64, end: u64) -> Row {

@@ -1,0 +1,305 @@
+//! What a file has to which sections are appended: where they go, and what the next seal must say of those that are
+//! there.
+
+use super::header::exceeds_63_bits;
+use super::index::Sealed;
+use super::{Expect, ReaderState};
+use crate::error::Result;
+use crate::file::params::Params;
+use crate::file::sums::Sums;
+use crate::file::team::{Failure, Team, split};
+use crate::format::header::{FileHeader, SectionType, parse_file_header};
+use crate::format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
+use crate::format::layout::{Layout, sum};
+use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
+use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES};
+use crate::memory::{reserve, resize};
+use crate::parallel::Partition;
+use crate::storage::ParallelFile;
+
+/// So much is read at once to sum it up.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// What the next seal must know of the one before.
+#[derive(Clone, Copy)]
+pub struct LastSeal {
+    /// Where it ends.
+    pub length: u64,
+    /// Number of sections before it.
+    pub sections: u64,
+}
+
+impl LastSeal {
+    /// Where it begins.
+    pub fn offset(self) -> u64 {
+        self.length - SEAL_BYTES as u64
+    }
+}
+
+/// What was found in a file.
+pub struct Survey {
+    header: FileHeader,
+    /// Where the next section goes.
+    pub end: u64,
+    /// The last seal, if there is one.
+    pub seal: Option<LastSeal>,
+    /// Where the sections behind that seal end.
+    ends: Vec<u64>,
+    /// Rank 0: these sections, without checksums.
+    rows: Vec<Row>,
+    /// How many anchors they have.
+    pub anchors: u64,
+    /// Tables of a seal with nothing behind them but other tables: where they begin, and how many there are. A job
+    /// was killed while it wrote that seal.
+    unfinished: Option<(u64, usize)>,
+}
+
+impl Survey {
+    /// Where the sections begin that the next seal is for.
+    fn start(&self) -> u64 {
+        self.seal.map_or(0, |seal| seal.length)
+    }
+
+    /// Rank 0: the rows of the sections behind the last seal, for the next one.
+    pub fn take_rows(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Forgets what was behind the last seal.
+    fn forget(&mut self) {
+        self.ends.clear();
+        self.rows.clear();
+        self.anchors = 0;
+        self.unfinished = None;
+    }
+
+    /// Forgets the tables of a seal that is not there.
+    fn forget_unfinished(&mut self) {
+        if let Some((_, tables)) = self.unfinished.take() {
+            let kept = self.ends.len() - tables;
+            self.ends.truncate(kept);
+            self.rows.truncate(kept);
+        }
+    }
+
+    /// How many sections there are behind the last seal.
+    pub fn unsealed(&self) -> u64 {
+        let header = u64::from(self.seal.is_none());
+        (self.ends.len() as u64).saturating_sub(header)
+    }
+}
+
+impl ReaderState {
+    /// The state of a file that is open for reading and writing, of so many bytes.
+    pub fn over(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
+        // Seals are sections, too, for those who look for them.
+        Self::new(team, file, [size, size], Params { raw: true, ..params.clone() })
+    }
+
+    /// The ranks and the file, to go on with.
+    pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
+        (self.team, self.file)
+    }
+
+    /// Walks through the file. What is not whole behind the last seal is not counted; without a seal it is an error.
+    /// Collective.
+    pub fn survey(&mut self) -> Result<Survey, Failure> {
+        let bytes = self.look(0, self.size.min(FILE_HEADER_BYTES as u64))?;
+        let header = parse_file_header(bytes)?;
+        let mut survey = Survey {
+            end: 0,
+            seal: None,
+            ends: Vec::new(),
+            rows: Vec::new(),
+            anchors: 0,
+            unfinished: None,
+            header,
+        };
+        let row = Row {
+            section: None,
+            user: survey.header.user,
+            is_compressed: false,
+            offset: 0,
+            bytes: FILE_HEADER_BYTES as u64,
+            count: 0,
+            size: 0,
+            crc: 0,
+            sorted: 0,
+        };
+        // All before a seal at the end need not be walked through.
+        if let Some(offset) = self.size.checked_sub(SEAL_BYTES as u64)
+            && let Some(seal) = self.seal_at(offset, None)?
+        {
+            (survey.seal, survey.end) = (Some(seal), seal.length);
+            return Ok(survey);
+        }
+        self.add(&mut survey, row)?;
+        loop {
+            match self.survey_section(&mut survey) {
+                Ok(true) => {}
+                Ok(false) => {
+                    survey.end = survey.unfinished.map_or(self.size, |(offset, _)| offset);
+                    survey.forget_unfinished();
+                    return Ok(survey);
+                }
+                Err(failure) => {
+                    let error = self.team.settle(failure);
+                    let (true, Some(seal)) = (error.kind().is_of_file(), survey.seal) else {
+                        return Err(Failure::Agreed(error));
+                    };
+                    survey.end = seal.length;
+                    survey.forget();
+                    return Ok(survey);
+                }
+            }
+        }
+    }
+
+    fn add(&self, survey: &mut Survey, row: Row) -> Result<()> {
+        reserve(&mut survey.ends, 1)?;
+        survey.ends.push(row.end());
+        survey.anchors += row.anchors();
+        if self.team.rank() == 0 {
+            reserve(&mut survey.rows, 1)?;
+            survey.rows.push(row);
+        }
+        Ok(())
+    }
+
+    /// Surveys the next section, and tells whether there is one.
+    fn survey_section(&mut self, survey: &mut Survey) -> Result<bool, Failure> {
+        if !self.next_section(true)? {
+            return Ok(false);
+        }
+        let Some(section) = self.header else { return Ok(false) };
+        let current = self.expect;
+        self.skip()?;
+        if *section.user == *SEAL
+            && let Some(seal) = self.seal_at(section.offset, Some(survey.seal))?
+        {
+            survey.seal = Some(seal);
+            survey.forget();
+            return Ok(true);
+        }
+        let size = match (section.section_type, current) {
+            (SectionType::Inline, _) => INLINE_BYTES as u64,
+            (SectionType::Varray, Expect::VarraySizes(current)) if self.team.rank() == 0 => {
+                let (entries, letter) = current.user_sizes();
+                let mut total = 0;
+                let read = self.read_own_entries(entries, current.count, letter, |_, size| {
+                    total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
+                    Ok(())
+                });
+                self.team.defer(read);
+                total
+            }
+            _ => section.size,
+        };
+        let row = Row {
+            section: Some(section.section_type),
+            user: section.user,
+            is_compressed: section.decoded,
+            offset: section.offset,
+            bytes: self.position() - section.offset,
+            count: section.count,
+            size,
+            crc: 0,
+            sorted: 0,
+        };
+        self.add(survey, row)?;
+        let is_table = (*row.user == *INDEX && size == ROW_BYTES as u64)
+            || (*row.user == *ANCHORS && size == ANCHOR_BYTES as u64);
+        survey.unfinished = match survey.unfinished {
+            _ if row.section != Some(SectionType::Array) || !is_table => None,
+            None => Some((row.offset, 1)),
+            Some((offset, tables)) => Some((offset, tables + 1)),
+        };
+        Ok(true)
+    }
+
+    /// The seal at this offset, if there is one, with any seal before it or this one. Collective.
+    fn seal_at(
+        &mut self,
+        offset: u64,
+        previous: Option<Option<LastSeal>>,
+    ) -> Result<Option<LastSeal>, Failure> {
+        // Few bytes, here and there: one rank reads them.
+        let found =
+            if self.team.rank() == 0 { Sealed::at(&mut *self.file, self.size, offset) } else { Ok(None) };
+        let words = found.map(|sealed| {
+            let fits = |seal: &Seal| {
+                previous
+                    .is_none_or(|previous| seal.previous == previous.map_or(0, |previous| previous.offset()))
+            };
+            let seal = sealed.map(|sealed| sealed.seal).filter(fits);
+            seal.map_or([0; 2], |seal| [seal.length, seal.sections])
+        });
+        let [length, sections] = self.team.share(0, words)?;
+        Ok((length > 0).then_some(LastSeal { length, sections }))
+    }
+
+    /// Computes the checksums of the sections behind the last seal, each rank of a part of their bytes, and finds
+    /// their anchors on rank 0: the sizes of elements as they lie in the file are handed out section by section.
+    /// Collective.
+    pub fn sum_up(
+        &mut self,
+        survey: &Survey,
+        mut anchors: impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
+    ) -> Result<Sums, Failure> {
+        let mut sums = Sums::default();
+        survey.ends.iter().for_each(|&end| sums.put(end, 0));
+        let (start, ranks) = (survey.start(), self.team.size() as u64);
+        let share = (survey.end - start).div_ceil(ranks);
+        let at = |rank: u64| start.saturating_add(share.saturating_mul(rank)).min(survey.end);
+        let (mut offset, end) = (at(self.team.rank() as u64), at(self.team.rank() as u64 + 1));
+        let read = (|| -> Result<()> {
+            let mut bytes = Vec::new();
+            while offset < end {
+                resize(&mut bytes, (end - offset).min(CHUNK_BYTES))?;
+                self.read_own(offset, &mut bytes)?;
+                sums.add(offset, &[&bytes]);
+                offset += bytes.len() as u64;
+            }
+            survey
+                .rows
+                .iter()
+                .filter(|row| row.anchors() > 0)
+                .try_for_each(|row| self.hand_out(row, &mut anchors))
+        })();
+        let (_, mine) = split(read);
+        self.team.agree(mine)?;
+        Ok(sums)
+    }
+
+    /// Reads the sizes of a section's elements as they lie in the file.
+    fn hand_out(
+        &mut self,
+        row: &Row,
+        anchors: &mut impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
+    ) -> Result<()> {
+        // The varray of a pair is its second section.
+        let start = match (row.is_compressed, row.section) {
+            (false, _) => Some(row.offset),
+            (true, Some(SectionType::Varray)) => {
+                Layout::array(row.offset, row.count, COUNT_BYTES as u64).map(|first| first.end)
+            }
+            (true, _) => Layout::inline(row.offset).map(|first| first.end),
+        };
+        let layout = start.and_then(|start| Layout::varray(start, row.count, 0));
+        let Layout { entries, data, .. } = layout.ok_or_else(|| exceeds_63_bits(&[row.count]))?;
+        let (mut batch, mut at, mut done) = (Vec::new(), data, 0);
+        let mut give = |batch: &mut Vec<u64>, done: &mut u64| -> Result<()> {
+            let part = Partition { offset: *done, count: batch.len() as u64, total: row.count };
+            anchors(row, part, at, batch)?;
+            at += batch.iter().sum::<u64>();
+            *done += batch.len() as u64;
+            batch.clear();
+            Ok(())
+        };
+        self.read_own_entries(entries, row.count, b'E', |_, size| {
+            batch.push(size);
+            if batch.len() == 4096 { give(&mut batch, &mut done) } else { Ok(()) }
+        })?;
+        if batch.is_empty() { Ok(()) } else { give(&mut batch, &mut done) }
+    }
+}
