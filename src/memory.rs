@@ -5,6 +5,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;
+use std::alloc::{Layout, alloc_zeroed};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Makes room for this many further items.
@@ -46,6 +47,27 @@ pub fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) -> Result<()
         buffer.resize(length, T::default());
     }
     Ok(())
+}
+
+/// Bytes of 0. Pages that are never used cost nothing: the system clears them when they are first touched, which no
+/// safe function that can fail makes use of.
+///
+/// # Errors
+/// `Memory`.
+#[allow(unsafe_code)]
+pub fn zeroed(bytes: usize) -> Result<Vec<u8>> {
+    let layout = Layout::array::<u8>(bytes).map_err(|_| cannot_allocate::<u8>(bytes))?;
+    if bytes == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout's size is not 0.
+    let memory = unsafe { alloc_zeroed(layout) };
+    if memory.is_null() {
+        return Err(cannot_allocate::<u8>(bytes));
+    }
+    // SAFETY: the global allocator, which is that of vectors, has just given this memory with the layout of `bytes`
+    // bytes; all of them are initialised.
+    Ok(unsafe { Vec::from_raw_parts(memory, bytes, bytes) })
 }
 
 /// An array of zeros.
@@ -114,6 +136,8 @@ mod tests {
         grow(&mut bytes, 1).unwrap();
         assert_eq!(bytes.len(), 5);
         resize(&mut bytes, 1).unwrap();
+        assert_eq!(zeroed(usize::MAX).unwrap_err().kind(), ErrorKind::Memory);
+        assert_eq!((zeroed(0).unwrap(), zeroed(3).unwrap()), (vec![], vec![0; 3]));
         assert_eq!((copy(&bytes).unwrap(), *zeros::<2>().unwrap()), (vec![7], [0, 0]));
     }
 

@@ -7,6 +7,7 @@ use crate::codec::{ElementDecoder, ElementEncoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::COUNT_BYTES;
 use crate::memory::{catch, reserve};
+use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::sync::{Mutex, PoisonError};
 
@@ -242,7 +243,7 @@ impl Encoders {
             }
             match sizes {
                 Sizes::Fixed { size, .. } => {
-                    index = usize::try_from(point / size).unwrap_or(usize::MAX);
+                    index = to_usize(point / size);
                     start = point - point % size;
                 }
                 Sizes::Each(sizes) => {
@@ -257,8 +258,8 @@ impl Encoders {
             let first = (point - start).min(size - length);
             // The memory was checked: all fits it.
             let range = |start: u64| {
-                let start = usize::try_from(start).unwrap_or(usize::MAX);
-                start..start.saturating_add(usize::try_from(length).unwrap_or(0))
+                let start = to_usize(start);
+                start..start.saturating_add(to_usize(length))
             };
             let piece = match source {
                 Source::Contiguous(data) => &data[range(start + first)],
@@ -304,7 +305,7 @@ struct Cut {
 
 /// Cuts elements of `total` bytes into at most so many ranges of about the same number of bytes.
 fn cuts(sizes: impl ExactSizeIterator<Item = u64>, total: u64, ranges: usize) -> Vec<Cut> {
-    let at = |index, offset| Cut { index, offset: usize::try_from(offset).unwrap_or(usize::MAX) };
+    let at = |index, offset| Cut { index, offset: to_usize(offset) };
     let end = at(sizes.len(), total);
     let mut cuts = vec![at(0, 0)];
     if ranges > 1 {
@@ -339,7 +340,7 @@ fn encode_range(
         let element = match source {
             Source::Contiguous(data) => {
                 // The memory was checked: each size fits it.
-                let size = usize::try_from(sizes.size(index)).unwrap_or(0);
+                let size = to_usize(sizes.size(index));
                 offset += size;
                 &data[offset - size..offset]
             }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::layout::{product, sum};
+use crate::numbers::to_usize;
 use std::ops::Range;
 
 /// Elements in memory of their own, to be written.
@@ -70,7 +71,7 @@ impl Sizes<'_> {
     pub fn count(&self) -> usize {
         match self {
             // More elements than can be addressed are caught when the memory is compared.
-            Self::Fixed { count, .. } => usize::try_from(*count).unwrap_or(usize::MAX),
+            Self::Fixed { count, .. } => to_usize(*count),
             Self::Each(sizes) => sizes.len(),
         }
     }
@@ -84,7 +85,7 @@ impl Sizes<'_> {
 
     /// The size of an element for which there is memory.
     pub fn bytes(&self, index: usize) -> usize {
-        usize::try_from(self.size(index)).unwrap_or(usize::MAX)
+        to_usize(self.size(index))
     }
 
     /// All bytes.

@@ -4,7 +4,8 @@ use super::params::Params;
 use super::team::{Failure, Team, Topic};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{grow, reserve, resize};
+use crate::memory::{resize, zeroed};
+use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
@@ -184,13 +185,10 @@ fn read_together(
 
 /// Memory for so many bytes of a window that becomes as long as `walk`.
 fn make_room(own: &mut Vec<u8>, bytes: u64, walk: u64) -> Result<&mut [u8]> {
-    let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let bytes = count(bytes);
+    let bytes = to_usize(bytes);
     if own.len() < bytes {
-        // At once all that a walk wants, so that nothing is copied.
-        own.clear();
-        reserve(own, bytes.max(count(walk)))?;
-        grow(own, bytes)?;
+        // At once all that a walk wants: new memory need not be cleared, nor the old contents be copied.
+        *own = zeroed(bytes.max(to_usize(walk)))?;
     }
     Ok(&mut own[..bytes])
 }

@@ -2,7 +2,7 @@
 
 use super::Communicator;
 use crate::error::Result;
-use std::alloc::{Layout, alloc_zeroed};
+use crate::memory::zeroed;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -116,16 +116,9 @@ unsafe impl Sync for Allocation {}
 unsafe impl Send for Allocation {}
 
 impl Allocation {
-    /// Zeroed memory, if there is any. Pages that are never used cost nothing.
+    /// Zeroed memory, if there is any.
     pub(crate) fn new(bytes: usize) -> Option<Arc<Self>> {
-        let layout = Layout::array::<u8>(bytes).ok().filter(|layout| layout.size() > 0)?;
-        // SAFETY: the layout has a size.
-        let memory = unsafe { alloc_zeroed(layout) };
-        if memory.is_null() {
-            return None;
-        }
-        // SAFETY: the allocator has just given this memory, of this layout and initialised, to nobody else.
-        let memory = unsafe { Vec::from_raw_parts(memory, bytes, bytes) };
+        let memory = zeroed(bytes).ok()?;
         Some(Arc::new(Self(UnsafeCell::new(memory.into_boxed_slice()))))
     }
 }

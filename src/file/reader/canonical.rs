@@ -12,6 +12,7 @@ use crate::format::layout::{Layout, sum};
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
 use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
 
 /// Long text is looked at this many bytes at a time: whole lines.
 const TEXT_BYTES: u64 = 78 << 13;
@@ -98,7 +99,7 @@ impl ReaderState {
         let format = CountFormat::new(letter, style);
         let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
         // No more than a step at a time.
-        let most = usize::try_from(current.count.min(ENTRIES)).unwrap_or(usize::MAX);
+        let most = to_usize(current.count.min(ENTRIES));
         reserve(&mut sizes, most)?;
         reserve(&mut expected, most * COUNT_BYTES)?;
         let mut left = current.count;
@@ -195,7 +196,7 @@ impl ReaderState {
                 self.read_own(at, &mut text)?;
                 let (mut rest, mut at) = (text.as_slice(), at);
                 for &size in &sizes[elements] {
-                    let (element, others) = rest.split_at(usize::try_from(size).unwrap_or(0));
+                    let (element, others) = rest.split_at(to_usize(size));
                     compare_breaks(element, at, style)?;
                     rest = others;
                     at += size;

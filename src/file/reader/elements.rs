@@ -11,6 +11,7 @@ use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
 use crate::format::layout::{Layout, sum};
 use crate::memory::{reserve, reserve_count, resize};
+use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::ops::Range;
 
@@ -105,7 +106,7 @@ impl ReaderState {
             let start = offset + done * COUNT_BYTES as u64;
             resize(&mut text, step * COUNT_BYTES as u64)?;
             self.read_own(start, &mut text)?;
-            let before = usize::try_from(done).unwrap_or(usize::MAX);
+            let before = to_usize(done);
             parse_counts(&text, letter, start, |index, value| each(before + index, value))?;
             done += step;
         }
@@ -154,7 +155,7 @@ impl ReaderState {
                 None => bytes.offset += size,
                 Some(index) if index < elements.count => {
                     bytes.count += size;
-                    own(usize::try_from(index).unwrap_or(usize::MAX), size);
+                    own(to_usize(index), size);
                 }
                 Some(_) => {}
             }
@@ -233,7 +234,7 @@ impl ReaderState {
             let batch = EncodedBatch { text: &text, start, elements, encoded_sizes, sizes };
             match &mut data {
                 Sink::Contiguous(memory) if threads > 1 => {
-                    let begin = usize::try_from(decoded_start).unwrap_or(usize::MAX);
+                    let begin = to_usize(decoded_start);
                     let jobs = batch.jobs(&mut memory[begin..], |_| true)?;
                     self.decoders.decode(threads, jobs)?;
                 }
@@ -292,7 +293,7 @@ impl<'a> EncodedBatch<'a> {
         let (mut rest, mut at, mut offset, sizes) = (self.text, self.start, 0, self.sizes);
         let encoded_sizes = &self.encoded_sizes[self.elements.clone()];
         encoded_sizes.iter().zip(self.elements.start..).map(move |(&encoded_size, index)| {
-            let (text, others) = rest.split_at(usize::try_from(encoded_size).unwrap_or(0));
+            let (text, others) = rest.split_at(to_usize(encoded_size));
             let element = Encoded { index, text, at, offset };
             rest = others;
             at += encoded_size;
@@ -331,7 +332,7 @@ impl<'a> EncodedBatch<'a> {
         let (mut text, mut start) = (self.text, self.start);
         for Batch { elements, bytes } in batches(self.sizes, self.elements.clone(), batch_bytes(threads)) {
             let encoded: u64 = self.encoded_sizes[elements.clone()].iter().sum();
-            let (now, later) = text.split_at(usize::try_from(encoded).unwrap_or(0));
+            let (now, later) = text.split_at(to_usize(encoded));
             let piece = EncodedBatch { text: now, start, elements: elements.clone(), ..*self };
             resize(staged, bytes)?;
             let is_wanted = |index| data.element(index, 0, self.sizes.size(index)).is_some();

@@ -10,6 +10,7 @@ use crate::format::index::ANCHOR_ELEMENTS;
 use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{reserve_count, resize};
+use crate::numbers::to_usize;
 use crate::parallel::{Partition, uniform_partition};
 use std::ops::Range;
 
@@ -162,7 +163,7 @@ impl ReaderState {
         let mut all = Vec::new();
         resize(&mut all, part.total)?;
         self.read_own_block(&current, &mut all)?;
-        let start = usize::try_from(part.offset).unwrap_or(usize::MAX);
+        let start = to_usize(part.offset);
         data.copy_from_slice(&all[start..start + data.len()]);
         Ok(())
     }
