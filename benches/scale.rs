@@ -25,12 +25,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: by contract.
+        // SAFETY: `layout` is that which the caller of `alloc` vouches for: of a size that is not 0.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: by contract.
+        // SAFETY: the caller of `dealloc` passes what `alloc` has returned for this layout, and that is of `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

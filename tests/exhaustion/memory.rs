@@ -104,7 +104,7 @@ unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
         return null_mut();
     }
     let before = usable(memory);
-    // SAFETY: by contract.
+    // SAFETY: the caller passes NULL or memory that a function above has returned, so it is of the C library.
     let new = unsafe { __libc_realloc(memory, bytes) };
     if !new.is_null() || bytes == 0 {
         IN_USE.fetch_sub(before, Relaxed);
@@ -115,6 +115,6 @@ unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(memory: *mut c_void) {
     IN_USE.fetch_sub(usable(memory), Relaxed);
-    // SAFETY: by contract.
+    // SAFETY: as for `realloc`; the caller uses the memory no more.
     unsafe { __libc_free(memory) };
 }
