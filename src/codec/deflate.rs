@@ -4,6 +4,7 @@ use super::MAX_LEVEL;
 use super::adaptive::Adaptive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::make;
+use crate::numbers::to_usize;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// Which library compresses. Whatever the encoder, any zlib stream is read.
@@ -75,8 +76,8 @@ impl Deflater {
                         .compress(step, &mut out[length..], flush)
                         .map_err(|e| failed(&e.to_string()))?;
                     // Both are at most the lengths of slices.
-                    input = &input[usize::try_from(stream.total_in() - before.0).unwrap_or(usize::MAX)..];
-                    length += usize::try_from(stream.total_out() - before.1).unwrap_or(usize::MAX);
+                    input = &input[to_usize(stream.total_in() - before.0)..];
+                    length += to_usize(stream.total_out() - before.1);
                     match status {
                         Status::StreamEnd => return Ok(length),
                         Status::Ok => {}

@@ -6,6 +6,7 @@ use super::probe::least_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
 use crate::memory::{grow, make};
+use crate::numbers::to_usize;
 use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{DecompressionError, Decompressor};
 
@@ -202,7 +203,7 @@ fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Resul
     zlib.reset(true);
     loop {
         // Both are at most the lengths of slices.
-        let [read, written] = [zlib.total_in(), zlib.total_out()].map(|n| usize::try_from(n).unwrap_or(0));
+        let [read, written] = [zlib.total_in(), zlib.total_out()].map(to_usize);
         match zlib.decompress(&stream[read..], &mut out[written..], FlushDecompress::Finish) {
             Ok(Status::StreamEnd) => break,
             // No call takes more than 4 GiB.

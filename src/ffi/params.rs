@@ -6,6 +6,7 @@ use crate::codec::Encoder;
 use crate::error::{Error, Result};
 use crate::file::Params;
 use crate::format::padding::LineBreak;
+use crate::numbers::to_usize;
 use crate::storage::Driver;
 use crate::storage::faults::Faults;
 use std::ffi::c_int;
@@ -182,7 +183,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         threads: usize::try_from(c.threads).map_err(|_| illegal("threads", c.threads, "1 to 1024"))?,
         raw: false,
         seal: false,
-        aggregation_bytes: usize::try_from(c.aggregation_bytes).unwrap_or(usize::MAX),
+        aggregation_bytes: to_usize(c.aggregation_bytes),
         driver: match c.driver {
             SCDA_DRIVER_AUTO => Driver::Auto,
             SCDA_DRIVER_MPIIO => Driver::MpiIo,

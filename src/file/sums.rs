@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::format::crc;
+use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
 /// Longer pieces are summed up and written so many bytes at a time, so that they are read from memory only once.
@@ -97,7 +98,7 @@ impl Sums {
                     offset += rest.len() as u64;
                     break;
                 };
-                let most = usize::try_from(end - offset).unwrap_or(usize::MAX);
+                let most = to_usize(end - offset);
                 let (now, later) = rest.split_at(rest.len().min(most));
                 offset += now.len() as u64;
                 self.sums[section] ^= crc::shift(crc::of(now), end - offset);

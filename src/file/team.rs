@@ -11,6 +11,7 @@
 
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
+use crate::numbers::to_usize;
 use crate::parallel::{Communicator, Partition, Solo};
 use std::path::Path;
 
@@ -335,7 +336,7 @@ impl Team {
         let (words, more) = words.split_at(OWN_WORDS);
         least.copy_from_slice(&more[..least.len()]);
         if words[0] != FINE {
-            let winner = usize::try_from(words[0] >> 32).unwrap_or(0);
+            let winner = to_usize(words[0] >> 32);
             let code = i32::try_from(words[0] & u64::from(u32::MAX)).unwrap_or(0);
             let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
             let error = mine.unwrap_or_else(|| Error::new(kind, "")).on_rank(winner).with_kind(kind);

@@ -176,7 +176,7 @@ fn read_together(
     let from = (team.rank() as u64).saturating_mul(step).min(bytes);
     let to = from.saturating_add(step).min(bytes);
     // No more than a half has.
-    let range = usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0);
+    let range = to_usize(from)..to_usize(to);
     let read = if from < to { file.read_at(offset + from, turns.own_next(range)) } else { Ok(()) };
     turns.meet(team, read)?;
     turns.turn();

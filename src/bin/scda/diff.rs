@@ -4,6 +4,7 @@ use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Threads};
 use crate::ls::kind;
 use crate::manifest::{facts, put_bytes};
+use crate::numbers::to_usize;
 use crate::output::{Output, quote};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
@@ -137,7 +138,7 @@ fn of_sizes(number: u64, section: &Section, a: &mut Reader, b: &mut Reader) -> R
     let mut done = 0;
     while done < section.count {
         let step = (section.count - done).min(sizes_a.len() as u64);
-        sizes_a.truncate(usize::try_from(step).unwrap_or(0));
+        sizes_a.truncate(to_usize(step));
         sizes_b.truncate(sizes_a.len());
         a.read_varray_sizes_range(done..done + step, &mut sizes_a)?;
         b.read_varray_sizes_range(done..done + step, &mut sizes_b)?;

@@ -2,6 +2,7 @@
 //!
 //! Also a part of the program `scda-doctor-mpi`.
 
+use crate::numbers::to_usize;
 use scda::{
     Communicator, Driver, Encode, ErrorKind, FileSystem, Params, Reader, Result, Sink, Source, Writer,
     uniform_partition,
@@ -301,7 +302,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
             let counts = uniform_partition(section.count, size);
             let first: u64 = counts[..rank].iter().sum();
             let own = counts[rank];
-            let mut data = vec![0; usize::try_from(own * ELEMENT_BYTES).unwrap_or(0)];
+            let mut data = vec![0; to_usize(own * ELEMENT_BYTES)];
             if section.size == 0 {
                 let mut sizes = vec![0; data.len() / 64];
                 file.read_varray_sizes(&counts, Some(&mut sizes))?;

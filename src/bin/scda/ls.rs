@@ -4,7 +4,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
 use crate::manifest;
 use crate::output::{Output, quote, visible};
-use crate::pieces::units;
+use crate::pieces::{for_each_sizes, units};
 use crate::select::{self, Selection};
 use scda::{Reader, Section, SectionType};
 use std::path::PathBuf;
@@ -70,9 +70,6 @@ fn as_f64(n: u64) -> f64 {
     n as f64
 }
 
-/// Sizes are read so many at a time.
-const SIZES: u64 = 1 << 16;
-
 /// Reads what there is to know of the current section, and ends it.
 pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Result<Row> {
     let (mut bytes, mut extremes) = (section.count * section.size, None);
@@ -80,20 +77,15 @@ pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Resu
         SectionType::Inline | SectionType::Block => bytes = units(&section),
         SectionType::Array => {}
         SectionType::Varray => {
-            let mut sizes = Vec::new();
-            let mut done = 0;
-            while done < section.count {
-                let step = (section.count - done).min(SIZES);
-                sizes.resize(usize::try_from(step).unwrap_or(0), 0);
-                reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
-                for &size in &sizes {
+            for_each_sizes(reader, section.count, |sizes| {
+                for &size in sizes {
                     // A sum that exceeds 63 bits is an error of the section's end below.
                     bytes = bytes.saturating_add(size);
                     let (least, most) = extremes.unwrap_or((size, size));
                     extremes = Some((size.min(least), size.max(most)));
                 }
-                done += step;
-            }
+                Ok::<_, scda::Error>(())
+            })?;
         }
     }
     reader.skip()?;

@@ -15,6 +15,8 @@ mod generate;
 mod ls;
 mod make;
 mod manifest;
+#[path = "../../numbers.rs"]
+mod numbers;
 mod output;
 mod pieces;
 mod progress;

@@ -4,7 +4,7 @@ use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::ls::{Row, measure};
 use crate::output::Output;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, for_each_sizes};
 use crate::select::{self, Selection};
 use scda::{Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
@@ -145,19 +145,13 @@ fn again(out: &mut Output, reader: &mut Reader, section: &Section, raw: bool, by
 
 fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> {
     let mut comma = "";
-    let mut sizes = vec![0; 1 << 12];
-    let mut done = 0;
-    while done < count {
-        let step = (count - done).min(sizes.len() as u64);
-        sizes.truncate(usize::try_from(step).unwrap_or(0));
-        reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
-        for size in &sizes {
+    for_each_sizes(reader, count, |sizes| {
+        for size in sizes {
             out.text(format_args!("{comma}{size}"))?;
             comma = ",";
         }
-        done += step;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Result<()> {

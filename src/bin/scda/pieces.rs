@@ -1,6 +1,7 @@
 //! The data of a section piece by piece, in bounded memory.
 
 use crate::fail::{Fail, Result};
+use crate::numbers::to_usize;
 use crate::progress::Progress;
 use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
 use std::io::{self, Read};
@@ -10,6 +11,8 @@ use std::ops::Range;
 const PIECE_BYTES: u64 = 8 << 20;
 /// The most elements of a piece.
 const PIECE_ELEMENTS: u64 = 1 << 17;
+/// The most sizes that are read at once where no data are.
+const SIZES: u64 = 1 << 16;
 
 /// What a section is counted in: bytes of inline data and blocks, elements of arrays and varrays.
 pub fn units(section: &Section) -> u64 {
@@ -18,6 +21,23 @@ pub fn units(section: &Section) -> u64 {
         SectionType::Block => section.size,
         SectionType::Array | SectionType::Varray => section.count,
     }
+}
+
+/// Hands out the sizes of all elements of the reader's current section, some at a time.
+pub fn for_each_sizes<E: From<scda::Error>>(
+    reader: &mut Reader,
+    count: u64,
+    mut each: impl FnMut(&[u64]) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut sizes, mut done) = (Vec::new(), 0);
+    while done < count {
+        let step = (count - done).min(SIZES);
+        sizes.resize(to_usize(step), 0);
+        reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+        each(&sizes)?;
+        done += step;
+    }
+    Ok(())
 }
 
 /// Goes through the data of the reader's current section.
@@ -97,8 +117,8 @@ impl Pieces {
         (now.start..until).map(move |index| {
             let size = match self.section.section_type {
                 SectionType::Inline | SectionType::Block => rest.len(),
-                SectionType::Array => usize::try_from(self.section.size).unwrap_or(0),
-                SectionType::Varray => sizes.next().map_or(0, |&size| usize::try_from(size).unwrap_or(0)),
+                SectionType::Array => to_usize(self.section.size),
+                SectionType::Varray => sizes.next().map_or(0, |&size| to_usize(size)),
             };
             let (element, others) = rest.split_at(size);
             rest = others;
@@ -108,7 +128,7 @@ impl Pieces {
 
     /// The sizes of a varray's elements in this piece.
     pub fn piece_sizes(&self) -> &[u64] {
-        let at = |index: u64| usize::try_from(index - self.sizes_from).unwrap_or(0);
+        let at = |index: u64| to_usize(index - self.sizes_from);
         match self.section.section_type {
             SectionType::Varray => &self.sizes[at(self.now.start)..at(self.now.end)],
             _ => &[],
@@ -134,7 +154,7 @@ impl Pieces {
                 let mut data = [0; scda::INLINE_BYTES];
                 self.now = 0..data.len() as u64;
                 reader.read_inline(0, Some(&mut data))?;
-                let wanted = usize::try_from(start).unwrap_or(0)..usize::try_from(self.end).unwrap_or(0);
+                let wanted = to_usize(start)..to_usize(self.end);
                 self.now = start..self.end;
                 self.data = data[wanted].to_vec();
             }
@@ -161,7 +181,7 @@ impl Pieces {
                 if start >= self.sizes_from + self.sizes.len() as u64 {
                     let step = left.min(PIECE_ELEMENTS);
                     self.now = start..start + step;
-                    self.sizes.resize(usize::try_from(step).unwrap_or(0), 0);
+                    self.sizes.resize(to_usize(step), 0);
                     self.sizes_from = start;
                     if let Err(error) = reader.read_varray_sizes_range(self.now.clone(), &mut self.sizes) {
                         self.sizes.clear();
@@ -169,7 +189,7 @@ impl Pieces {
                     }
                 }
                 // As many as fit, but one at least.
-                let ahead = &self.sizes[usize::try_from(start - self.sizes_from).unwrap_or(0)..];
+                let ahead = &self.sizes[to_usize(start - self.sizes_from)..];
                 let (mut bytes, mut count) = (0_u64, 0);
                 while count < ahead.len() && (count == 0 || bytes + ahead[count] <= PIECE_BYTES) {
                     bytes += ahead[count];
@@ -221,7 +241,7 @@ pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64
 
 /// Makes a buffer of this length, whose contents do not matter.
 fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let length = to_usize(length);
     if length > buffer.capacity() {
         *buffer = Vec::new();
         if buffer.try_reserve_exact(length).is_err() {

@@ -4,7 +4,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
 use crate::manifest::{facts, failure, hex, put_bytes};
 use crate::output::{Output, quote, visible};
-use crate::pieces::{Pieces, units};
+use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;
 use scda::{Reader, Section, SectionType};
 use serde_json::{Map, Value};
@@ -55,17 +55,13 @@ fn digest(reader: &mut Reader, section: &Section, progress: &mut Progress) -> Re
     put_number(&mut hash, section.count);
     put_number(&mut hash, section.size);
     if section.section_type == SectionType::Varray {
-        let (mut sizes, mut bytes) = (vec![0; 1 << 13], Vec::new());
-        let (mut done, all) = (0, units(section));
-        while done < all {
-            let step = (all - done).min(sizes.len() as u64);
-            sizes.truncate(usize::try_from(step).unwrap_or(0));
-            reader.read_varray_sizes_range(done..done + step, &mut sizes)?;
+        let mut bytes = Vec::new();
+        for_each_sizes(reader, section.count, |sizes| {
             bytes.clear();
             sizes.iter().for_each(|size| bytes.extend(size.to_le_bytes()));
             hash.update(&bytes);
-            done += step;
-        }
+            Ok::<_, Fail>(())
+        })?;
     }
     let mut pieces = Pieces::all(section);
     while pieces.next(reader)? {

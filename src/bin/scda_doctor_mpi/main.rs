@@ -2,6 +2,8 @@
 
 #[path = "../scda/examine.rs"]
 mod examine;
+#[path = "../../numbers.rs"]
+mod numbers;
 
 use clap::Parser;
 use examine::{Args, Report, Scratch, Trial, describe};

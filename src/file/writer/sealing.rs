@@ -17,6 +17,7 @@ use crate::format::index::{
 use crate::format::layout::Layout;
 use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
@@ -128,7 +129,7 @@ impl Sealer {
         let (mut at, mut rest, mut index) = (data, sizes, elements.offset);
         let end = elements.offset + elements.count;
         while number * ANCHOR_ELEMENTS < end {
-            let step = usize::try_from(number * ANCHOR_ELEMENTS - index).unwrap_or(usize::MAX);
+            let step = to_usize(number * ANCHOR_ELEMENTS - index);
             let (now, later) = rest.split_at(step.min(rest.len()));
             at += Sizes::Each(now).total()?;
             self.push_anchor(at)?;
