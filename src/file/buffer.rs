@@ -55,10 +55,10 @@ pub struct SectionBuffer {
 }
 
 enum Store {
-    /// On every rank, as a message to rank 0: the first sections, for it costs little, and all if the ranks
-    /// share no memory.
+    /// On every rank, as a message to rank 0: for the first sections, because it costs little, and for all if the
+    /// ranks share no memory.
     Messages(Messages),
-    /// In memory that all ranks see: as a piece of the file.
+    /// In memory that all ranks share: as a region of the file.
     Shared(Turns, Option<Owed>),
 }
 
@@ -69,12 +69,12 @@ struct Owed {
     range: Range<usize>,
 }
 
-/// What waits on the ranks until it is gathered.
+/// Buffered bytes of the ranks, until rank 0 gathers them.
 #[derive(Default)]
 struct Messages {
     pending: Pending,
-    /// Rank 0: what waits on the other ranks, as it is received, and all as it is written. Kept from one
-    /// flush to the next.
+    /// Rank 0: the messages of the other ranks, and the region of the file that is made of all. The memory is kept
+    /// from one flush to the next.
     gathered: Vec<u8>,
     region: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl SectionBuffer {
         let store = Store::Messages(Messages::default());
         let mut this = Self { store, fillings: 0, room, has_failed: false };
         if team.is_alone() {
-            // A rank's own memory costs nothing, and it can do without.
+            // A rank's own memory costs nothing; without it, messages do.
             this.fillings = FILLINGS;
             if let Ok(agreed) = team.agree(Ok(())) {
                 let _ = this.share(&agreed, params);
@@ -141,7 +141,7 @@ impl SectionBuffer {
         self.has_failed
     }
 
-    /// Notes how writing ended; an error waits for the next agreement.
+    /// Notes how writing ended; an error is kept for the next agreement.
     fn note(&mut self, team: &mut Team, written: Result<()>) {
         self.has_failed |= written.is_err();
         team.defer(written);
@@ -157,8 +157,8 @@ impl SectionBuffer {
         }
     }
 
-    /// Writes what is buffered, these bytes of the file, and forgets it. Collective. An error of writing waits for
-    /// the next agreement.
+    /// Writes what is buffered, which is this region of the file, and empties the buffer. Collective. An error of writing
+    /// is kept for the next agreement.
     pub fn write(
         &mut self,
         team: &mut Team,
@@ -270,8 +270,8 @@ const PAGE_BYTES: u64 = 4096;
 /// The bytes of an extent's offset and length in a message.
 const MARK_BYTES: usize = 16;
 
-/// Bytes of this rank that wait to be written with those of the other ranks: a message of extents,
-/// each with its offset in the file, its length, and its bytes.
+/// Buffered bytes of this rank: a message of extents, each with its offset in the file, its length, and its
+/// bytes.
 #[derive(Default)]
 struct Pending {
     message: Vec<u8>,
@@ -335,7 +335,7 @@ impl<'a> Iterator for Extents<'a> {
     }
 }
 
-/// What one rank cannot have received from the others.
+/// The error for messages that no rank can have sent.
 fn broken() -> Error {
     Error::new(ErrorKind::Internal, "the ranks' pieces do not make up the file")
 }

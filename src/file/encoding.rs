@@ -65,7 +65,7 @@ impl Encoders {
     }
 }
 
-/// Does the jobs, each on a thread of its own as far as threads can be had, and returns their results in order.
+/// Runs the jobs, each on a thread of its own if enough threads can be started, and returns their results in order.
 fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
     let count = jobs.len();
     let jobs = Mutex::new(jobs.into_iter().enumerate());
@@ -74,7 +74,7 @@ fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Resu
     let mut done: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
         let helpers: Vec<_> = (1..count).map_while(start).collect();
-        // A thread that cannot be started is done without.
+        // If a thread cannot be started, the others do its work.
         let mut done: Vec<_> = work();
         for helper in helpers {
             match helper.join() {
@@ -160,7 +160,7 @@ pub struct Sample {
     points: u64,
     /// The most bytes that are tried at a point.
     piece: u64,
-    /// Whether the section is so small that what is not noise is better tried as a whole.
+    /// Whether the section is so small that it is better compressed as a whole, unless it is noise.
     is_small: bool,
 }
 
@@ -168,7 +168,7 @@ pub struct Sample {
 const SAMPLED_PART: u64 = 32;
 const MIN_SAMPLE_BYTES: u64 = 1 << 13;
 const MAX_SAMPLE_BYTES: u64 = 1 << 18;
-/// Fewer would miss that a section is not the same everywhere; more tell nothing new.
+/// Fewer would miss differences between parts of a section; more add nothing.
 const MIN_POINTS: u64 = 4;
 const MAX_POINTS: u64 = 128;
 /// Larger elements are tried in pieces: shorter pieces compress worse than the element would.
@@ -267,7 +267,7 @@ impl Encoders {
             };
             // Each element takes an entry more than when it is plain.
             let entry = COUNT_BYTES as u64 * length / size;
-            // What is clear at a glance is not encoded.
+            // If byte frequencies decide, nothing is encoded.
             let estimate = ElementEncoder::estimate(piece) as u64;
             let encoded = if estimate + entry > length + length / CLEARLY {
                 estimate

@@ -54,7 +54,7 @@ impl Held {
     }
 
     /// Writes what was held back, in its order; to be called after an agreement that the bytes behind it are in
-    /// the file. An error waits for the next agreement.
+    /// the file. An error is kept for the next agreement.
     pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
         for Text { offset, length, bytes } in self.texts.drain(..) {
             let written = if self.has_failed { Ok(()) } else { file.write_at(offset, &[&bytes[..length]]) };

@@ -1,4 +1,4 @@
-//! Stopping what takes long.
+//! Stopping compression.
 
 use crate::error::{Error, Result};
 use std::sync::Arc;

@@ -187,7 +187,7 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
     Ok(if driver == 0 || driver == 2 && coherent == 2 { Driver::Posix } else { Driver::MpiIo })
 }
 
-/// What rank 0 wants, by parameters and environment: a driver, `Auto` if the file system is to decide, and
+/// The choice of rank 0, by parameters and environment: a driver, `Auto` if the file system decides, and
 /// whether the ranks agree in every call.
 fn wanted(params: &Params, has_mpi: bool, asked_for: bool) -> Result<(Driver, bool)> {
     let driver = match params.driver {
@@ -245,7 +245,7 @@ fn open_posix(
     Ok((opened, size))
 }
 
-/// The error for what cannot be: no rank had an error, and yet this one has no file.
+/// The error for an impossible state: no rank had an error, but this one has no file.
 fn lost() -> Error {
     Error::new(ErrorKind::Internal, "an error of opening was lost")
 }
@@ -277,7 +277,7 @@ fn open_mpi_io(
     Ok(Box::new(file.ok_or_else(lost)?))
 }
 
-/// Closes a file on all ranks, when they know why.
+/// Closes a file on all ranks after an error.
 #[cfg(feature = "mpi")]
 fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Failure {
     let error = team.settle(failure);
@@ -285,8 +285,7 @@ fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Fail
     Failure::Agreed(error)
 }
 
-/// Creates a file with MPI-IO: hints, and the prefix that names a driver of ROMIO, work only in its
-/// hands.
+/// Creates a file with MPI-IO: only MPI-IO understands hints, and the prefix that names a driver of ROMIO.
 #[cfg(feature = "mpi")]
 fn create_mpi_io(
     team: &mut Team,
@@ -319,7 +318,7 @@ fn create_mpi_io(
 /// may differ between ranks while others change it.
 #[cfg(feature = "mpi")]
 fn empty(team: &mut Team, file: &mut dyn ParallelFile, size: u64) -> Result<(), Failure> {
-    // Truncating takes all ranks: the size of rank 0 tells them alike whether to.
+    // Truncating is collective: all ranks decide by the size that rank 0 found.
     let [size] = team.share(0, Ok([size]))?;
     if size == 0 {
         return Ok(());

@@ -37,7 +37,7 @@ pub enum Encode {
     Auto,
 }
 
-/// What may be chosen when a file is opened. The same on all ranks.
+/// The choices when a file is opened. All ranks pass the same.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Params {
@@ -47,18 +47,18 @@ pub struct Params {
     pub encoder: Encoder,
     /// Writing: the level of compression, 0 to 9.
     pub level: u32,
-    /// How many threads of each rank compress or decompress the elements of a section. The file does
-    /// not depend on it.
+    /// The number of threads by which each rank compresses or decompresses the elements of a section. The
+    /// file does not depend on it.
     pub threads: usize,
-    /// The most bytes of memory for small sections, which wait to be written together and are read ahead;
-    /// at most 64 MiB. Less is used where that is as fast. 0: nothing waits.
+    /// The most bytes of memory for small sections, which are buffered when writing and read ahead when
+    /// reading; at most 64 MiB. Less is used where that is as fast. 0: nothing is buffered.
     pub aggregation_bytes: usize,
-    /// How the ranks reach the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
+    /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,
     /// Writing: the file appears under its name only when it is complete, at close.
     pub atomic: bool,
-    /// Writing: close brings the file to stable storage. Always so with `atomic`.
+    /// Writing: closing brings the file to stable storage. `atomic` implies it.
     pub sync: bool,
     /// Writing: after an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
     /// the sections of a file that is not atomic, so that no reader takes it for complete.
@@ -66,8 +66,8 @@ pub struct Params {
     /// Writing: stops compression from another thread.
     pub interrupt: Interrupt,
     /// The ranks agree on arguments and errors in every call, at the cost of one small reduction, and not
-    /// only where they meet anyway. The default in a debug build; else off. The environment variable
-    /// `SCDA_CHECK=1` of rank 0 turns it on.
+    /// only in calls that synchronize them anyway. On by default in a debug build, otherwise off. The
+    /// environment variable `SCDA_CHECK=1` of rank 0 turns it on.
     pub check: bool,
     /// Writing: closing writes a seal, by which readers know that the file is whole, check it, and find sections by
     /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 416 more.
@@ -111,15 +111,15 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The default level of compression: the knee of the curve in `benches/records`. Lower is larger for
-    /// integers, higher is much slower for little.
+    /// The default level of compression: the knee of the curve in `benches/records`. Lower levels give larger
+    /// files for integers; higher ones are much slower and save little.
     pub const DEFAULT_LEVEL: u32 = 2;
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
 
-    /// The most bytes of a section, or of a part of one, that is so small that it waits to be written
-    /// with others, and is read with the headers. All ranks know. Beyond it, or beyond some KiB for
-    /// each rank, an access of every rank costs less than copying.
+    /// The most bytes of a section, or of a part of one, that is buffered to be written with others, and
+    /// read with the headers. The same on all ranks. Beyond it, or beyond some KiB for each rank, an access
+    /// by every rank costs less than copying.
     pub(super) fn small_bytes(&self, ranks: usize) -> usize {
         (self.aggregation_bytes / 8).min(SMALL_BYTES.max(ranks.saturating_mul(SMALL_BYTES_PER_RANK)))
     }

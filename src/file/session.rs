@@ -1,4 +1,4 @@
-//! A file as long as it is open: operations on all ranks, and what happens when one fails.
+//! An open file: operations on all ranks, and what happens when one fails.
 
 use super::source::Sizes;
 use super::team::{Failure, Function, Team};
@@ -46,7 +46,7 @@ impl<S: State> Session<S> {
         let Some(state) = &mut self.0 else {
             return Err(closed());
         };
-        // A rank that is alone has nobody to wait for.
+        // A rank that is alone returns a kept error at once.
         let is_alone = state.team().is_alone();
         let refused = if is_alone { state.team().agree(Ok(())).map(drop) } else { Ok(()) };
         let result = refused.and_then(|()| operation(state)).and_then(|value| {

@@ -1,4 +1,4 @@
-//! Where data to write come from, and where data that are read go to.
+//! The user's memory: sources of data to write, and destinations of data to read.
 
 use crate::error::{Error, Result};
 use crate::format::layout::{product, sum};

@@ -1,13 +1,12 @@
 //! The ranks of one file, and how they agree on errors and on arguments.
 //!
 //! Every exchange of the library begins with [`Team::agree`], one small reduction that has the same
-//! form wherever it stands in the program. So a rank that fails early, and a rank that called
-//! something else, meet the others in a reduction that they understand, instead of a hang: all see
-//! the same error, and all close the file. What the ranks must call alike is noted by [`Team::note`]
-//! and compared in the same reduction, for nothing.
+//! form everywhere. So a rank that fails early, or calls another function, meets the others in a reduction that
+//! they understand, and none hangs: all return the same error and close the file. [`Team::note`] notes the
+//! arguments that must be the same on all ranks; the same reduction compares them, at no extra cost.
 //!
-//! The collectives themselves are reached through [`Agreed`] alone, which an agreement returns: that all
-//! ranks stand at the same place is not left to care.
+//! Only [`Agreed`], which an agreement returns, gives access to the collectives: so all ranks are at the same
+//! point of the program when they call one.
 
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
@@ -15,7 +14,7 @@ use crate::numbers::to_usize;
 use crate::parallel::{Communicator, Partition, Solo};
 use std::path::Path;
 
-/// What all ranks must call alike. The order decides which disagreement is named.
+/// What must be the same on all ranks. The order decides which disagreement is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
     Function,
@@ -46,7 +45,7 @@ impl Topic {
     const COUNT: usize = Self::NAMES.len();
 }
 
-/// The functions that all ranks must call alike.
+/// The functions, of which all ranks must call the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     Create,
@@ -113,7 +112,7 @@ pub struct Team {
     trace: [u64; Topic::COUNT],
     /// The number of functions that this rank called.
     calls: u64,
-    /// The first error that only this rank knows, to be agreed on at the next occasion.
+    /// The first error that only this rank knows, for the next agreement.
     deferred: Option<Error>,
     /// What this rank has completed since the ranks last agreed.
     journal: Journal,
@@ -143,7 +142,7 @@ impl Agreed<'_> {
 
     /// Where this rank's bytes lie among those of all ranks.
     ///
-    /// A rank on which this fails alone waits in the next agreement, where the others must meet it before
+    /// If this fails on one rank alone, that rank waits in the next agreement, which the others must reach before
     /// they leave the function.
     pub fn spread(&self, mine: u64) -> Result<Partition> {
         if self.0.is_alone() {
@@ -220,7 +219,7 @@ impl Team {
         self.calls += 1;
     }
 
-    /// Notes a value that all ranks must pass alike.
+    /// Notes a value that must be the same on all ranks.
     #[inline]
     pub fn note(&mut self, topic: Topic, value: u64) {
         if !self.is_alone() {
@@ -229,7 +228,7 @@ impl Team {
         }
     }
 
-    /// Notes bytes that all ranks must pass alike.
+    /// Notes bytes that must be the same on all ranks.
     #[inline]
     pub fn note_bytes(&mut self, topic: Topic, bytes: &[u8]) {
         if !self.is_alone() {
@@ -238,7 +237,7 @@ impl Team {
         }
     }
 
-    /// Notes numbers that all ranks must pass alike.
+    /// Notes numbers that must be the same on all ranks.
     #[inline]
     pub fn note_counts(&mut self, topic: Topic, counts: &[u64]) {
         if !self.is_alone() {
@@ -271,7 +270,7 @@ impl Team {
         self.deferred.get_or_insert(error);
     }
 
-    /// Whether an error of this rank waits to be agreed on.
+    /// Whether this rank keeps an error for the next agreement.
     pub fn has_deferred(&self) -> bool {
         self.deferred.is_some()
     }
@@ -281,8 +280,8 @@ impl Team {
         Partition::new(counts, self.rank(), self.size())
     }
 
-    /// Lets all ranks know whether all are well: one small reduction. If one is not, or the ranks
-    /// disagree on what they noted, all get the same error.
+    /// Tells all ranks whether any has an error: one small reduction. If one has, or the ranks disagree on what they
+    /// noted, all get the same error.
     #[inline]
     pub fn agree(&mut self, mine: Result<()>) -> Result<Agreed<'_>, Failure> {
         self.agree_with(mine, &mut [])
@@ -329,8 +328,8 @@ impl Team {
                 self.is_lost = true;
                 return Err(Failure::Agreed(error));
             }
-            // This rank has the result that the others have: it keeps step with them, and tells them when
-            // they next meet.
+            // This rank has the result that the others have: it goes on with them, and reports its error at the next
+            // agreement.
             self.defer(Err(error));
         }
         let (words, more) = words.split_at(OWN_WORDS);

@@ -1,5 +1,5 @@
-//! Memory that all ranks see, in two halves that take turns: while the ranks fill one, another rank
-//! may still be at work on the other. So one meeting is enough for a change of turns.
+//! Memory that all ranks share, in two halves that take turns: while the ranks fill one, a rank may still
+//! write the other. So one agreement is enough for each turn.
 
 use super::params::Params;
 use super::team::{Agreed, Failure, Team};
@@ -41,7 +41,7 @@ impl Turns {
         self.memory.get(self.start + range.start..self.start + range.end.min(self.half))
     }
 
-    /// Bytes in the other half, before the ranks meet again.
+    /// Bytes in the other half, until the ranks next agree.
     pub fn previous(&self, range: Range<usize>) -> &[u8] {
         let start = self.next();
         self.memory.get(start + range.start..start + range.end.min(self.half))
@@ -53,7 +53,7 @@ impl Turns {
         self.memory.get_mut(self.start + range.start..self.start + range.end.min(self.half))
     }
 
-    /// Bytes of this rank in the other half, of which all ranks are done with what was in it.
+    /// Bytes of this rank in the other half, whose old contents no rank needs any more.
     pub fn own_next(&mut self, range: Range<usize>) -> &mut [u8] {
         let start = self.next();
         self.memory.get_mut(start + range.start..start + range.end.min(self.half))
@@ -64,7 +64,7 @@ impl Turns {
         self.memory.bytes() - self.half - self.start
     }
 
-    /// Meets the other ranks: after it, all see what each wrote. `mine` is agreed on.
+    /// Agrees on `mine`; after it, all ranks see what each wrote.
     pub fn meet(&self, team: &mut Team, mine: Result<()>) -> Result<(), Failure> {
         self.memory.sync();
         let agreed = team.agree(mine).map(drop);
@@ -72,7 +72,7 @@ impl Turns {
         agreed
     }
 
-    /// As [`Self::meet`], after an error that all ranks know. Tells whether all met.
+    /// As [`Self::meet`], after an error that all ranks know. Tells whether all ranks did.
     pub fn meet_after_error(&self, team: &mut Team) -> bool {
         self.memory.sync();
         let met = team.all_after_error(true);

@@ -1,4 +1,4 @@
-//! Reading ahead: bytes of the file that all ranks have, be it that they read it together or each for itself.
+//! Reading ahead: bytes of the file that all ranks have, whether they read them together or each for itself.
 
 use super::params::Params;
 use super::team::{Failure, Team, Topic};
@@ -9,13 +9,13 @@ use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
-/// The bytes read ahead where nothing is known of what follows.
+/// The bytes that are read ahead first, when nothing is known of what follows.
 const FIRST_BYTES: u64 = 4096;
-/// With so many ranks each reads all for itself: that takes less time than moving it from one to the other.
+/// Up to this number of ranks, each reads everything for itself, which takes less time than sending the bytes.
 /// Measured with `benches`.
 const NEVER_SHARING: usize = 2;
-/// With so many each reads for itself until they have walked through this many bytes: before, they would spend
-/// more on finding memory that they share than it saves.
+/// Up to this number of ranks, each reads for itself until they have read `LONG_WALK` bytes: before, finding
+/// memory to share would cost more than it saves.
 const SHARING_LATE: usize = 4;
 /// See above.
 const LONG_WALK: u64 = 1 << 20;
@@ -158,7 +158,7 @@ impl Window {
     }
 }
 
-/// The window has not the bytes that it covers.
+/// The error if the window does not have the bytes that it covers.
 #[cold]
 pub fn missed() -> Error {
     Error::new(ErrorKind::Internal, "the window misses what it covers")
@@ -175,7 +175,7 @@ fn read_together(
     let step = bytes.div_ceil(team.size() as u64).max(LEAST_BYTES_PER_RANK);
     let from = (team.rank() as u64).saturating_mul(step).min(bytes);
     let to = from.saturating_add(step).min(bytes);
-    // No more than a half has.
+    // At most the bytes of a half.
     let range = to_usize(from)..to_usize(to);
     let read = if from < to { file.read_at(offset + from, turns.own_next(range)) } else { Ok(()) };
     turns.meet(team, read)?;
@@ -187,7 +187,7 @@ fn read_together(
 fn make_room(own: &mut Vec<u8>, bytes: u64, walk: u64) -> Result<&mut [u8]> {
     let bytes = to_usize(bytes);
     if own.len() < bytes {
-        // At once all that a walk wants: new memory need not be cleared, nor the old contents be copied.
+        // All memory of the walk at once: the system clears it, and no old contents are copied.
         *own = zeroed(bytes.max(to_usize(walk)))?;
     }
     Ok(&mut own[..bytes])

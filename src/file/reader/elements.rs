@@ -19,7 +19,7 @@ use std::ops::Range;
 pub(super) const BATCH_BYTES: usize = 1 << 20;
 
 impl ReaderState {
-    /// Reads bytes that this rank alone wants: from the window, or else from the file.
+    /// Reads bytes for this rank alone: from the window if it has them, otherwise from the file.
     #[inline]
     pub(super) fn read_own(&mut self, offset: u64, memory: &mut [u8]) -> Result<()> {
         match self.window.get(offset, memory.len() as u64) {
@@ -117,7 +117,7 @@ impl ReaderState {
     /// those of this rank by index, and finds where its bytes lie among those of all. This rank may
     /// have an error already.
     ///
-    /// A few entries are read by all ranks, which then need not meet.
+    /// If there are few entries, all ranks read all of them and need no agreement.
     pub(super) fn look_at_sizes(
         &mut self,
         current: &Current,
@@ -141,7 +141,7 @@ impl ReaderState {
                 })
             });
             let spread = self.team.agree(read.map_err(|error| current.conform(error)))?.spread(count);
-            // A rank on which that failed alone must not wait for the others.
+            // If that failed on one rank alone, the others meet it here.
             let (bytes, mine) = split(spread);
             self.team.agree(mine)?;
             return Ok(bytes);

@@ -150,7 +150,7 @@ impl ReaderState {
         let start = first.layout.start;
         self.check_end("section", start, first.layout.end)?;
         if first.layout.bytes() <= self.small_bytes {
-            // The sizes of a varray are wanted again after the second header.
+            // The sizes of a varray are needed again after the second header.
             let both = first.layout.bytes() + LONGEST_HEADER;
             self.look(start, both.min(self.size - start))?;
         }
@@ -187,10 +187,10 @@ impl ReaderState {
             ))
             .into());
         }
-        // What the user will hold must fit 63 bits, and come out of what the file has.
+        // The sizes of the decoded data must fit 63 bits, and be possible for the compressed bytes in the file.
         let elements = if section_type == SectionType::Block { 1 } else { second.count };
         let bytes = product(elements, size).ok_or_else(|| exceeds_63_bits(&[elements, size]).at(start))?;
-        // Of a section that is cut, only what is read must.
+        // In a section that is cut, this is checked only for what is read.
         self.check_expansion(if second.layout.end > self.size { size } else { bytes }, start)?;
         let size_entries = (section_type == SectionType::Varray).then_some(first.layout.data);
         Ok(Some((user, Current { section_type, size, decoded: true, size_entries, ..second })))

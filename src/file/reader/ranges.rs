@@ -1,4 +1,4 @@
-//! Any elements of a section, each rank its own: what a tool wants, or a script.
+//! Any elements of a section, as tools and scripts read them.
 
 use super::header::{cut_off, exceeds_63_bits};
 use super::{Current, Expect, ReaderState};

@@ -36,14 +36,14 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 ///
 /// All functions are collective: every rank calls them in the same order, with the same arguments
 /// except for the data and the sizes of its own elements. After an error the file is closed on all
-/// ranks, as it is; further calls are errors.
+/// ranks and ends with the last whole section; further calls are errors.
 ///
-/// A writer that is dropped without [`Writer::close`] is not closed on the other ranks, and what its buffer holds is
-/// lost; a writer that is alone writes that first. An atomic write is undone.
+/// Dropping a writer without [`Writer::close`] does not close the file on the other ranks, and its buffered sections
+/// are lost; a writer that is alone writes them first. An atomic write is undone.
 ///
-/// Small plain sections wait in a buffer to be written together. A full disk is thus reported by a
-/// later call, at the latest by [`Writer::flush`] or [`Writer::close`]; without [`Params::check`], so is
-/// any error that only one rank can notice, such as data of the wrong length.
+/// Small plain sections are buffered and written together. So a later call reports a full disk, at the latest
+/// [`Writer::flush`] or [`Writer::close`]; without [`Params::check`], this holds for any error that only one
+/// rank can notice, such as data of the wrong length.
 ///
 /// ```
 /// use scda::{Encode, Params, Solo, Source, Writer};
@@ -72,7 +72,7 @@ pub(crate) struct WriterState {
     small_bytes: u64,
     /// Offset of the next section.
     end: u64,
-    /// Offset up to which the file was handed over to be written; the rest is buffered.
+    /// Offset up to which writing has begun; the rest is buffered.
     written: u64,
     /// Offset up to which nothing is held back.
     released: u64,
@@ -80,12 +80,12 @@ pub(crate) struct WriterState {
     known: u64,
     /// Offset of the first section that the current call, or the next one, writes.
     call_start: u64,
-    /// Whether one rank alone may have failed since the ranks last agreed, and waits for them.
+    /// Whether one rank alone may have failed since the last agreement, and waits in the next one.
     must_agree: bool,
     buffer: SectionBuffer,
     held: Held,
     encoders: Encoders,
-    /// What the next seal will say, if there is to be one.
+    /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
 }
 
@@ -409,7 +409,7 @@ impl Writer {
         self.session.proc_sizes(sizes)
     }
 
-    /// Writes what waits and closes the file. Only success means that every byte is in it: errors
+    /// Writes the buffered sections and closes the file. Only success means that every byte is in it: errors
     /// of all ranks, and the size of the file, are checked. Call it on every file.
     ///
     /// # Errors

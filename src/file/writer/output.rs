@@ -306,7 +306,7 @@ impl WriterState {
         self.released = self.written;
     }
 
-    /// Hands the buffered sections over to be written. An error of writing waits for the next agreement.
+    /// Writes the buffered sections. An error is kept for the next agreement.
     fn write_buffered(&mut self) -> Result<(), Failure> {
         if self.written < self.end {
             let region = self.written..self.end;

@@ -15,7 +15,7 @@ use crate::format::layout::Layout;
 use crate::parallel::Partition;
 
 impl WriterState {
-    /// Notes what all sections have, and checks the user string.
+    /// Notes the function and the user string, and checks the latter.
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
         self.team.note_call(function);
         self.team.note_bytes(Topic::UserString, user);
@@ -29,8 +29,8 @@ impl WriterState {
         if begins_pair(section, user) && !self.params.raw { Err(reserved(user)) } else { Ok(()) }
     }
 
-    /// The value, if this rank has no error; else `instead`, and the error waits for the next
-    /// agreement. A rank that is alone has nobody to wait for.
+    /// The value, if this rank has no error; else `instead`, and the error is kept for the next
+    /// agreement. A rank that is alone returns it at once.
     fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
         match result {
             Ok(value) => Ok(value),
@@ -165,7 +165,7 @@ impl WriterState {
         self.team.note(Topic::Encode, encode as u64);
         let elements = self.team.partition(counts)?;
         let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
-        // Known to all ranks, and thus an error of all at once.
+        // All ranks know it, so all have the error at once.
         Layout::varray(self.end, elements.total, given.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
         let checked = data.and_then(|(sizes, data)| {
@@ -252,7 +252,7 @@ impl WriterState {
             self.encoders.try_sample(&self.params, &sample, data, sizes, bytes)
         };
         let (costs, mine) = split(costs);
-        // The second tells that there is a sum: see `Communicator::allreduce_sum`.
+        // The second number shows that there is a sum: see `Communicator::allreduce_sum`.
         let mut costs = [costs, 1];
         self.must_agree = true;
         self.team.agree(mine)?.comm().allreduce_sum(&mut costs)?;

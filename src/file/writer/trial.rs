@@ -23,7 +23,7 @@ fn rewind(elements: &mut dyn ElementStream) -> Result<()> {
 }
 
 impl WriterState {
-    /// Decides about a stream as about memory, and goes back to its first element.
+    /// Decides as for data in memory, and goes back to the first element.
     pub(super) fn try_stream(
         &mut self,
         elements: &mut dyn ElementStream,
@@ -40,7 +40,7 @@ impl WriterState {
             let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
             for_each_batch(elements, choice.count, most, |sizes, data| {
                 bytes += encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?.bytes();
-                // What is too much already will not be less.
+                // It only grows.
                 Ok(choice.is_smaller(bytes))
             })?;
             Ok(Some((bytes, ())))
