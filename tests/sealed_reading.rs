@@ -562,3 +562,149 @@ fn damaged_anchors_are_an_error() {
         );
     }
 }
+
+fn verifying() -> Params {
+    let mut params = Params::default();
+    params.verify = true;
+    params
+}
+
+/// Reads all headers with verification, and says how many were read before which error.
+fn verify_on(ranks: usize, path: &Path, decode: bool) -> (usize, Option<scda::Error>) {
+    let mut all = run_on_threads(ranks, |comm| {
+        let mut reader = match Reader::open(comm, path, &verifying()) {
+            Ok(reader) => reader,
+            Err(error) => return (0, Some(error)),
+        };
+        let mut read = 0;
+        loop {
+            match reader.next_section(decode).and_then(|section| reader.skip().map(|()| section)) {
+                Ok(Some(_)) => read += 1,
+                Ok(None) => return (read, None),
+                Err(error) => return (read, Some(error)),
+            }
+        }
+    });
+    let first = all.remove(0);
+    let text = |end: &(usize, Option<scda::Error>)| (end.0, end.1.as_ref().map(|error| error.to_string()));
+    assert!(all.iter().all(|other| text(other) == text(&first)), "{first:?}, {all:?}");
+    first
+}
+
+/// The words name the section and where it begins.
+fn assert_names(error: &scda::Error, offset: u64, name: &[u8]) {
+    let words = error.to_string();
+    let name = format!("\"{}\": found the checksum", std::str::from_utf8(name).unwrap());
+    assert!(words.contains(&format!(": byte {offset}: ")) && words.contains(&name), "{words}");
+}
+
+#[test]
+fn sealed_files_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for elements in [0, 5, 20_000] {
+        let (file, expected) = three_seals(elements, LineBreak::Unix);
+        std::fs::write(&path, &file).unwrap();
+        for ranks in [1, 2, 5] {
+            assert!(matches!(verify_on(ranks, &path, true), (count, None) if count == expected.len()));
+            // Each compressed section is two.
+            assert!(matches!(verify_on(ranks, &path, false), (count, None) if count == expected.len() + 9));
+            let walked = walk_on(1, &path, &Params::default(), true);
+            run_on_threads(if elements == 5 { ranks } else { 0 }, |comm| {
+                let mut reader = Reader::open(comm, &path, &verifying()).unwrap();
+                look_up(&mut reader, &walked);
+            });
+        }
+        if elements == 20_000 {
+            // In a large section, in what all ranks read together.
+            let (offset, name) = walk_on(1, &path, &Params::default(), true)[2].clone();
+            let mut damaged = file.clone();
+            damaged[offset as usize + 70_000] ^= 4;
+            std::fs::write(&path, &damaged).unwrap();
+            for ranks in [1, 2, 5] {
+                let (read, error) = verify_on(ranks, &path, true);
+                let error = error.unwrap();
+                assert_eq!((read, error.kind()), (2, ErrorKind::Checksum));
+                assert_names(&error, offset, &name);
+            }
+        }
+    }
+    // Without a seal there is nothing to verify by; what follows a seal has none.
+    let (file, _) = three_seals(5, LineBreak::Unix);
+    for unsealed in [written(|w| write_all_kinds(w, "", 3)), appended(&file, |w| write_all_kinds(w, "", 3))] {
+        std::fs::write(&path, &unsealed).unwrap();
+        for ranks in [1, 3] {
+            let (_, error) = verify_on(ranks, &path, true);
+            assert_eq!(error.unwrap().kind(), ErrorKind::Checksum);
+        }
+    }
+    let mut both = verifying();
+    both.raw = true;
+    let refused = Reader::open(Solo, &path, &both).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::Argument);
+}
+
+/// Every byte of a file is under a checksum, or has one form only.
+#[test]
+fn verifying_finds_every_flipped_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let first = seal::sealed(&written(|w| write_all_kinds(w, "1", 2)), 0, LineBreak::Unix);
+    let second = appended(&first, |w| write_all_kinds(w, "2", 3));
+    let second = seal::sealed(&second, seal_of(&first), LineBreak::Mime);
+    let file =
+        seal::sealed(&appended(&second, |w| write_all_kinds(w, "3", 1)), seal_of(&second), LineBreak::Unix);
+    let walked = raw_walk(&file);
+    for place in 0..file.len() {
+        let mut damaged = file.clone();
+        damaged[place] ^= 1 << (place % 8);
+        std::fs::write(&path, &damaged).unwrap();
+        let (read, error) = verify_on(1 + place % 2, &path, place % 3 > 0);
+        let error = error.unwrap_or_else(|| panic!("byte {place} is not under a checksum"));
+        let section = walked.partition_point(|(offset, _)| *offset <= place as u64);
+        if section == 0 {
+            // The header of the file has errors of its own.
+            assert_eq!(read, 0);
+            continue;
+        }
+        let (offset, name) = &walked[section - 1];
+        assert_eq!(error.kind(), ErrorKind::Checksum, "byte {place} of {name:?}: {error}");
+        if !name.starts_with(b"scda ") {
+            assert_names(&error, *offset, name);
+        }
+    }
+}
+
+/// In an index that is too long to be checked at once, what is not found is checked.
+#[test]
+fn a_name_is_absent_only_from_an_index_that_was_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+    for i in 0..5000 {
+        writer.inline(format!("{i}").as_bytes(), 0, Some(&[b' '; 32])).unwrap();
+    }
+    writer.close().unwrap();
+    let file = std::fs::read(&path).unwrap();
+    let sorted = |row: u64| with_entry(&file, row, 5, 0, false);
+    let (mut wrong, mut found) = (0, 0);
+    for row in [1, 2500, 2501, 1250, 5000] {
+        std::fs::write(&path, sorted(row)).unwrap();
+        for name in ["0", "2500", "4999", "absent", "3200"] {
+            let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+            match reader.find(name.as_bytes(), 0) {
+                Ok(number) => {
+                    assert_eq!(number, Some(name.parse().unwrap()));
+                    found += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Checksum, "{error}");
+                    wrong += 1;
+                }
+            }
+        }
+    }
+    assert!(wrong >= 5 && found > 5, "{wrong} {found}");
+}

@@ -79,6 +79,10 @@ pub struct Params {
     /// Reading: an element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
     /// element is decoded twice, the second time by zlib: this is for checking files.
     pub strict: bool,
+    /// Reading: the bytes of each section are compared with the checksum in the index of the file before its header is
+    /// read, by all ranks together; and when the file is opened, those of its header and of the seal at its end. What
+    /// differs is the error `Checksum`, as is a file without a seal at its end. Not together with `raw`.
+    pub verify: bool,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -103,6 +107,7 @@ impl Default for Params {
             seal: false,
             raw: false,
             strict: false,
+            verify: false,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),
@@ -143,6 +148,9 @@ impl Params {
                 return Err(Error::argument(format!("{name}: found {value}, expected {least} to {most}")));
             }
         }
+        if self.raw && self.verify {
+            return Err(Error::argument("verify: found raw reading, expected one that passes over seals"));
+        }
         #[cfg(feature = "mpi")]
         if self.driver == Driver::Posix && !self.hints.is_none() {
             return Err(Error::argument("info: found hints for MPI-IO together with the POSIX driver"));
@@ -165,6 +173,7 @@ impl Params {
             u64::from(self.check),
             u64::from(self.raw),
             u64::from(self.strict),
+            u64::from(self.verify),
             u64::from(self.seal),
             faults,
         ]

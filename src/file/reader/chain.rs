@@ -241,7 +241,6 @@ impl ReaderState {
         }
     }
 
-    #[expect(dead_code, reason = "verifying")]
     /// The index of the row in whose bytes of the file this offset lies; `None` if it is in the seal itself.
     pub(super) fn row_at(&mut self, sealed: &Sealed, offset: u64) -> Result<Option<u64>> {
         if offset >= sealed.start {

@@ -60,6 +60,9 @@ impl ReaderState {
     pub(super) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.team.note_call(Function::ReadHeader);
         self.team.note(Topic::Encode, u64::from(decode));
+        if self.params.verify {
+            self.verify_next()?;
+        }
         self.look_at_section(decode)
     }
 

@@ -9,6 +9,7 @@ mod index;
 mod lookup;
 mod ranges;
 mod survey;
+mod verify;
 
 pub(super) use survey::Survey;
 
@@ -104,6 +105,8 @@ pub(crate) struct ReaderState {
     chain: chain::Chain,
     /// The sections that this rank has walked to look some up.
     walk: lookup::Walk,
+    /// Bytes of the file, those of the last section that was verified.
+    verified: Range<u64>,
     decoders: Decoders,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
     tolerant: bool,
@@ -150,8 +153,8 @@ impl Reader {
     /// Opens a file and reads its header (paper, section A.3).
     ///
     /// # Errors
-    /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, and
-    /// the errors of the file system.
+    /// `Format`, `UnsupportedVersion`, `ShortFile`, `Argument` for parameters without meaning, `Checksum` with
+    /// [`Params::verify`], and the errors of the file system.
     pub fn open(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Self> {
         Self::open_if_valid(Box::new(comm), Ok(path), Ok(params.clone()))
     }
@@ -182,7 +185,11 @@ impl Reader {
         let mut session = Session::new(ReaderState::new(team, file, [size, end], params));
         let header = session.operate(|open| {
             let header = open.look(0, open.size.min(FILE_HEADER_BYTES as u64))?;
-            Ok(parse_file_header(header)?)
+            let header = parse_file_header(header)?;
+            if open.params.verify {
+                open.verify_ends()?;
+            }
+            Ok(header)
         })?;
         Ok(Self { header: Box::new(header), session })
     }
@@ -224,7 +231,8 @@ impl Reader {
     /// sections that the file has. The sections of seals are passed over, unless [`Params::raw`] is set.
     ///
     /// # Errors
-    /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, and the errors of the file system.
+    /// `Format`, `ShortFile`, `Range`, `Decode`, `Usage`, `Checksum` with [`Params::verify`], and the errors of the file
+    /// system.
     pub fn next_section(&mut self, decode: bool) -> Result<Option<Section>> {
         Ok(self.next_header(decode)?.copied())
     }
@@ -535,6 +543,7 @@ impl ReaderState {
             alone: None,
             chain: chain::Chain::default(),
             walk: lookup::Walk::default(),
+            verified: 0..0,
             tolerant: false,
         }
     }

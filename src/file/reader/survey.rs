@@ -93,7 +93,7 @@ impl ReaderState {
     /// The state of a file that is open for reading and writing, of so many bytes.
     pub fn over(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
         // Seals are sections, too, for those who look for them.
-        Self::new(team, file, [size, size], Params { raw: true, ..params.clone() })
+        Self::new(team, file, [size, size], Params { raw: true, verify: false, ..params.clone() })
     }
 
     /// The ranks and the file, to go on with.

@@ -1,0 +1,126 @@
+//! Reading with [`Params::verify`](crate::Params::verify): the bytes of each section are compared with the checksum that its
+//! row in the index has, before its header is used.
+
+use super::chain::{compare_crc, describe, differs};
+use super::index::Sealed;
+use super::{Expect, ReaderState};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::team::{Failure, split};
+use crate::format::crc;
+use crate::format::index::Row;
+
+/// A section of no more bytes is verified by one rank.
+const SMALL_BYTES: u64 = 64 << 10;
+
+impl ReaderState {
+    /// Checks what belongs to no section that is read later: the seals at the end of the file, and its header. Collective.
+    pub(super) fn verify_ends(&mut self) -> Result<(), Failure> {
+        if !self.is_sealed() {
+            let words = "end of the file: found no seal, expected one to verify the file by";
+            return Err(Error::new(ErrorKind::Checksum, words).at(self.size).into());
+        }
+        self.look_up(|this| this.check_ends().map(|()| []))?;
+        Ok(())
+    }
+
+    fn check_ends(&mut self) -> Result<()> {
+        for place in 0.. {
+            match self.seal(place)? {
+                Some(sealed) if sealed.start >= self.end => self.check_seal(place)?,
+                _ => break,
+            }
+        }
+        let Some((place, sealed)) = self.seal_where(|sealed| sealed.seal.previous == 0)? else {
+            return Err(differs("seals", "none", "a first one", self.end));
+        };
+        self.check_index(place)?;
+        self.compare_section(&sealed, 0)?;
+        Ok(())
+    }
+
+    /// Compares all checksums of a seal itself: those of its index, which covers the seal, too, and of its anchors.
+    pub(super) fn check_seal(&mut self, place: usize) -> Result<()> {
+        self.check_index(place)?;
+        self.check_anchors(place)
+    }
+
+    /// Compares the bytes of a section with its row in an index that was checked, and the row with its header. The
+    /// position of this rank is lost.
+    pub(super) fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+        let row = self.row_within(sealed, number)?;
+        let found = self.crc_of(row.offset, row.end())?;
+        self.settle_section(sealed, number, &row, found)
+    }
+
+    /// As [`Self::compare_section`], of bytes that have the checksum `found`.
+    fn settle_section(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Row> {
+        compare_crc(&describe(row), found, row.crc, row.offset)?;
+        self.checked_row(sealed, number)
+    }
+
+    /// A row whose bytes are among those that the seal covers.
+    fn row_within(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
+        let row = self.row(sealed, number)?;
+        if row.offset < sealed.begin() || row.end() > sealed.start {
+            let (found, at) = (format!("bytes {} to {}", row.offset, row.end()), sealed.row_offset(number));
+            let words = format!("some of {} to {}", sealed.begin(), sealed.start);
+            return Err(differs("row of the index", &found, &words, at));
+        }
+        Ok(row)
+    }
+
+    /// Verifies the next section, or the seals before it, which are passed over. Collective.
+    pub(super) fn verify_next(&mut self) -> Result<(), Failure> {
+        while matches!(self.expect, Expect::Header)
+            && !self.at_end()
+            && !self.verified.contains(&self.position)
+        {
+            let (position, mut expected) = (self.position, None);
+            let [start, end] = self.look_up(|this| {
+                let found = this.seal_where(|sealed| sealed.begin() <= position)?;
+                let (place, sealed) =
+                    found.ok_or_else(|| differs("seals", "none", "a first one", position))?;
+                this.check_index(place)?;
+                let Some(number) = this.row_at(&sealed, position)? else {
+                    this.check_anchors(place)?;
+                    return Ok([sealed.seal.length, 0]);
+                };
+                let row = this.row_within(&sealed, number)?;
+                if row.bytes > SMALL_BYTES {
+                    expected = Some((sealed, number, row));
+                } else {
+                    this.compare_section(&sealed, number)?;
+                }
+                Ok([row.offset, row.end()])
+            })?;
+            if end == 0 {
+                self.position = start;
+                continue;
+            }
+            if end - start > SMALL_BYTES {
+                let found = self.look_at_crc(start, end)?;
+                self.look_up(|this| {
+                    expected.map_or(Ok([]), |(sealed, number, row)| {
+                        this.settle_section(&sealed, number, &row, found).map(|_| [])
+                    })
+                })?;
+            }
+            self.verified = start..end;
+        }
+        Ok(())
+    }
+
+    /// The CRC of these bytes, on rank 0: each rank reads a part. Collective.
+    fn look_at_crc(&mut self, start: u64, end: u64) -> Result<u64, Failure> {
+        let bytes = end - start;
+        let part = bytes.div_ceil(self.team.size() as u64);
+        let from = (self.team.rank() as u64).saturating_mul(part).min(bytes);
+        let to = from.saturating_add(part).min(bytes);
+        let (own, mine) = split(self.crc_of(start + from, start + to));
+        let mut sums = [crc::shift(own, bytes - to)];
+        let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
+        // Known to all when they next agree, which is before anything is made of the sum.
+        self.team.defer(reduced);
+        Ok(sums[0])
+    }
+}
