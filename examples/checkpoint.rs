@@ -25,7 +25,7 @@ fn write(world: &SimpleCommunicator, path: &Path) -> scda::Result<()> {
     let own = values(&counts, comm.rank());
     let mut file = Writer::create(comm, path, b"checkpoint.rs", &Params::default())?;
     file.inline(b"time step", 0, Some(b"42                             \n"))?;
-    file.array(b"field: f64", &counts, 8, Source::Contiguous(&own), Encode::Auto)?;
+    file.array(b"field: f64", &counts, 8, Source::Contiguous(&own), Encode::None)?;
     file.close() // only now is all of it written
 }
 
