@@ -222,63 +222,54 @@ impl Encoders {
         sizes: Sizes<'_>,
         bytes: Partition,
     ) -> Result<u64> {
-        catch(|| self.costs(params, sample, source, sizes, bytes))
-    }
-
-    fn costs(
-        &mut self,
-        params: &Params,
-        sample: &Sample,
-        source: Source<'_>,
-        sizes: Sizes<'_>,
-        bytes: Partition,
-    ) -> Result<u64> {
-        let mut costs = 0;
-        // The element that was looked at last, and where it begins among this rank's bytes.
-        let (mut index, mut start) = (0, 0);
-        for k in 0..sample.points {
-            let Some(point) = sample.point(k).checked_sub(bytes.offset) else { continue };
-            if point >= bytes.count {
-                break;
-            }
-            match sizes {
-                Sizes::Fixed { size, .. } => {
-                    index = to_usize(point / size);
-                    start = point - point % size;
+        catch(|| {
+            let mut costs = 0;
+            // The element that was looked at last, and where it begins among this rank's bytes.
+            let (mut index, mut start) = (0, 0);
+            for k in 0..sample.points {
+                let Some(point) = sample.point(k).checked_sub(bytes.offset) else { continue };
+                if point >= bytes.count {
+                    break;
                 }
-                Sizes::Each(sizes) => {
-                    while start + sizes[index] <= point {
-                        start += sizes[index];
-                        index += 1;
+                match sizes {
+                    Sizes::Fixed { size, .. } => {
+                        index = to_usize(point / size);
+                        start = point - point % size;
+                    }
+                    Sizes::Each(sizes) => {
+                        while start + sizes[index] <= point {
+                            start += sizes[index];
+                            index += 1;
+                        }
                     }
                 }
+                let size = sizes.size(index);
+                let length = size.min(sample.piece);
+                let first = (point - start).min(size - length);
+                // The memory was checked: all fits it.
+                let range = |start: u64| {
+                    let start = to_usize(start);
+                    start..start.saturating_add(to_usize(length))
+                };
+                let piece = match source {
+                    Source::Contiguous(data) => &data[range(start + first)],
+                    Source::Indirect(elements) => &elements.element(index)[range(first)],
+                };
+                // Each element takes an entry more than when it is plain.
+                let entry = COUNT_BYTES as u64 * length / size;
+                // If byte frequencies decide, nothing is encoded.
+                let estimate = ElementEncoder::estimate(piece) as u64;
+                let encoded = if estimate + entry > length + length / CLEARLY {
+                    estimate
+                } else if sample.is_small {
+                    continue;
+                } else {
+                    self.first(params)?.measure(piece)? as u64
+                };
+                costs += (encoded + entry) * UNIT / length;
             }
-            let size = sizes.size(index);
-            let length = size.min(sample.piece);
-            let first = (point - start).min(size - length);
-            // The memory was checked: all fits it.
-            let range = |start: u64| {
-                let start = to_usize(start);
-                start..start.saturating_add(to_usize(length))
-            };
-            let piece = match source {
-                Source::Contiguous(data) => &data[range(start + first)],
-                Source::Indirect(elements) => &elements.element(index)[range(first)],
-            };
-            // Each element takes an entry more than when it is plain.
-            let entry = COUNT_BYTES as u64 * length / size;
-            // If byte frequencies decide, nothing is encoded.
-            let estimate = ElementEncoder::estimate(piece) as u64;
-            let encoded = if estimate + entry > length + length / CLEARLY {
-                estimate
-            } else if sample.is_small {
-                continue;
-            } else {
-                self.first(params)?.measure(piece)? as u64
-            };
-            costs += (encoded + entry) * UNIT / length;
-        }
-        Ok(costs)
+            Ok(costs)
+        })
     }
 
     /// The encoder of the first thread.

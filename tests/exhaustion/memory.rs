@@ -87,14 +87,14 @@ fn counted(memory: *mut c_void) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    // SAFETY: as the caller calls it.
+    // SAFETY: the C library allows any size.
     if fails(bytes) { null_mut() } else { counted(unsafe { __libc_malloc(bytes) }) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     let fails = fails(count.saturating_mul(bytes));
-    // SAFETY: as the caller calls it.
+    // SAFETY: the C library allows any size.
     if fails { null_mut() } else { counted(unsafe { __libc_calloc(count, bytes) }) }
 }
 
