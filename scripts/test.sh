@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [--quick]: all tests, one step after the other, up to the first failure; with --quick those of scripts/quick.sh, which take
-# 5 minutes at most when they are built. Writes below target/ only.
+# test.sh [--quick]: all tests, one step after the other, up to the first failure; with --quick those of scripts/quick.sh.
+# Writes below target/ only.
 set -euo pipefail
 here=$(dirname -- "$0")
 "$here/setup.sh" test
