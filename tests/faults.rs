@@ -8,7 +8,7 @@ mod common;
 
 use common::{Data, Model, ModelSection, Want};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Params, Result, SharedMemory, ThreadComm, run_on_threads,
+    Communicator, Encode, Error, ErrorKind, Params, Result, SharedMemory, ThreadComm, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::fs::MetadataExt;
@@ -106,6 +106,15 @@ fn model() -> Model {
     Model { vendor: Vec::new(), user: b"faults".to_vec(), sections }
 }
 
+/// Writes the model, with a commit in the middle if the file is sealed.
+fn write(comm: Failing, path: &Path, model: &Model, params: &Params) -> Result<()> {
+    let ranks = (comm.rank(), comm.size());
+    let file = Writer::create(comm, path, &model.user, params)?;
+    common::write_sections(file, ranks, &model.sections, 1, |file, count| {
+        if params.seal && count == model.sections.len() / 2 { file.commit() } else { Ok(()) }
+    })
+}
+
 /// Writes or reads on `size` ranks while the exchange number `k` of `rank` fails. Returns what all ranks
 /// got, and whether there was such an exchange.
 fn run(
@@ -121,7 +130,7 @@ fn run(
     let results = run_on_threads(size, |comm| {
         let comm = Failing { countdown: Arc::clone(&countdowns[comm.rank()]), comm };
         match writing {
-            true => common::write(comm, path, model, params, 1),
+            true => write(comm, path, model, params),
             false => common::read(comm, path, model, params, Want::All, 1),
         }
     });
@@ -140,12 +149,16 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     let model = model();
     let (mut cases, mut silent) = (0, 0);
     for size in [2, 3, 5] {
-        for (aggregation, check) in [(64 << 10, false), (0, false), (64 << 10, true)] {
+        for (aggregation, check, seal) in [(64 << 10, false, true), (0, false, false), (64 << 10, true, true)]
+        {
             let mut params = Params::default();
             params.aggregation_bytes = aggregation;
             params.check = check;
             params.atomic = true;
-            let whole = common::write_on(1, &path, &model, &params, 1);
+            params.seal = seal;
+            let (result, _) = run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
+            assert_eq!(result, None);
+            let whole = std::fs::read(&path).unwrap();
             for writing in [true, false] {
                 for rank in 0..size {
                     for k in 0.. {

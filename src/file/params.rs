@@ -70,11 +70,12 @@ pub struct Params {
     /// environment variable `SCDA_CHECK=1` of rank 0 turns it on.
     pub check: bool,
     /// Writing: closing writes a seal, by which readers know that the file is whole, check it, and find sections by
-    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 416 more.
+    /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 704
+    /// more, and 32 for each 4096 elements of compressed and variable sections.
     pub seal: bool,
     /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
-    /// compressed pair have, one by one. Without it they are errors: the file could not be read. Reading: the
-    /// sections of a seal are shown.
+    /// compressed pair have, one by one. Without it they are errors: the file could not be read. So they are with
+    /// [`Self::seal`], whose index has one row for a pair. Reading: the sections of a seal are shown.
     pub raw: bool,
     /// Reading: an element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
     /// element is decoded twice, the second time by zlib: this is for checking files.

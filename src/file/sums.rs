@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::format::crc;
+use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
@@ -120,10 +121,16 @@ impl Sums {
     }
 
     /// The next section ends here.
-    pub fn end_section(&mut self, end: u64) {
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn end_section(&mut self, end: u64) -> Result<()> {
+        reserve(&mut self.ends, 1)?;
+        reserve(&mut self.sums, 1)?;
         let sum = self.runs.drain(..).fold(0, |sum, run| sum ^ crc::shift(run.crc, end - run.end));
         self.ends.push(end);
         self.sums.push(sum);
+        Ok(())
     }
 
     /// How many sections there are.
@@ -174,7 +181,7 @@ mod tests {
                         add(&mut ranks, *i, part);
                     }
                 }
-                ranks.iter_mut().for_each(|sums| sums.end_section(end as u64));
+                ranks.iter_mut().for_each(|sums| sums.end_section(end as u64).unwrap());
                 start = end;
             }
             for (i, piece) in &pieces {

@@ -161,11 +161,17 @@ impl Target {
         }
         match &self.part {
             Some(part) => file_system::commit(part, &self.path, found.identity),
-            None if self.sync && self.old.is_none() => {
-                file_system::sync_folder(&names::target_path(&self.path))
-            }
+            None if self.sync => self.sync_name(),
             None => Ok(()),
         }
+    }
+
+    /// Rank 0: brings the name of a new file to stable storage. That of an atomic write is brought there when it gets it.
+    pub fn sync_name(&self) -> Result<()> {
+        if self.part.is_some() || self.old.is_some() {
+            return Ok(());
+        }
+        file_system::sync_folder(&names::target_path(&self.path))
     }
 
     /// Rank 0, when writing failed and all ranks have closed the file: removes an incomplete atomic write; the old

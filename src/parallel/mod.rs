@@ -76,9 +76,12 @@ pub trait Communicator: Send {
         let mut result = Ok(());
         for part in values.chunks_mut(step) {
             sent.clear();
-            sent.extend(part.iter().flat_map(|value| value.to_ne_bytes()));
-            // The other ranks go on to the next part.
-            result = result.and(self.gather(&sent, &mut all));
+            let room = reserve(&mut sent, size_of_val(part));
+            if room.is_ok() {
+                sent.extend(part.iter().flat_map(|value| value.to_ne_bytes()));
+            }
+            // The other ranks go on to this exchange, and to the next part.
+            result = result.and(room).and(self.gather(&sent, &mut all));
             if self.rank() == 0 {
                 part.fill(0);
                 for (value, bytes) in (0..part.len()).cycle().zip(all.as_chunks().0) {

@@ -13,7 +13,7 @@ use scda::{
 };
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 
 /// A section, and the memory that one rank reads its part into.
 struct Section {
@@ -89,10 +89,20 @@ fn sections(threads: usize) -> Vec<Section> {
         sections.push(Section::new(Array, Encode::Always, count, 100_000, indirect));
     }
     sections.extend((0..700).map(|_| Section::new(Array, Encode::None, 9, 100, false)));
+    // More than one anchor.
+    sections.push(Section::new(Varray, Encode::None, 9000, 3, false));
     sections
 }
 
-fn write(comm: ThreadComm, path: &Path, params: &Params, all: &[Section], parts: &[Part]) -> Result<()> {
+/// `meet` is what a program may do after each call that succeeded: wait for its other ranks.
+fn write(
+    comm: ThreadComm,
+    path: &Path,
+    params: &Params,
+    all: &[Section],
+    parts: &[Part],
+    meet: &Barrier,
+) -> Result<()> {
     let rank = comm.rank();
     let mut file = Writer::create(comm, path, b"memory", params)?;
     for (section, part) in all.iter().zip(parts) {
@@ -109,6 +119,7 @@ fn write(comm: ThreadComm, path: &Path, params: &Params, all: &[Section], parts:
                 file.block(b"b", 0, section.size(), own, encode)?;
             }
         }
+        meet.wait();
     }
     file.close()
 }
@@ -290,13 +301,15 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
         let all = sections(threads);
         params.strict = encoder == Encoder::Zlib;
         params.check = false;
+        params.seal = threads == 1;
         let part = |rank| Mutex::new(all.iter().map(|section| section.part(ranks, rank)).collect());
         let parts: Vec<Mutex<Vec<Part>>> = (0..ranks).map(part).collect();
         let write_all = || {
+            let meet = Barrier::new(ranks);
             run_on_threads(ranks, |comm| {
                 let rank = comm.rank();
                 let parts = parts[rank].lock().unwrap();
-                as_rank(rank, || write(comm, &path, &params, &all, &parts))
+                as_rank(rank, || write(comm, &path, &params, &all, &parts, &meet))
             })
         };
         let read_all = || {

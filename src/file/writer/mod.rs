@@ -359,7 +359,7 @@ impl Writer {
     ) -> Result<()> {
         self.session.operate(|open| {
             section(open)?;
-            Ok(open.end_call()?)
+            open.end_call()
         })
     }
 
@@ -385,7 +385,8 @@ impl Writer {
 
     /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that
     /// the file is whole up to here (docs/format.md, "Sealed files"). On success all is in stable storage, and a job
-    /// that is killed later loses nothing of it.
+    /// that is killed later loses nothing of it; except with [`Params::atomic`], where the file has its name only when
+    /// it is closed.
     ///
     /// # Errors
     /// `Usage` without [`Params::seal`]; those of all sections since the last flush.
@@ -397,7 +398,10 @@ impl Writer {
                     Error::usage("commit: found a file that is not sealed, expected Params::seal").into()
                 );
             }
-            open.seal(true)
+            open.seal(true)?;
+            let named = if open.team.rank() == 0 { open.target.sync_name() } else { Ok(()) };
+            open.team.agree(named)?;
+            Ok(())
         })
     }
 
@@ -418,8 +422,10 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
-            open.seal(false)?;
-            if open.params.sync || open.params.atomic {
+            let Params { sync, atomic, .. } = open.params;
+            // An atomic write gets its name later, so its seal may be synced together with what it seals.
+            open.seal(sync && !atomic)?;
+            if atomic {
                 let synced = open.file.sync();
                 open.team.agree(synced)?;
             }

@@ -170,7 +170,8 @@ impl WriterState {
         if let (Some(sealer), Some(sizes), false) =
             (&mut self.sealer, local.entries, self.team.has_deferred())
         {
-            sealer.note_elements(local.elements, offset, sizes)?;
+            let noted = sealer.note_elements(local.elements, offset, sizes);
+            self.tolerate(noted, ())?;
         }
         if let (None, Source::Contiguous(data)) = (local.entries, data) {
             // Data and padding leave together, straight from the user's memory.
@@ -200,7 +201,8 @@ impl WriterState {
         if self.is_small(layout) {
             self.make_room(layout)?;
             if !self.team.has_deferred() {
-                self.buffer.put(self.written, offset, pieces)?;
+                let put = self.buffer.put(self.written, offset, pieces);
+                self.tolerate(put, ())?;
             }
             return self.end_small(layout);
         }
@@ -246,7 +248,7 @@ impl WriterState {
             let head = if self.team.is_alone() { &[] } else { head };
             return self.end_large(layout, mine, head);
         }
-        mine?;
+        self.tolerate(mine, ())?;
         self.end_small(layout)
     }
 

@@ -2,21 +2,22 @@
 
 use super::WriterState;
 use super::output::too_large;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::reader::Survey;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
-use crate::file::team::{Failure, Team, split};
+use crate::file::team::{Failure, Team};
 use crate::format::crc;
 use crate::format::entry::CountFormat;
 use crate::format::header::{SectionType, UserString};
 use crate::format::index::{
-    ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, crc_tail, sort_rows, table_header,
-    table_padding,
+    ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_PADDING_BYTES, crc_tail, sort_rows,
+    table_header, table_padding,
 };
 use crate::format::layout::Layout;
 use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
@@ -137,8 +138,7 @@ impl Sealer {
             rest = later;
             number += 1;
         }
-        self.end_run(first - 1, number - first);
-        Ok(())
+        self.end_run(first - 1, number - first)
     }
 
     /// The bytes of all elements of the varray that is written now, before compression.
@@ -147,17 +147,18 @@ impl Sealer {
     }
 
     fn push_anchor(&mut self, offset: u64) -> Result<()> {
-        let offsets = &mut self.anchors.offsets;
-        offsets.try_reserve(1).map_err(|_| Error::memory(size_of::<u64>()))?;
-        offsets.push(offset);
+        reserve(&mut self.anchors.offsets, 1)?;
+        self.anchors.offsets.push(offset);
         Ok(())
     }
 
     /// The anchors that were pushed last are so many of the section's, from this number on.
-    fn end_run(&mut self, first: u64, count: u64) {
+    fn end_run(&mut self, first: u64, count: u64) -> Result<()> {
         if let (Ok(count), true) = (usize::try_from(count), count > 0) {
+            reserve(&mut self.anchors.runs, 1)?;
             self.anchors.runs.push((self.anchors.total + first, count));
         }
+        Ok(())
     }
 }
 
@@ -185,20 +186,25 @@ impl WriterState {
         }
     }
 
-    /// A section of the user is complete.
+    /// Notes the section that is complete.
+    fn note_section(&mut self) -> Result<()> {
+        let Some(sealer) = &mut self.sealer else { return Ok(()) };
+        let row = sealer.row(self.call_start, self.end);
+        if self.team.rank() == 0 {
+            reserve(&mut sealer.rows, 1)?;
+            sealer.rows.push(row);
+        }
+        sealer.anchors.total += row.anchors();
+        sealer.sections += 1;
+        self.file.sums().map_or(Ok(()), |sums| sums.end_section(self.end))
+    }
+
+    /// A section of the user is complete. An error of this rank alone waits for the next agreement.
     #[inline]
-    pub(super) fn end_call(&mut self) -> Result<()> {
-        if let Some(sealer) = &mut self.sealer {
-            let row = sealer.row(self.call_start, self.end);
-            if self.team.rank() == 0 {
-                sealer.rows.try_reserve(1).map_err(|_| Error::memory(size_of::<Row>()))?;
-                sealer.rows.push(row);
-            }
-            sealer.anchors.total += row.anchors();
-            sealer.sections += 1;
-            if let Some(sums) = self.file.sums() {
-                sums.end_section(self.end);
-            }
+    pub(super) fn end_call(&mut self) -> Result<(), Failure> {
+        if self.sealer.is_some() {
+            let noted = self.note_section();
+            self.tolerate(noted, ())?;
         }
         self.call_start = self.end;
         self.team.mark(self.end);
@@ -237,8 +243,11 @@ impl WriterState {
             Some(layout) => write_anchors(&self.team, file, layout, &anchors, style),
             None => Ok(0),
         };
-        let (anchors_crc, mine) = split(written);
-        sums.push(anchors_crc);
+        let mine = written.and_then(|crc| {
+            reserve(&mut sums, 1)?;
+            sums.push(crc);
+            Ok(())
+        });
         let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
         let mut crc = 0;
         let mine = reduced.and_then(|()| {
@@ -299,6 +308,7 @@ fn write_anchors(
         let mut at = layout.data + first * ANCHOR_BYTES as u64;
         for chunk in run.chunks(ROWS_PER_CHUNK) {
             text.clear();
+            reserve(&mut text, chunk.len() * ANCHOR_BYTES)?;
             format.append(chunk, &mut text);
             file.write_at(at, &[&text])?;
             at += text.len() as u64;
@@ -321,6 +331,7 @@ fn write_index(
     let chunks = rows.chunks(ROWS_PER_CHUNK);
     let last = chunks.len() - 1;
     for (number, chunk) in chunks.enumerate() {
+        reserve(&mut text, chunk.len() * ROW_BYTES + TABLE_PADDING_BYTES)?;
         for row in chunk {
             let mut bytes = [0; ROW_BYTES];
             row.put(&mut bytes, style);

@@ -26,12 +26,13 @@ impl WriterState {
     /// An error if only a part of a compressed section may have this type and user string.
     #[inline]
     pub(super) fn check_free(&self, section: SectionType, user: &[u8]) -> Result<()> {
-        if begins_pair(section, user) && !self.params.raw { Err(reserved(user)) } else { Ok(()) }
+        let is_free = self.params.raw && !self.params.seal;
+        if begins_pair(section, user) && !is_free { Err(reserved(user)) } else { Ok(()) }
     }
 
     /// The value, if this rank has no error; else `instead`, and the error is kept for the next
     /// agreement. A rank that is alone returns it at once.
-    fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
+    pub(super) fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
         match result {
             Ok(value) => Ok(value),
             Err(error) if self.team.is_alone() => Err(Failure::Mine(error)),

@@ -283,12 +283,12 @@ impl WriterState {
         let mut left = count;
         while left > 0 {
             let step = next_sizes(elements, left, &mut sizes)?;
+            let mut bytes = Sizes::Each(&sizes).total()?;
             if let Some(sealer) = &mut self.sealer {
                 let batch = Partition { offset: count - left, count: step, total: count };
                 sealer.note_elements(batch, tail.data + tail.total, &sizes)?;
             }
             tail.put_sizes(&mut self.file, &sizes)?;
-            let mut bytes = Sizes::Each(&sizes).total()?;
             while bytes > 0 {
                 resize(&mut data, bytes.min(PIECE_BYTES as u64))?;
                 read(elements, &mut data)?;
