@@ -1,6 +1,8 @@
 //! Writing without `atomic` that does not come to its end: what can be read of the file that is left is right, up
 //! to where it ends.
 
+#![allow(clippy::cast_possible_truncation)] // test data
+
 mod common;
 
 use common::{Data, Model, ModelSection, Rng};

@@ -23,7 +23,7 @@ fn model(seed: u64, largest: u64) -> Model {
     for (count, encode) in
         [(4096, Encode::None), (4097, Encode::None), (9000, Encode::Always), (12_289, Encode::Auto)]
     {
-        let elements: Vec<Vec<u8>> = (0..count).map(|i| vec![b'e'; (i % 3) as usize]).collect();
+        let elements: Vec<Vec<u8>> = (0..count).map(|i: usize| vec![b'e'; i % 3]).collect();
         model.sections.push(ModelSection { user: rng.bytes(5), data: Data::Varray(elements), encode });
         let elements: Vec<Vec<u8>> = (0..count).map(|_| vec![b'a'; 2]).collect();
         model.sections.push(ModelSection {
