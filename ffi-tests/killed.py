@@ -5,7 +5,8 @@
 
 LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After each kill, of one rank or of all of them,
 the file must be one whole checkpoint, no older than the one before; beside it there may be one file whose name ends in
-".scda-part", which the next run replaces, and with Open MPI's MPI-IO what it creates to test locks."""
+".scda-part", which the next run replaces, and with Open MPI's MPI-IO what it creates to test locks. With
+DRIVER 3 or 4 the file is written in place: what can be read of it must be right, up to where it ends."""
 import glob, os, random, re, shutil, signal, subprocess, sys, time
 
 folder, kills, seed, driver, program, *launcher = sys.argv[1:]
@@ -14,6 +15,7 @@ shutil.rmtree(folder, ignore_errors=True)
 os.makedirs(folder)
 state = os.path.join(folder, "state.scda")
 ranks = int(launcher[-1]) if launcher else 1
+in_place, sections = int(driver) > 2, 1 + 3 * 6
 
 
 def pids():
@@ -66,6 +68,13 @@ for number in range(int(kills)):
         kill(pid)
     while any(os.path.exists(f"/proc/{pid}/exe") for pid in victims):
         time.sleep(0.005)
+    if in_place:
+        result = subprocess.run([program, "left", folder], capture_output=True, text=True, timeout=60)
+        if result.returncode != 0:
+            sys.exit(f"kill {number}: {result.stdout}{result.stderr}")
+        last = max(last, int(result.stdout))
+        parts += int(result.stdout) < sections
+        continue
     left = sorted(name for name in os.listdir(folder) if not name.startswith("pid."))
     left = [name for name in left if not (launcher and re.fullmatch(r"state\.scda(\.scda-part)?\.locktest\.\d+", name))]
     if left not in (["state.scda"], ["state.scda", "state.scda.scda-part"]):
@@ -76,6 +85,10 @@ for number in range(int(kills)):
         sys.exit(f"kill {number}: after checkpoint {last} found {result.stdout}{result.stderr}")
     news += int(result.stdout) > last
     last = int(result.stdout)
+if in_place:
+    print(f"{kills} kills, {alone} of one rank alone, on {ranks} ranks in {time.time() - begin:.0f} s: {parts} incomplete files, "
+          f"of which all that could be read was right; at most {last} sections")
+    sys.exit("no kill hit a file that was being written" if parts == 0 and int(kills) >= 20 else 0)
 print(f"{kills} kills, {alone} of one rank alone, on {ranks} ranks in {time.time() - begin:.0f} s: checkpoint {last}, "
       f"{news} times a newer one than at the kill before, {parts} times an incomplete one beside it")
 if last == 0 or parts == 0 and int(kills) >= 20:
