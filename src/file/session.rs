@@ -46,13 +46,21 @@ impl<S: State> Session<S> {
         let Some(state) = &mut self.0 else {
             return Err(closed());
         };
-        // A rank that is alone returns a kept error at once.
+        // A rank that is alone has nobody to wait for with an error of its own, be it from before.
         let is_alone = state.team().is_alone();
-        let refused = if is_alone { state.team().agree(Ok(())).map(drop) } else { Ok(()) };
-        let result = refused.and_then(|()| operation(state)).and_then(|value| {
-            let agree = is_alone || state.checks_every_call();
-            if agree { state.team().agree(Ok(())).map(|_| value) } else { Ok(value) }
-        });
+        let result = if is_alone && state.team().has_deferred() {
+            Err(state.team().take_deferred())
+        } else {
+            operation(state)
+        };
+        let result = match result {
+            Ok(value) if is_alone => match state.team().has_deferred() {
+                false => return Ok(value),
+                true => Err(state.team().take_deferred()),
+            },
+            Ok(value) if state.checks_every_call() => state.team().agree(Ok(())).map(|_| value),
+            other => other,
+        };
         result.map_err(|failure| self.failed(failure))
     }
 

@@ -270,7 +270,17 @@ impl Team {
         self.deferred.get_or_insert(error);
     }
 
+    /// The error that this rank keeps, if it is alone.
+    #[cold]
+    pub fn take_deferred(&mut self) -> Failure {
+        match self.agree(Ok(())) {
+            Err(failure) => failure,
+            Ok(_) => Failure::Agreed(Error::new(ErrorKind::Internal, "an error was lost")),
+        }
+    }
+
     /// Whether this rank keeps an error for the next agreement.
+    #[inline]
     pub fn has_deferred(&self) -> bool {
         self.deferred.is_some()
     }

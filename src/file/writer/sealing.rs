@@ -164,7 +164,7 @@ impl Sealer {
 
 impl WriterState {
     /// Notes what the section is that is written now, if there will be a seal.
-    #[inline]
+    #[inline(always)]
     pub(super) fn describe(
         &mut self,
         section: SectionType,
@@ -172,6 +172,11 @@ impl WriterState {
         count: u64,
         size: u64,
     ) -> Result<()> {
+        if self.sealer.is_some() { self.note_section(section, user, count, size) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn note_section(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
         if let Some(sealer) = &mut self.sealer {
             let (section, user) = (Some(section), UserString::new(user)?);
             sealer.current = Current { section, user, is_compressed: false, count, size };
@@ -186,8 +191,21 @@ impl WriterState {
         }
     }
 
-    /// Notes the section that is complete.
-    fn note_section(&mut self) -> Result<()> {
+    /// A section of the user is complete. An error of this rank alone waits for the next agreement.
+    #[inline(always)]
+    pub(super) fn end_call(&mut self) -> Result<(), Failure> {
+        if self.sealer.is_some() {
+            let noted = self.note_row();
+            self.tolerate(noted, ())?;
+        }
+        self.call_start = self.end;
+        self.team.mark(self.end);
+        Ok(())
+    }
+
+    /// Notes the section that was written last.
+    #[inline(never)]
+    fn note_row(&mut self) -> Result<()> {
         let Some(sealer) = &mut self.sealer else { return Ok(()) };
         let row = sealer.row(self.call_start, self.end);
         if self.team.rank() == 0 {
@@ -197,18 +215,6 @@ impl WriterState {
         sealer.anchors.total += row.anchors();
         sealer.sections += 1;
         self.file.sums().map_or(Ok(()), |sums| sums.end_section(self.end))
-    }
-
-    /// A section of the user is complete. An error of this rank alone waits for the next agreement.
-    #[inline]
-    pub(super) fn end_call(&mut self) -> Result<(), Failure> {
-        if self.sealer.is_some() {
-            let noted = self.note_section();
-            self.tolerate(noted, ())?;
-        }
-        self.call_start = self.end;
-        self.team.mark(self.end);
-        Ok(())
     }
 
     /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
