@@ -273,7 +273,7 @@ impl scda::DataStream for Huge {}
 impl scda::ElementStream for Huge {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> std::io::Result<()> {
         for size in sizes {
-            *size = if self.0 % 4096 == 0 { u64::MAX >> 1 } else { 0 };
+            *size = if self.0.is_multiple_of(4096) { u64::MAX >> 1 } else { 0 };
             self.0 += 1;
         }
         Ok(())
