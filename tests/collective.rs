@@ -798,3 +798,69 @@ fn a_panic_while_encoding_is_an_error_of_all() {
         assert!(error.to_string().contains("rank 1: panic: deliberately"), "{error}");
     }
 }
+
+/// Fails each exchange of this name on rank 1, after it was made.
+struct FailingIn(ThreadComm, &'static str);
+
+impl FailingIn {
+    fn then(&self, what: &str, result: Result<()>) -> Result<()> {
+        if self.1 == what && self.0.rank() == 1 {
+            Err(Error::communication("injected fault"))
+        } else {
+            result
+        }
+    }
+}
+
+impl Communicator for FailingIn {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
+        self.0.allreduce_min(values)
+    }
+    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
+        self.then("allreduce_sum", self.0.allreduce_sum(values))
+    }
+    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+        self.then("exscan_sum", self.0.exscan_sum(values))
+    }
+    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+        self.0.allgather(value)
+    }
+    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+        self.0.broadcast(bytes, root)
+    }
+    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+        self.0.gather(bytes, all)
+    }
+}
+
+/// A program with a barrier of its own between its calls waits for ever if only some ranks return from one.
+#[test]
+fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut params = Params::default();
+    params.check = false;
+    for what in ["exscan_sum", "allreduce_sum"] {
+        for (encode, bytes) in
+            [(Encode::None, 9), (Encode::Always, 9), (Encode::Auto, 5000), (Encode::Always, 200_000)]
+        {
+            let kinds = run_on_threads(3, |comm| -> Result<ErrorKind> {
+                let mut file = Writer::create(FailingIn(comm, what), &path, b"", &params)?;
+                let data = vec![b'x'; bytes];
+                let written =
+                    file.varray(b"v", &[1; 3], &[bytes as u64], None, Source::Contiguous(&data), encode);
+                Ok(written.expect_err("an error of this call").kind())
+            });
+            assert!(
+                kinds.iter().all(|kind| matches!(kind, Ok(ErrorKind::Mpi))),
+                "{what}, {encode:?}: {kinds:?}"
+            );
+        }
+    }
+}
