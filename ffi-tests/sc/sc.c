@@ -215,6 +215,23 @@ static void errors (const char *dir) {
   f = sc_scda_fwrite_varray (f, "v", NULL, &six, &counts, &sizes, &sums, 0, 1, &e);
   REQUIRE (class_of_last () == 0 && sc_scda_fclose (f, &e) == 0);
 
+  /* What was written before a call that is refused is in the file, on any number of ranks. */
+  begin_write ();
+  f = sc_scda_fwrite_inline (f, "kept", NULL, &block, g.size - 1, &e);
+  f = sc_scda_fwrite_array (f, "kept, too", NULL, &data, &counts, 4, 0, 0, &e);
+  REQUIRE (class_of_last () == 0);
+  WRONG (SC_SCDA_FERR_ARG, sc_scda_fwrite_block (f, "x", NULL, &block, g.size > 1 && other ? 31 : 33, 0, 0, &e));
+  {
+    size_t n = 0;
+    f = sc_scda_fopen_read (comm_of (g), path, user, &n, NULL, &e);
+    REQUIRE (class_of_last () == 0);
+    expect ('I', 0, 0, "kept");
+    f = sc_scda_fread_inline_data (f, NULL, 0, &e);
+    expect ('A', 3 * (size_t) g.size, 4, "kept, too");
+    f = sc_scda_fread_array_data (f, NULL, &counts, 4, 0, &e);
+    REQUIRE (class_of_last () == 0 && sc_scda_fclose (f, &e) == 0);
+  }
+
   /* Codes. */
   const sc_scda_ferror_t codes[] = {{0, SC_SCDA_FERR_LASTCODE}, {1, SC_SCDA_FERR_FORMAT}, {0, SC_SCDA_FERR_MPI},
                                     {-5, SC_SCDA_FERR_MPI}, {0, (sc_scda_ret_t) 7}, {1, SC_SCDA_FERR_SUCCESS}};
