@@ -68,6 +68,10 @@ impl Encoders {
 /// Runs the jobs, each on a thread of its own if enough threads can be started, and returns their results in order.
 fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
     let count = jobs.len();
+    if count <= 1 {
+        // No thread is needed, nor what the standard library keeps of this one.
+        return jobs.into_iter().map(catch).collect();
+    }
     let jobs = Mutex::new(jobs.into_iter().enumerate());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || std::iter::from_fn(|| next().map(|(index, job)| (index, catch(job)))).collect();
