@@ -7,7 +7,7 @@ mod common;
 mod memory;
 #[path = "../tests/fuzzed/naive.rs"]
 mod naive;
-#[path = "../tests/fuzzed/targets.rs"]
+#[path = "../tests/fuzzed/targets/mod.rs"]
 pub mod targets;
 
 #[global_allocator]

@@ -1,0 +1,115 @@
+//! What a seal and its index say.
+
+use crate::common::seal::{entry, padding};
+use crate::naive;
+use scda::LineBreak;
+use scda::internals::index::{INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows};
+use scda::internals::seal::{SEAL_BYTES, Seal};
+
+/// The end of the input as a seal, what is before it as its index; all of it as rows and as ends of anchors.
+pub fn seals(input: &[u8]) {
+    let rows = |bytes: &[u8]| -> Vec<Row> {
+        bytes.as_chunks::<ROW_BYTES>().0.iter().filter_map(check_row).collect()
+    };
+    for row in input.windows(ROW_BYTES).step_by(32) {
+        check_row(row.try_into().unwrap());
+    }
+    for tail in input.windows(64).step_by(32) {
+        let crc = naive::count(&tail[..32], b'C').filter(|&crc| {
+            STYLES.iter().any(|&style| [entry('C', crc, style), padding(false, style)].concat() == tail)
+        });
+        assert_eq!(parse_crc_tail(tail.try_into().unwrap(), 1 << 40).ok(), crc);
+    }
+    let Some((before, bytes)) = input.split_last_chunk::<SEAL_BYTES>() else { return };
+    let numbers: Option<Vec<u64>> =
+        (0..5).map(|i| naive::count(&bytes[96 + 32 * i..][..32], b"IPNLC"[i])).collect();
+    let says = numbers.as_ref().map_or(0, |numbers| numbers[3].wrapping_sub(SEAL_BYTES as u64));
+    for offset in [before.len() as u64, says, says.wrapping_add(32)] {
+        let seal = Seal::parse(bytes, offset);
+        let found = seal.map(|seal| vec![seal.index, seal.previous, seal.sections, seal.length, seal.crc]);
+        assert_eq!(found, numbers.clone().filter(|numbers| is_seal(numbers, bytes, offset)));
+        let Some(seal) = seal else { continue };
+        assert_eq!(seal.offset(), offset);
+        assert!(STYLES.iter().any(|&style| seal.bytes(style) == *bytes));
+        let table = usize::try_from(seal.index).ok().and_then(|index| before.get(index..));
+        let Some((header, table)) = table.and_then(|table| table.split_first_chunk()) else { continue };
+        if parse_table_header(header, INDEX, ROW_BYTES) == Some(seal.rows()) {
+            let mut rows = rows(table);
+            sort_rows(&mut rows).unwrap();
+            let sorted: Vec<_> = rows.iter().map(|row| &rows[row.sorted as usize]).collect();
+            let name = |row: &Row| (row.section.is_some(), row.user.to_vec());
+            assert!(sorted.windows(2).all(|pair| name(pair[0]) <= name(pair[1])));
+        }
+    }
+}
+
+const STYLES: [LineBreak; 2] = [LineBreak::Unix, LineBreak::Mime];
+
+/// Whether these bytes, which have these numbers, are a seal at an offset.
+fn is_seal(numbers: &[u64], bytes: &[u8], offset: u64) -> bool {
+    let written = |style| {
+        let entries =
+            numbers.iter().zip("IPNLC".chars()).map(|(&number, letter)| entry(letter, number, style));
+        let data: Vec<u8> = entries.flatten().collect();
+        let mut line = format!("B scda seal 00 {}", "-".repeat(47)).into_bytes();
+        line.extend(if style == LineBreak::Unix { b"-\n" } else { b"\r\n" });
+        [line, entry('E', 160, style), data, padding(false, style)].concat()
+    };
+    let numbers: Vec<u128> = numbers.iter().map(|&number| u128::from(number)).collect();
+    let &[index, previous, sections, length, _] = &numbers[..] else { unreachable!() };
+    let offset = u128::from(offset);
+    let rows = offset.checked_sub(index + 160).filter(|bytes| bytes % 256 == 0).map(|bytes| bytes / 256);
+    let follows = previous % 32 == 0 && previous + 288 <= index && rows <= Some(sections);
+    STYLES.iter().any(|&style| written(style) == bytes)
+        && length == offset + 288
+        && length < 1 << 63
+        && index % 32 == 0
+        && 128 + 96 * sections <= index
+        && rows.is_some()
+        && if previous == 0 { rows == Some(sections + 1) } else { follows }
+}
+
+/// A row, if these bytes are one; which the naive way says, too.
+fn check_row(bytes: &[u8; ROW_BYTES]) -> Option<Row> {
+    let found = Row::parse(bytes, 1 << 40).ok();
+    assert_eq!(found.is_some(), is_row(bytes), "{}", bytes.escape_ascii());
+    let row = found?;
+    assert_eq!(*row.user, naive::undash(&bytes[2..64])?);
+    let mut again = [0; ROW_BYTES];
+    row.put(&mut again, LineBreak::Unix);
+    // All but the line breaks, of which any is taken.
+    let lines = again.as_chunks::<32>().0.iter().zip(bytes.as_chunks::<32>().0).enumerate();
+    for (number, (again, given)) in lines {
+        let text = if number == 0 { 32 } else { 30 };
+        assert_eq!(again[..text], given[..text]);
+    }
+    assert_eq!(Row::parse(&again, 0).ok(), Some(row));
+    Some(row)
+}
+
+/// Whether these bytes are a row whose numbers agree.
+fn is_row(bytes: &[u8; ROW_BYTES]) -> bool {
+    let kind = char::from(bytes[0]);
+    let size_letter = if bytes[160] == b'U' { b'U' } else { b'E' };
+    let letters = [b'O', b'L', b'N', size_letter, b'C', b'S'];
+    let numbers: Option<Vec<u128>> =
+        (0..6).map(|i| naive::count(&bytes[64 + 32 * i..][..32], letters[i]).map(u128::from)).collect();
+    let Some([offset, length, n, e, ..]) = numbers.as_deref() else { return false };
+    if bytes[1] != b' ' || naive::undash(&bytes[2..64]).is_none() {
+        return false;
+    }
+    let padded = |bytes: u128| naive::padding(bytes) + bytes;
+    let (least, is_plain) = match (kind, size_letter == b'E') {
+        ('F', true) if (*offset, *n, *e) == (0, 0, 0) => (128, true),
+        ('I', true) if (*n, *e) == (0, 32) => (96, true),
+        ('B', true) if *n == 0 => (96 + padded(*e), true),
+        ('A', true) => (128 + padded(n * e), true),
+        ('V', true) => (96 + 32 * n + padded(*e), true),
+        ('B', false) if *n == 0 => (96 + 96 + padded(0), false),
+        ('A', false) => (96 + 96 + 32 * n + padded(0), false),
+        ('V', false) => (128 + padded(32 * n) + 96 + 32 * n + padded(0), false),
+        _ => return false,
+    };
+    let fits = if is_plain { *length == least } else { *length >= least };
+    fits && length % 32 == 0 && offset % 32 == 0 && offset + length < 1 << 63
+}
