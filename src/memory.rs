@@ -1,7 +1,7 @@
-//! Fallible allocation, and work that may panic: on one rank alone neither may end the process or keep the
-//! others waiting, so both become errors, on which the ranks agree.
+//! Fallible allocation, and work that may panic. Neither may end the process or keep the other ranks waiting, so both
+//! become errors, on which the ranks agree.
 //!
-//! Every allocation whose size depends on data goes through here. Small ones of a known size do not.
+//! Every allocation whose size depends on data goes through this module. Small allocations of a known size do not.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;
@@ -17,7 +17,7 @@ pub fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
     items.try_reserve(more).map_err(|_| cannot_allocate::<T>(items.len().saturating_add(more)))
 }
 
-/// As [`reserve`], of a count from a file or of a user.
+/// As [`reserve`], for a count from a file or from the user.
 ///
 /// # Errors
 /// `Memory`.
@@ -25,7 +25,7 @@ pub fn reserve_count<T>(items: &mut Vec<T>, more: u64) -> Result<()> {
     reserve(items, to_usize(more))
 }
 
-/// Gives a buffer this length. Its contents do not matter; what is new is 0.
+/// Sets the length of a buffer whose contents do not matter. New bytes are 0.
 ///
 /// # Errors
 /// `Memory`.
@@ -36,7 +36,7 @@ pub fn resize<T: Clone + Default>(buffer: &mut Vec<T>, length: u64) -> Result<()
     Ok(())
 }
 
-/// Gives a buffer at least this length. What is new is 0.
+/// Makes a buffer at least this long. New bytes are 0.
 ///
 /// # Errors
 /// `Memory`.
@@ -49,8 +49,8 @@ pub fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) -> Result<()
     Ok(())
 }
 
-/// Bytes of 0. Pages that are never used cost nothing: the system clears them when they are first touched, which no
-/// safe function that can fail makes use of.
+/// Bytes that are 0. Pages that are never used cost nothing, because the system clears a page when it is first touched; no
+/// safe function that can fail has this advantage.
 ///
 /// # Errors
 /// `Memory`.
@@ -82,7 +82,7 @@ pub fn zeros<const N: usize>() -> Result<Box<[u32; N]>> {
     array.map_err(|_| Error::new(ErrorKind::Internal, "an array of another length was made"))
 }
 
-/// Copies bytes into memory of their own.
+/// Copies bytes into new memory.
 ///
 /// # Errors
 /// `Memory`.
@@ -98,10 +98,10 @@ fn cannot_allocate<T>(items: usize) -> Error {
     Error::memory(items.saturating_mul(size_of::<T>()))
 }
 
-/// Makes the state of a compressor or decompressor, of less than 1 MiB, by code that panics where it cannot allocate.
+/// Makes the state of a compressor or decompressor, less than 1 MiB, by code that panics if it cannot allocate.
 ///
-/// The memory is asked for first, and given back: a panic calls the hook of the process, which prints, and may need
-/// memory itself.
+/// The memory is first allocated and freed again as a trial: a panic calls the panic hook, which prints, and may
+/// need memory itself.
 ///
 /// # Errors
 /// `Memory`.
@@ -112,7 +112,7 @@ pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
         .map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
 }
 
-/// Does work of this rank alone. What it worked on is not used again after an error.
+/// Does work of this rank alone. After an error, what it worked on is not used again.
 ///
 /// # Errors
 /// Those of the work; `Internal` if it panics.

@@ -1,10 +1,10 @@
-//! Numbers between the types that files, memory and MPI have for them.
+//! Conversions between the number types of files, memory and MPI.
 
-/// A number of bytes or elements as memory counts them.
+/// A number of bytes or elements as a `usize`.
 ///
-/// For numbers that are known to fit, because they are those of something in memory or were compared with a bound; this
-/// says so in one place instead of a cast that could cut digits off. A number that does not fit after all, on a machine
-/// of 32 bits, becomes the greatest one: no slice or allocation has that length, so that it cannot pass for a small one.
+/// For numbers that are known to fit, because they describe something in memory or were compared with a bound: one
+/// documented place instead of many casts that could truncate. If a number does not fit after all, on a machine of 32
+/// bits, the result is the greatest `usize`; no slice or allocation has that length, so it cannot pass for a small number.
 #[inline]
 pub fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)

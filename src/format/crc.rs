@@ -1,19 +1,19 @@
-//! The checksums of sealed files: CRC-64/NVME, of pieces that are computed apart and put together.
+//! The checksums of sealed files: CRC-64/NVME, computed for pieces and combined.
 //!
-//! As the CRC begins and ends with all bits inverted, the CRC of `a` followed by `b` is
-//! `shift(of(a), length of b) ^ of(b)`. So each rank shifts the CRCs of its pieces by the bytes that follow them, and the
-//! XOR of all is the CRC of the whole, in any order. A piece of no bytes has the CRC 0.
+//! The CRC begins and ends with all bits inverted, so the CRC of `a` followed by `b` is
+//! `shift(of(a), length of b) ^ of(b)`. Each rank therefore shifts the CRC of each of its pieces by the number of bytes that
+//! follow it, and the XOR of all of them, in any order, is the CRC of the whole. The CRC of an empty piece is 0.
 //!
 //! A CRC is a polynomial over the field of two elements, of degree below 64: the highest bit is its constant term.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// What x^64 is modulo the polynomial of the CRC, whose other coefficients these are.
+/// x^64 modulo the polynomial of the CRC: the coefficients of the polynomial below x^64.
 const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
 /// The constant polynomial 1.
 const ONE: u64 = 1 << 63;
 
-/// The digits of a number of bytes are its bytes, of which there are so many.
+/// A number of bytes is split into this many digits of 8 bits.
 const DIGITS: usize = 8;
 /// x to the power of 8 times `digit` times 256 to the power of `place`, for each place and digit.
 static POWERS: [[u64; 256]; DIGITS] = {
@@ -33,7 +33,7 @@ static POWERS: [[u64; 256]; DIGITS] = {
     powers
 };
 
-/// The four lowest bits of a CRC are eight zero bytes later what the table of their place holds, and so on.
+/// For each group of four bits of a CRC: its contribution to the CRC after eight more zero bytes.
 static REDUCED: [[u64; 16]; 16] = {
     let mut tables = [[0; 16]; 16];
     let mut x64 = ONE;
@@ -54,12 +54,12 @@ static REDUCED: [[u64; 16]; 16] = {
     tables
 };
 
-/// A polynomial times x, modulo that of the CRC.
+/// A polynomial times x, modulo the polynomial of the CRC.
 const fn times_x(a: u64) -> u64 {
     a >> 1 ^ (POLYNOMIAL & (a & 1).wrapping_neg())
 }
 
-/// The product modulo the polynomial, bit by bit: for the tables.
+/// The product modulo the polynomial, computed bit by bit, for the tables.
 const fn multiply_slowly(mut a: u64, mut b: u64) -> u64 {
     let mut product = 0;
     while b != 0 {
@@ -70,10 +70,10 @@ const fn multiply_slowly(mut a: u64, mut b: u64) -> u64 {
     product
 }
 
-/// The product of two numbers without carries: 127 bits.
+/// The carry-less product of two numbers: 127 bits.
 fn multiply_without_carries(a: u64, b: u64) -> u128 {
-    /// Every fifth bit. Of two numbers that have no others, at most 13 pairs of bits meet in one place of the product, so
-    /// carries end before the next place that counts.
+    /// Every fifth bit. If two numbers have no other bits, at most 13 pairs of bits add up at one place of the product, so
+    /// carries do not reach the next place that is used.
     const FIFTH: u128 = {
         let mut mask = 0;
         let mut bit = 0;
@@ -99,7 +99,7 @@ fn multiply_without_carries(a: u64, b: u64) -> u128 {
 /// The product modulo the polynomial.
 #[allow(clippy::cast_possible_truncation)] // halves, and bits of a half
 fn multiply(a: u64, b: u64) -> u64 {
-    // In 128 bits, of which the highest is the constant term.
+    // As 128 bits, the highest of which is the constant term.
     let product = multiply_without_carries(a, b) << 1;
     let (low, high) = (product as u64, (product >> 64) as u64);
     REDUCED
@@ -114,7 +114,7 @@ pub fn of(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes)
 }
 
-/// What a piece with this CRC adds to the CRC of a whole in which so many bytes follow it.
+/// What a piece with this CRC contributes to the CRC of the whole if `bytes_behind` bytes follow it.
 #[must_use]
 pub fn shift(crc: u64, bytes_behind: u64) -> u64 {
     let digits = bytes_behind.to_le_bytes();
@@ -125,7 +125,7 @@ pub fn shift(crc: u64, bytes_behind: u64) -> u64 {
         .fold(crc, |crc, (&digit, powers)| multiply(crc, powers[usize::from(digit)]))
 }
 
-/// The CRC of bytes that have this one, followed by these.
+/// The CRC of bytes with the CRC `crc`, followed by `bytes`.
 #[must_use]
 pub fn extend(crc: u64, bytes: &[u8]) -> u64 {
     // The state from which the crate goes on is not inverted yet. No shift: that would take longer for short pieces.

@@ -7,16 +7,16 @@ use crate::error::{Error, ErrorKind, Result, quote};
 /// The most decimal digits of a count.
 const MAX_DIGITS: usize = 26;
 
-/// Numbers below this take the short ways: eight digits at once.
+/// Numbers below this limit take the fast paths, which handle eight digits at once.
 const SHORT_LIMIT: u64 = 100_000_000;
-/// The digits of such a number, in an entry and in a word.
+/// The number of digits of such a number, at most: in an entry, and in a word.
 const SHORT_DIGITS: usize = 8;
 /// Where an entry's number begins.
 const NUMBER: usize = 2;
-/// The first half of an entry has all that differs between short numbers.
+/// Short numbers differ only in the first half of the entry.
 const HALF: usize = COUNT_BYTES / 2;
 
-/// What follows a number of each number of digits in the first half of an entry; its other bytes are 0.
+/// For each number of digits: what follows the number in the first half of an entry. All other bytes are 0.
 const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
     let mut tails = [0; SHORT_DIGITS + 1];
     let mut digits = 0;
@@ -37,14 +37,14 @@ const SHORT_TAILS: [u128; SHORT_DIGITS + 1] = {
 /// The space behind the letter, in the first half of an entry.
 const LETTER_END: u128 = (b' ' as u128) << 8;
 
-/// Eight times this byte.
+/// This byte, eight times.
 const fn eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; SHORT_DIGITS])
 }
 
 /// The eight decimal digits of a short number, the first in the lowest byte: 0 to 9, not text.
 const fn split_digits(value: u64) -> u64 {
-    // Halves side by side, then quarters, then digits; each division is a product and a shift.
+    // Two halves side by side, then four quarters, then eight digits. Each division is a product and a shift.
     let halves = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x7f_0000_007f;
     let quarters = hundreds | (halves - 100 * hundreds) << 16;
@@ -54,7 +54,7 @@ const fn split_digits(value: u64) -> u64 {
 
 /// The number of eight decimal digits, the first in the lowest byte.
 const fn join_digits(digits: u64) -> u64 {
-    // Pairs, fours, all, each in the upper part of its place.
+    // Pairs, then groups of four, then all digits; each result is in the upper part of its place.
     let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(10_000 << 32 | 1) >> 32
@@ -64,14 +64,14 @@ const fn join_digits(digits: u64) -> u64 {
 #[inline]
 fn short_text(value: u64) -> (u64, usize) {
     let digits = split_digits(value);
-    // The last digit stays, even if it is zero.
+    // The last digit is kept even if it is zero.
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
     ((digits | eight(b'0')) >> (8 * zeros), SHORT_DIGITS - zeros as usize)
 }
 
-/// Formats count entries of one letter and one style.
+/// Formats count entries with one letter and one kind of line break.
 ///
-/// The bytes that do not change are constants; an entry costs a copy and its digits.
+/// All bytes but the digits are prepared in advance, so an entry costs one copy and its digits.
 #[derive(Clone, Copy, Debug)]
 pub struct CountFormat {
     letter: u8,
@@ -116,7 +116,7 @@ impl CountFormat {
         let (text, count) = short_text(first);
         *entry = dashes(self.style);
         entry[..NUMBER].copy_from_slice(&[self.letter, b' ']);
-        // The first digits, and what the next eight overwrite.
+        // The first digits, followed by bytes that the next eight overwrite.
         entry[NUMBER..NUMBER + SHORT_DIGITS].copy_from_slice(&text.to_le_bytes());
         let mut end = NUMBER + count;
         for &value in low {
@@ -139,11 +139,11 @@ impl CountFormat {
     }
 }
 
-/// Eight bytes that begin with digits: the values of these, in as many low bytes; what follows them, in the
-/// other bytes; and how many they are.
+/// Splits eight bytes that begin with digits: the values of the digits, in the low bytes; the bytes that follow them, in the
+/// other bytes; and the number of digits.
 #[inline]
 fn leading_digits(text: u64) -> (u64, u64, usize) {
-    // Up to 9 for digits; the sum has the highest bit of each other byte set, up to the first one.
+    // Digits become 0 to 9. The sum sets the highest bit of the first byte that is no digit.
     let digits = text ^ eight(b'0');
     let others = (digits.wrapping_add(eight(0x76)) | digits) & eight(0x80);
     let count = others.trailing_zeros() / 8;
@@ -157,8 +157,8 @@ fn word(entry: &[u8; COUNT_BYTES], at: usize) -> u64 {
     entry[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The number in a count entry that begins with `letter`, if it has at most 15 digits and all is well.
-/// `None` tells nothing.
+/// The number in a valid count entry that begins with `letter`, if it has at most 15 digits.
+/// `None` does not mean that the entry is invalid.
 #[inline(always)]
 fn parse_short(entry: &[u8; COUNT_BYTES], letter: u8) -> Option<u64> {
     let (digits, rest, count) = leading_digits(word(entry, NUMBER));
@@ -174,7 +174,7 @@ fn parse_short(entry: &[u8; COUNT_BYTES], letter: u8) -> Option<u64> {
     all_well.then(|| join_digits(align(digits, count)))
 }
 
-/// As [`parse_short`], from the ninth digit on, if there is one. All is well up to there.
+/// Continues [`parse_short`] at the ninth digit, if there is one. Everything before it is valid.
 #[inline(never)]
 fn parse_longer(entry: &[u8; COUNT_BYTES], first: u64) -> Option<u64> {
     let (digits, rest, count) = leading_digits(word(entry, NUMBER + SHORT_DIGITS));
@@ -183,13 +183,13 @@ fn parse_longer(entry: &[u8; COUNT_BYTES], first: u64) -> Option<u64> {
     all_well.then(|| join_digits(first) * POWERS[count] + join_digits(align(digits, count)))
 }
 
-/// Less than eight digits, or none, moved to the end of their word, with zeros before.
+/// Moves up to seven digits to the end of their word, with zeros before them.
 #[inline]
 const fn align(digits: u64, count: usize) -> u64 {
     digits << 8 << (56 - 8 * count)
 }
 
-/// What follows so many digits in eight bytes; the other bytes are 0.
+/// For each number of digits in eight bytes: what follows them. All other bytes are 0.
 const WORD_TAILS: [u64; SHORT_DIGITS] = {
     let mut tails = [0; SHORT_DIGITS];
     let mut digits = 0;
@@ -201,13 +201,13 @@ const WORD_TAILS: [u64; SHORT_DIGITS] = {
     tails
 };
 
-/// The powers of ten of a short number.
+/// The powers of ten that a short number needs.
 const POWERS: [u64; SHORT_DIGITS] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The number in a count entry that must begin with `letter`.
 ///
 /// # Errors
-/// `Format` if the entry is not of the form, `Range` if the number needs more than 64 bits.
+/// `Format` if the entry is malformed, `Range` if the number needs more than 64 bits.
 #[inline]
 pub fn parse_count(entry: &[u8; COUNT_BYTES], letter: u8) -> Result<u64> {
     match parse_short(entry, letter) {
@@ -240,10 +240,10 @@ fn parse_any(entry: &[u8; COUNT_BYTES], letter: u8) -> Result<u64> {
         })
 }
 
-/// Parses consecutive entries of `letter` and hands out each number with its index.
+/// Parses consecutive entries that begin with `letter`, and passes each number on with its index.
 ///
 /// # Errors
-/// As `parse_count`, at the byte offset of the entry if `bytes` lie at `offset` of the file.
+/// Those of `parse_count`, with the byte offset of the entry in the file; `offset` is that of `bytes`.
 pub fn parse_counts(
     bytes: &[u8],
     letter: u8,
@@ -296,7 +296,7 @@ mod tests {
         );
     }
 
-    /// A number, or the error with its words.
+    /// A number, or the text of the error.
     fn words(result: Result<u64>) -> std::result::Result<u64, String> {
         result.map_err(|error| format!("{:?} {error}", error.kind()))
     }

@@ -9,23 +9,23 @@ use std::ops::Deref;
 
 /// Identifies the format and its version, with the space that follows.
 const MAGIC: &[u8; 8] = b"scdata0 ";
-/// What every version of the format begins with.
+/// The beginning of the magic, which is the same for every version of the format.
 const MAGIC_FAMILY: &[u8] = b"scdat";
 /// The padded vendor string, after the magic.
 const VENDOR_FIELD: std::ops::Range<usize> = 8..32;
 /// The letter that opens the file header's user string.
 const FILE_LETTER: u8 = b'F';
 
-/// A user string: 0 to 58 bytes of anything.
+/// A user string: 0 to 58 bytes with any values.
 #[derive(Clone, Copy)]
 pub struct UserString {
-    /// What follows the string has no meaning.
+    /// The string; the bytes behind it have no meaning.
     bytes: [u8; USER_STRING_BYTES],
     len: usize,
 }
 
 impl UserString {
-    /// The user string without a byte.
+    /// The empty user string.
     pub(crate) const EMPTY: Self = Self { bytes: [0; USER_STRING_BYTES], len: 0 };
 
     /// A user string of these bytes.
@@ -39,16 +39,16 @@ impl UserString {
         Ok(Self { bytes, len: text.len() })
     }
 
-    /// An error if there are more bytes than a user string has.
+    /// Returns an error if there are more bytes than a user string can have.
     #[inline]
     pub(crate) fn check(text: &[u8]) -> Result<()> {
         if text.len() <= USER_STRING_BYTES { Ok(()) } else { Err(too_long(text.len())) }
     }
 
-    /// The user string that a field begins with, if it is padded as it must be.
+    /// The user string in a field, if the field is padded correctly.
     #[inline]
     fn of_field(field: &[u8; SECTION_HEADER_BYTES - 2]) -> Option<Self> {
-        // The shortest padding has four bytes, so no string is longer than the longest.
+        // The shortest padding has four bytes, so the string has at most 58.
         let len = strip_dashes(field)?.len();
         field.first_chunk().map(|bytes| Self { bytes: *bytes, len })
     }
@@ -128,7 +128,7 @@ impl SectionType {
     }
 }
 
-/// The letter, space and padded string that make 64 bytes.
+/// A letter, a space and a padded string: 64 bytes.
 #[inline(always)]
 fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
     header.copy_from_slice(&dashes::<SECTION_HEADER_BYTES>(style));
@@ -137,14 +137,14 @@ fn put_lettered(header: &mut [u8], letter: u8, user: &[u8], style: LineBreak) {
     fill(&mut header[2..], user);
 }
 
-/// The user string of 64 bytes whose letter was checked.
+/// The user string in a field of 64 bytes whose letter was checked.
 #[inline]
 fn lettered_user(header: &[u8; SECTION_HEADER_BYTES]) -> Result<UserString> {
     let field = header.last_chunk().filter(|_| header[1] == b' ');
     field.and_then(UserString::of_field).ok_or_else(|| user_error(header))
 }
 
-/// Why there is no user string behind a letter.
+/// The error for a field without a valid user string.
 #[cold]
 fn user_error(header: &[u8; SECTION_HEADER_BYTES]) -> Error {
     let words = if header[1] == b' ' {
@@ -169,7 +169,7 @@ pub fn file_header(vendor: &[u8], user: &[u8], style: LineBreak) -> [u8; FILE_HE
     header
 }
 
-/// What the header of a file says.
+/// The contents of a file header.
 #[derive(Clone, Copy)]
 pub struct FileHeader {
     pub user: UserString,
@@ -179,11 +179,11 @@ pub struct FileHeader {
     pub line_break: LineBreak,
 }
 
-/// The header of the file that begins with `bytes`, its first 128 or all if it has fewer.
+/// Parses the header of a file. `bytes` are its first 128 bytes, or all of it if it is shorter.
 ///
 /// # Errors
-/// `Format` if it is no scda file, `UnsupportedVersion` if it is one of another version,
-/// `ShortFile` if it is cut.
+/// `Format` if it is not an scda file, `UnsupportedVersion` if it has another version of the format,
+/// `ShortFile` if it is truncated.
 pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
     let seen = &bytes[..bytes.len().min(MAGIC.len())];
     if seen != &MAGIC[..seen.len()] {
@@ -218,9 +218,9 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
     })
 }
 
-/// Why the first bytes are not the magic of this version.
+/// The error for first bytes that are not the magic of this version.
 fn magic_error(seen: &[u8]) -> Error {
-    // Versions count in hexadecimal from a0 to ff (figure 1).
+    // Versions are numbered in hexadecimal from a0 to ff (figure 1).
     let version = seen
         .strip_prefix(MAGIC_FAMILY)
         .filter(|rest| matches!(rest, [b'a'..=b'f', b'0'..=b'9' | b'a'..=b'f', b' ']));
@@ -242,12 +242,12 @@ pub fn put_section_header(header: &mut [u8], section: SectionType, user: &[u8], 
     put_lettered(header, section.letter(), user, style);
 }
 
-/// Fills the 64 bytes that open a section, or have the user string of the file.
+/// Fills the 64 bytes that open a section, or those with the user string of the file.
 pub(super) fn put_line(line: &mut [u8], section: Option<SectionType>, user: &[u8], style: LineBreak) {
     put_lettered(line, section.map_or(FILE_LETTER, SectionType::letter), user, style);
 }
 
-/// The type and user string of a section, or no type and the user string of the file.
+/// The type and user string of a section; for a file header, `None` and the user string of the file.
 ///
 /// # Errors
 /// `Format`.

@@ -1,5 +1,5 @@
-//! The tables of a seal: the index, with a row for each section, and the anchors in its compressed and variable sections.
-//! Their bytes are laid down in docs/format.md, "Sealed files".
+//! The tables of a seal: the index, with a row for each section, and the anchors of compressed and variable sections.
+//! docs/format.md, "Sealed files", specifies their bytes.
 
 use super::entry::{CountFormat, parse_count};
 use super::header::{
@@ -18,23 +18,23 @@ pub const INDEX: &[u8] = b"scda index 00";
 
 /// Bytes of an anchor.
 pub const ANCHOR_BYTES: usize = COUNT_BYTES;
-/// An anchor stands for each so many elements.
+/// There is an anchor every so many elements.
 pub const ANCHOR_ELEMENTS: u64 = 4096;
 /// Bytes of a row of the index.
 pub const ROW_BYTES: usize = 256;
 /// Bytes of the header of an array.
 pub const TABLE_HEADER_BYTES: usize = SECTION_HEADER_BYTES + 2 * COUNT_BYTES;
-/// Bytes that pad a table, as its data fill a multiple of 32.
+/// Bytes of padding of a table, whose data always fill a multiple of 32.
 pub const TABLE_PADDING_BYTES: usize = 32;
-/// Bytes from an entry `C` that ends the data of anchors or seal to the end of the section.
+/// Bytes from the entry `C` at the end of the anchors or the seal to the end of the section.
 pub const CRC_TAIL_BYTES: usize = COUNT_BYTES + TABLE_PADDING_BYTES;
 
 /// The letters of the entries of a row. The fourth is `U` for a compressed pair.
 const LETTERS: [u8; 6] = *b"OLNECS";
-/// Place of the entry that is `E` or `U`.
+/// Index of the entry `E` or `U`.
 const SIZE: usize = 3;
 
-/// The header of a table: an array of so many elements of so many bytes.
+/// The header of a table: an array with this number of elements and this element size.
 #[must_use]
 pub fn table_header(user: &[u8], count: u64, size: usize, style: LineBreak) -> [u8; TABLE_HEADER_BYTES] {
     let mut header = [0; TABLE_HEADER_BYTES];
@@ -44,7 +44,7 @@ pub fn table_header(user: &[u8], count: u64, size: usize, style: LineBreak) -> [
     header
 }
 
-/// The number of elements of the table of this name that begins so, if it does, with elements of so many bytes.
+/// The number of elements, if these bytes are the header of the table of this name and element size.
 #[must_use]
 pub fn parse_table_header(header: &[u8; TABLE_HEADER_BYTES], user: &[u8], size: usize) -> Option<u64> {
     let (line, entries) = header.split_first_chunk()?;
@@ -54,7 +54,7 @@ pub fn parse_table_header(header: &[u8; TABLE_HEADER_BYTES], user: &[u8], size: 
     (is_table && found == size as u64).then_some(count)
 }
 
-/// The padding of a table of so many elements, which end with a line break.
+/// The padding of a table with this number of elements, each of which ends with a line break.
 #[must_use]
 pub fn table_padding(count: u64, style: LineBreak) -> [u8; TABLE_PADDING_BYTES] {
     let mut padding = [0; TABLE_PADDING_BYTES];
@@ -63,7 +63,7 @@ pub fn table_padding(count: u64, style: LineBreak) -> [u8; TABLE_PADDING_BYTES] 
     padding
 }
 
-/// What ends anchors and seal: the entry `C`, and padding.
+/// The end of the anchors and of a seal: the entry `C` and the padding.
 #[must_use]
 pub fn crc_tail(crc: u64, style: LineBreak) -> [u8; CRC_TAIL_BYTES] {
     let mut tail = [0; CRC_TAIL_BYTES];
@@ -73,10 +73,10 @@ pub fn crc_tail(crc: u64, style: LineBreak) -> [u8; CRC_TAIL_BYTES] {
     tail
 }
 
-/// The CRC of a tail. As no CRC covers these bytes, they must be as they are written.
+/// The CRC in a tail. No CRC covers these bytes, so they must be exactly those that are written.
 ///
 /// # Errors
-/// `Format`, at the byte offset if the tail lies at `offset` of the file.
+/// `Format`, with the byte offset in the file; `offset` is that of the tail.
 pub fn parse_crc_tail(tail: &[u8; CRC_TAIL_BYTES], offset: u64) -> Result<u64> {
     let [crc] = parse_entries(&tail[..COUNT_BYTES], b"C", offset)?;
     if [LineBreak::Unix, LineBreak::Mime].iter().any(|&style| crc_tail(crc, style) == *tail) {
@@ -86,7 +86,7 @@ pub fn parse_crc_tail(tail: &[u8; CRC_TAIL_BYTES], offset: u64) -> Result<u64> {
     Err(Error::new(ErrorKind::Format, text).at(offset))
 }
 
-/// Fills entries of these letters and values.
+/// Fills entries with these letters and values.
 pub(super) fn put_entries(entries: &mut [u8], letters: &[u8], values: &[u64], style: LineBreak) {
     let (entries, _) = entries.as_chunks_mut();
     for ((entry, &letter), &value) in entries.iter_mut().zip(letters).zip(values) {
@@ -94,7 +94,7 @@ pub(super) fn put_entries(entries: &mut [u8], letters: &[u8], values: &[u64], st
     }
 }
 
-/// The values of entries of these letters, at `offset` of the file.
+/// The values of entries with these letters, which are at `offset` in the file.
 pub(super) fn parse_entries<const N: usize>(
     entries: &[u8],
     letters: &[u8; N],
@@ -109,31 +109,31 @@ pub(super) fn parse_entries<const N: usize>(
     Ok(values)
 }
 
-/// A row of the index: what it says of a section, or of the header of the file.
+/// A row of the index: it describes a section, or the header of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The type that a decoding reader sees, or none for the header of the file.
+    /// The type that a decoding reader shows; `None` for the header of the file.
     pub section: Option<SectionType>,
     /// The user string of the section, or of the file.
     pub user: UserString,
     /// Whether it is a compressed pair of sections.
     pub is_compressed: bool,
-    /// Where it begins.
+    /// Its offset in the file.
     pub offset: u64,
-    /// Bytes that it takes in the file, those of both sections of a pair.
+    /// Its bytes in the file; for a pair, those of both sections.
     pub bytes: u64,
-    /// Number of elements of an array or varray, else 0.
+    /// The number of elements of an array or varray, otherwise 0.
     pub count: u64,
-    /// Bytes of data, for an array those of an element; before compression.
+    /// Bytes of data before compression; for an array, those of one element.
     pub size: u64,
     /// The CRC of its bytes in the file.
     pub crc: u64,
-    /// The number of the row that stands here in the order of user strings.
+    /// The number of the row that has this place in the order of user strings.
     pub sorted: u64,
 }
 
 impl Row {
-    /// The offset of the byte behind the section.
+    /// The offset of the first byte behind the section.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset + self.bytes
@@ -150,7 +150,7 @@ impl Row {
         if has_anchors { self.count.saturating_sub(1) / ANCHOR_ELEMENTS } else { 0 }
     }
 
-    /// Rows in the order in which their user strings are looked up; the header of the file comes first.
+    /// Compares rows by the order of user strings; the header of the file comes first.
     #[must_use]
     pub fn compare_names(&self, other: &Self) -> Ordering {
         let is_section = self.section.is_some().cmp(&other.section.is_some());
@@ -169,10 +169,10 @@ impl Row {
         put_entries(entries, &letters, &values, style);
     }
 
-    /// The row of these bytes, which lie at `at` of the file.
+    /// Parses a row, which is at offset `at` in the file.
     ///
     /// # Errors
-    /// `Format` or `Range` at the byte offset, if it is no row or its numbers contradict one another.
+    /// `Format` or `Range`, with the byte offset, if it is not a row or its numbers contradict one another.
     pub fn parse(row: &[u8; ROW_BYTES], at: u64) -> Result<Self> {
         let (line, entries) = row.split_at(SECTION_HEADER_BYTES);
         let line = line.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]);
@@ -189,7 +189,7 @@ impl Row {
         Ok(row)
     }
 
-    /// An error if the numbers contradict one another.
+    /// Returns an error if the numbers contradict one another.
     fn check(&self) -> Result<()> {
         let Self { section, is_compressed, offset, bytes, count, size, .. } = *self;
         let wrong = |found: String, expected: String| {
@@ -231,7 +231,7 @@ impl Row {
         Ok(())
     }
 
-    /// The fewest and the most bytes that the section can take by its other numbers, if that fits 63 bits.
+    /// The least and the greatest size that a section with these numbers can have in the file, if that fits 63 bits.
     fn possible_bytes(&self) -> Option<(u64, u64)> {
         let Self { section, offset, count, size, .. } = *self;
         let layout = match (section, self.is_compressed) {
@@ -256,7 +256,7 @@ impl Row {
     }
 }
 
-/// Fills in which row stands where in the order of user strings.
+/// Fills in the order of user strings.
 ///
 /// # Errors
 /// `Memory`.
@@ -266,7 +266,7 @@ pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
         .try_reserve_exact(rows.len())
         .map_err(|_| Error::memory(rows.len().saturating_mul(size_of::<usize>())))?;
     order.extend(0..rows.len());
-    // Rows of one user string stay in their order.
+    // Rows with the same user string keep the order of the file.
     order.sort_unstable_by(|&a, &b| rows[a].compare_names(&rows[b]).then(a.cmp(&b)));
     rows.iter_mut().zip(order).for_each(|(row, number)| row.sorted = number as u64);
     Ok(())

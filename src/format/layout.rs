@@ -57,7 +57,7 @@ impl Layout {
         Self::padded(start, HEADER + 2 * COUNT, 0, product(n, size)?)
     }
 
-    /// An array of `n` elements of `total` bytes in all (figure 5).
+    /// A varray of `n` elements with `total` bytes in all (figure 5).
     #[must_use]
     pub fn varray(start: u64, n: u64, total: u64) -> Option<Self> {
         Self::padded(start, HEADER + COUNT, product(n, COUNT)?, total)

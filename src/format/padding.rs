@@ -1,6 +1,6 @@
 //! The two paddings of the format (paper, section 2.1).
 
-/// The line breaks that are written. Reading takes any.
+/// The line breaks that are written. A reader accepts both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineBreak {
     /// `\n`, the default.
@@ -20,15 +20,15 @@ impl LineBreak {
     }
 }
 
-/// The fewest bytes that data are padded with.
+/// The fewest bytes of data padding.
 const MIN_DATA_PADDING: u64 = 7;
-/// Padded data fill a multiple of this.
+/// Data and padding together fill a multiple of this.
 const DATA_DIVISOR: u64 = 32;
-/// The most bytes that data are padded with.
+/// The most bytes of data padding.
 pub const MAX_DATA_PADDING: usize = 38;
 
-/// A field padded with dashes before it has its content, at most D - 4 bytes and a space: dashes and two
-/// bytes of line break.
+/// A field of dashes and a line break of two bytes. Its content, at most D - 4 bytes and a space, is put in
+/// later.
 #[must_use]
 #[inline]
 pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
@@ -40,7 +40,7 @@ pub const fn dashes<const D: usize>(style: LineBreak) -> [u8; D] {
     field
 }
 
-/// Puts the content of a field of dashes in its place, with the space behind it.
+/// Puts the content and the space behind it into a field of dashes.
 #[inline]
 pub fn fill(field: &mut [u8], content: &[u8]) {
     debug_assert!(content.len() + 4 <= field.len());
@@ -48,14 +48,14 @@ pub fn fill(field: &mut [u8], content: &[u8]) {
     field[content.len()] = b' ';
 }
 
-/// The content of a field padded with dashes, parsed from the right: two bytes of anything, at
+/// The content of a field padded with dashes, parsed from the right: two bytes of any value, at
 /// least one dash, one space. `None` if the field is not of that form.
 #[must_use]
 pub fn strip_dashes(field: &[u8]) -> Option<&[u8]> {
     const WORD: usize = 8;
     let dashed = &field[..field.len().checked_sub(2)?];
     let mut rest = dashed;
-    // A word at a time, as long as there are whole ones.
+    // A word at a time, as long as whole words remain.
     while let Some((before, word)) = rest.split_last_chunk() {
         let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'-'; WORD]);
         if others != 0 {
@@ -80,7 +80,7 @@ pub const fn data_padding_bytes(n: u64) -> u64 {
     if p < MIN_DATA_PADDING { p + DATA_DIVISOR } else { p }
 }
 
-/// Puts the padding of `n` bytes of data in its place. The last of them is `last` (`None` if there are none).
+/// Writes the padding behind `n` bytes of data. `last` is the last byte of data (`None` if there are no data).
 #[inline(always)]
 pub fn data_padding(text: &mut [u8; MAX_DATA_PADDING], n: u64, last: Option<u8>, style: LineBreak) -> &[u8] {
     let len = usize::try_from(data_padding_bytes(n)).unwrap_or(MAX_DATA_PADDING);
@@ -91,7 +91,7 @@ pub fn data_padding(text: &mut [u8; MAX_DATA_PADDING], n: u64, last: Option<u8>,
             LineBreak::Mime => b"\r\n",
         });
     }
-    // Of lengths that the compiler knows.
+    // Copies of lengths that the compiler knows.
     match style {
         LineBreak::Unix => text[len - 2..len].copy_from_slice(b"\n\n"),
         LineBreak::Mime => text[len - 4..len].copy_from_slice(b"\r\n\r\n"),

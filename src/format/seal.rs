@@ -1,4 +1,4 @@
-//! The seal: the section that ends what was written so far. Its bytes are laid down in docs/format.md, "Sealed files".
+//! The seal: the section at the end of what was written so far. docs/format.md, "Sealed files", specifies its bytes.
 
 use super::header::{SectionType, parse_section_header, put_section_header};
 use super::index::{
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The user string of the seal, a block.
 pub const SEAL: &[u8] = b"scda seal 00";
-/// Bytes of a seal, header and padding included.
+/// Bytes of a seal, with header and padding.
 pub const SEAL_BYTES: usize = DATA + DATA_BYTES + TABLE_PADDING_BYTES;
 
 /// Where the data begin.
@@ -20,37 +20,37 @@ const DATA: usize = SECTION_HEADER_BYTES + COUNT_BYTES;
 const DATA_BYTES: usize = LETTERS.len() * COUNT_BYTES;
 /// The letters of the entries.
 const LETTERS: [u8; 5] = *b"IPNLC";
-/// Where the CRC stands, which covers all before, from the beginning of the index.
+/// Where the CRC is. It covers everything before it, from the beginning of the index on.
 const CRC: usize = SEAL_BYTES - CRC_TAIL_BYTES;
 
-/// The fewest bytes of a section.
+/// The least size of a section in bytes.
 const LEAST_SECTION_BYTES: u64 = (SECTION_HEADER_BYTES + INLINE_BYTES) as u64;
-/// Bytes of an index beside its rows.
+/// Bytes of an index without its rows.
 const INDEX_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64;
 
-/// What a seal says.
+/// The contents of a seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
     /// Offset of the index.
     pub index: u64,
     /// Offset of the previous seal, 0 if there is none.
     pub previous: u64,
-    /// Number of sections before it: neither the header of the file nor those of seals count.
+    /// Number of sections before it; the header of the file and the sections of seals do not count.
     pub sections: u64,
     /// Length of the file up to and with the seal.
     pub length: u64,
-    /// CRC of all bytes from the beginning of the index to the entry that has it.
+    /// CRC of all bytes from the beginning of the index to the entry `C`.
     pub crc: u64,
 }
 
 impl Seal {
-    /// The seal with its CRC, if its index with header and padding has this one.
+    /// The seal with its CRC filled in. `index_crc` is the CRC of the index with header and padding.
     #[must_use]
     pub fn with_crc(self, index_crc: u64, style: LineBreak) -> Self {
         Self { crc: Self::crc_of(index_crc, &self.bytes(style)), ..self }
     }
 
-    /// The CRC that these bytes of a seal should have, if its index with header and padding has this one.
+    /// The CRC that a seal of these bytes must have. `index_crc` is the CRC of the index with header and padding.
     #[must_use]
     pub fn crc_of(index_crc: u64, seal: &[u8; SEAL_BYTES]) -> u64 {
         crc::extend(index_crc, &seal[..CRC])
@@ -69,8 +69,8 @@ impl Seal {
         bytes
     }
 
-    /// The seal of these bytes, which lie at `offset` of a file, if they are one: byte for byte as one is written, and
-    /// with numbers that are possible there. Neither its CRC is checked nor what is elsewhere.
+    /// The seal, if these bytes at `offset` in a file are one: byte for byte as a seal is written, with numbers that are
+    /// possible at that offset. This checks neither the CRC nor the rest of the file.
     #[must_use]
     pub fn parse(bytes: &[u8; SEAL_BYTES], offset: u64) -> Option<Self> {
         let (line, _) = bytes.split_first_chunk()?;
@@ -85,7 +85,7 @@ impl Seal {
         (is_possible && is_written).then_some(seal)
     }
 
-    /// Whether the bytes begin as a seal does, although they may be none: damaged, or a user's own section.
+    /// Whether the bytes begin like a seal. They may still be a damaged seal, or a section of the user.
     #[must_use]
     pub fn is_resembled_by(bytes: &[u8; SECTION_HEADER_BYTES]) -> bool {
         parse_section_header(bytes).is_ok_and(|(kind, user)| kind == SectionType::Block && *user == *SEAL)
@@ -97,7 +97,7 @@ impl Seal {
         self.length - SEAL_BYTES as u64
     }
 
-    /// Number of rows of the index, if it has one.
+    /// Number of rows of the index, if the numbers allow one.
     fn rows_between(&self) -> Option<u64> {
         let end = self.length.checked_sub(SEAL_BYTES as u64)?;
         let rows = end.checked_sub(self.index)?.checked_sub(INDEX_FRAME_BYTES)?;
@@ -110,7 +110,7 @@ impl Seal {
         self.rows_between().unwrap_or(0)
     }
 
-    /// Whether the numbers agree with one another.
+    /// Whether the numbers are consistent.
     fn is_possible(&self) -> bool {
         let Some(rows) = self.rows_between() else { return false };
         // The header of the file has a row in the first index.
@@ -127,7 +127,7 @@ impl Seal {
         rows_fit && sections_fit && self.index.is_multiple_of(32) && self.length <= MAX_OFFSET
     }
 
-    /// An error if the seal that stands where this one says that its previous one is cannot be that.
+    /// Returns an error if `previous`, at the offset that this seal gives, cannot be its previous seal.
     ///
     /// # Errors
     /// `Format` at the offset of this seal.

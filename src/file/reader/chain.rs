@@ -1,5 +1,5 @@
-//! What the seals of a file say, as one rank reads it: the seals from the last to the first, and their rows. Nothing
-//! of it is trusted before it was checked.
+//! The seals of a file, read by one rank: from the last to the first, with their rows. Nothing is trusted before it is
+//! checked.
 
 use super::ReaderState;
 use super::elements::BATCH_BYTES;
@@ -13,29 +13,29 @@ use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, crc};
 use crate::memory::{reserve, resize};
 
-/// Entries of a row are at its end; the last one is `S`.
+/// The entry `S` is the last one of a row.
 const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
 
-/// The seals that are known, from the last one of the file back.
+/// The seals that are known, beginning with the last one of the file.
 #[derive(Default)]
 pub(super) struct Chain(Vec<Known>);
 
 struct Known {
     sealed: Sealed,
-    /// Whether its checksum was compared.
+    /// Whether the checksum of index and seal was compared.
     is_checked: bool,
-    /// Whether that of its anchors was.
+    /// Whether the checksum of its anchors was compared.
     has_checked_anchors: bool,
 }
 
-/// What the file says of itself is not so.
+/// The error for a difference between the file and what its seal says.
 #[cold]
 pub(super) fn differs(what: &str, found: &str, expected: &str, offset: u64) -> Error {
     let words = format!("{what}: found {found}, expected {expected}");
     Error::new(ErrorKind::Checksum, words).at(offset)
 }
 
-/// An error unless the checksum is this.
+/// Returns an error unless the checksum is as expected.
 pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) ->
     Err(differs(what, &format!("the checksum {found}"), &expected.to_string(), offset))
 }
 
-/// A section in words, for those who look for it.
+/// Describes a section in an error message.
 pub(super) fn describe(row: &Row) -> String {
     match row.section {
         Some(section) => {
@@ -54,24 +54,24 @@ pub(super) fn describe(row: &Row) -> String {
 }
 
 impl Sealed {
-    /// Number of rows before that of the first section: one for the header of the file.
+    /// Number of rows before that of the first section: 1 if there is a row for the header of the file.
     pub fn header_rows(&self) -> u64 {
         u64::from(self.seal.previous == 0)
     }
 
-    /// Where a row stands.
+    /// The offset of a row.
     pub fn row_offset(&self, row: u64) -> u64 {
         self.seal.index + TABLE_HEADER_BYTES as u64 + row * ROW_BYTES as u64
     }
 }
 
 impl ReaderState {
-    /// Whether the end of the file is a seal, by which sections are found.
+    /// Whether the file ends with a seal, by which sections are found.
     pub(super) fn is_sealed(&self) -> bool {
         self.end < self.size
     }
 
-    /// A seal by its place in the chain, 0 for the last of the file; `None` if there are not so many.
+    /// A seal by its place in the chain, 0 for the last of the file; `None` if there are fewer.
     pub(super) fn seal(&mut self, place: usize) -> Result<Option<Sealed>> {
         while self.chain.0.len() <= place {
             let (offset, namer) = match self.chain.0.last().map(|known| known.sealed.seal) {
@@ -89,7 +89,7 @@ impl ReaderState {
         Ok(Some(self.chain.0[place].sealed))
     }
 
-    /// The first seal in the chain that this is true of; it is true of all seals before it in the file, too.
+    /// The first seal in the chain that satisfies the predicate; all seals before it in the file satisfy it, too.
     pub(super) fn seal_where(
         &mut self,
         is_wanted: impl Fn(&Sealed) -> bool,
@@ -150,14 +150,14 @@ impl ReaderState {
         Ok(())
     }
 
-    /// What a row says, as yet unchecked.
+    /// A row, not yet checked.
     pub(super) fn row(&mut self, sealed: &Sealed, row: u64) -> Result<Row> {
         let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);
         self.read_own(at, &mut bytes)?;
         Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
     }
 
-    /// Which row stands here in the order of user strings, as yet unchecked.
+    /// Which row has this place in the order of user strings, not yet checked.
     pub(super) fn sorted_row(&mut self, sealed: &Sealed, sorted: u64) -> Result<u64> {
         let at = sealed.row_offset(sorted) + SORTED;
         let mut found = None;
@@ -174,9 +174,9 @@ impl ReaderState {
         }
     }
 
-    /// A row that was compared with its neighbours and with the header of the section.
+    /// A row, compared with its neighbours and with the header of the section.
     ///
-    /// The position of this rank is lost.
+    /// The reading position of this rank is lost.
     pub(super) fn checked_row(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
         let wrong = |what: &str, found: u64, expected: u64| {
@@ -229,7 +229,7 @@ impl ReaderState {
         let size = match section.section_type {
             SectionType::Inline => INLINE_BYTES as u64,
             SectionType::Block | SectionType::Array => section.size,
-            // Only the entries tell.
+            // Only its size entries tell.
             SectionType::Varray => row.size,
         };
         if row.size != size {
@@ -241,7 +241,7 @@ impl ReaderState {
         }
     }
 
-    /// The index of the row in whose bytes of the file this offset lies; `None` if it is in the seal itself.
+    /// The index of the row whose section contains this offset; `None` if it is in the seal itself.
     pub(super) fn row_at(&mut self, sealed: &Sealed, offset: u64) -> Result<Option<u64>> {
         if offset >= sealed.start {
             return Ok(None);
@@ -260,8 +260,8 @@ impl ReaderState {
         Err(differs("index", "no row for this byte", "one for each section", offset))
     }
 
-    /// Where element `index` of a section begins, or one at most so many elements before it as one anchor stands for, if
-    /// anchors tell: its number and offset. `data` is where the data of the section begin.
+    /// The nearest anchor at or before element `index` of a section, if there is one: the number of its element and the offset.
+    /// `data` is the offset of the data of the section.
     pub(super) fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
         let wanted = index / ANCHOR_ELEMENTS;
         if wanted == 0 || !self.is_sealed() {

@@ -1,4 +1,4 @@
-//! Seals in a file that is read: which bytes are one, and reading past them.
+//! Recognises the seals in a file that is read, and skips them.
 
 use super::{Current, ReaderState};
 use crate::error::Result;
@@ -10,16 +10,16 @@ use crate::format::index::{
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::storage::ParallelFile;
 
-/// Bytes of a table beside its elements.
+/// Bytes of a table without its elements.
 const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64;
 
 /// A seal of the file, and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sealed {
     pub seal: Seal,
-    /// Where its anchors begin, or the index if there are none.
+    /// The offset of its anchors, or of its index if there are none.
     pub start: u64,
-    /// Number of sections before those that it seals.
+    /// The number of sections before the first one that it seals.
     pub first: u64,
 }
 
@@ -41,13 +41,13 @@ impl Sealed {
         Ok(Some(Self { seal, start, first }))
     }
 
-    /// Where the sections begin that it seals, of which the header of the file is one here.
+    /// The offset of what it seals; that of the first seal includes the header of the file.
     pub fn begin(&self) -> u64 {
         if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
     }
 }
 
-/// Bytes of the file at `offset`, if it has them.
+/// Bytes of the file at `offset`, if the file is long enough.
 fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<[u8; N]>> {
     if offset.checked_add(N as u64).is_none_or(|end| end > size) {
         return Ok(None);
@@ -57,7 +57,7 @@ fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64)
     Ok(Some(bytes))
 }
 
-/// What has the form of a seal at `offset`.
+/// The bytes at `offset`, if they have the form of a seal.
 fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Seal>> {
     Ok(bytes_at(file, size, offset)?.and_then(|bytes| Seal::parse(&bytes, offset)))
 }
@@ -73,29 +73,29 @@ fn table_at(
     Ok(bytes_at(file, size, offset)?.and_then(|header| parse_table_header(&header, user, element)))
 }
 
-/// Where the table ends that begins at `offset` and has so many elements.
+/// The end of a table with this number of elements at `offset`.
 fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
     count.checked_mul(element as u64)?.checked_add(TABLE_FRAME_BYTES)?.checked_add(offset)
 }
 
-/// Where the anchors of a seal begin, or its index if it has none: where its last section ends.
+/// The offset of the anchors of a seal, or of its index if it has none: where its last section ends.
 fn start_of(file: &mut dyn ParallelFile, size: u64, seal: &Seal) -> Result<u64> {
     if seal.rows() == 0 {
         return Ok(seal.index);
     }
     let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
     let row: Option<[u8; ROW_BYTES]> = bytes_at(file, size, at)?;
-    // The row of an index that lies leads nowhere else: what begins there must be the anchors.
+    // A wrong row cannot lead elsewhere: the anchors must begin at this offset.
     let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
     let anchors = if end < seal.index { table_at(file, size, end, ANCHORS, ANCHOR_BYTES)? } else { None };
     let has_anchors = anchors.and_then(|count| table_end(end, count, ANCHOR_BYTES)) == Some(seal.index);
     Ok(if has_anchors { end } else { seal.index })
 }
 
-/// Where the sections of a file end, so that only seals follow: where it ends itself if it is not sealed.
+/// The end of the sections of a file, behind which there are only seals; without a seal, the end of the file.
 pub(super) fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
     let mut end = size;
-    // A seal of no sections stands right behind the one before.
+    // A seal of no sections directly follows the one before.
     while let Some(offset) = end.checked_sub(SEAL_BYTES as u64) {
         match Sealed::at(file, size, offset)? {
             Some(sealed) => end = sealed.start,
@@ -118,7 +118,7 @@ fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) -> bool {
 }
 
 impl ReaderState {
-    /// Where the seal ends, if this section, whose header was read, is a part of one. Collective.
+    /// The end of the seal, if the section whose header was read is a part of one. Collective.
     #[inline(always)]
     pub(super) fn end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
         let is_suspect = may_be_of_seal(section.section_type, user, section.size);
@@ -127,7 +127,7 @@ impl ReaderState {
 
     #[cold]
     fn find_end_of_seal(&mut self, user: &[u8], section: &Current) -> Result<Option<u64>, Failure> {
-        // Few bytes, here and there: one rank reads them.
+        // A few bytes at several places, so one rank reads them.
         let found = if self.team.rank() == 0 { self.seal_with(user, section) } else { Ok(None) };
         let end = found.map(|sealed| [sealed.map_or(0, |sealed| sealed.seal.length)]);
         let [end] = self.team.share(0, end)?;

@@ -1,4 +1,4 @@
-//! Sections by number and by user string: from the seals at the end of a file, or else by walking.
+//! Finds sections by number and by user string: with the seals at the end of a file, otherwise by walking the headers.
 
 use super::chain::differs;
 use super::index::Sealed;
@@ -13,27 +13,27 @@ use crate::format::index::{ROW_BYTES, Row};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 
-/// The checksum of an index of so many bytes is compared before it is used; that of a longer one only before it says
-/// that something is not there.
+/// The checksum of an index of up to this many bytes is compared before the index is used; that of a longer one only before
+/// the answer is that a section does not exist.
 const SHORT_INDEX_BYTES: u64 = 1 << 20;
 
-/// What a rank needs to read alone, while the others do something else.
+/// The state of a rank that reads alone while the others do something else.
 pub(super) struct Alone {
     team: Team,
     window: Window,
 }
 
-/// The sections of a file without a seal, as far as they were walked.
+/// The sections of a file without a seal, up to where the headers were walked.
 #[derive(Default)]
 pub(super) struct Walk {
-    /// Their offsets, and checksums of their user strings.
+    /// The offset of each section, and the checksum of its user string.
     sections: Vec<(u64, u64)>,
-    /// Where the next one is; 0 if there was none yet.
+    /// The offset of the next section; 0 before the first one.
     next: u64,
 }
 
 impl ReaderState {
-    /// Reads as one rank that is alone: errors are those of this rank.
+    /// Reads on this rank alone; errors concern this rank.
     pub(super) fn alone<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T> {
         if self.team.is_alone() {
             return read(self).map_err(|failure| self.team.settle(failure));
@@ -57,7 +57,7 @@ impl ReaderState {
         result
     }
 
-    /// Looks something up on rank 0, which the others get. The section that is being read stays.
+    /// Looks something up on rank 0 and shares the result. The section that is being read does not change.
     pub(super) fn look_up<const N: usize>(
         &mut self,
         find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
@@ -111,7 +111,7 @@ impl ReaderState {
         Ok(self.walk.sections.len() as u64)
     }
 
-    /// Where a section begins.
+    /// The offset of a section.
     fn offset_of(&mut self, number: u64) -> Result<u64> {
         if !self.is_sealed() {
             self.walk_to(number)?;
@@ -160,14 +160,14 @@ impl ReaderState {
                 let at = if is_backward { end - 1 - left } else { first + left };
                 return self.section_at(&sealed, at, user).map(Some);
             }
-            // What is not there can be what is damaged.
+            // If the index is damaged, the section may exist nevertheless.
             self.check_index(place)?;
             left -= end - first;
         }
         Ok(None)
     }
 
-    /// The first place in the order of user strings, from `least` on, of a row whose name is not so.
+    /// The first place in the order of user strings, from `least` on, whose row does not satisfy the predicate.
     fn sorted_place(
         &mut self,
         sealed: &Sealed,
@@ -182,7 +182,7 @@ impl ReaderState {
         Ok(least)
     }
 
-    /// The number of the section whose row is at this place in the order of user strings.
+    /// The number of the section whose row has this place in the order of user strings.
     fn section_at(&mut self, sealed: &Sealed, place: u64, user: &[u8]) -> Result<u64> {
         let row = self.sorted_row(sealed, place)?;
         let found = self.checked_row(sealed, row)?;
@@ -193,7 +193,7 @@ impl ReaderState {
         Ok(sealed.first + row - sealed.header_rows())
     }
 
-    /// The row at this place in the order of user strings.
+    /// The row with this place in the order of user strings.
     fn named_row(&mut self, sealed: &Sealed, place: u64) -> Result<Row> {
         let row = self.sorted_row(sealed, place)?;
         self.row(sealed, row)
@@ -235,7 +235,7 @@ impl ReaderState {
         Ok(found && self.header.is_some_and(|header| &*header.user == user))
     }
 
-    /// Walks until the section of this number is known, or to the end of the file.
+    /// Walks the headers until the section with this number is known, or to the end of the file.
     fn walk_to(&mut self, number: u64) -> Result<()> {
         if self.walk.sections.len() as u64 > number {
             return Ok(());
@@ -256,7 +256,7 @@ impl ReaderState {
         Ok(())
     }
 
-    /// Where the current section ends, if its header alone says that.
+    /// The end of the current section, if its header alone determines it.
     pub(super) fn end_by_header(&self) -> Option<u64> {
         match self.expect {
             Expect::Data(current) if current.section_type != SectionType::Array || !current.decoded => {
@@ -267,7 +267,7 @@ impl ReaderState {
     }
 }
 
-/// There are not so many.
+/// The error for a section number that the file does not have.
 #[cold]
 fn no_section(number: u64, sections: u64) -> Error {
     Error::argument(format!("number of a section: found {number}, expected one below {sections}"))

@@ -1,4 +1,4 @@
-//! Any elements of a section, as tools and scripts read them.
+//! Reads any range of elements of a section; each rank its own.
 
 use super::header::{cut_off, exceeds_63_bits};
 use super::{Current, Expect, ReaderState};
@@ -14,15 +14,15 @@ use crate::numbers::to_usize;
 use crate::parallel::{Partition, uniform_partition};
 use std::ops::Range;
 
-/// Where an element of the current varray, or compressed array, begins in the file. Known from the
-/// last range that was read, so that ranges in order need each entry only once.
+/// The offset of an element of the current varray or compressed array, known from the last range that was read.
+/// So reading ranges in order reads each size entry only once.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    /// Offset of the entries that say so.
+    /// Offset of the size entries.
     entries: u64,
     index: u64,
     offset: u64,
-    /// Whether an anchor said so, and not all sizes before it.
+    /// Whether the offset comes from an anchor, not from the sum of all sizes before it.
     by_anchor: bool,
 }
 
@@ -60,7 +60,7 @@ impl ReaderState {
             SectionType::Array | SectionType::Varray => {
                 let total = match (known, self.place) {
                     (Some(total), _) if !decoded => total,
-                    // Ranges up to the last element have been read.
+                    // The ranges read so far end with the last element.
                     (_, Some(place)) if self.is_last(&current, place) => place.offset - current.layout.data,
                     _ => {
                         let counts = uniform_partition(count, self.team.size());
@@ -83,7 +83,7 @@ impl ReaderState {
             && place.index == current.count
     }
 
-    /// An error if there are others, who would have to take part.
+    /// Returns an error if there are other ranks, which would have to take part.
     pub(super) fn check_alone(&self, what: &str) -> Result<()> {
         if self.team.is_alone() {
             return Ok(());
@@ -93,7 +93,7 @@ impl ReaderState {
             .at(self.position))
     }
 
-    /// Reads a range of this rank, while the others read theirs.
+    /// Reads the range of this rank, while the others read theirs.
     fn read_range(
         &mut self,
         function: Function,
@@ -104,7 +104,7 @@ impl ReaderState {
         self.team.agree(mine).map(drop)
     }
 
-    /// This range as a part of the `total` elements, or bytes of a block, of the section.
+    /// Checks the range against the `total` number of elements, or bytes of a block.
     fn check_range(&self, range: &Range<u64>, total: u64) -> Result<Partition> {
         if range.start > range.end || range.end > total {
             return Err(Error::argument(format!(
@@ -115,7 +115,7 @@ impl ReaderState {
         Ok(Partition { offset: range.start, count: range.end - range.start, total })
     }
 
-    /// The error of a section that the end of the file cuts.
+    /// The error for a section that the end of the file cuts off.
     #[cold]
     pub(super) fn cut(&self, current: &Current) -> Error {
         let what = match current.section_type {
@@ -127,12 +127,12 @@ impl ReaderState {
         cut_off(what, current.layout.start, current.layout.end, self.size)
     }
 
-    /// An error unless the file has these bytes of a section that it may cut.
+    /// Returns an error unless the file has these bytes of a section that its end may cut off.
     fn check_cut(&self, current: &Current, end: u64) -> Result<()> {
         if end <= self.size { Ok(()) } else { Err(self.cut(current)) }
     }
 
-    /// The current section, if it is of this type and ranges of its data may come next.
+    /// The current section, if it has this type and ranges of its data may be read next.
     fn expect_range(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
         match self.expect {
             Expect::CutData(current) if current.section_type == section_type => {
@@ -151,7 +151,7 @@ impl ReaderState {
         let current = self.expect_range(Function::ReadBlockRange, SectionType::Block)?;
         let part = self.check_range(bytes, current.size)?;
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
-        // What is compressed is one piece.
+        // A compressed block is one piece.
         let end = if current.decoded { current.layout.padding() } else { current.layout.data + bytes.end };
         self.check_cut(&current, end)?;
         if !current.decoded {
@@ -186,12 +186,12 @@ impl ReaderState {
         if current.decoded {
             return self.decode_own_range(&current, part, sizes, data);
         }
-        // The product is bounded by that of the header.
+        // The product is at most that of the header.
         self.check_cut(&current, current.layout.data + elements.end * size)?;
         self.read_own_elements(current.layout.data + part.offset * size, sizes, data)
     }
 
-    /// The current varray, whose sizes or data may come next.
+    /// The current varray, if its sizes or data may be read next.
     fn expect_varray(&mut self, function: Function, wanted: &str) -> Result<Current> {
         self.team.note_call(function);
         match self.expect {
@@ -223,7 +223,7 @@ impl ReaderState {
         self.read_own_sizes(&current, part, |index, size| out[index] = size)
     }
 
-    /// Reads the sizes of these elements as the user sees them, and checks that the file can have so many bytes.
+    /// Reads the decoded sizes of these elements, and checks that the file can hold so many bytes.
     fn read_own_sizes(
         &mut self,
         current: &Current,
@@ -244,11 +244,11 @@ impl ReaderState {
             },
         )
         .map_err(|error| current.conform(error))?;
-        // What the user will hold must come out of what the file has.
+        // The decoded bytes must be possible for the encoded bytes in the file.
         if current.decoded {
             return self.check_expansion(total, current.layout.start);
         }
-        // The padding is not needed.
+        // The padding is not read.
         let start = current.layout.start;
         let layout =
             Layout::varray(start, current.count, total).ok_or_else(|| exceeds_63_bits(&[total]).at(start))?;
@@ -291,12 +291,12 @@ impl ReaderState {
         Ok(())
     }
 
-    /// The elements from the known place up to this one were read.
+    /// Notes that the elements from the known one up to this one were read.
     fn went_to(&mut self, index: u64, offset: u64) {
         self.place = self.place.map(|place| Place { index, offset, ..place });
     }
 
-    /// Where the element with this index begins in the file.
+    /// The offset in the file of the element with this index.
     fn place_of(&mut self, current: &Current, index: u64) -> Result<u64> {
         let entries = current.layout.entries;
         let known = self.place.filter(|place| place.entries == entries && place.index <= index);

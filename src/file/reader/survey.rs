@@ -1,5 +1,5 @@
-//! What a file has to which sections are appended: where they go, and what the next seal must say of those that are
-//! there.
+//! Surveys a file before sections are appended: where they go, and what the next seal must record of the sections that the
+//! file has.
 
 use super::header::exceeds_63_bits;
 use super::index::Sealed;
@@ -17,45 +17,45 @@ use crate::memory::{reserve, resize};
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
-/// So much is read at once to sum it up.
+/// The bytes that are read at once to compute checksums.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What the next seal must know of the one before.
+/// What the next seal needs from the one before.
 #[derive(Clone, Copy)]
 pub struct LastSeal {
-    /// Where it ends.
+    /// The offset of its end.
     pub length: u64,
-    /// Number of sections before it.
+    /// The number of sections before it.
     pub sections: u64,
 }
 
 impl LastSeal {
-    /// Where it begins.
+    /// Its offset.
     pub fn offset(self) -> u64 {
         self.length - SEAL_BYTES as u64
     }
 }
 
-/// What was found in a file.
+/// The result of the survey.
 pub struct Survey {
     header: FileHeader,
-    /// Where the next section goes.
+    /// The offset at which the next section is written.
     pub end: u64,
     /// The last seal, if there is one.
     pub seal: Option<LastSeal>,
-    /// Where the sections behind that seal end.
+    /// The end of the sections behind that seal.
     ends: Vec<u64>,
     /// Rank 0: these sections, without checksums.
     rows: Vec<Row>,
     /// How many anchors they have.
     pub anchors: u64,
-    /// Tables of a seal with nothing behind them but other tables: where they begin, and how many there are. A job
-    /// was killed while it wrote that seal.
+    /// The offset and number of tables of a seal at the end of the file, with no seal behind them: a job was killed
+    /// while it wrote that seal.
     unfinished: Option<(u64, usize)>,
 }
 
 impl Survey {
-    /// Where the sections begin that the next seal is for.
+    /// The offset of the first section that the next seal covers.
     fn start(&self) -> u64 {
         self.seal.map_or(0, |seal| seal.length)
     }
@@ -65,7 +65,7 @@ impl Survey {
         std::mem::take(&mut self.rows)
     }
 
-    /// Forgets what was behind the last seal.
+    /// Drops what is behind the last seal.
     fn forget(&mut self) {
         self.ends.clear();
         self.rows.clear();
@@ -73,7 +73,7 @@ impl Survey {
         self.unfinished = None;
     }
 
-    /// Forgets the tables of a seal that is not there.
+    /// Drops the tables whose seal is missing.
     fn forget_unfinished(&mut self) {
         if let Some((_, tables)) = self.unfinished.take() {
             let kept = self.ends.len() - tables;
@@ -82,7 +82,7 @@ impl Survey {
         }
     }
 
-    /// How many sections there are behind the last seal.
+    /// The number of sections behind the last seal.
     pub fn unsealed(&self) -> u64 {
         let header = u64::from(self.seal.is_none());
         (self.ends.len() as u64).saturating_sub(header)
@@ -90,18 +90,18 @@ impl Survey {
 }
 
 impl ReaderState {
-    /// The state of a file that is open for reading and writing, of so many bytes.
+    /// The state of a file of `size` bytes that is open for reading and writing.
     pub fn over(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
-        // Seals are sections, too, for those who look for them.
+        // Reading raw shows the sections of seals.
         Self::new(team, file, [size, size], Params { raw: true, verify: false, ..params.clone() })
     }
 
-    /// The ranks and the file, to go on with.
+    /// Gives the ranks and the file back.
     pub fn into_parts(self) -> (Team, Box<dyn ParallelFile>) {
         (self.team, self.file)
     }
 
-    /// Walks through the file. What is not whole behind the last seal is not counted; without a seal it is an error.
+    /// Walks through the file. An incomplete section behind the last seal is left out; without a seal it is an error.
     /// Collective.
     pub fn survey(&mut self) -> Result<Survey, Failure> {
         let bytes = self.look(0, self.size.min(FILE_HEADER_BYTES as u64))?;
@@ -126,7 +126,7 @@ impl ReaderState {
             crc: 0,
             sorted: 0,
         };
-        // All before a seal at the end need not be walked through.
+        // If the file ends with a seal, nothing before it needs to be walked.
         if let Some(offset) = self.size.checked_sub(SEAL_BYTES as u64)
             && let Some(seal) = self.seal_at(offset, None)?
         {
@@ -217,7 +217,7 @@ impl ReaderState {
         Ok(true)
     }
 
-    /// The seal at this offset, if there is one, with any seal before it or this one. Collective.
+    /// The seal at this offset, if there is one; with `previous`, only if that is its previous seal. Collective.
     fn seal_at(
         &mut self,
         offset: u64,
@@ -238,8 +238,8 @@ impl ReaderState {
         Ok((length > 0).then_some(LastSeal { length, sections }))
     }
 
-    /// Computes the checksums of the sections behind the last seal, each rank of a part of their bytes, and finds
-    /// their anchors on rank 0: the sizes of elements as they lie in the file are handed out section by section.
+    /// Computes the checksums of the sections behind the last seal; each rank reads a part of the bytes. Also finds their
+    /// anchors, on rank 0: the sizes of the elements as stored in the file are passed on section by section.
     /// Collective.
     pub fn sum_up(
         &mut self,
@@ -271,13 +271,13 @@ impl ReaderState {
         Ok(sums)
     }
 
-    /// Reads the sizes of a section's elements as they lie in the file.
+    /// Reads the sizes of a section's elements as stored in the file.
     fn hand_out(
         &mut self,
         row: &Row,
         anchors: &mut impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<()> {
-        // The varray of a pair is its second section.
+        // The varray of a pair is the second of its sections.
         let start = match (row.is_compressed, row.section) {
             (false, _) => Some(row.offset),
             (true, Some(SectionType::Varray)) => {

@@ -1,5 +1,5 @@
-//! Reading with [`Params::verify`](crate::Params::verify): the bytes of each section are compared with the checksum that its
-//! row in the index has, before its header is used.
+//! Reading with [`Params::verify`](crate::Params::verify): the bytes of each section are compared with the checksum in its row of
+//! the index before its header is used.
 
 use super::chain::{compare_crc, describe, differs};
 use super::index::Sealed;
@@ -9,11 +9,11 @@ use crate::file::team::{Failure, split};
 use crate::format::crc;
 use crate::format::index::Row;
 
-/// A section of no more bytes is verified by one rank.
+/// A section of at most this many bytes is verified by one rank.
 const SMALL_BYTES: u64 = 64 << 10;
 
 impl ReaderState {
-    /// Checks what belongs to no section that is read later: the seals at the end of the file, and its header. Collective.
+    /// Verifies the seals at the end of the file and the header of the file. Collective.
     pub(super) fn verify_ends(&mut self) -> Result<(), Failure> {
         if !self.is_sealed() {
             let words = "end of the file: found no seal, expected one to verify the file by";
@@ -38,27 +38,27 @@ impl ReaderState {
         Ok(())
     }
 
-    /// Compares all checksums of a seal itself: those of its index, which covers the seal, too, and of its anchors.
+    /// Compares the checksums of a seal itself: that of index and seal, and that of the anchors.
     pub(super) fn check_seal(&mut self, place: usize) -> Result<()> {
         self.check_index(place)?;
         self.check_anchors(place)
     }
 
-    /// Compares the bytes of a section with its row in an index that was checked, and the row with its header. The
-    /// position of this rank is lost.
+    /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
+    /// of this rank is lost.
     pub(super) fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
         let found = self.crc_of(row.offset, row.end())?;
         self.settle_section(sealed, number, &row, found)
     }
 
-    /// As [`Self::compare_section`], of bytes that have the checksum `found`.
+    /// As [`Self::compare_section`]; the checksum of the bytes is `found`.
     fn settle_section(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<Row> {
         compare_crc(&describe(row), found, row.crc, row.offset)?;
         self.checked_row(sealed, number)
     }
 
-    /// A row whose bytes are among those that the seal covers.
+    /// A row whose section is inside what the seal covers.
     fn row_within(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let row = self.row(sealed, number)?;
         if row.offset < sealed.begin() || row.end() > sealed.start {
@@ -69,7 +69,7 @@ impl ReaderState {
         Ok(row)
     }
 
-    /// Verifies the next section, or the seals before it, which are passed over. Collective.
+    /// Verifies the next section, and the seals before it, which are skipped. Collective.
     pub(super) fn verify_next(&mut self) -> Result<(), Failure> {
         while matches!(self.expect, Expect::Header)
             && !self.at_end()
@@ -110,7 +110,7 @@ impl ReaderState {
         Ok(())
     }
 
-    /// The CRC of these bytes, on rank 0: each rank reads a part. Collective.
+    /// The CRC of these bytes, on rank 0. Each rank reads a part. Collective.
     fn look_at_crc(&mut self, start: u64, end: u64) -> Result<u64, Failure> {
         let bytes = end - start;
         let part = bytes.div_ceil(self.team.size() as u64);
@@ -119,7 +119,7 @@ impl ReaderState {
         let (own, mine) = split(self.crc_of(start + from, start + to));
         let mut sums = [crc::shift(own, bytes - to)];
         let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
-        // Known to all when they next agree, which is before anything is made of the sum.
+        // All ranks learn of an error at the next agreement, before the sum is used.
         self.team.defer(reduced);
         Ok(sums[0])
     }
