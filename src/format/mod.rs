@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod crc;
+#[allow(dead_code, unused_imports)] // until datasets are read and written
+pub mod dataset;
 pub mod entry;
 pub mod header;
 pub mod index;
@@ -21,3 +23,13 @@ pub const INLINE_BYTES: usize = 32;
 pub const USER_STRING_BYTES: usize = 58;
 /// The longest vendor string in bytes.
 pub const VENDOR_STRING_BYTES: usize = 20;
+/// The highest compression level.
+pub const MAX_LEVEL: u32 = 9;
+/// The user string of the first section of a compressed block (paper, equation 8).
+pub const BLOCK_CONVENTION: &[u8] = b"B compressed scda 00";
+/// The user string of the first section of a compressed array (paper, equation 9).
+pub const ARRAY_CONVENTION: &[u8] = b"A compressed scda 00";
+/// The user string of the first section of a compressed varray (paper, equation 10).
+pub const VARRAY_CONVENTION: &[u8] = b"V compressed scda 00";
+/// All of these.
+pub const COMPRESSION_CONVENTIONS: [&[u8]; 3] = [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION];

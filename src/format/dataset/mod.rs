@@ -1,0 +1,248 @@
+//! Datasets: named and typed arrays of any number of dimensions (docs/datasets.md). What their metadata and the
+//! order of their bytes mean.
+
+mod data_type;
+mod grid;
+mod region;
+
+pub use data_type::DataType;
+pub use grid::{ChunkGrid, Touched, default_chunk_shape};
+pub use region::{Region, Run, Runs};
+
+use super::layout::product;
+use super::{COMPRESSION_CONVENTIONS, MAX_LEVEL, USER_STRING_BYTES};
+use crate::error::{Error, Result};
+use crate::numbers::to_usize;
+use std::borrow::Cow;
+
+/// The user string of the block of metadata before the data of a dataset.
+pub const DATASET_CONVENTION: &[u8] = b"scda dataset 00";
+/// The user string of the inline section before the block of attributes of a group.
+pub const GROUP_CONVENTION: &[u8] = b"scda group 00";
+/// What the user strings of this library's own sections begin with.
+const RESERVED_PREFIX: &str = "scda ";
+
+/// The most dimensions of a dataset.
+pub const MAX_DIMENSIONS: usize = 32;
+
+/// How the data of a dataset lie in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Plain, in C order: an array section with an element for each index of the first dimension.
+    #[default]
+    Contiguous,
+    /// In chunks, each compressed by itself.
+    Chunked {
+        /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
+        shape: Option<Vec<u64>>,
+        /// As text, by the compression convention of the format, instead of zlib streams as they are: a third larger,
+        /// and decompressed by any reader of the format.
+        text: bool,
+    },
+}
+
+/// What a dataset is, without its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dataset {
+    /// The name: up to 58 bytes, with a slash between the names of groups and its own.
+    pub name: String,
+    /// The type of each item.
+    pub data_type: DataType,
+    /// The number of indices in each dimension; none for a single item.
+    pub shape: Vec<u64>,
+    /// How the data lie in the file.
+    pub layout: Layout,
+    /// The level of compression of chunks, 0 to 9; `None`: that of the file's parameters.
+    pub level: Option<u32>,
+    /// Whether the bytes of the items of a chunk are sorted before compression: the first bytes of all items, then the
+    /// second ones, and so on. It makes most numbers smaller.
+    pub shuffle: bool,
+    /// The item that stands where nothing was written, in little-endian byte order. Empty: all bytes are 0.
+    pub fill_value: Vec<u8>,
+    /// A name for each dimension that has one; empty: none has.
+    pub dimension_names: Vec<Option<String>>,
+    /// What else is known of the dataset, such as its units: a JSON object.
+    pub attributes: String,
+}
+
+impl Dataset {
+    /// A dataset that is contiguous, with zeros where nothing is written, without attributes.
+    #[must_use]
+    pub fn new(name: impl Into<String>, data_type: DataType, shape: impl Into<Vec<u64>>) -> Self {
+        Self {
+            name: name.into(),
+            data_type,
+            shape: shape.into(),
+            layout: Layout::Contiguous,
+            level: None,
+            shuffle: true,
+            fill_value: Vec::new(),
+            dimension_names: Vec::new(),
+            attributes: "{}".into(),
+        }
+    }
+
+    /// The bytes of all items.
+    ///
+    /// # Errors
+    /// `Range` if they exceed 63 bits.
+    pub fn data_bytes(&self) -> Result<u64> {
+        let items = region::items(&self.shape);
+        let bytes = items.and_then(|items| product(items, self.data_type.item_bytes()));
+        bytes.ok_or_else(|| region::too_many(&self.shape))
+    }
+
+    /// The shape of the chunks; of a contiguous dataset, which is one chunk, its own, with 1 in place of 0.
+    #[must_use]
+    pub fn chunk_shape(&self) -> Vec<u64> {
+        match &self.layout {
+            Layout::Chunked { shape: Some(chunk), .. } => chunk.clone(),
+            Layout::Chunked { shape: None, .. } => {
+                default_chunk_shape(&self.shape, self.data_type.item_bytes())
+            }
+            Layout::Contiguous => self.shape.iter().map(|&n| n.max(1)).collect(),
+        }
+    }
+
+    /// How the dataset is cut into chunks.
+    pub(crate) fn grid(&self) -> Result<ChunkGrid> {
+        ChunkGrid::new(&self.shape, &self.chunk_shape(), self.data_type.item_bytes())
+    }
+
+    /// An element of the array section of a contiguous dataset: their number, and the bytes of each.
+    pub(crate) fn rows(&self) -> Result<(u64, u64)> {
+        let rows = self.shape.first().copied().unwrap_or(1);
+        let inner = self.shape.get(1..).unwrap_or_default();
+        let bytes = region::items(inner).and_then(|n| product(n, self.data_type.item_bytes()));
+        Ok((rows, bytes.ok_or_else(|| region::too_many(&self.shape))?))
+    }
+
+    /// The fill value as an item in little-endian byte order.
+    pub(crate) fn fill_item(&self) -> Cow<'_, [u8]> {
+        if self.fill_value.is_empty() {
+            return vec![0; to_usize(self.data_type.item_bytes())].into();
+        }
+        self.fill_value.as_slice().into()
+    }
+
+    /// An error unless all of this can be a dataset. The text of the attributes is not looked at here.
+    pub(crate) fn validate(&self) -> Result<()> {
+        check_name(&self.name)?;
+        if !self.data_type.is_valid() {
+            return Err(Error::argument(format!(
+                "data type: found {}, expected 1 to {} bytes",
+                self.data_type,
+                DataType::MAX_RAW_BYTES
+            )));
+        }
+        if self.shape.len() > MAX_DIMENSIONS {
+            return Err(Error::argument(format!(
+                "shape: found {} dimensions, expected at most {MAX_DIMENSIONS}",
+                self.shape.len()
+            )));
+        }
+        let names = self.dimension_names.len();
+        if names != 0 && names != self.shape.len() {
+            return Err(Error::argument(format!(
+                "dimension names: found {names}, expected none or {}",
+                self.shape.len()
+            )));
+        }
+        let (fill, item) = (self.fill_value.len() as u64, self.data_type.item_bytes());
+        if fill != 0 && fill != item {
+            return Err(Error::argument(format!("fill value: found {fill} bytes, expected none or {item}")));
+        }
+        if self.data_type == DataType::Bool && self.fill_value.first().is_some_and(|&byte| byte > 1) {
+            return Err(Error::argument("fill value: found a bool that is neither 0 nor 1"));
+        }
+        if let Some(level) = self.level.filter(|level| *level > MAX_LEVEL) {
+            return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
+        }
+        self.grid()?;
+        Ok(())
+    }
+}
+
+/// An error unless a dataset can have this name.
+pub fn check_name(name: &str) -> Result<()> {
+    let wrong = |what: &str| Err(Error::argument(format!("name of a dataset: found {what}")));
+    let bytes = name.len();
+    if !(1..=USER_STRING_BYTES).contains(&bytes) {
+        return wrong(&format!("{bytes} bytes, expected 1 to {USER_STRING_BYTES}"));
+    }
+    if name.split('/').any(str::is_empty) {
+        return wrong(&format!("\"{name}\", expected no slash at either end, and no two together"));
+    }
+    if name.chars().any(char::is_control) {
+        return wrong(&format!("{name:?}, expected no control characters"));
+    }
+    if name.starts_with(RESERVED_PREFIX) || COMPRESSION_CONVENTIONS.contains(&name.as_bytes()) {
+        return wrong(&format!("\"{name}\", which is reserved"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn names() {
+        for name in ["rho", "a/b/c", "Temperatur in °C", " ", "scda", "0", &"é".repeat(29)] {
+            check_name(name).unwrap();
+        }
+        for name in [
+            "",
+            "/",
+            "/a",
+            "a/",
+            "a//b",
+            "a\0",
+            "a\nb",
+            "a\u{85}",
+            "scda dataset 00",
+            "scda group 00",
+            "scda index 00",
+            "scda seal 00",
+            "scda anchors 00",
+            "A compressed scda 00",
+            "B compressed scda 00",
+            "V compressed scda 00",
+            &"é".repeat(30),
+        ] {
+            assert_eq!(check_name(name).unwrap_err().kind(), ErrorKind::Argument, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_dataset_is_an_error() {
+        let good = Dataset::new("a", DataType::Float32, [2, 3]);
+        good.validate().unwrap();
+        assert_eq!(good.rows().unwrap(), (2, 12));
+        assert_eq!(Dataset::new("a", DataType::Float32, []).rows().unwrap(), (1, 4));
+        assert_eq!(*good.fill_item(), [0; 4]);
+        type Change = fn(&mut Dataset);
+        let changes: [(&str, Change); 9] = [
+            ("name", |d| d.name = "/".into()),
+            ("raw of no bytes", |d| d.data_type = DataType::Raw(0)),
+            ("dimensions", |d| d.shape = vec![1; 33]),
+            ("dimension names", |d| d.dimension_names = vec![None]),
+            ("fill value", |d| d.fill_value = vec![0; 3]),
+            ("bool", |d| (d.data_type, d.fill_value) = (DataType::Bool, vec![2])),
+            ("level", |d| d.level = Some(10)),
+            ("chunk", |d| d.layout = Layout::Chunked { shape: Some(vec![1]), text: false }),
+            ("no chunk", |d| d.layout = Layout::Chunked { shape: Some(vec![1, 0]), text: true }),
+        ];
+        for (what, change) in changes {
+            let mut dataset = good.clone();
+            change(&mut dataset);
+            assert_eq!(dataset.validate().unwrap_err().kind(), ErrorKind::Argument, "{what}");
+        }
+        let huge = Dataset::new("a", DataType::Float64, [1 << 30, 1 << 30]);
+        assert_eq!(huge.validate().unwrap_err().kind(), ErrorKind::Range);
+        assert_eq!(huge.data_bytes().unwrap_err().kind(), ErrorKind::Range);
+    }
+}
