@@ -646,6 +646,27 @@ fn sealed_files_are_verified() {
 
 /// Every byte of a file is under a checksum, or has one form only.
 #[test]
+fn a_section_is_verified_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+    for name in [b"a", b"b"] {
+        writer.block(name, 0, 10_000_000, Some(&vec![b'x'; 10_000_000]), Encode::None).unwrap();
+    }
+    writer.close().unwrap();
+    let mut reader = Reader::open(Solo, &path, &verifying()).unwrap();
+    assert!(reader.is_sealed());
+    let before = counted("rchar");
+    for number in [0, 1, 0, 1, 0] {
+        reader.seek_section(number).unwrap();
+        reader.next_section(true).unwrap();
+    }
+    assert!((20_000_000..21_000_000).contains(&(counted("rchar") - before)));
+}
+
+#[test]
 fn verifying_finds_every_flipped_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");

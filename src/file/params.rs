@@ -61,7 +61,8 @@ pub struct Params {
     /// Writing: closing brings the file to stable storage. `atomic` implies it.
     pub sync: bool,
     /// Writing: after an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
-    /// the sections of a file that is not atomic, so that no reader takes it for complete.
+    /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
+    /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
     pub mark_incomplete: bool,
     /// Writing: stops compression from another thread.
     pub interrupt: Interrupt,

@@ -79,6 +79,55 @@ fn an_incomplete_file_is_marked_if_that_is_wanted() {
     }
 }
 
+/// Creates a file or appends to it, seals a section if it commits, and if it fails, fails behind sections that are not sealed.
+fn write_and_fail(comm: ThreadComm, path: &Path, params: &Params, [append, fails]: [bool; 2]) -> Result<()> {
+    let counts = scda::uniform_partition(60_000, comm.size());
+    let data = vec![b'x'; 8 * counts[comm.rank()] as usize];
+    let mut file = match append {
+        true => Writer::append(comm, path, params)?,
+        false => Writer::create(comm, path, b"", params)?,
+    };
+    if params.seal {
+        file.block(b"kept", 0, 4, Some(b"kept"), Encode::None)?;
+        file.commit()?;
+    }
+    if fails {
+        file.array(b"lost", &counts, 8, Source::Contiguous(&data), Encode::None)?;
+        file.inline(b"lost, too", 0, Some(&[b'x'; 32]))?;
+        file.flush()?;
+        file.block(b"and this", 0, 4, Some(b"lost"), Encode::None)?;
+        file.block(&[b'u'; 59], 0, 0, Some(b""), Encode::None)?;
+    }
+    file.close()
+}
+
+#[test]
+fn a_file_that_would_be_marked_ends_at_its_last_seal_or_where_it_ended_before() {
+    // What is appended to: nothing, a file without seal and sections, a sealed one.
+    for (size, before) in
+        [1, 3].into_iter().flat_map(|size| [None, Some(false), Some(true)].map(|b| (size, b)))
+    {
+        for seal in [false, true] {
+            if !seal && before.is_none() {
+                continue;
+            }
+            let [expected, found] = [false, true].map(|fails| {
+                let scratch = Scratch::new();
+                let write = |seal: bool, append: bool, fails: bool| {
+                    let mut params = params(false);
+                    (params.mark_incomplete, params.seal) = (true, seal);
+                    let run = |comm| write_and_fail(comm, &scratch.path(), &params, [append, fails]);
+                    assert!(run_on_threads(size, run).iter().all(|result| result.is_err() == fails));
+                };
+                before.into_iter().for_each(|seal| write(seal, false, false));
+                write(seal, before.is_some(), fails);
+                std::fs::read(scratch.path()).unwrap()
+            });
+            assert!(found == expected, "{size} ranks: {} bytes, expected {}", found.len(), expected.len());
+        }
+    }
+}
+
 #[test]
 fn compression_is_stopped_from_another_thread() {
     for size in [1, 2] {

@@ -27,6 +27,7 @@ use crate::format::padding::LineBreak;
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -105,8 +106,8 @@ pub(crate) struct ReaderState {
     chain: chain::Chain,
     /// The sections that this rank has walked to look some up.
     walk: lookup::Walk,
-    /// Bytes of the file, those of the last section that was verified.
-    verified: Range<u64>,
+    /// The sections that were verified: where each begins, and where it ends.
+    verified: BTreeMap<u64, u64>,
     decoders: Decoders,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
     tolerant: bool,
@@ -217,6 +218,13 @@ impl Reader {
     #[must_use]
     pub fn file_size(&self) -> Option<u64> {
         self.session.state().map(|open| open.size)
+    }
+
+    /// Whether a seal ends the file, so that all of it is sealed. Not collective. With [`Params::raw`], and after an
+    /// error, there is no telling: false.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.session.state().is_some_and(ReaderState::is_sealed)
     }
 
     /// Whether no section follows: the seals at the end of a file are none. Not collective. As long as data of a section are expected, and
@@ -543,7 +551,7 @@ impl ReaderState {
             alone: None,
             chain: chain::Chain::default(),
             walk: lookup::Walk::default(),
-            verified: 0..0,
+            verified: BTreeMap::new(),
             tolerant: false,
         }
     }

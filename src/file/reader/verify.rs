@@ -69,12 +69,14 @@ impl ReaderState {
         Ok(row)
     }
 
+    /// Whether this byte is of a section that was verified.
+    fn is_verified(&self, offset: u64) -> bool {
+        self.verified.range(..=offset).next_back().is_some_and(|(_, &end)| offset < end)
+    }
+
     /// Verifies the next section, and the seals before it, which are skipped. Collective.
     pub(super) fn verify_next(&mut self) -> Result<(), Failure> {
-        while matches!(self.expect, Expect::Header)
-            && !self.at_end()
-            && !self.verified.contains(&self.position)
-        {
+        while matches!(self.expect, Expect::Header) && !self.at_end() && !self.is_verified(self.position) {
             let (position, mut expected) = (self.position, None);
             let [start, end] = self.look_up(|this| {
                 let found = this.seal_where(|sealed| sealed.begin() <= position)?;
@@ -105,7 +107,7 @@ impl ReaderState {
                     })
                 })?;
             }
-            self.verified = start..end;
+            self.verified.insert(start, end);
         }
         Ok(())
     }

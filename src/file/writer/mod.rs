@@ -78,6 +78,9 @@ pub(crate) struct WriterState {
     released: u64,
     /// Offset of a section up to which the ranks have agreed that the file is whole.
     known: u64,
+    /// With [`Params::mark_incomplete`]: where the file ends after an error, behind its last seal or where it ended before it was
+    /// appended to; 0 if there is no such place.
+    kept: u64,
     /// Offset of the first section that the current call, or the next one, writes.
     call_start: u64,
     /// Whether one rank alone may have failed since the last agreement, and waits in the next one.
@@ -129,7 +132,7 @@ impl Writer {
             Ok(created) => created,
             Err(failure) => return Err(team.settle(failure)),
         };
-        Ok(Self::new(team, file, target, params, sealer, FILE_HEADER_BYTES as u64))
+        Ok(Self::new(team, file, target, params, sealer, [FILE_HEADER_BYTES as u64, 0]))
     }
 
     /// Opens a file that exists to write more sections behind those that it has. With [`Params::seal`] closing writes
@@ -176,7 +179,7 @@ impl Writer {
         match result {
             Ok((end, sealer, sums)) => {
                 let file = SummedFile::new(file, sums);
-                let mut writer = Self::new(team, file, target, params, sealer, end);
+                let mut writer = Self::new(team, file, target, params, sealer, [end; 2]);
                 writer.bytes_cut_off = size - end;
                 Ok(writer)
             }
@@ -213,14 +216,14 @@ impl Writer {
         self.bytes_cut_off
     }
 
-    /// A writer whose first section goes to `end`.
+    /// A writer whose first section goes to `end`, and whose file ends at `kept` after an error.
     fn new(
         mut team: Team,
         file: SummedFile,
         target: Target,
         params: Params,
         sealer: Option<Sealer>,
-        end: u64,
+        [end, kept]: [u64; 2],
     ) -> Self {
         team.mark(end);
         let open = WriterState {
@@ -235,6 +238,7 @@ impl Writer {
             written: end,
             released: end,
             known: end,
+            kept,
             call_start: end,
             must_agree: false,
             encoders: Encoders::default(),
@@ -519,7 +523,7 @@ impl State for WriterState {
             self.team.all_after_error(true);
         }
         if self.team.rank() == 0 {
-            self.target.give_up(self.params.mark_incomplete);
+            self.target.give_up(self.params.mark_incomplete && self.kept == 0);
         }
     }
 }

@@ -354,6 +354,7 @@ impl WriterState {
         } else {
             self.common_end(error).unwrap_or(self.known)
         };
+        let end = if self.params.mark_incomplete && self.kept > 0 { self.kept } else { end };
         // What cannot be cut off has no header.
         if !self.team.is_lost() {
             let _ = self.file.truncate(end);

@@ -284,7 +284,7 @@ impl WriterState {
         self.team.agree(mine)?;
         sealer.previous = seal.offset();
         (self.end, self.written, self.released) = (length, length, length);
-        (self.known, self.call_start) = (length, length);
+        (self.known, self.kept, self.call_start) = (length, length, length);
         self.team.mark(length);
         Ok(())
     }
