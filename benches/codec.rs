@@ -1,7 +1,7 @@
 //! How fast and how small elements are compressed, by encoder, level, kind of data and element size,
 //! beside zlib's `compress2` with scalar base64 in the same convention: what the defaults were chosen by.
-//! How fast count entries are formatted and parsed, beside a plain implementation. And what
-//! `Encode::Auto` costs where nothing is gained.
+//! How fast count entries are formatted and parsed, and how fast the bytes of items are sorted (shuffle), beside plain
+//! implementations. And what `Encode::Auto` costs where nothing is gained.
 //!
 //! `cargo bench --bench codec` prints Markdown tables. Each figure is the best of three runs, in
 //! MB/s of uncompressed data (of entries) on one core, from memory to memory; size is the encoded
@@ -10,7 +10,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use scda::internals::{CountFormat, ElementDecoder, ElementEncoder, parse_counts};
+use scda::internals::{CountFormat, ElementDecoder, ElementEncoder, parse_counts, shuffle, unshuffle};
 use scda::{Encode, Encoder, LineBreak, Params, Solo, Source, Writer};
 use std::hint::black_box;
 use std::path::Path;
@@ -290,6 +290,49 @@ fn entries() {
     }
 }
 
+/// One byte after the other.
+fn plain_shuffle(data: &[u8], size: usize, out: &mut [u8]) {
+    let count = data.len() / size;
+    for (i, item) in data.chunks_exact(size).enumerate() {
+        for (byte, &value) in item.iter().enumerate() {
+            out[byte * count + i] = value;
+        }
+    }
+}
+
+/// The bytes of items sorted and back, in a cache and beyond, in MB/s.
+fn shuffling() {
+    println!("| items of | data | shuffle | unshuffle | both | a plain loop | ratio |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for bytes in [1 << 15, 1 << 18, 1 << 20, 64 << 20] {
+        let data: Vec<u8> = (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let (mut sorted, mut back) = (vec![0; bytes], vec![0; bytes]);
+        let rounds = (256 << 20) / bytes;
+        let speed = |seconds: f64| (rounds * bytes) as f64 / seconds / 1e6;
+        for size in [2, 4, 8, 16, 3, 24] {
+            let (there, ()) = best(|| {
+                (0..rounds).for_each(|_| shuffle(black_box(&data), size, black_box(&mut sorted)));
+            });
+            let (again, ()) = best(|| {
+                (0..rounds).for_each(|_| unshuffle(black_box(&sorted), size, black_box(&mut back)));
+            });
+            assert_eq!(back, data);
+            let (plain, ()) = best(|| {
+                (0..rounds).for_each(|_| plain_shuffle(black_box(&data), size, black_box(&mut sorted)));
+            });
+            println!(
+                "| {size} bytes | {} KiB | {:.0} | {:.0} | {:.0} | {:.0} | {:.1} |",
+                bytes >> 10,
+                speed(there),
+                speed(again),
+                speed(there + again),
+                speed(plain),
+                plain / there
+            );
+        }
+    }
+}
+
 /// Seconds of writing one array to memory, from open to close.
 fn write(path: &Path, data: &[u8], size: usize, encode: Encode) -> f64 {
     let counts = [(data.len() / size) as u64];
@@ -341,6 +384,10 @@ fn main() {
         .collect();
     if named.is_empty() || named.iter().any(|name| name == "entries") {
         entries();
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "shuffle") {
+        shuffling();
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "auto") {
