@@ -65,6 +65,34 @@ fn run(part: &str, ranks: usize, path: &Path) -> String {
 }
 
 #[test]
+fn each_rank_gets_its_part() {
+    let folder = tempfile::tempdir().unwrap();
+    for ranks in [1, 2, 5] {
+        run("part_exchange", ranks, &folder.path().join("none"));
+    }
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn part_exchange() {
+    use scda::Communicator as _;
+    let universe = mpi::initialize().unwrap();
+    let comm = Mpi::new(&universe.world()).unwrap();
+    let (rank, size) = (comm.rank(), comm.size());
+    // What rank `from` sends to rank `to`; some send nothing, and some more than one message of 10000 bytes.
+    let part = |from: usize, to: usize| {
+        let length = [0, 1, 40_000, 7][(from * 3 + to) % 4];
+        (0..length).map(|i| (i * 7 + from * 16 + to) as u8).collect::<Vec<u8>>()
+    };
+    let lengths = |parts: &[Vec<u8>]| parts.iter().map(Vec::len).collect::<Vec<_>>();
+    let sent: Vec<Vec<u8>> = (0..size).map(|to| part(rank, to)).collect();
+    let expected: Vec<Vec<u8>> = (0..size).map(|from| part(from, rank)).collect();
+    let mut received = vec![9; expected.concat().len()];
+    comm.alltoallv(&sent.concat(), &lengths(&sent), &mut received, &lengths(&expected)).unwrap();
+    assert!(received == expected.concat(), "rank {rank} of {size}");
+}
+
+#[test]
 fn the_example_writes_one_file_on_any_number_of_ranks() {
     let folder = tempfile::tempdir().unwrap();
     for (ranks, cells) in [(1, 1000), (3, 6000)] {

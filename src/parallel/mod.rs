@@ -18,9 +18,13 @@ pub use threads::{ThreadComm, run_on_threads};
 
 use crate::error::Result;
 use crate::memory::reserve;
+use crate::numbers::to_usize;
 
 /// Values that rank 0 has gathered at the same time.
 const GATHERED_VALUES: usize = 1 << 20;
+
+/// What [`Communicator::alltoallv`] sends at the same time, where it is made of broadcasts.
+const BROADCAST_BYTES: usize = 1 << 14;
 
 /// The few collectives that the library needs, on values of 64 bits and on bytes.
 ///
@@ -91,6 +95,60 @@ pub trait Communicator: Send {
         }
         result
     }
+    /// Sends to each rank its part of `sent`, and fills `received` with what the ranks send to this one; both in the order
+    /// of the ranks. `sent_bytes` and `received_bytes` are the lengths of these parts, which sender and receiver both
+    /// know.
+    ///
+    /// An implementation may leave this out: then each rank sends to all what it has for any.
+    ///
+    /// # Errors
+    /// `Mpi`. What is received has no meaning then; the others may go on.
+    fn alltoallv(
+        &self,
+        sent: &[u8],
+        sent_bytes: &[usize],
+        received: &mut [u8],
+        received_bytes: &[usize],
+    ) -> Result<()> {
+        let mut message = [0; BROADCAST_BYTES];
+        let mut filled = 0;
+        for (root, &expected) in received_bytes.iter().enumerate() {
+            // Where this rank's part begins in what the root sends, and where all of it ends.
+            let (mut start, mut end) = (0, 0);
+            for first in (0..self.size()).step_by(BROADCAST_BYTES / 8) {
+                let ranks = first..self.size().min(first + BROADCAST_BYTES / 8);
+                let message = &mut message[..8 * ranks.len()];
+                if root == self.rank() {
+                    for (bytes, length) in
+                        message.as_chunks_mut().0.iter_mut().zip(&sent_bytes[ranks.clone()])
+                    {
+                        *bytes = (*length as u64).to_ne_bytes();
+                    }
+                }
+                self.broadcast(message, root)?;
+                for (rank, bytes) in ranks.zip(message.as_chunks().0) {
+                    let length = to_usize(u64::from_ne_bytes(*bytes));
+                    start += if rank < self.rank() { length } else { 0 };
+                    end += length;
+                }
+            }
+            let own = &mut received[filled..filled + expected];
+            filled += expected;
+            for first in (0..end).step_by(BROADCAST_BYTES) {
+                let last = end.min(first + BROADCAST_BYTES);
+                let message = &mut message[..last - first];
+                if root == self.rank() {
+                    message.copy_from_slice(&sent[first..last]);
+                }
+                self.broadcast(message, root)?;
+                let (from, to) = (start.clamp(first, last), (start + expected).clamp(first, last));
+                if from < to {
+                    own[from - start..to - start].copy_from_slice(&message[from - first..to - first]);
+                }
+            }
+        }
+        Ok(())
+    }
     /// Memory of so many bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
     /// sections are buffered in it, for writing and for reading; without it they are sent as messages.
     ///
@@ -142,6 +200,10 @@ impl Communicator for Solo {
         Ok(vec![value])
     }
     fn broadcast(&self, _: &mut [u8], _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn alltoallv(&self, sent: &[u8], _: &[usize], received: &mut [u8], _: &[usize]) -> Result<()> {
+        received.copy_from_slice(sent);
         Ok(())
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {

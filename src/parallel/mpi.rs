@@ -3,7 +3,7 @@
 use super::shared::{Keeper, SharedMemory};
 use super::{Communicator, Solo};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::resize;
+use crate::memory::{reserve, resize};
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null, null_mut};
@@ -213,6 +213,92 @@ impl Mpi {
     }
 }
 
+/// The most bytes of a message between two ranks: MPI counts them with 31 bits. Fewer in tests, which then have several.
+const LONGEST_MESSAGE: usize = if cfg!(debug_assertions) { 10_000 } else { 1 << 30 };
+
+/// `bytes` in parts of these lengths, one for each rank.
+fn parts<'a>(bytes: &'a [u8], lengths: &[usize], ranks: usize) -> Result<Vec<&'a [u8]>> {
+    let mut parts = Vec::new();
+    reserve(&mut parts, ranks)?;
+    let mut rest = bytes;
+    for &length in lengths {
+        let (part, others) = rest.split_at_checked(length).ok_or_else(no_parts)?;
+        parts.push(part);
+        rest = others;
+    }
+    if parts.len() == ranks { Ok(parts) } else { Err(no_parts()) }
+}
+
+fn no_parts() -> Error {
+    Error::new(ErrorKind::Internal, "alltoallv: the lengths are not those of the data")
+}
+
+impl Mpi {
+    /// Sends to one rank while it receives from another; either may be left out.
+    fn exchange(
+        &self,
+        to: usize,
+        sent: Option<&[u8]>,
+        from: usize,
+        received: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let sent_bytes = count(sent.map_or(0, <[u8]>::len))?;
+        let received_bytes = count(received.as_ref().map_or(0, |bytes| bytes.len()))?;
+        let (to, from) = (count(to)?, count(from)?);
+        let status = match (sent, received) {
+            (Some(sent), Some(received)) => {
+                // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have as many bytes as are
+                // said, and do not overlap. `MPI_STATUS_IGNORE` is a constant of the C shim.
+                unsafe {
+                    sys::MPI_Sendrecv(
+                        sent.as_ptr().cast::<c_void>(),
+                        sent_bytes,
+                        sys::RSMPI_UINT8_T,
+                        to,
+                        0,
+                        received.as_mut_ptr().cast::<c_void>(),
+                        received_bytes,
+                        sys::RSMPI_UINT8_T,
+                        from,
+                        0,
+                        self.comm,
+                        sys::RSMPI_STATUS_IGNORE,
+                    )
+                }
+            }
+            (Some(sent), None) => {
+                // SAFETY: as above.
+                unsafe {
+                    sys::MPI_Send(
+                        sent.as_ptr().cast::<c_void>(),
+                        sent_bytes,
+                        sys::RSMPI_UINT8_T,
+                        to,
+                        0,
+                        self.comm,
+                    )
+                }
+            }
+            (None, Some(received)) => {
+                // SAFETY: as above.
+                unsafe {
+                    sys::MPI_Recv(
+                        received.as_mut_ptr().cast::<c_void>(),
+                        received_bytes,
+                        sys::RSMPI_UINT8_T,
+                        from,
+                        0,
+                        self.comm,
+                        sys::RSMPI_STATUS_IGNORE,
+                    )
+                }
+            }
+            (None, None) => return Ok(()),
+        };
+        check("exchanging data between two ranks", status)
+    }
+}
+
 impl Drop for Mpi {
     fn drop(&mut self) {
         // Freeing takes all ranks, which one that panics cannot promise.
@@ -381,6 +467,48 @@ impl Communicator for Mpi {
         };
         allocated.inspect_err(|_| all.clear())?;
         lengths_known.and(check("MPI_Gatherv", status))
+    }
+
+    /// Each rank exchanges with one other after the next, and only where there is something to send: the processes of a
+    /// simulation mostly have neighbours. `MPI_Alltoallv` has neither room for lengths nor for offsets beyond 31 bits.
+    fn alltoallv(
+        &self,
+        sent: &[u8],
+        sent_bytes: &[usize],
+        received: &mut [u8],
+        received_bytes: &[usize],
+    ) -> Result<()> {
+        check_running()?;
+        let sent = parts(sent, sent_bytes, self.size)?;
+        let mut rest = received;
+        let mut room = Vec::new();
+        reserve(&mut room, self.size)?;
+        for &length in received_bytes {
+            let (part, others) =
+                std::mem::take(&mut rest).split_at_mut_checked(length).ok_or_else(no_parts)?;
+            room.push(part);
+            rest = others;
+        }
+        if room.len() != self.size || room[self.rank].len() != sent[self.rank].len() {
+            return Err(no_parts());
+        }
+        room[self.rank].copy_from_slice(sent[self.rank]);
+        let mut result = Ok(());
+        for distance in 1..self.size {
+            let (to, from) =
+                ((self.rank + distance) % self.size, (self.rank + self.size - distance) % self.size);
+            let mut there = sent[to].chunks(LONGEST_MESSAGE);
+            let mut back = room[from].chunks_mut(LONGEST_MESSAGE);
+            loop {
+                let (sending, receiving) = (there.next(), back.next());
+                if sending.is_none() && receiving.is_none() {
+                    break;
+                }
+                // The other ranks go on to the next one.
+                result = result.and(self.exchange(to, sending, from, receiving));
+            }
+        }
+        result
     }
 
     /// If MPI fails on the way there is no memory to share, and all ranks go on without it.

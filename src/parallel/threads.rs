@@ -4,6 +4,7 @@ use super::shared::Allocation;
 use super::{Communicator, SharedMemory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{copy, reserve};
+use crate::numbers::to_usize;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -158,6 +159,39 @@ impl Communicator for ThreadComm {
         }
         Ok(())
     }
+    fn alltoallv(
+        &self,
+        sent: &[u8],
+        sent_bytes: &[usize],
+        received: &mut [u8],
+        received_bytes: &[usize],
+    ) -> Result<()> {
+        // The lengths come first, so that each rank finds its part.
+        let mut message = Vec::new();
+        let room = reserve(&mut message, size_of_val(sent_bytes) + sent.len());
+        let message = room.map(|()| {
+            message.extend(sent_bytes.iter().flat_map(|&length| (length as u64).to_ne_bytes()));
+            message.extend_from_slice(sent);
+            message
+        });
+        let all = self.exchange("alltoallv", message)?;
+        let wrong = || Error::new(ErrorKind::Internal, "alltoallv: the ranks disagree on a length");
+        let mut rest = received;
+        for ((_, message), &expected) in all.iter().zip(received_bytes) {
+            let (lengths, parts) = message.split_at_checked(8 * self.size()).ok_or_else(wrong)?;
+            let lengths: Vec<usize> =
+                lengths.as_chunks().0.iter().map(|bytes| to_usize(u64::from_ne_bytes(*bytes))).collect();
+            let start = lengths[..self.rank].iter().sum::<usize>();
+            let part = parts.get(start..start + lengths[self.rank]).ok_or_else(wrong)?;
+            let (own, others) = rest.split_at_mut_checked(expected).ok_or_else(wrong)?;
+            if part.len() != expected {
+                return Err(wrong());
+            }
+            own.copy_from_slice(part);
+            rest = others;
+        }
+        Ok(())
+    }
     #[allow(unsafe_code)] // a promise of the caller
     unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         let slot = || self.meeting.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,6 +262,70 @@ mod tests {
                 assert_eq!(all, if comm.rank() == 0 { expected } else { vec![] });
             });
         }
+    }
+
+    /// A communicator that has only what one must have.
+    struct Least(ThreadComm);
+
+    impl Communicator for Least {
+        fn rank(&self) -> usize {
+            self.0.rank()
+        }
+        fn size(&self) -> usize {
+            self.0.size()
+        }
+        fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
+            self.0.allreduce_min(values)
+        }
+        fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
+            self.0.allreduce_sum(values)
+        }
+        fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
+            self.0.exscan_sum(values)
+        }
+        fn allgather(&self, value: u64) -> Result<Vec<u64>> {
+            self.0.allgather(value)
+        }
+        fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+            self.0.broadcast(bytes, root)
+        }
+        fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
+            self.0.gather(bytes, all)
+        }
+    }
+
+    #[test]
+    fn each_rank_gets_its_part() {
+        // What rank `from` sends to rank `to`; some send nothing, and some more than one message has.
+        let part = |from: usize, to: usize| {
+            let length = [0, 1, 40_000, 7][(from * 3 + to) % 4];
+            (0..length).map(|i| (i * 7 + from * 16 + to) as u8).collect::<Vec<u8>>()
+        };
+        for size in [1, 2, 5] {
+            run_on_threads(size, |comm| {
+                let rank = comm.rank();
+                let sent: Vec<Vec<u8>> = (0..size).map(|to| part(rank, to)).collect();
+                let expected: Vec<Vec<u8>> = (0..size).map(|from| part(from, rank)).collect();
+                let lengths = |parts: &[Vec<u8>]| parts.iter().map(Vec::len).collect::<Vec<_>>();
+                let exchange = |comm: &dyn Communicator| {
+                    let mut received = vec![9; expected.concat().len()];
+                    let (sent_bytes, received_bytes) = (lengths(&sent), lengths(&expected));
+                    comm.alltoallv(&sent.concat(), &sent_bytes, &mut received, &received_bytes).unwrap();
+                    assert!(received == expected.concat(), "rank {rank} of {size}");
+                };
+                exchange(&comm);
+                exchange(&Least(comm));
+            });
+        }
+    }
+
+    #[test]
+    fn lengths_that_differ_are_errors() {
+        let results = run_on_threads(2, |comm| {
+            let rank = comm.rank();
+            comm.alltoallv(&[1; 3], &[1, 2], &mut [0; 4], &[1, 3]).map_err(|e| (rank, e.kind()))
+        });
+        assert_eq!(results, [Err((0, ErrorKind::Internal)), Err((1, ErrorKind::Internal))]);
     }
 
     #[test]
