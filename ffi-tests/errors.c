@@ -176,7 +176,7 @@ static void strings_and_classes (void) {
 
 static void opening (const char *dir) {
   char user[SCDA_USER_STRING_BYTES + 1] = "x", keep[1200];
-  static const char *const modes[] = {"", "a", "rw", "w+", "x", NULL};
+  static const char *const modes[] = {"", "a+", "rw", "w+", "x", NULL};
   scda_params_t params;
   const size_t too_long = SCDA_USER_STRING_BYTES + 1, far_too_long = (size_t) -1;
   for (int i = 0; i < 6; ++i) { WRONG (SCDA_ERR_ARG, scda_fopen (g.comm, path, modes[i], user, NULL, &err)); }

@@ -8,7 +8,9 @@
  *
  * Order of calls. To write: `scda_fopen_write`, any of `scda_fwrite_*`, `scda_fclose`. To read:
  * `scda_fopen_read`, for each section `scda_fread_section_header` and then the function for its
- * type ('V': `scda_fread_varray_sizes`, then `scda_fread_varray_data`), `scda_fclose`.
+ * type ('V': `scda_fread_varray_sizes`, then `scda_fread_varray_data`), `scda_fclose`. Instead of all
+ * data of a section, any ranges of it can be read: `scda_fread_*_range`. To append: `scda_fopen_append`,
+ * then as to write.
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
  * They pass the same arguments except where the description of the function says otherwise. Every
@@ -61,6 +63,13 @@
  * If a call fails because of its arguments or the order of calls, the file keeps the sections before
  * that call; with `params.atomic` an existing file stays as it was. After an error of the file system or
  * of MPI, buffered sections may be missing.
+ *
+ * Sealed files. With `params.seal` a file gets a seal at close and at each `scda_fcommit`: a record of all
+ * sections with their checksums. By the seal at its end readers know that the file is whole,
+ * `scda_fsections`, `scda_ffind` and `scda_fseek` find a section without reading those before it, and
+ * `params.verify` detects bytes that have changed. A job that is killed while it appends loses only what it wrote
+ * since the last seal: `scda_fopen_append` goes on there. Seals are sections that any reader of the scda
+ * format can read; the functions for reading pass over them.
  *
  * Memory. All memory that is passed belongs to the caller and is used only during the call. Counts are in
  * elements, sizes in bytes.
@@ -384,7 +393,19 @@ struct scda_params {
   /**
    * Zero.
    */
-  uint64_t reserved[8];
+  uint64_t reserved[7];
+  /**
+   * Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
+   * their checksums, by which readers know that the file is whole and find each section. Each section
+   * takes 256 bytes in it. 0 (default): the file gets no seal.
+   */
+  int seal;
+  /**
+   * Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
+   * is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
+   * differ, or if no seal ends the file. 0 (default): the bytes of sections are not compared.
+   */
+  int verify;
 };
 
 /**
@@ -461,18 +482,19 @@ const char *scda_version(void);
 int scda_params_init(scda_params_t *params);
 
 /**
- * Opens a file with the default parameters, for writing or for reading.
+ * Opens a file with the default parameters, for writing, for reading, or for appending.
  *
- * Collective. When reading, `userstr` and `len` may differ between the ranks.
+ * Collective. When reading or appending, `userstr` and `len` may differ between the ranks.
  *
  * @param [in] comm          The communicator. The library duplicates it.
  * @param [in] filename      The path of the file.
- * @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`.
- * @param [in,out] userstr   The user string of the file: input for "w", output for "r".
- * @param [in,out] len       Its length: input for "w", output for "r".
+ * @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`. "a": see
+ *                           `scda_fopen_append`.
+ * @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+ * @param [in,out] len       Its length: input for "w", output for "r" and "a".
  * @param [out] err          The error code.
  * @return                   The file, to be closed by `scda_fclose`, or NULL on error.
- * Errors: `SCDA_ERR_ARG` for another mode, and those of the two functions.
+ * Errors: `SCDA_ERR_ARG` for another mode, and those of the three functions.
  * Spec: A.3.1.
  */
 scda_fcontext_t *scda_fopen(MPI_Comm comm,
@@ -531,16 +553,17 @@ scda_fcontext_t *scda_fopen_read(MPI_Comm comm,
  * Opens a file with the handles of MPI's Fortran interface. For the Fortran module, and for other
  * languages that know a communicator by its number.
  *
- * Collective, as `scda_fopen_write` and `scda_fopen_read`.
+ * Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
  *
  * @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
  *                           is `SCDA_COMM_SELF`, also in the build without MPI.
  * @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
  *                           those of `params`.
  * @param [in] filename      The path of the file.
- * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`.
- * @param [in,out] userstr   The user string of the file: input for "w", output for "r".
- * @param [in,out] len       Its length: input for "w", output for "r".
+ * @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
+ *                           `scda_fopen_append`.
+ * @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+ * @param [in,out] len       Its length: input for "w", output for "r" and "a".
  * @param [in] params        The parameters. NULL: the defaults.
  * @param [out] rank         This rank in `comm`. May be NULL.
  * @param [out] size         The number of ranks of `comm`. May be NULL.
@@ -650,6 +673,78 @@ scda_fcontext_t *scda_proc_counts(scda_fcontext_t *f, uint64_t Np, uint64_t *Nq,
  */
 scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
                               const char *why,
+                              int *err);
+
+/**
+ * Opens a file that exists to write more sections behind those that it has, by `scda_fwrite_*`.
+ *
+ * A sealed file is continued behind its last seal, which stays valid for the part of the file that it
+ * ends. What is behind that seal and not whole, because a job was killed while it appended, is cut off:
+ * `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this call. A file
+ * without a seal must be whole.
+ *
+ * With `params.seal`, the next `scda_fcommit` or `scda_fclose` writes a seal of all sections. Without it,
+ * the new sections get none, and the file does not end with a seal any more. With `params.atomic` the
+ * sections go to a copy of the file, which gets its name at close. The line breaks of the new sections
+ * are those of `params`.
+ *
+ * Two jobs must not append to a file at once. With the POSIX driver, or with `params.atomic`, the second
+ * one gets `SCDA_ERR_FILE_IN_USE` if the file system has locks (`flock`).
+ *
+ * Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
+ *
+ * @param [in] comm      The communicator. The library duplicates it.
+ * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+ * @param [out] userstr  The user string of the file, which stays as it is.
+ * @param [out] len      Its length.
+ * @param [in] params    The parameters. NULL: the defaults.
+ * @param [out] err      The error code.
+ * @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+ * Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
+ * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
+ * is not running, and those of the file system.
+ */
+scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
+                                   const char *filename,
+                                   char *userstr,
+                                   size_t *len,
+                                   const scda_params_t *params,
+                                   int *err);
+
+/**
+ * The number of bytes that were cut off when the file was opened to append: what a job that was killed
+ * while it appended had written behind the last seal, and not sealed.
+ *
+ * Collective.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [out] bytes  The number of bytes: 0 if nothing was cut off, or if the file was not opened to
+ *                     append. May be NULL.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`.
+ */
+scda_fcontext_t *scda_fcut_off(scda_fcontext_t *f,
+                               uint64_t *bytes,
+                               int *err);
+
+/**
+ * Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
+ * job that is killed later loses nothing of them: who appends to the file goes on there. With
+ * `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
+ *
+ * Without new sections since the last seal it writes none. A seal takes 704 bytes, 256 more for each section
+ * since the last seal, and 32 for each 4096 elements of varrays and compressed sections. The bytes of the file
+ * depend on where the program commits.
+ *
+ * Collective.
+ *
+ * @param [in] f     The file, open for writing with `params.seal`.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` without `params.seal`, and those of all sections since the last flush.
+ */
+scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
                               int *err);
 
 /**
@@ -901,6 +996,183 @@ scda_fcontext_t *scda_fread_varray_data(scda_fcontext_t *f,
                                         const uint64_t *Sq,
                                         int indirect,
                                         int *err);
+
+/**
+ * The number of sections in the file. A compressed section counts once, and seals do not count.
+ *
+ * If a seal ends the file, it has the number. Otherwise the headers of all sections are read, once while
+ * the file is open.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f     The file, open for reading. Its position does not change.
+ * @param [out] N    The number of sections. May be NULL.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
+ * Errors: `SCDA_ERR_CHECKSUM`; without a seal those of `scda_fread_section_header` and of reading the
+ * sizes of elements; and those of the file system.
+ */
+scda_fcontext_t *scda_fsections(scda_fcontext_t *f,
+                                uint64_t *N,
+                                int *err);
+
+/**
+ * Goes to a section by its number: `scda_fread_section_header` reads its header next. Data of the current
+ * section that were not read are skipped.
+ *
+ * If a seal ends the file, a few reads lead to any section. Otherwise the headers before it are read, once
+ * while the file is open.
+ *
+ * Collective.
+ *
+ * @param [in] f        The file, open for reading.
+ * @param [in] section  The number of the section, from 0. A compressed section counts once, and seals do
+ *                      not count.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` if there are not so many sections, and those of `scda_fsections`.
+ */
+scda_fcontext_t *scda_fseek(scda_fcontext_t *f,
+                            uint64_t section,
+                            int *err);
+
+/**
+ * Finds a section by its user string. `scda_fseek` goes there.
+ *
+ * If seals end the file, a bisection finds it in each seal's table. Otherwise the headers of all sections
+ * are read, once while the file is open.
+ *
+ * Collective. All ranks receive the same values.
+ *
+ * @param [in] f           The file, open for reading. Its position does not change.
+ * @param [in] userstr     The user string.
+ * @param [in] len         Its length, or NULL.
+ * @param [in] occurrence  Which of the sections with this user string: 0 is the first, 1 the next; -1 is
+ *                         the last, -2 the one before it.
+ * @param [out] found      1 if there is such a section, otherwise 0. May be NULL.
+ * @param [out] section    Its number, for `scda_fseek`. Not written if there is none. May be NULL.
+ * @param [out] err        The error code: 0 also if there is no such section.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_fsections`.
+ */
+scda_fcontext_t *scda_ffind(scda_fcontext_t *f,
+                            const char *userstr,
+                            const size_t *len,
+                            int64_t occurrence,
+                            int *found,
+                            uint64_t *section,
+                            int *err);
+
+/**
+ * Reads some bytes of a block on each rank: any, also those that another rank reads, or none.
+ *
+ * More ranges of the same section may follow, or `scda_fread_block_data`. The next call of
+ * `scda_fread_section_header` or `scda_fseek` leaves the section.
+ *
+ * A compressed block is decompressed as a whole for each range.
+ *
+ * Collective; all arguments may differ between the ranks.
+ *
+ * @param [in] f        The file, open for reading, after the header of a section 'B'.
+ * @param [out] dbytes  Room for `bytes` bytes. NULL skips them on this rank.
+ * @param [in] first    The first byte, from 0.
+ * @param [in] bytes    The number of bytes; 0 reads nothing. `first` + `bytes` is at most E.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_DECODE`, `SCDA_ERR_MEMORY`, and
+ * those of the file system.
+ */
+scda_fcontext_t *scda_fread_block_range(scda_fcontext_t *f,
+                                        void *dbytes,
+                                        uint64_t first,
+                                        uint64_t bytes,
+                                        int *err);
+
+/**
+ * Reads some elements of an array on each rank: any, also those that another rank reads, or none.
+ *
+ * More ranges of the same section may follow, or `scda_fread_array_data`. The next call of
+ * `scda_fread_section_header` or `scda_fseek` leaves the section.
+ *
+ * Where an element of a compressed array begins is known from the sizes of those before it. A seal has the
+ * offset of each 4096th element, and sizes are read from there on; without a seal, from the first element
+ * on, or from the end of the last range that this rank read if that lies before.
+ *
+ * Collective; all arguments but `E` may differ between the ranks.
+ *
+ * @param [in] f         The file, open for reading, after the header of a section 'A'.
+ * @param [out] dbytes   Room for the elements, or NULL.
+ * @param [in] first     The first element of this rank, from 0.
+ * @param [in] count     The number of elements of this rank; 0 reads nothing. `first` + `count` is at most
+ *                       N.
+ * @param [in] E         The size of each element, as in the header.
+ * @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each element.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`, `SCDA_ERR_FORMAT`,
+ * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the file system.
+ */
+scda_fcontext_t *scda_fread_array_range(scda_fcontext_t *f,
+                                        void *dbytes,
+                                        uint64_t first,
+                                        uint64_t count,
+                                        uint64_t E,
+                                        int indirect,
+                                        int *err);
+
+/**
+ * Reads the sizes of some elements of a varray on each rank: any, also those that another rank reads, or
+ * none.
+ *
+ * More ranges of the same section may follow, or `scda_fread_varray_sizes` if the data were not read. The
+ * next call of `scda_fread_section_header` or `scda_fseek` leaves the section.
+ *
+ * Collective; all arguments may differ between the ranks.
+ *
+ * @param [in] f      The file, open for reading, after the header of a section 'V'.
+ * @param [out] Ei    Room for the size of each of these elements. NULL skips them on this rank.
+ * @param [in] first  The first element of this rank, from 0.
+ * @param [in] count  The number of elements of this rank; 0 reads nothing. `first` + `count` is at most N.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`, `SCDA_ERR_FORMAT`,
+ * `SCDA_ERR_DECODE`, and those of the file system.
+ */
+scda_fcontext_t *scda_fread_varray_sizes_range(scda_fcontext_t *f,
+                                               uint64_t *Ei,
+                                               uint64_t first,
+                                               uint64_t count,
+                                               int *err);
+
+/**
+ * Reads some elements of a varray on each rank: any, also those that another rank reads, or none. Their
+ * sizes must be known, for instance from `scda_fread_varray_sizes_range`.
+ *
+ * More ranges of the same section may follow. The next call of `scda_fread_section_header` or `scda_fseek`
+ * leaves the section. Where an element begins is found as by `scda_fread_array_range` in a compressed
+ * array.
+ *
+ * Collective; all arguments may differ between the ranks.
+ *
+ * @param [in] f         The file, open for reading, after the header of a section 'V'.
+ * @param [out] dbytes   Room for the elements, or NULL.
+ * @param [in] first     The first element of this rank, from 0.
+ * @param [in] count     The number of elements of this rank; 0 reads nothing. `first` + `count` is at most
+ *                       N.
+ * @param [in] Ei        The size of each of these elements, as in the file. Ignored if `dbytes` is NULL.
+ * @param [in] indirect  0: `dbytes` is for the data. Otherwise: pointers to room for each element.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_COUNT`, `SCDA_ERR_FORMAT`,
+ * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the file system.
+ */
+scda_fcontext_t *scda_fread_varray_range(scda_fcontext_t *f,
+                                         void *dbytes,
+                                         uint64_t first,
+                                         uint64_t count,
+                                         const uint64_t *Ei,
+                                         int indirect,
+                                         int *err);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -285,6 +285,8 @@ public:
   params &fuzzy (std::uint64_t everyn, std::uint64_t seed) noexcept {
     return p_.fuzzy_everyn = everyn, p_.fuzzy_seed = seed, *this;
   }
+  params &seal (bool value = true) noexcept { return p_.seal = value, *this; }
+  params &verify (bool value = true) noexcept { return p_.verify = value, *this; }
   params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }

@@ -14,6 +14,7 @@
 #![allow(clippy::missing_safety_doc)] // the header says it, in the terms of C
 #![allow(rustdoc::broken_intra_doc_links)] // Doxygen's [in] and [out] are no links
 
+mod append;
 mod arguments;
 mod context;
 mod errors;
@@ -21,17 +22,22 @@ mod memory;
 mod mpi_types;
 mod open;
 mod params;
+mod ranges;
 mod read;
 #[cfg(feature = "sc")]
 mod sc;
+mod sections;
 mod write;
 
+pub use append::*;
 pub use context::{scda_fcontext, scda_fcontext_t};
 pub use errors::*;
 pub use mpi_types::{MPI_Comm, MPI_Info};
 pub use open::*;
 pub use params::*;
+pub use ranges::*;
 pub use read::*;
+pub use sections::*;
 pub use write::*;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -1,5 +1,6 @@
 //! Opening, closing, and what concerns the file as a whole.
 
+use super::append::append;
 use super::arguments::Arguments;
 use super::context::{Context, at_end, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{c_string, path, put, put_user_string, slice, slice_mut, user_string};
@@ -72,9 +73,11 @@ unsafe fn open_in_mode(
         Some(b"w") => unsafe { create(comm, filename, userstr, len, params) },
         // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_read`.
         Some(b"r") => unsafe { open(comm, filename, userstr, len, params) },
+        // SAFETY: the caller passes on the arguments of C, which are those of `scda_fopen_append`.
+        Some(b"a") => unsafe { append(comm, filename, userstr, len, params) },
         _ => {
             // Fails on all ranks, should this one alone have a wrong mode.
-            let error = Error::argument("mode: found neither \"w\" nor \"r\"");
+            let error = Error::argument("mode: found none of \"w\", \"r\" and \"a\"");
             // SAFETY: as above; nothing is written through NULL.
             unsafe { open(comm, filename, null_mut(), null_mut(), Err(error)) }
         }
@@ -82,22 +85,23 @@ unsafe fn open_in_mode(
 }
 
 /// Gives an open file to C.
-fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
+pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcome)> {
     Ok((register(context)?, Outcome::Success))
 }
 
-/// Opens a file with the default parameters, for writing or for reading.
+/// Opens a file with the default parameters, for writing, for reading, or for appending.
 ///
-/// Collective. When reading, `userstr` and `len` may differ between the ranks.
+/// Collective. When reading or appending, `userstr` and `len` may differ between the ranks.
 ///
 /// @param [in] comm          The communicator. The library duplicates it.
 /// @param [in] filename      The path of the file.
-/// @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`.
-/// @param [in,out] userstr   The user string of the file: input for "w", output for "r".
-/// @param [in,out] len       Its length: input for "w", output for "r".
+/// @param [in] mode          "w": see `scda_fopen_write`. "r": see `scda_fopen_read`. "a": see
+///                           `scda_fopen_append`.
+/// @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+/// @param [in,out] len       Its length: input for "w", output for "r" and "a".
 /// @param [out] err          The error code.
 /// @return                   The file, to be closed by `scda_fclose`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG` for another mode, and those of the two functions.
+/// Errors: `SCDA_ERR_ARG` for another mode, and those of the three functions.
 /// Spec: A.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen(
@@ -182,16 +186,17 @@ pub unsafe extern "C" fn scda_fopen_read(
 /// Opens a file with the handles of MPI's Fortran interface. For the Fortran module, and for other
 /// languages that know a communicator by its number.
 ///
-/// Collective, as `scda_fopen_write` and `scda_fopen_read`.
+/// Collective, as `scda_fopen_write`, `scda_fopen_read` and `scda_fopen_append`.
 ///
 /// @param [in] comm          The communicator, as `MPI_Comm_c2f` returns it. 0x5cda5e1f (1557814815)
 ///                           is `SCDA_COMM_SELF`, also in the build without MPI.
 /// @param [in] info          Hints, as `MPI_Info_c2f` returns them, instead of `params->info`. NULL:
 ///                           those of `params`.
 /// @param [in] filename      The path of the file.
-/// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`.
-/// @param [in,out] userstr   The user string of the file: input for "w", output for "r".
-/// @param [in,out] len       Its length: input for "w", output for "r".
+/// @param [in] mode          "w": as `scda_fopen_write`. "r": as `scda_fopen_read`. "a": as
+///                           `scda_fopen_append`.
+/// @param [in,out] userstr   The user string of the file: input for "w", output for "r" and "a".
+/// @param [in,out] len       Its length: input for "w", output for "r" and "a".
 /// @param [in] params        The parameters. NULL: the defaults.
 /// @param [out] rank         This rank in `comm`. May be NULL.
 /// @param [out] size         The number of ranks of `comm`. May be NULL.

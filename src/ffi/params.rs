@@ -74,7 +74,15 @@ pub struct scda_params {
     /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
     pub info: MPI_Info,
     /// Zero.
-    pub reserved: [u64; 8],
+    pub reserved: [u64; 7],
+    /// Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
+    /// their checksums, by which readers know that the file is whole and find each section. Each section
+    /// takes 256 bytes in it. 0 (default): the file gets no seal.
+    pub seal: c_int,
+    /// Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
+    /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
+    /// differ, or if no seal ends the file. 0 (default): the bytes of sections are not compared.
+    pub verify: c_int,
 }
 
 /// The parameters of opening a file.
@@ -116,7 +124,9 @@ fn defaults() -> scda_params_t {
         fuzzy_everyn: 0,
         fuzzy_seed: 0,
         info: no_info(),
-        reserved: [0; 8],
+        reserved: [0; 7],
+        seal: 0,
+        verify: 0,
     }
 }
 
@@ -161,7 +171,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
     }
     // SAFETY: the size is that of the struct, which the caller lets be read.
     let c = unsafe { params.read_unaligned() };
-    if c.reserved != [0; 8] {
+    if c.reserved != [0; 7] {
         return Err(Error::argument("params.reserved: found other than zero"));
     }
     Ok(Params {
@@ -182,7 +192,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         level: u32::try_from(c.level).map_err(|_| illegal("level", c.level, "0 to 9"))?,
         threads: usize::try_from(c.threads).map_err(|_| illegal("threads", c.threads, "1 to 1024"))?,
         raw: false,
-        seal: false,
+        seal: flag("seal", c.seal)?,
         aggregation_bytes: to_usize(c.aggregation_bytes),
         driver: match c.driver {
             SCDA_DRIVER_AUTO => Driver::Auto,
@@ -197,6 +207,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         sync: flag("sync", c.sync)?,
         check: flag("check", c.check)?,
         strict: false,
+        verify: flag("verify", c.verify)?,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

@@ -202,8 +202,16 @@ fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]
          .B mpicc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs scda)\n.fi\n.SH DESCRIPTION\n",
     );
     // "Memory. All memory passed ...": the first words are a heading.
-    let headings =
-        ["Order of calls", "Collective", "Parameters", "Errors", "Buffered sections", "Memory", "Threads"];
+    let headings = [
+        "Order of calls",
+        "Collective",
+        "Parameters",
+        "Errors",
+        "Buffered sections",
+        "Sealed files",
+        "Memory",
+        "Threads",
+    ];
     let mut found = 0;
     for (index, text) in file.paragraphs.iter().enumerate().skip(1) {
         let heading = text.split_once(". ").filter(|(first, _)| headings.contains(first));

@@ -60,6 +60,9 @@ impl ReaderState {
     pub(super) fn next_section(&mut self, decode: bool) -> Result<bool, Failure> {
         self.team.note_call(Function::ReadHeader);
         self.team.note(Topic::Encode, u64::from(decode));
+        if self.is_read_in_ranges() {
+            self.skip()?;
+        }
         if self.params.verify {
             self.verify_next()?;
         }
@@ -128,7 +131,18 @@ impl ReaderState {
         if !self.tolerant || section_type == SectionType::Inline {
             self.check_end("section", start, layout.end)?;
         }
-        Ok((user, Current { section_type, count, size, decoded: false, layout, size_entries: None }))
+        Ok((
+            user,
+            Current {
+                section_type,
+                count,
+                size,
+                decoded: false,
+                layout,
+                size_entries: None,
+                in_ranges: false,
+            },
+        ))
     }
 
     /// An error if the compressed data from `start` cannot stand for so many bytes.

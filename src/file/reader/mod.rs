@@ -137,6 +137,8 @@ struct Current {
     layout: Layout,
     /// Offset of the U entries of a compressed varray.
     size_entries: Option<u64>,
+    /// Whether ranges of it were read: then the next header may follow.
+    in_ranges: bool,
 }
 
 /// What reading the sizes of a varray has told.
@@ -319,11 +321,11 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_block`].
     pub fn read_block_range(&mut self, bytes: Range<u64>, data: &mut [u8]) -> Result<()> {
-        self.session.operate(|open| open.read_block_range(&bytes, data))
+        self.session.operate(|open| open.read_block_range(Ok((bytes, Some(data)))))
     }
 
     /// Reads some elements of an array on each rank: any range, that of another rank, or none. The section goes on: other
-    /// ranges, or all elements, can be read, until [`Self::skip`].
+    /// ranges, or all elements, can be read, until the next header is read, or [`Self::skip`].
     ///
     /// An element of a compressed array or of a varray begins where those before it end. In the sealed part of a file an anchor
     /// says so for each 4096th one, and sizes are read from there on; else from the first one on, or from the end of the last
@@ -332,7 +334,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_array`], and `Checksum`. An error of one rank is an error of all.
     pub fn read_array_range(&mut self, elements: Range<u64>, size: u64, data: Sink<'_>) -> Result<()> {
-        self.session.operate(|open| open.read_array_range(&elements, size, data))
+        self.session.operate(|open| open.read_array_range(size, Ok((elements, data))))
     }
 
     /// Reads the sizes of some elements of a varray, as [`Self::read_array_range`] their data.
@@ -340,15 +342,16 @@ impl Reader {
     /// # Errors
     /// Those of [`Self::read_varray_sizes`].
     pub fn read_varray_sizes_range(&mut self, elements: Range<u64>, sizes: &mut [u64]) -> Result<()> {
-        self.session.operate(|open| open.read_varray_sizes_range(&elements, sizes))
+        self.session.operate(|open| open.read_varray_sizes_range(Ok((elements, Some(sizes)))))
     }
 
-    /// Reads some elements of a varray, with their sizes as read, as [`Self::read_array_range`] those of an array.
+    /// Reads some elements of a varray, with their sizes as read, as [`Self::read_array_range`] those of an array. The sizes are
+    /// ignored where the data are skipped.
     ///
     /// # Errors
     /// Those of [`Self::read_varray`], and `Checksum`.
     pub fn read_varray_range(&mut self, elements: Range<u64>, sizes: &[u64], data: Sink<'_>) -> Result<()> {
-        self.session.operate(|open| open.read_varray_range(&elements, sizes, data))
+        self.session.operate(|open| open.read_varray_range(sizes, Ok((elements, data))))
     }
 
     /// Compares what the format leaves open with what this library writes: the paddings and line breaks of the

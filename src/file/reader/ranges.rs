@@ -26,6 +26,18 @@ pub(super) struct Place {
     by_anchor: bool,
 }
 
+impl Expect {
+    fn current_mut(&mut self) -> Option<&mut Current> {
+        match self {
+            Self::Header => None,
+            Self::Data(current)
+            | Self::VarraySizes(current)
+            | Self::VarrayData(current, _)
+            | Self::CutData(current) => Some(current),
+        }
+    }
+}
+
 impl ReaderState {
     pub(super) fn position(&self) -> u64 {
         self.position
@@ -93,15 +105,26 @@ impl ReaderState {
             .at(self.position))
     }
 
-    /// Reads the range of this rank, while the others read theirs.
-    fn read_range(
+    /// Reads the range of this rank, while the others read theirs: elements and memory for them, which may be an error
+    /// of this rank.
+    fn read_range<T>(
         &mut self,
         function: Function,
-        read: impl FnOnce(&mut Self) -> Result<(), Failure>,
+        part: Result<(Range<u64>, T)>,
+        read: impl FnOnce(&mut Self, Range<u64>, T) -> Result<()>,
     ) -> Result<(), Failure> {
         self.team.note_call(function);
-        let mine = self.alone(read);
-        self.team.agree(mine).map(drop)
+        let mine = part.and_then(|(range, memory)| self.alone(|this| Ok(read(this, range, memory)?)));
+        self.team.agree(mine)?;
+        if let Some(current) = self.expect.current_mut() {
+            current.in_ranges = true;
+        }
+        Ok(())
+    }
+
+    /// Whether ranges of the current section were read, so that it may end here.
+    pub(super) fn is_read_in_ranges(&mut self) -> bool {
+        self.expect.current_mut().is_some_and(|current| current.in_ranges)
     }
 
     /// Checks the range against the `total` number of elements, or bytes of a block.
@@ -143,13 +166,17 @@ impl ReaderState {
         }
     }
 
-    pub(super) fn read_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<(), Failure> {
-        self.read_range(Function::ReadBlockRange, |this| Ok(this.read_own_block_range(bytes, data)?))
+    pub(crate) fn read_block_range(
+        &mut self,
+        part: Result<(Range<u64>, Option<&mut [u8]>)>,
+    ) -> Result<(), Failure> {
+        self.read_range(Function::ReadBlockRange, part, Self::read_own_block_range)
     }
 
-    fn read_own_block_range(&mut self, bytes: &Range<u64>, data: &mut [u8]) -> Result<()> {
+    fn read_own_block_range(&mut self, bytes: Range<u64>, data: Option<&mut [u8]>) -> Result<()> {
         let current = self.expect_range(Function::ReadBlockRange, SectionType::Block)?;
-        let part = self.check_range(bytes, current.size)?;
+        let part = self.check_range(&bytes, current.size)?;
+        let Some(data) = data else { return Ok(()) };
         Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: part.count })?;
         // A compressed block is one piece.
         let end = if current.decoded { current.layout.padding() } else { current.layout.data + bytes.end };
@@ -168,13 +195,14 @@ impl ReaderState {
         Ok(())
     }
 
-    pub(super) fn read_array_range(
+    pub(crate) fn read_array_range(
         &mut self,
-        elements: &Range<u64>,
         size: u64,
-        data: Sink<'_>,
+        part: Result<(Range<u64>, Sink<'_>)>,
     ) -> Result<(), Failure> {
-        self.read_range(Function::ReadArrayRange, |this| Ok(this.read_own_array_range(elements, size, data)?))
+        self.read_range(Function::ReadArrayRange, part, |this, elements, data| {
+            this.read_own_array_range(&elements, size, data)
+        })
     }
 
     fn read_own_array_range(&mut self, elements: &Range<u64>, size: u64, mut data: Sink<'_>) -> Result<()> {
@@ -201,18 +229,17 @@ impl ReaderState {
         }
     }
 
-    pub(super) fn read_varray_sizes_range(
+    pub(crate) fn read_varray_sizes_range(
         &mut self,
-        elements: &Range<u64>,
-        out: &mut [u64],
+        part: Result<(Range<u64>, Option<&mut [u64]>)>,
     ) -> Result<(), Failure> {
-        let function = Function::ReadVarraySizesRange;
-        self.read_range(function, |this| Ok(this.read_own_varray_sizes_range(elements, out)?))
+        self.read_range(Function::ReadVarraySizesRange, part, Self::read_own_varray_sizes_range)
     }
 
-    fn read_own_varray_sizes_range(&mut self, elements: &Range<u64>, out: &mut [u64]) -> Result<()> {
+    fn read_own_varray_sizes_range(&mut self, elements: Range<u64>, out: Option<&mut [u64]>) -> Result<()> {
         let current = self.expect_varray(Function::ReadVarraySizesRange, "the sizes of a section 'V'")?;
-        let part = self.check_range(elements, current.count)?;
+        let part = self.check_range(&elements, current.count)?;
+        let Some(out) = out else { return Ok(()) };
         if out.len() as u64 != part.count {
             return Err(Error::argument(format!(
                 "sizes E_i: found room for {}, expected {}",
@@ -255,14 +282,15 @@ impl ReaderState {
         self.check_end("varray", start, layout.padding())
     }
 
-    pub(super) fn read_varray_range(
+    /// The sizes are looked at only if data are wanted.
+    pub(crate) fn read_varray_range(
         &mut self,
-        elements: &Range<u64>,
         sizes: &[u64],
-        data: Sink<'_>,
+        part: Result<(Range<u64>, Sink<'_>)>,
     ) -> Result<(), Failure> {
-        let function = Function::ReadVarrayRange;
-        self.read_range(function, |this| Ok(this.read_own_varray_range(elements, sizes, data)?))
+        self.read_range(Function::ReadVarrayRange, part, |this, elements, data| {
+            this.read_own_varray_range(&elements, sizes, data)
+        })
     }
 
     fn read_own_varray_range(
@@ -273,6 +301,9 @@ impl ReaderState {
     ) -> Result<()> {
         let current = self.expect_varray(Function::ReadVarrayRange, "the data of a section 'V'")?;
         let part = self.check_range(elements, current.count)?;
+        if data.is_skip() {
+            return Ok(());
+        }
         let mut same = sizes.len() as u64 == part.count;
         self.read_own_sizes(&current, part, |index, size| same = same && sizes[index] == size)?;
         if !same {

@@ -38,7 +38,7 @@ impl LastSeal {
 
 /// The result of the survey.
 pub struct Survey {
-    header: FileHeader,
+    pub header: FileHeader,
     /// The offset at which the next section is written.
     pub end: u64,
     /// The last seal, if there is one.

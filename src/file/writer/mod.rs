@@ -59,7 +59,18 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 #[must_use = "a file is complete only when it is closed"]
 pub struct Writer {
     session: Session<WriterState>,
+    user: UserString,
     bytes_cut_off: u64,
+}
+
+/// What a file has to which sections are appended.
+struct Found {
+    /// Where the next section goes.
+    end: u64,
+    user: UserString,
+    /// What its next seal is to say, if it gets one.
+    sealer: Option<Sealer>,
+    sums: Option<Sums>,
 }
 
 /// What a [`Writer`] has while its file is open.
@@ -126,13 +137,14 @@ impl Writer {
                 true => Some(Sealer::new(team, user, &header)).unzip(),
                 false => (None, None),
             };
-            Ok((SummedFile::new(file, sums), target, params, sealer))
+            Ok((SummedFile::new(file, sums), target, params, sealer, user))
         };
-        let (file, target, params, sealer) = match create(&mut team) {
+        let (file, target, params, sealer, user) = match create(&mut team) {
             Ok(created) => created,
             Err(failure) => return Err(team.settle(failure)),
         };
-        Ok(Self::new(team, file, target, params, sealer, [FILE_HEADER_BYTES as u64, 0]))
+        let ends = [FILE_HEADER_BYTES as u64, 0];
+        Ok(Self { session: Self::begin(team, file, target, params, sealer, ends), user, bytes_cut_off: 0 })
     }
 
     /// Opens a file that exists to write more sections behind those that it has. With [`Params::seal`] closing writes
@@ -172,16 +184,15 @@ impl Writer {
         let (mut team, mut file) = reading.into_parts();
         let result = found.and_then(|found| {
             // Nothing was changed before all ranks know where to go on.
-            let cut = if found.0 < size { file.truncate(found.0) } else { Ok(()) };
+            let cut = if found.end < size { file.truncate(found.end) } else { Ok(()) };
             team.agree(cut)?;
             Ok(found)
         });
         match result {
-            Ok((end, sealer, sums)) => {
+            Ok(Found { end, user, sealer, sums }) => {
                 let file = SummedFile::new(file, sums);
-                let mut writer = Self::new(team, file, target, params, sealer, [end; 2]);
-                writer.bytes_cut_off = size - end;
-                Ok(writer)
+                let session = Self::begin(team, file, target, params, sealer, [end; 2]);
+                Ok(Self { session, user, bytes_cut_off: size - end })
             }
             Err(failure) => {
                 let error = team.settle(failure);
@@ -194,20 +205,24 @@ impl Writer {
         }
     }
 
-    /// Where to go on in a file, and what its next seal is to say.
-    fn continued(
-        reading: &mut ReaderState,
-        params: &Params,
-    ) -> Result<(u64, Option<Sealer>, Option<Sums>), Failure> {
+    /// Looks at a file to which sections are to be appended.
+    fn continued(reading: &mut ReaderState, params: &Params) -> Result<Found, Failure> {
         let mut survey = reading.survey()?;
+        let (end, user) = (survey.end, survey.header.user);
         if !params.seal {
-            return Ok((survey.end, None, None));
+            return Ok(Found { end, user, sealer: None, sums: None });
         }
         let mut sealer = Sealer::continued(&survey);
         let sums =
             reading.sum_up(&survey, |row, part, data, sizes| sealer.note_surveyed(row, part, data, sizes))?;
         sealer.take_surveyed(&mut survey);
-        Ok((survey.end, Some(sealer), Some(sums)))
+        Ok(Found { end, user, sealer: Some(sealer), sums: Some(sums) })
+    }
+
+    /// The user string of the file.
+    #[must_use]
+    pub fn user(&self) -> &UserString {
+        &self.user
     }
 
     /// The bytes that [`Self::append`] has cut off: what a job that was killed while it appended had not sealed.
@@ -216,17 +231,17 @@ impl Writer {
         self.bytes_cut_off
     }
 
-    /// A writer whose first section goes to `end`, and whose file ends at `kept` after an error.
-    fn new(
+    /// Begins to write sections at `end`; after an error the file ends at `kept`.
+    fn begin(
         mut team: Team,
         file: SummedFile,
         target: Target,
         params: Params,
         sealer: Option<Sealer>,
         [end, kept]: [u64; 2],
-    ) -> Self {
+    ) -> Session<WriterState> {
         team.mark(end);
-        let open = WriterState {
+        Session::new(WriterState {
             buffer: SectionBuffer::new(&mut team, &params),
             held: Held::default(),
             small_bytes: params.small_bytes(team.size()) as u64,
@@ -243,8 +258,7 @@ impl Writer {
             must_agree: false,
             encoders: Encoders::default(),
             sealer,
-        };
-        Self { session: Session::new(open), bytes_cut_off: 0 }
+        })
     }
 
     /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of

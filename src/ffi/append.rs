@@ -1,0 +1,129 @@
+//! Appending to a file that exists, and sealing what was written.
+
+use super::context::{Context, on_writer, scda_fcontext_t};
+use super::memory::{path, put, put_user_string};
+use super::mpi_types::{MPI_Comm, communicator};
+use super::open::hand_out;
+use super::params::{read_params, scda_params_t};
+use super::{guard, keep_message};
+use crate::error::Result;
+use crate::file::{Params, Writer};
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+
+/// # Safety
+/// The arguments are as `scda_fopen_append` says.
+pub(super) unsafe fn append(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: Result<Params>,
+) -> Result<Context> {
+    // SAFETY: C passes a valid communicator.
+    let comm = unsafe { communicator(comm) }?;
+    // SAFETY: C passes a `filename` that is NULL or a C string.
+    let path = unsafe { path(filename) };
+    let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
+    let writer = Writer::append_if_valid(comm, path, params)?;
+    // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
+    // written.
+    unsafe { put_user_string(writer.user(), userstr, len) };
+    let bytes = writer.bytes_cut_off();
+    if bytes > 0 {
+        keep_message(&format!("{name}: opened to append: cut off {bytes} bytes behind the last seal"));
+    }
+    Ok(Context::Writing(writer))
+}
+
+/// Opens a file that exists to write more sections behind those that it has, by `scda_fwrite_*`.
+///
+/// A sealed file is continued behind its last seal, which stays valid for the part of the file that it
+/// ends. What is behind that seal and not whole, because a job was killed while it appended, is cut off:
+/// `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this call. A file
+/// without a seal must be whole.
+///
+/// With `params.seal`, the next `scda_fcommit` or `scda_fclose` writes a seal of all sections. Without it,
+/// the new sections get none, and the file does not end with a seal any more. With `params.atomic` the
+/// sections go to a copy of the file, which gets its name at close. The line breaks of the new sections
+/// are those of `params`.
+///
+/// Two jobs must not append to a file at once. With the POSIX driver, or with `params.atomic`, the second
+/// one gets `SCDA_ERR_FILE_IN_USE` if the file system has locks (`flock`).
+///
+/// Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
+///
+/// @param [in] comm      The communicator. The library duplicates it.
+/// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
+/// @param [out] userstr  The user string of the file, which stays as it is.
+/// @param [out] len      Its length.
+/// @param [in] params    The parameters. NULL: the defaults.
+/// @param [out] err      The error code.
+/// @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
+/// Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
+/// `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
+/// is not running, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fopen_append(
+    comm: MPI_Comm,
+    filename: *const c_char,
+    userstr: *mut c_char,
+    len: *mut usize,
+    params: *const scda_params_t,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = || {
+        // SAFETY: C passes `params` that are NULL or may be read.
+        let params = unsafe { read_params(params) };
+        // SAFETY: C passes the arguments that `scda_fopen_append` documents.
+        unsafe { append(comm, filename, userstr, len, params) }.and_then(hand_out)
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { guard(err, null_mut(), body) }
+}
+
+/// The number of bytes that were cut off when the file was opened to append: what a job that was killed
+/// while it appended had written behind the last seal, and not sealed.
+///
+/// Collective.
+///
+/// @param [in] f       The file, open for writing.
+/// @param [out] bytes  The number of bytes: 0 if nothing was cut off, or if the file was not opened to
+///                     append. May be NULL.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcut_off(
+    f: *mut scda_fcontext_t,
+    bytes: *mut u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `bytes` that is NULL or may be written.
+        unsafe { put(bytes, writer.bytes_cut_off()) };
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
+}
+
+/// Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
+/// job that is killed later loses nothing of them: who appends to the file goes on there. With
+/// `params.atomic`, that holds only after `scda_fclose`, as the file has no name before.
+///
+/// Without new sections since the last seal it writes none. A seal takes 704 bytes, 256 more for each section
+/// since the last seal, and 32 for each 4096 elements of varrays and compressed sections. The bytes of the file
+/// depend on where the program commits.
+///
+/// Collective.
+///
+/// @param [in] f     The file, open for writing with `params.seal`.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` without `params.seal`, and those of all sections since the last flush.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcommit(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, Writer::commit) }
+}

@@ -1,0 +1,104 @@
+//! Sections by number and by user string.
+
+use super::arguments::Arguments;
+use super::context::{on_reader, scda_fcontext_t};
+use super::memory::put;
+use crate::file::Reader;
+use std::ffi::{c_char, c_int};
+
+/// The number of sections in the file. A compressed section counts once, and seals do not count.
+///
+/// If a seal ends the file, it has the number. Otherwise the headers of all sections are read, once while
+/// the file is open.
+///
+/// Collective. All ranks receive the same value.
+///
+/// @param [in] f     The file, open for reading. Its position does not change.
+/// @param [out] N    The number of sections. May be NULL.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_CHECKSUM`; without a seal those of `scda_fread_section_header` and of reading the
+/// sizes of elements; and those of the file system.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fsections(
+    f: *mut scda_fcontext_t,
+    N: *mut u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        let sections = reader.sections()?;
+        // SAFETY: C passes an `N` that is NULL or may be written.
+        unsafe { put(N, sections) };
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
+}
+
+/// Goes to a section by its number: `scda_fread_section_header` reads its header next. Data of the current
+/// section that were not read are skipped.
+///
+/// If a seal ends the file, a few reads lead to any section. Otherwise the headers before it are read, once
+/// while the file is open.
+///
+/// Collective.
+///
+/// @param [in] f        The file, open for reading.
+/// @param [in] section  The number of the section, from 0. A compressed section counts once, and seals do
+///                      not count.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` if there are not so many sections, and those of `scda_fsections`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fseek(
+    f: *mut scda_fcontext_t,
+    section: u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, |reader| reader.seek_section(section)) }
+}
+
+/// Finds a section by its user string. `scda_fseek` goes there.
+///
+/// If seals end the file, a bisection finds it in each seal's table. Otherwise the headers of all sections
+/// are read, once while the file is open.
+///
+/// Collective. All ranks receive the same values.
+///
+/// @param [in] f           The file, open for reading. Its position does not change.
+/// @param [in] userstr     The user string.
+/// @param [in] len         Its length, or NULL.
+/// @param [in] occurrence  Which of the sections with this user string: 0 is the first, 1 the next; -1 is
+///                         the last, -2 the one before it.
+/// @param [out] found      1 if there is such a section, otherwise 0. May be NULL.
+/// @param [out] section    Its number, for `scda_fseek`. Not written if there is none. May be NULL.
+/// @param [out] err        The error code: 0 also if there is no such section.
+/// @return                 `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, and those of `scda_fsections`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ffind(
+    f: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    occurrence: i64,
+    found: *mut c_int,
+    section: *mut u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        // SAFETY: C passes a user string.
+        let user = unsafe { reader.user_string(userstr, len) }?;
+        let number = reader.find(user, occurrence)?;
+        // SAFETY: C passes a `found` that is NULL or may be written.
+        unsafe { put(found, c_int::from(number.is_some())) };
+        if let Some(number) = number {
+            // SAFETY: C passes a `section` that is NULL or may be written.
+            unsafe { put(section, number) };
+        }
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
+}
