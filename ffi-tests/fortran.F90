@@ -622,8 +622,8 @@ contains
     call scda_fopen(f, comm, filename, "r", long, ierr, len=n)
     call require(scda_feof(f) .and. ierr == 0 .and. long == "padded" .and. n == 6, "fopen r")
     call scda_fclose(f)
-    call scda_fopen(f, comm, filename, "a", long, ierr)
-    call require(ierr == SCDA_ERR_ARG, "fopen a")
+    call scda_fopen(f, comm, filename, "x", long, ierr)
+    call require(ierr == SCDA_ERR_ARG, "fopen x")
     call scda_fopen_write(f, comm, filename, repeat("s", 59), ierr)
     call require(ierr == SCDA_ERR_ARG, "too long")
   end subroutine user_strings
