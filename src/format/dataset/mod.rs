@@ -2,7 +2,11 @@
 //! order of their bytes mean.
 
 mod data_type;
+mod fill;
 mod grid;
+mod json;
+pub mod metadata;
+pub mod parse;
 mod region;
 
 pub use data_type::DataType;
@@ -65,6 +69,9 @@ pub struct Dataset {
     pub dimension_names: Vec<Option<String>>,
     /// What else is known of the dataset, such as its units: a JSON object.
     pub attributes: String,
+    /// Of a dataset that was read: what keeps this library from reading its data, such as a codec that it does not have.
+    /// Not looked at in writing.
+    pub unsupported: Option<String>,
 }
 
 impl Dataset {
@@ -81,6 +88,7 @@ impl Dataset {
             fill_value: Vec::new(),
             dimension_names: Vec::new(),
             attributes: "{}".into(),
+            unsupported: None,
         }
     }
 

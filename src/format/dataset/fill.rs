@@ -1,0 +1,283 @@
+//! Fill values: an item as JSON, as Zarr v3 has it, and back.
+
+use super::DataType;
+use crate::numbers::to_usize;
+use serde_json::{Number, Value};
+
+/// A format of floating-point numbers: its bytes, and the bits of its fraction.
+#[derive(Clone, Copy)]
+struct Float {
+    bytes: usize,
+    fraction: u32,
+}
+
+impl Float {
+    fn of(bytes: u64) -> Self {
+        match bytes {
+            2 => Self { bytes: 2, fraction: 10 },
+            4 => Self { bytes: 4, fraction: 23 },
+            _ => Self { bytes: 8, fraction: 52 },
+        }
+    }
+
+    /// The bits of infinity.
+    fn infinity(self) -> u64 {
+        let exponent = 8 * self.bytes - 1 - self.fraction as usize;
+        ((1 << exponent) - 1) << self.fraction
+    }
+
+    /// The bits of the one number that is called NaN.
+    fn nan(self) -> u64 {
+        self.infinity() | 1 << (self.fraction - 1)
+    }
+
+    fn sign(self) -> u64 {
+        1 << (8 * self.bytes - 1)
+    }
+
+    /// The value of these bits, a number.
+    fn value(self, bits: u64) -> f64 {
+        match self.bytes {
+            2 => {
+                let (exponent, fraction) = ((bits >> 10) & 31, (bits & 0x3ff) as f64);
+                let size = match exponent {
+                    0 => fraction / f64::from(1 << 24),
+                    // Exact: powers of 2.
+                    _ => (1024.0 + fraction) * (exponent as f64 - 25.0).exp2(),
+                };
+                if bits & self.sign() == 0 { size } else { -size }
+            }
+            4 => u32::try_from(bits).map_or(0.0, |bits| f64::from(f32::from_bits(bits))),
+            _ => f64::from_bits(bits),
+        }
+    }
+
+    /// The bits of the nearest number, if it is not beyond the largest.
+    #[allow(clippy::cast_possible_truncation)] // rounding is meant
+    fn bits(self, value: f64) -> Option<u64> {
+        let bits = match self.bytes {
+            2 => half_bits(value),
+            4 => u64::from((value as f32).to_bits()),
+            _ => value.to_bits(),
+        };
+        (bits & !self.sign() < self.infinity()).then_some(bits)
+    }
+
+    fn to_json(self, bits: u64) -> Value {
+        if bits == self.nan() {
+            "NaN".into()
+        } else if bits == self.infinity() {
+            "Infinity".into()
+        } else if bits == self.infinity() | self.sign() {
+            "-Infinity".into()
+        } else if bits & self.infinity() == self.infinity() {
+            format!("0x{bits:0width$x}", width = 2 * self.bytes).into()
+        } else {
+            Number::from_f64(self.value(bits)).into()
+        }
+    }
+
+    fn of_json(self, value: &Value) -> Option<u64> {
+        if let Value::Number(number) = value {
+            return self.bits(number.as_f64()?);
+        }
+        match value.as_str()? {
+            "NaN" => Some(self.nan()),
+            "Infinity" => Some(self.infinity()),
+            "-Infinity" => Some(self.infinity() | self.sign()),
+            text => {
+                let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 2 * self.bytes)?;
+                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                u64::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+            }
+        }
+    }
+}
+
+/// The bits of the `float16` nearest to a number, ties to even.
+fn half_bits(value: f64) -> u64 {
+    let sign = u64::from(value.is_sign_negative()) << 15;
+    let size = value.abs();
+    // From one number to the next at this size: a power of 2.
+    let exponent = (((size.to_bits() >> 52).cast_signed() - 1023).max(-14) - 10) as f64;
+    let steps = (size / exponent.exp2()).round_ties_even();
+    if steps > 2048.0 || exponent > 5.0 {
+        return sign | 0x7c00;
+    }
+    // `steps` counts from the exponent's zero, so that 2048 is the first number of the next exponent.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small and not negative
+    let (exponent, steps) = ((exponent + 24.0) as u64, steps as u64);
+    sign | ((exponent << 10) + steps)
+}
+
+/// The number in little-endian order.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
+}
+
+/// An item, in little-endian order, as JSON.
+pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
+    let bytes = to_usize(data_type.number_bytes());
+    let float = Float::of(data_type.number_bytes());
+    let bits = number(&item[..bytes]);
+    match data_type {
+        DataType::Bool => (bits != 0).into(),
+        DataType::Uint8 | DataType::Uint16 | DataType::Uint32 | DataType::Uint64 => bits.into(),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let unused = 64 - 8 * bytes;
+            ((bits << unused).cast_signed() >> unused).into()
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => float.to_json(bits),
+        DataType::Complex64 | DataType::Complex128 => {
+            Value::from(vec![float.to_json(bits), float.to_json(number(&item[bytes..]))])
+        }
+        DataType::Raw(_) => item.into(),
+    }
+}
+
+/// The item, in little-endian order, that is the value; `None` if it is none of this type.
+pub fn of_json(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
+    let bytes = to_usize(data_type.number_bytes());
+    let float = Float::of(data_type.number_bytes());
+    let low = |bits: u64| bits.to_le_bytes()[..bytes].to_vec();
+    match data_type {
+        DataType::Bool => value.as_bool().map(|bit| vec![u8::from(bit)]),
+        DataType::Uint8 | DataType::Uint16 | DataType::Uint32 | DataType::Uint64 => {
+            let n = value.as_u64()?;
+            (bytes == 8 || n >> (8 * bytes) == 0).then(|| low(n))
+        }
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let n = value.as_i64()?;
+            let most = i64::MAX >> (64 - 8 * bytes);
+            (-most - 1..=most).contains(&n).then(|| low(n.cast_unsigned()))
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => float.of_json(value).map(low),
+        DataType::Complex64 | DataType::Complex128 => {
+            let [real, imaginary] = value.as_array()?.as_slice() else { return None };
+            Some([low(float.of_json(real)?), low(float.of_json(imaginary)?)].concat())
+        }
+        DataType::Raw(_) => raw_of_json(value).filter(|item| item.len() as u64 == data_type.item_bytes()),
+    }
+}
+
+/// Raw bytes: an array of numbers, or, as zarr-python writes them, base64.
+fn raw_of_json(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::Array(bytes) => {
+            bytes.iter().map(|byte| byte.as_u64().and_then(|byte| u8::try_from(byte).ok())).collect()
+        }
+        Value::String(text) => base64_simd::STANDARD.decode_to_vec(text).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// The same item again, by way of text.
+    fn round_trip(data_type: DataType, item: &[u8]) -> String {
+        let text = to_json(data_type, item).to_string();
+        let back = of_json(data_type, &serde_json::from_str(&text).unwrap());
+        assert_eq!(back.as_deref(), Some(item), "{data_type}: {text}");
+        text
+    }
+
+    #[test]
+    fn values_as_zarr_has_them() {
+        use DataType::*;
+        for (data_type, item, text) in [
+            (Bool, &[1][..], "true"),
+            (Int8, &[0xff], "-1"),
+            (Int64, &i64::MIN.to_le_bytes(), "-9223372036854775808"),
+            (Uint64, &u64::MAX.to_le_bytes(), "18446744073709551615"),
+            (Float64, &(-0.0_f64).to_le_bytes(), "-0.0"),
+            (Float64, &0.1_f64.to_le_bytes(), "0.1"),
+            (Float32, &0.1_f32.to_le_bytes(), "0.10000000149011612"),
+            (Float64, &f64::NAN.to_le_bytes(), "\"NaN\""),
+            (Float32, &f32::INFINITY.to_le_bytes(), "\"Infinity\""),
+            (Float16, &0xfc00_u16.to_le_bytes(), "\"-Infinity\""),
+            (Float32, &0x7fc0_0001_u32.to_le_bytes(), "\"0x7fc00001\""),
+            (Float64, &0xfff8_0000_0000_0000_u64.to_le_bytes(), "\"0xfff8000000000000\""),
+            (Float16, &0x7bff_u16.to_le_bytes(), "65504.0"),
+            (Float16, &0x0001_u16.to_le_bytes(), "5.960464477539063e-8"),
+            (Complex64, &[0_f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat(), "[0.0,\"NaN\"]"),
+            (Raw(3), &[1, 2, 255], "[1,2,255]"),
+        ] {
+            assert_eq!(round_trip(data_type, item), text);
+        }
+    }
+
+    #[test]
+    fn values_that_others_write() {
+        let found = |data_type, value| of_json(data_type, &value);
+        assert_eq!(found(DataType::Raw(3), json!("AQL/")), Some(vec![1, 2, 255]));
+        assert_eq!(found(DataType::Float32, json!(1)), Some(1_f32.to_le_bytes().to_vec()));
+        assert_eq!(found(DataType::Float32, json!("0x7fc00000")), found(DataType::Float32, json!("NaN")));
+        assert_eq!(found(DataType::Float64, json!(-0.0)), Some((-0.0_f64).to_le_bytes().to_vec()));
+    }
+
+    #[test]
+    fn values_of_another_type_are_none() {
+        use DataType::*;
+        for (data_type, value) in [
+            (Bool, json!(1)),
+            (Int8, json!(128)),
+            (Int8, json!(-129)),
+            (Uint8, json!(-1)),
+            (Uint8, json!(256)),
+            (Uint64, json!(1.0)),
+            (Int64, json!(9_223_372_036_854_775_808_u64)),
+            (Int32, json!("1")),
+            (Float16, json!(65520)),
+            (Float32, json!(1e39)),
+            (Float32, json!("nan")),
+            (Float32, json!("0x7fc0")),
+            (Float32, json!("0x+fc00000")),
+            (Float64, json!(null)),
+            (Complex64, json!(0)),
+            (Complex64, json!([0, 0, 0])),
+            (Raw(2), json!([1])),
+            (Raw(2), json!([1, 256])),
+            (Raw(2), json!("AQ==")),
+            (Raw(2), json!("?")),
+        ] {
+            assert_eq!(of_json(data_type, &value), None, "{data_type}: {value}");
+        }
+    }
+
+    #[test]
+    fn each_float16_is_the_one_nearest_to_it() {
+        let half = Float::of(2);
+        let values: Vec<f64> = (0..0x7c00).map(|bits| half.value(bits)).collect();
+        assert!(values.is_sorted() && values[0x3c00] == 1.0);
+        for (bits, pair) in (0_u64..).zip(values.windows(2)) {
+            assert_eq!((half_bits(pair[0]), half_bits(-pair[0])), (bits, bits | 0x8000));
+            let middle = f64::midpoint(pair[0], pair[1]);
+            assert_eq!(half_bits(middle), bits + bits % 2, "{middle}: ties to even");
+            assert_eq!(half_bits(middle.next_down()), bits);
+            assert_eq!(half_bits(middle.next_up()), bits + 1);
+        }
+        for bits in 0..=u16::MAX {
+            round_trip(DataType::Float16, &bits.to_le_bytes());
+        }
+        assert_eq!([65519.9, 65520.0, 1e308, f64::INFINITY].map(half_bits), [0x7bff, 0x7c00, 0x7c00, 0x7c00]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_item_comes_back(bytes in prop::array::uniform16(any::<u8>()), special in 0..4) {
+            let mut bytes = bytes;
+            if special == 0 {
+                bytes[6..8].copy_from_slice(&[0xf0, 0x7f]);
+            }
+            for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                "float32", "float64", "complex64", "complex128", "r24"] {
+                let data_type = DataType::from_name(name).unwrap();
+                round_trip(data_type, &bytes[..to_usize(data_type.item_bytes())]);
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The metadata of datasets and groups as text: those of a Zarr v3 array or group.
+
+use super::json::{MAX_METADATA_BYTES, check, compact, indented};
+use super::{DataType, Dataset, Layout, fill};
+use crate::error::{Error, Result};
+use crate::format::layout;
+use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
+use crate::numbers::to_usize;
+use serde_json::{Value, json};
+
+/// Contiguous data of at least so many bytes begin at a multiple of [`ALIGNMENT`] bytes in the file.
+pub const ALIGNED_FROM: u64 = 64 << 10;
+/// See above: a page of memory.
+pub const ALIGNMENT: u64 = 4096;
+
+/// What was done to the bytes of a chunk, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Codecs {
+    /// The numbers are in big-endian order, as others may write them; else little-endian.
+    pub big_endian: bool,
+    /// The bytes of elements of this size are shuffled.
+    pub shuffle: Option<u64>,
+    /// A zlib stream of this level, which only says how it was made.
+    pub zlib: Option<i64>,
+}
+
+impl Codecs {
+    /// Those that this library applies to a dataset.
+    pub fn of(dataset: &Dataset, level: u32) -> Self {
+        let item_bytes = dataset.data_type.item_bytes();
+        let shuffle = (dataset.shuffle && item_bytes > 1).then_some(item_bytes);
+        let level = Some(dataset.level.unwrap_or(level).into());
+        match dataset.layout {
+            Layout::Contiguous => Self::default(),
+            Layout::Chunked { text: true, .. } => Self { shuffle, ..Self::default() },
+            Layout::Chunked { text: false, .. } => Self { shuffle, zlib: level, ..Self::default() },
+        }
+    }
+
+    fn to_json(self, data_type: DataType) -> Value {
+        let bytes = match data_type.number_bytes() {
+            1 => json!({"name": "bytes"}),
+            _ => codec("bytes", "endian", &if self.big_endian { "big" } else { "little" }.into()),
+        };
+        let mut codecs = vec![bytes];
+        codecs.extend(self.shuffle.map(|size| codec("numcodecs.shuffle", "elementsize", &size.into())));
+        codecs.extend(self.zlib.map(|level| codec("numcodecs.zlib", "level", &level.into())));
+        codecs.into()
+    }
+}
+
+/// A codec with its one option.
+fn codec(name: &str, key: &str, value: &Value) -> Value {
+    json!({"name": name, "configuration": {key: value}})
+}
+
+/// The metadata of a dataset, without what aligns its data.
+///
+/// # Errors
+/// `Argument` and `Range` if it cannot be one; `Argument` for attributes that are no JSON object, or too much of it.
+pub fn of_dataset(dataset: &Dataset, codecs: Codecs) -> Result<String> {
+    dataset.validate()?;
+    let attributes = attributes(&dataset.attributes)?;
+    let names = match &dataset.dimension_names {
+        names if names.is_empty() => String::new(),
+        names => format!(r#","dimension_names":{}"#, json!(names)),
+    };
+    let data_type = dataset.data_type;
+    let text = format!(
+        concat!(
+            r#"{{"zarr_format":3,"node_type":"array","shape":{},"data_type":"{}","#,
+            r#""chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":{}}}}},"#,
+            r#""chunk_key_encoding":{{"name":"default","configuration":{{"separator":"/"}}}},"#,
+            r#""codecs":{},"fill_value":{},"attributes":{}{}}}"#
+        ),
+        json!(dataset.shape),
+        data_type,
+        json!(dataset.chunk_shape()),
+        codecs.to_json(data_type),
+        fill::to_json(data_type, &dataset.fill_item()),
+        attributes,
+        names,
+    );
+    lines(&text)
+}
+
+/// The metadata of a group with these attributes.
+///
+/// # Errors
+/// `Argument`, as [`of_dataset`].
+pub fn of_group(group_attributes: &str) -> Result<String> {
+    let attributes = attributes(group_attributes)?;
+    lines(&format!(r#"{{"zarr_format":3,"node_type":"group","attributes":{attributes}}}"#))
+}
+
+/// Attributes, if they are a JSON object: without white space.
+pub fn attributes(text: &str) -> Result<String> {
+    let invalid = |what: &str| Error::argument(format!("attributes: {what}"));
+    if text.len() as u64 > MAX_METADATA_BYTES {
+        return Err(invalid(&format!("found {} bytes, expected at most {MAX_METADATA_BYTES}", text.len())));
+    }
+    check(text, 1).map_err(|error| invalid(&error.to_string()))?;
+    let attributes = compact(text);
+    if attributes.starts_with('{') { Ok(attributes) } else { Err(invalid("expected a JSON object")) }
+}
+
+/// Metadata laid out for the file.
+fn lines(text: &str) -> Result<String> {
+    let lines = indented(text) + "\n";
+    // Room for alignment, too.
+    let bytes = lines.len() as u64 + ALIGNMENT;
+    if bytes > MAX_METADATA_BYTES {
+        return Err(Error::argument(format!(
+            "metadata: found {bytes} bytes, expected at most {MAX_METADATA_BYTES}"
+        )));
+    }
+    Ok(lines)
+}
+
+/// Puts spaces before the last line feed of the metadata of a contiguous dataset of so many bytes, whose block begins at
+/// this offset of the file, so that its data begin at a multiple of [`ALIGNMENT`]. As few as possible.
+pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
+    if data_bytes < ALIGNED_FROM {
+        return;
+    }
+    let data = |spaces: u64| {
+        let block = layout::Layout::block(block, metadata.len() as u64 + spaces)?;
+        Some(block.end + (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64)
+    };
+    let spaces = (0..=ALIGNMENT).find(|&spaces| data(spaces).is_some_and(|data| data % ALIGNMENT == 0));
+    let spaces = to_usize(spaces.unwrap_or(0));
+    metadata.insert_str(metadata.len() - 1, &" ".repeat(spaces));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+    use crate::error::ErrorKind;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_text_of_a_dataset() {
+        let mut dataset = Dataset::new("a/b", DataType::Float32, [5, 0]);
+        dataset.attributes = r#"{ "units":"m" ,"list":[1.50, {}] }"#.into();
+        dataset.dimension_names = vec![None, Some("x\"é".into())];
+        dataset.fill_value = f32::NAN.to_le_bytes().to_vec();
+        dataset.layout = Layout::Chunked { shape: Some(vec![2, 3]), text: false };
+        let text = of_dataset(&dataset, Codecs::of(&dataset, 2)).unwrap();
+        assert_eq!(
+            text,
+            r#"{
+  "zarr_format": 3,
+  "node_type": "array",
+  "shape": [
+    5,
+    0
+  ],
+  "data_type": "float32",
+  "chunk_grid": {
+    "name": "regular",
+    "configuration": {
+      "chunk_shape": [
+        2,
+        3
+      ]
+    }
+  },
+  "chunk_key_encoding": {
+    "name": "default",
+    "configuration": {
+      "separator": "/"
+    }
+  },
+  "codecs": [
+    {
+      "name": "bytes",
+      "configuration": {
+        "endian": "little"
+      }
+    },
+    {
+      "name": "numcodecs.shuffle",
+      "configuration": {
+        "elementsize": 4
+      }
+    },
+    {
+      "name": "numcodecs.zlib",
+      "configuration": {
+        "level": 2
+      }
+    }
+  ],
+  "fill_value": "NaN",
+  "attributes": {
+    "units": "m",
+    "list": [
+      1.50,
+      {}
+    ]
+  },
+  "dimension_names": [
+    null,
+    "x\"é"
+  ]
+}
+"#
+        );
+    }
+
+    #[test]
+    fn codecs_follow_the_layout_and_the_type() {
+        let mut dataset = Dataset::new("a", DataType::Complex128, [4]);
+        assert_eq!(Codecs::of(&dataset, 6), Codecs::default());
+        dataset.layout = Layout::Chunked { shape: None, text: true };
+        assert_eq!(Codecs::of(&dataset, 6), Codecs { shuffle: Some(16), ..Codecs::default() });
+        dataset.layout = Layout::Chunked { shape: None, text: false };
+        assert_eq!(Codecs::of(&dataset, 6), Codecs { shuffle: Some(16), zlib: Some(6), big_endian: false });
+        (dataset.level, dataset.data_type) = (Some(0), DataType::Bool);
+        let codecs = Codecs::of(&dataset, 6);
+        assert_eq!(codecs, Codecs { shuffle: None, zlib: Some(0), big_endian: false });
+        let text = codecs.to_json(DataType::Bool).to_string();
+        assert!(text.starts_with(r#"[{"name":"bytes"},"#), "{text}");
+    }
+
+    #[test]
+    fn the_text_of_a_group() {
+        let text = of_group("{\"time\":0.250}").unwrap();
+        let lines = "{\n  \"zarr_format\": 3,\n  \"node_type\": \"group\",\n  \"attributes\": {\n    \"time\": 0.250\n  }\n}\n";
+        assert_eq!(text, lines);
+    }
+
+    #[test]
+    fn attributes_are_a_json_object() {
+        for text in ["", "[]", "3", "{\"a\":1,\"a\":2}", "{\"a\":NaN}", "{} {}", "{\"a\"", "\"{\""] {
+            let error = of_group(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument, "{text}");
+        }
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(4 << 20));
+        assert_eq!(of_group(&long).unwrap_err().kind(), ErrorKind::Argument);
+        let nearly = format!("{{\"a\":\"{}\"}}", "x".repeat((4 << 20) - 100));
+        assert_eq!(of_group(&nearly).unwrap_err().kind(), ErrorKind::Argument);
+        assert_eq!(attributes(" { } ").unwrap(), "{}");
+    }
+
+    proptest! {
+        #[test]
+        fn large_data_begin_at_a_page(blocks in 4..1000_u64, length in 1..9000_usize, bytes in ALIGNED_FROM..1 << 40) {
+            let mut text = "x".repeat(length) + "\n";
+            align(&mut text, bytes, 32 * blocks);
+            let end = layout::Layout::block(32 * blocks, text.len() as u64).unwrap().end;
+            let data = layout::Layout::array(end, 1, bytes).unwrap().data;
+            prop_assert_eq!(data % ALIGNMENT, 0);
+            let spaces = text.len() - length - 1;
+            prop_assert!(spaces <= 4096);
+            prop_assert_eq!(&text[length..], " ".repeat(spaces) + "\n");
+            let mut small = "x\n".to_string();
+            align(&mut small, ALIGNED_FROM - 1, 32 * blocks);
+            prop_assert_eq!(small, "x\n");
+        }
+
+        #[test]
+        fn what_is_written_is_read(
+            kind in 0..15_usize, shape in prop::collection::vec(0..1000_u64, 0..5), layout in 0..4, level in 0..10_u32,
+            shuffle: bool, fill in prop::option::of(prop::array::uniform16(any::<u8>())),
+            names in prop::option::of(prop::array::uniform5(prop::option::of(".{0,3}"))), attribute in ".{0,9}",
+        ) {
+            let types = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                "float32", "float64", "complex64", "complex128", "r40"];
+            let data_type = DataType::from_name(types[kind]).unwrap();
+            let mut dataset = Dataset::new("a", data_type, shape.clone());
+            dataset.layout = match layout {
+                0 => Layout::Contiguous,
+                1 => Layout::Chunked { shape: None, text: false },
+                text => Layout::Chunked { shape: Some(shape.iter().map(|n| n / 3 + 1).collect()), text: text == 2 },
+            };
+            let item = to_usize(data_type.item_bytes());
+            dataset.fill_value = fill.map_or(vec![], |fill| fill[..item].to_vec());
+            if kind == 0 {
+                dataset.fill_value.iter_mut().for_each(|byte| *byte &= 1);
+            }
+            dataset.dimension_names = names.map_or(vec![], |names| names[..shape.len()].to_vec());
+            dataset.attributes = json!({"key": attribute, "n": [1, 2]}).to_string();
+            (dataset.level, dataset.shuffle) = (Some(level), shuffle);
+
+            let codecs = Codecs::of(&dataset, 0);
+            let text = of_dataset(&dataset, codecs).unwrap();
+            let found = parse::dataset("a", text.as_bytes()).unwrap();
+            prop_assert_eq!(found.codecs, codecs);
+            prop_assert_eq!(found.chunk_shape, dataset.chunk_shape());
+            let expected = Dataset { layout: found.dataset.layout.clone(), ..dataset };
+            prop_assert_eq!((found.dataset.level, found.dataset.shuffle),
+                (codecs.zlib.map(|_| level), codecs.shuffle.is_some()));
+            let fill = expected.fill_item().into_owned();
+            prop_assert_eq!(found.dataset.fill_item().into_owned(), fill);
+            let found = Dataset { level: expected.level, shuffle, fill_value: expected.fill_value.clone(), ..found.dataset };
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Metadata of datasets and groups that anybody may have written.
+
+use super::json::{Member, members, wrong};
+use super::metadata::Codecs;
+use super::{DataType, Dataset, Layout, fill};
+use crate::error::{Error, ErrorKind, Result, quote};
+use serde_json::{Map, Value};
+
+/// What the metadata of a dataset say.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// With the layout still to be told from the section of its data.
+    pub dataset: Dataset,
+    pub chunk_shape: Vec<u64>,
+    pub codecs: Codecs,
+}
+
+/// The metadata of the dataset of this name.
+///
+/// # Errors
+/// `Format` and `Range`, at a byte of the text; `Unsupported` for a data type that is none of [`DataType`].
+pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
+    let node = Node::new(text, "array")?;
+    let mut unsupported = node.unknown(&[
+        "shape",
+        "data_type",
+        "chunk_grid",
+        "chunk_key_encoding",
+        "codecs",
+        "fill_value",
+        "dimension_names",
+        "storage_transformers",
+    ]);
+    let mut cannot = |why: String| {
+        unsupported.get_or_insert(why);
+    };
+    let shape_field = node.required("shape")?;
+    let shape = shape_field.numbers(&shape_field.value)?;
+    let type_field = node.required("data_type")?;
+    let data_type = type_field.data_type()?;
+
+    let grid_field = node.required("chunk_grid")?;
+    let grid = grid_field.named(&grid_field.value)?;
+    let chunk_shape = if grid.name == "regular" {
+        let chunk = grid.configuration.and_then(|configuration| configuration.get("chunk_shape"));
+        let chunk = chunk.ok_or_else(|| grid_field.wrong("found no chunk_shape"))?;
+        grid_field.numbers(chunk)?
+    } else {
+        cannot(format!("the chunk grid {}", quote(grid.name.as_bytes())));
+        shape.iter().map(|&n| n.max(1)).collect()
+    };
+    let (codecs, unknown) = node.required("codecs")?.codecs(data_type)?;
+    unknown.into_iter().for_each(&mut cannot);
+    if let Some(transformers) = node.field("storage_transformers")
+        && transformers.value.as_array().is_none_or(|all| !all.is_empty())
+    {
+        cannot("storage transformers".into());
+    }
+
+    let mut dataset = Dataset::new(name, data_type, shape);
+    let fill_field = node.required("fill_value")?;
+    let item = fill::of_json(data_type, &fill_field.value);
+    let item = item.ok_or_else(|| fill_field.unlike(&format!("an item of the type {data_type}")))?;
+    if item.iter().any(|&byte| byte != 0) {
+        dataset.fill_value = item;
+    }
+    if let Some(names) = node.field("dimension_names") {
+        dataset.dimension_names = names.dimension_names()?;
+    }
+    dataset.attributes = node.attributes()?;
+    dataset.level = codecs.zlib.map(|level| u32::try_from(level).unwrap_or(6));
+    dataset.shuffle = codecs.shuffle.is_some();
+    dataset.layout = Layout::Chunked { shape: Some(chunk_shape.clone()), text: false };
+    // Numbers that do not fit each other are errors of the file.
+    dataset.validate().map_err(|error| {
+        let kind = if error.kind() == ErrorKind::Argument { ErrorKind::Format } else { error.kind() };
+        error.with_kind(kind).at(shape_field.offset)
+    })?;
+    dataset.unsupported = unsupported;
+    Ok(Metadata { dataset, chunk_shape, codecs })
+}
+
+/// The attributes of a group.
+///
+/// # Errors
+/// As [`dataset`].
+pub fn group(text: &[u8]) -> Result<String> {
+    Node::new(text, "group")?.attributes()
+}
+
+/// The members of the metadata of an array or group.
+struct Node<'a>(Vec<Member<'a>>);
+
+impl<'a> Node<'a> {
+    fn new(text: &'a [u8], node_type: &str) -> Result<Self> {
+        let node = Self(members(text)?);
+        let expect = |key: &'static str, expected: Value| {
+            let field = node.required(key)?;
+            if field.value == expected { Ok(()) } else { Err(field.unlike(&expected.to_string())) }
+        };
+        expect("zarr_format", 3.into())?;
+        expect("node_type", node_type.into())?;
+        Ok(node)
+    }
+
+    fn member(&self, key: &str) -> Option<&Member<'a>> {
+        self.0.iter().find(|member| member.key == key)
+    }
+
+    fn field(&self, key: &'static str) -> Option<Field> {
+        let member = self.member(key)?;
+        // It was checked.
+        let value = serde_json::from_str(member.text).ok()?;
+        Some(Field { key, value, offset: member.offset })
+    }
+
+    fn required(&self, key: &'static str) -> Result<Field> {
+        self.field(key).ok_or_else(|| wrong(format!("found no key \"{key}\""), 0))
+    }
+
+    /// Why the data cannot be read if there is a key that is none of these, and that must be understood.
+    fn unknown(&self, known: &[&str]) -> Option<String> {
+        let always = ["zarr_format", "node_type", "attributes"];
+        let must_be_understood = |member: &&Member<'_>| {
+            let value: Value = serde_json::from_str(member.text).unwrap_or_default();
+            value.get("must_understand") != Some(&Value::Bool(false))
+        };
+        let is_unknown =
+            |member: &&Member<'_>| !known.contains(&&*member.key) && !always.contains(&&*member.key);
+        let member = self.0.iter().filter(is_unknown).find(must_be_understood)?;
+        Some(format!("the key {} of the metadata", quote(member.key.as_bytes())))
+    }
+
+    fn attributes(&self) -> Result<String> {
+        let Some(member) = self.member("attributes") else { return Ok("{}".into()) };
+        if !member.text.starts_with('{') {
+            let field = Field { key: "attributes", value: Value::Null, offset: member.offset };
+            return Err(field.wrong(&format!("found {}, expected an object", quote(member.text.as_bytes()))));
+        }
+        Ok(super::json::compact(member.text))
+    }
+}
+
+/// The value of a key of the metadata.
+struct Field {
+    key: &'static str,
+    value: Value,
+    offset: u64,
+}
+
+/// What has a name, and perhaps a configuration.
+struct Named<'a> {
+    name: &'a str,
+    configuration: Option<&'a Map<String, Value>>,
+}
+
+impl Named<'_> {
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.configuration?.get(key)
+    }
+}
+
+impl Field {
+    fn wrong(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Format, format!("metadata: {}: {what}", self.key)).at(self.offset)
+    }
+
+    /// Another value than it must be.
+    fn unlike(&self, expected: &str) -> Error {
+        self.wrong(&format!("found {}, expected {expected}", quote(self.value.to_string().as_bytes())))
+    }
+
+    /// A list of numbers that are not negative.
+    fn numbers(&self, list: &Value) -> Result<Vec<u64>> {
+        let numbers = list.as_array().and_then(|list| list.iter().map(Value::as_u64).collect());
+        numbers.ok_or_else(|| {
+            let found = quote(list.to_string().as_bytes());
+            self.wrong(&format!(
+                "found {found}, expected a list of integers of at most 64 bits, none negative"
+            ))
+        })
+    }
+
+    /// A name, alone or in an object.
+    fn named<'v>(&self, value: &'v Value) -> Result<Named<'v>> {
+        let named = match value {
+            Value::String(name) => Some(Named { name, configuration: None }),
+            Value::Object(object) => object.get("name").and_then(Value::as_str).and_then(|name| {
+                let configuration = match object.get("configuration") {
+                    None => None,
+                    Some(value) => Some(value.as_object()?),
+                };
+                Some(Named { name, configuration })
+            }),
+            _ => None,
+        };
+        named.ok_or_else(|| {
+            let found = quote(value.to_string().as_bytes());
+            self.wrong(&format!("found {found}, expected a name, or an object with one"))
+        })
+    }
+
+    fn data_type(&self) -> Result<DataType> {
+        let named = self.named(&self.value)?;
+        let data_type = match named.name {
+            // The name that zarr-python has for it.
+            "raw_bytes" => named.get("length_bytes").and_then(Value::as_u64).and_then(|bytes| {
+                u32::try_from(bytes).ok().map(DataType::Raw).filter(|data_type| data_type.is_valid())
+            }),
+            name => DataType::from_name(name).filter(|_| named.configuration.is_none_or(Map::is_empty)),
+        };
+        data_type.ok_or_else(|| {
+            let found = quote(self.value.to_string().as_bytes());
+            let message = format!("metadata: data_type: found {found}, which this library cannot read");
+            Error::new(ErrorKind::Unsupported, message).at(self.offset)
+        })
+    }
+
+    /// The codecs; and why the data cannot be read, if there are others than this library knows.
+    fn codecs(&self, data_type: DataType) -> Result<(Codecs, Option<String>)> {
+        let list = self.value.as_array().ok_or_else(|| self.unlike("a list of codecs"))?;
+        let mut codecs = Codecs::default();
+        let mut names = Vec::new();
+        for value in list {
+            let codec = self.named(value)?;
+            // Each has its place, so that none comes twice.
+            let step = match codec.name {
+                "bytes" => 0,
+                "numcodecs.shuffle" => 1,
+                "numcodecs.zlib" => 2,
+                _ => usize::MAX,
+            };
+            let is_next = if names.is_empty() { step == 0 } else { names.last() < Some(&step) };
+            if !is_next || step == usize::MAX {
+                let message = format!("the codec {} at place {}", quote(codec.name.as_bytes()), names.len());
+                return Ok((codecs, Some(message)));
+            }
+            names.push(step);
+            let bad = |what: &str| {
+                let found = quote(value.to_string().as_bytes());
+                Err(self.wrong(&format!("found {found}, expected {what}")))
+            };
+            match step {
+                0 => match codec.get("endian").map(|value| value.as_str()) {
+                    Some(Some("big")) => codecs.big_endian = true,
+                    Some(Some("little")) => {}
+                    None if data_type.number_bytes() == 1 => {}
+                    _ => return bad("an endian, \"little\" or \"big\""),
+                },
+                1 => match codec.get("elementsize").map_or(Some(4), Value::as_u64) {
+                    Some(0) | None => return bad("an elementsize of at least 1"),
+                    size => codecs.shuffle = size,
+                },
+                _ => match codec.get("level").map_or(Some(1), Value::as_i64) {
+                    level @ Some(-1..=9) => codecs.zlib = level,
+                    _ => return bad("a level, -1 to 9"),
+                },
+            }
+        }
+        if names.is_empty() {
+            return Err(self.wrong("found no codec, expected \"bytes\""));
+        }
+        Ok((codecs, None))
+    }
+
+    fn dimension_names(&self) -> Result<Vec<Option<String>>> {
+        let name = |value: &Value| match value {
+            Value::Null => Some(None),
+            Value::String(name) => Some(Some(name.clone())),
+            _ => None,
+        };
+        match &self.value {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(names) => names
+                .iter()
+                .map(name)
+                .collect::<Option<_>>()
+                .ok_or_else(|| self.unlike("a list of strings and nulls")),
+            _ => Err(self.unlike("a list of strings and nulls")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
