@@ -2,8 +2,9 @@
 
 use super::params::Params;
 use super::target::Target;
-use super::team::{FINE, Failure, Team, split};
+use super::team::{FINE, Failure, Function, Team, split};
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel::Communicator;
 use crate::storage::faults::Faulty;
 use crate::storage::file_system::{self, Status};
 #[cfg(feature = "mpi")]
@@ -19,6 +20,28 @@ use without_mpi::{Access, create_mpi_io, open_mpi_io};
 const DRIVER_VARIABLE: &str = "SCDA_IO";
 /// The environment variable that, set to 1, has the ranks agree in every call.
 const CHECK_VARIABLE: &str = "SCDA_CHECK";
+
+/// Opens a file by `open`, if neither the path nor the parameters are wrong on any rank. Collective.
+pub fn if_valid<T>(
+    comm: Box<dyn Communicator>,
+    function: Function,
+    path: Result<&Path>,
+    params: Result<Params>,
+    open: impl FnOnce(&mut Team, &Path, &mut Params) -> Result<T, Failure>,
+) -> Result<(Team, Params, T)> {
+    let mut team = Team::for_file(comm, &path);
+    let open = |team: &mut Team| -> Result<_, Failure> {
+        let (path, mut params) = (path?, params?);
+        params.validate()?;
+        team.note_open(function, path, &params);
+        let opened = open(team, path, &mut params)?;
+        Ok((params, opened))
+    };
+    match open(&mut team) {
+        Ok((params, opened)) => Ok((team, params, opened)),
+        Err(failure) => Err(team.settle(failure)),
+    }
+}
 
 /// Creates the file for writing, or empties it, and writes its header at once, so that a failure is an error of
 /// opening. Collective.

@@ -168,23 +168,15 @@ impl Reader {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let mut team = Team::for_file(comm, &path);
-        let open = |team: &mut Team| -> Result<_, Failure> {
-            let (path, mut params) = (path?, params?);
-            params.validate()?;
-            team.note_open(Function::Open, path, &params);
+        let open = |team: &mut Team, path: &Path, params: &mut Params| {
             let raw = params.raw;
             let examine = |file: &mut dyn ParallelFile, size| match raw {
                 true => Ok(size),
                 false => index::end_of_sections(file, size),
             };
-            let (file, sizes) = open::open(team, path, &mut params, examine)?;
-            Ok((file, sizes, params))
+            open::open(team, path, params, examine)
         };
-        let (file, [size, end], params) = match open(&mut team) {
-            Ok(opened) => opened,
-            Err(failure) => return Err(team.settle(failure)),
-        };
+        let (team, params, (file, [size, end])) = open::if_valid(comm, Function::Open, path, params, open)?;
         let mut session = Session::new(ReaderState::new(team, file, [size, end], params));
         let header = session.operate(|open| {
             let header = open.look(0, open.size.min(FILE_HEADER_BYTES as u64))?;

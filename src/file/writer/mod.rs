@@ -125,24 +125,19 @@ impl Writer {
         user: Result<UserString>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let mut team = Team::for_file(comm, &path);
-        let create = |team: &mut Team| -> Result<_, Failure> {
-            let (path, user, mut params) = (path?, user?, params?);
-            params.validate()?;
-            team.note_open(Function::Create, path, &params);
+        let create = |team: &mut Team, path: &Path, params: &mut Params| {
+            let user = user?;
             team.note_bytes(Topic::UserString, &user);
             let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
-            let (file, target) = open::create(team, path, &mut params, &header)?;
+            let (file, target) = open::create(team, path, params, &header)?;
             let (sealer, sums) = match params.seal {
                 true => Some(Sealer::new(team, user, &header)).unzip(),
                 false => (None, None),
             };
-            Ok((SummedFile::new(file, sums), target, params, sealer, user))
+            Ok((SummedFile::new(file, sums), target, sealer, user))
         };
-        let (file, target, params, sealer, user) = match create(&mut team) {
-            Ok(created) => created,
-            Err(failure) => return Err(team.settle(failure)),
-        };
+        let (team, params, (file, target, sealer, user)) =
+            open::if_valid(comm, Function::Create, path, params, create)?;
         let ends = [FILE_HEADER_BYTES as u64, 0];
         Ok(Self { session: Self::begin(team, file, target, params, sealer, ends), user, bytes_cut_off: 0 })
     }
@@ -167,18 +162,8 @@ impl Writer {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let mut team = Team::for_file(comm, &path);
-        let open = |team: &mut Team| -> Result<_, Failure> {
-            let (path, mut params) = (path?, params?);
-            params.validate()?;
-            team.note_open(Function::Append, path, &params);
-            let (file, target, size) = open::append(team, path, &mut params)?;
-            Ok((file, target, size, params))
-        };
-        let (file, target, size, params) = match open(&mut team) {
-            Ok(opened) => opened,
-            Err(failure) => return Err(team.settle(failure)),
-        };
+        let (team, params, (file, target, size)) =
+            open::if_valid(comm, Function::Append, path, params, open::append)?;
         let mut reading = ReaderState::over(team, file, size, &params);
         let found = Self::continued(&mut reading, &params);
         let (mut team, mut file) = reading.into_parts();
