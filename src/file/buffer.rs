@@ -104,7 +104,9 @@ impl SectionBuffer {
         self.fillings = self.fillings.saturating_add(1);
         if self.fillings == FILLINGS {
             self.room = params.half_bytes(team.size()) as u64;
-            self.share(&team.agree(Ok(()))?, params)?;
+            let shared = self.share(&team.agree(Ok(()))?, params);
+            // A rank that alone has an error must not wait until the buffer is full.
+            team.agree(shared)?;
         }
         Ok(())
     }

@@ -412,7 +412,10 @@ impl Team {
     /// The numbers of all ranks, by rank, unless a rank has an error.
     pub fn gather(&mut self, number: Result<u64>) -> Result<Vec<u64>, Failure> {
         let (number, mine) = split(number);
-        Ok(self.agree(mine)?.comm().allgather(number)?)
+        let (all, mine) = split(self.agree(mine)?.comm().allgather(number));
+        // An error of one rank alone is one of all in this call.
+        self.agree(mine)?;
+        Ok(all)
     }
 
     /// Notes that this rank has completed something that ends at this offset of the file. What it called for

@@ -51,6 +51,9 @@ fn check(call: &str, code: c_int) -> Result<()> {
     Err(Error::new(ErrorKind::Mpi, format!("{call}: {}", mpi_message(code))))
 }
 
+/// So many values are reduced at once, from a copy on the stack.
+const REDUCED_VALUES: usize = 1 << 12;
+
 /// A length as MPI counts it. The library sends nothing longer than its bounded buffers.
 fn count(length: usize) -> Result<c_int> {
     c_int::try_from(length).map_err(|_| {
@@ -331,8 +334,10 @@ impl Communicator for Mpi {
     fn reduce_xor(&self, values: &mut [u64]) -> Result<()> {
         check_running()?;
         let mut result = Ok(());
-        for part in values.chunks_mut(1 << 20) {
-            let sent = part.to_vec();
+        // On the stack: a rank without memory would leave the others waiting.
+        let mut sent = [0; REDUCED_VALUES];
+        for part in values.chunks_mut(REDUCED_VALUES) {
+            sent[..part.len()].copy_from_slice(part);
             // SAFETY: `self.comm` is the duplicate that only `drop` frees; both buffers have `part.len()` items of
             // 64 bits and do not overlap.
             let status = unsafe {

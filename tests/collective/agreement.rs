@@ -2,7 +2,7 @@
 
 use crate::{Scratch, error_of_all, params};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Params, Reader, Result, Source, ThreadComm, Writer,
+    Communicator, Encode, Error, ErrorKind, Params, Reader, Result, SharedMemory, Source, ThreadComm, Writer,
     run_on_threads,
 };
 
@@ -165,7 +165,7 @@ fn the_counts_of_all_ranks_are_made_of_each_ranks_own() {
 struct FailingIn(ThreadComm, &'static str);
 
 impl FailingIn {
-    fn then(&self, what: &str, result: Result<()>) -> Result<()> {
+    fn then<T>(&self, what: &str, result: Result<T>) -> Result<T> {
         if self.1 == what && self.0.rank() == 1 {
             Err(Error::communication("injected fault"))
         } else {
@@ -191,13 +191,18 @@ impl Communicator for FailingIn {
         self.then("exscan_sum", self.0.exscan_sum(values))
     }
     fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        self.0.allgather(value)
+        self.then("allgather", self.0.allgather(value))
     }
     fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
         self.0.broadcast(bytes, root)
     }
     fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
         self.0.gather(bytes, all)
+    }
+    #[allow(unsafe_code)]
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        // SAFETY: handed on for the same ranks.
+        self.then("share_memory", unsafe { self.0.share_memory(bytes) })
     }
 }
 
@@ -225,4 +230,26 @@ fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
             );
         }
     }
+}
+
+/// As above.
+#[test]
+fn where_numbers_are_gathered_or_memory_is_shared_all_ranks_fail_in_the_same_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut params = Params::default();
+    (params.check, params.aggregation_bytes) = (false, 64 << 10);
+    let calls = run_on_threads(3, |comm| -> Result<_> {
+        let mut file = Writer::create(FailingIn(comm.clone(), "allgather"), &path, b"", &params)?;
+        let gathered = file.proc_counts(3).expect_err("an error of this call").kind();
+        let mut file = Writer::create(FailingIn(comm, "share_memory"), &path, b"", &params)?;
+        let failed =
+            (0..10_000).find_map(|i| file.inline(b"i", 0, Some(&[b'i'; 32])).err().map(|e| (i, e.kind())));
+        Ok((gathered, failed.expect("an error where memory is shared")))
+    });
+    let calls: Vec<_> = calls.into_iter().map(Result::unwrap).collect();
+    assert!(
+        calls.iter().all(|call| *call == calls[0] && call.0 == ErrorKind::Mpi && call.1.1 == ErrorKind::Mpi),
+        "{calls:?}"
+    );
 }
