@@ -185,15 +185,13 @@ fn appending_goes_on_where_a_file_ends() {
             }
         }
         let tables = plain.len() - ends[middle - 1] + first_seal;
-        // All but the seal is there: its tables are cut off. Part of it is there: all behind the first seal is.
-        same(
-            &append_to(&twice[..twice.len() - 288], last, &params),
-            (twice.len() - 288 - tables) as u64,
-            &twice,
-        );
-        for torn in [twice.len() - 1, twice.len() - 289] {
-            same(&append_to(&twice[..torn], last, &params), (torn - first_seal) as u64, &twice[..first_seal]);
+        // All but the seal is there, or all but a part of it: its tables are cut off.
+        for torn in [twice.len() - 288, twice.len() - 287, twice.len() - 1] {
+            same(&append_to(&twice[..torn], last, &params), (torn - tables) as u64, &twice);
         }
+        // Its index is not whole: all behind the first seal is cut off.
+        let torn = twice.len() - 289;
+        same(&append_to(&twice[..torn], last, &params), (torn - first_seal) as u64, &twice[..first_seal]);
         for (no_scda, kind) in
             [(&b"something else"[..], scda::ErrorKind::Format), (b"", scda::ErrorKind::ShortFile)]
         {
@@ -203,6 +201,131 @@ fn appending_goes_on_where_a_file_ends() {
     }
     std::fs::remove_file(&path).unwrap();
     assert_eq!(append_on(2, &path, &[], &Params::default()).unwrap_err().kind(), scda::ErrorKind::NoSuchFile);
+}
+
+/// A file with two seals, of some sections each, where the parts of it begin, and what is behind the second one.
+fn two_seals_and_a_torn_tail(folder: &Path) -> (Vec<u8>, [usize; 4], Vec<u8>) {
+    let path = folder.join("two");
+    let params = params(true, LineBreak::Unix, 0);
+    let mut ends = [0; 4];
+    for i in 0..2 {
+        let mut file = match i {
+            0 => Writer::create(Solo, &path, b"u", &params).unwrap(),
+            _ => Writer::append(Solo, &path, &params).unwrap(),
+        };
+        for size in [1, 3] {
+            let data = vec![b'a'; 50 * size as usize];
+            file.array(b"a", &[50], size, scda::Source::Contiguous(&data), Encode::None).unwrap();
+        }
+        // With an anchor.
+        let count = 4097 * i as u64;
+        let sizes = vec![0; count as usize];
+        file.varray(b"v", &[count], &sizes, None, scda::Source::Contiguous(&[]), Encode::None).unwrap();
+        file.flush().unwrap();
+        ends[2 * i] = std::fs::metadata(&path).unwrap().len() as usize;
+        file.close().unwrap();
+        ends[2 * i + 1] = std::fs::metadata(&path).unwrap().len() as usize;
+    }
+    let mut tail = b"A torn ----".to_vec();
+    tail.resize(1_500_000, b'x');
+    (std::fs::read(&path).unwrap(), ends, tail)
+}
+
+/// Cut off is what a killed job has left, not what is sealed and damaged.
+#[test]
+fn what_is_sealed_is_never_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let (file, [_, first, tables, second], tail) = two_seals_and_a_torn_tail(folder.path());
+    let params = params(true, LineBreak::Unix, 0);
+    let (mut refused, mut taken) = (0, 0);
+    // In a section's header, and in tables and seal.
+    let places = (first..first + 150).chain(tables - 40..tables + 300).chain(second - 420..second);
+    let places: Vec<usize> = places.step_by(3).collect();
+    for (i, &place) in places.iter().enumerate() {
+        for behind in [&b""[..], &tail[..1], &tail] {
+            if behind.len() > 1 && i % 16 != 0 {
+                continue;
+            }
+            let mut damaged = [&file, behind].concat();
+            damaged[place] ^= 1 << (i % 7);
+            std::fs::write(&path, &damaged).unwrap();
+            let results = run_on_threads(1 + i % 3, |comm| {
+                Writer::append(comm, &path, &params)
+                    .map(|file| file.bytes_cut_off())
+                    .map_err(|e| e.to_string())
+            });
+            assert!(results.iter().all(|result| *result == results[0]), "{place}: {results:?}");
+            let left = std::fs::read(&path).unwrap();
+            match &results[0] {
+                Err(_) => {
+                    assert!(left == damaged, "{place}: changed");
+                    refused += 1;
+                }
+                Ok(cut) => {
+                    // The tables at most, if they are no longer those of a seal.
+                    assert!(
+                        damaged.len() - *cut as usize >= tables,
+                        "{place}, {} behind: {cut} bytes cut off",
+                        behind.len()
+                    );
+                    assert!(left == damaged[..damaged.len() - *cut as usize]);
+                    taken += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 100 && taken > 100, "{refused} {taken}");
+}
+
+/// Sections of a user that have the names of tables, but not what tables have.
+#[test]
+fn sections_that_are_named_like_tables_are_not_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let row = [b'r'; 512];
+    let write = |ends_with: &dyn Fn(&mut Writer) -> Result<()>| {
+        let mut file = Writer::create(Solo, &path, b"u", &params(false, LineBreak::Unix, 0)).unwrap();
+        file.inline(b"i", 0, Some(&[b'i'; 32])).unwrap();
+        ends_with(&mut file).unwrap();
+        file.close().unwrap();
+        std::fs::read(&path).unwrap()
+    };
+    let index = |n: u64| {
+        move |file: &mut Writer| {
+            file.array(
+                b"scda index 00",
+                &[n],
+                256,
+                scda::Source::Contiguous(&row[..256 * n as usize]),
+                Encode::None,
+            )
+        }
+    };
+    let anchors = |n: u64| {
+        move |file: &mut Writer| {
+            file.array(
+                b"scda anchors 00",
+                &[n],
+                32,
+                scda::Source::Contiguous(&row[..32 * n as usize]),
+                Encode::None,
+            )
+        }
+    };
+    // Two rows are those of the file and of the section before: that may be an index.
+    for (n, is_cut) in [(0, false), (1, false), (2, true)] {
+        let file = write(&index(n));
+        let cut = append_on(2, &path, &[], &params(true, LineBreak::Unix, 0)).unwrap();
+        assert_eq!(cut > 0, is_cut, "{n} rows");
+        let left = std::fs::read(&path).unwrap();
+        assert!(left.starts_with(&file[..file.len() - cut as usize]));
+    }
+    for n in [0, 1, 2] {
+        let file = write(&anchors(n));
+        assert_eq!(append_on(2, &path, &[], &params(true, LineBreak::Unix, 0)).unwrap(), 0);
+        assert!(std::fs::read(&path).unwrap().starts_with(&file));
+    }
 }
 
 #[test]

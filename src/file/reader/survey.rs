@@ -4,10 +4,10 @@
 use super::header::exceeds_63_bits;
 use super::index::Sealed;
 use super::{Expect, ReaderState};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::params::Params;
 use crate::file::sums::Sums;
-use crate::file::team::{Failure, Team, split};
+use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::header::{FileHeader, SectionType, parse_file_header};
 use crate::format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
 use crate::format::layout::{Layout, sum};
@@ -19,6 +19,8 @@ use crate::storage::ParallelFile;
 
 /// The bytes that are read at once to compute checksums.
 const CHUNK_BYTES: u64 = 1 << 20;
+/// Sections begin at multiples of so many bytes.
+const STEP: usize = 32;
 
 /// What the next seal needs from the one before.
 #[derive(Clone, Copy)]
@@ -52,6 +54,8 @@ pub struct Survey {
     /// The offset and number of tables of a seal at the end of the file, with no seal behind them: a job was killed
     /// while it wrote that seal.
     unfinished: Option<(u64, usize)>,
+    /// Behind the last seal there are such tables with something else behind them: that may be a damaged seal.
+    has_lost_seal: bool,
 }
 
 impl Survey {
@@ -71,15 +75,35 @@ impl Survey {
         self.rows.clear();
         self.anchors = 0;
         self.unfinished = None;
+        self.has_lost_seal = false;
     }
 
-    /// Drops the tables whose seal is missing.
+    /// Drops the tables whose seal is missing, if there are any: the next section goes where they begin.
     fn forget_unfinished(&mut self) {
-        if let Some((_, tables)) = self.unfinished.take() {
+        if let Some((offset, tables)) = self.unfinished.take() {
             let kept = self.ends.len() - tables;
             self.ends.truncate(kept);
             self.rows.truncate(kept);
+            self.end = offset;
         }
+    }
+
+    /// Whether all tables of a seal are there, so that all sections before them are whole.
+    fn lacks_only_a_seal(&self) -> bool {
+        self.unfinished.is_some_and(|(_, tables)| tables == 1 + usize::from(self.anchors > 0))
+    }
+
+    /// Whether this section has the form of anchors or index of the sections before it, as far as its header tells.
+    fn may_have_table(&self, row: &Row) -> bool {
+        let tables = self.unfinished.map_or(0, |(_, tables)| tables);
+        let rows = (self.ends.len() - tables) as u64;
+        let is_index = *row.user == *INDEX && row.size == ROW_BYTES as u64 && row.count == rows;
+        let is_anchors = *row.user == *ANCHORS
+            && row.size == ANCHOR_BYTES as u64
+            && self.anchors > 0
+            && row.count == self.anchors + 1
+            && tables == 0;
+        row.section == Some(SectionType::Array) && !row.is_compressed && (is_index || is_anchors)
     }
 
     /// The number of sections behind the last seal.
@@ -113,6 +137,7 @@ impl ReaderState {
             rows: Vec::new(),
             anchors: 0,
             unfinished: None,
+            has_lost_seal: false,
             header,
         };
         let row = Row {
@@ -138,17 +163,23 @@ impl ReaderState {
             match self.survey_section(&mut survey) {
                 Ok(true) => {}
                 Ok(false) => {
-                    survey.end = survey.unfinished.map_or(self.size, |(offset, _)| offset);
+                    survey.end = self.size;
                     survey.forget_unfinished();
                     return Ok(survey);
                 }
                 Err(failure) => {
                     let error = self.team.settle(failure);
-                    let (true, Some(seal)) = (error.kind().is_of_file(), survey.seal) else {
+                    let is_torn = error.kind().is_of_file() && !survey.has_lost_seal;
+                    let (true, Some(seal)) = (is_torn, survey.seal) else {
                         return Err(Failure::Agreed(error));
                     };
-                    survey.end = seal.length;
-                    survey.forget();
+                    self.check_not_sealed(seal.length, &error)?;
+                    if survey.lacks_only_a_seal() {
+                        survey.forget_unfinished();
+                    } else {
+                        survey.end = seal.length;
+                        survey.forget();
+                    }
                     return Ok(survey);
                 }
             }
@@ -206,15 +237,58 @@ impl ReaderState {
             crc: 0,
             sorted: 0,
         };
-        self.add(survey, row)?;
-        let is_table = (*row.user == *INDEX && size == ROW_BYTES as u64)
-            || (*row.user == *ANCHORS && size == ANCHOR_BYTES as u64);
+        let is_table = survey.may_have_table(&row);
+        survey.has_lost_seal |= !is_table && survey.lacks_only_a_seal();
         survey.unfinished = match survey.unfinished {
-            _ if row.section != Some(SectionType::Array) || !is_table => None,
+            _ if !is_table => None,
             None => Some((row.offset, 1)),
             Some((offset, tables)) => Some((offset, tables + 1)),
         };
+        self.add(survey, row)?;
         Ok(true)
+    }
+
+    /// An error if there is a seal behind `start`, although reading failed with this error before it: what is sealed is damaged,
+    /// and must not be taken for what a killed job has left. Each rank looks through a part. Collective.
+    fn check_not_sealed(&mut self, start: u64, error: &Error) -> Result<(), Failure> {
+        let share = (self.size - start).div_ceil(self.team.size() as u64).next_multiple_of(STEP as u64);
+        let at = |rank: usize| start.saturating_add(share.saturating_mul(rank as u64)).min(self.size);
+        let (from, to) = (at(self.team.rank()), at(self.team.rank() + 1));
+        let (found, mine) = split(self.find_seal(from, to));
+        let mut first = [found.unwrap_or(FINE)];
+        self.team.agree_with(mine, &mut first)?;
+        if first[0] == FINE {
+            return Ok(());
+        }
+        let words = format!("{error}; cut off is only what no seal follows: found one at byte {}", first[0]);
+        Err(Failure::Agreed(Error::new(error.kind(), words)))
+    }
+
+    /// The first seal that begins between these offsets; its index may be damaged.
+    fn find_seal(&mut self, from: u64, to: u64) -> Result<Option<u64>> {
+        let (mut at, mut bytes) = (from, Vec::new());
+        while at < to {
+            // Sections, and so the chunks, begin at multiples of the step.
+            resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
+            self.read_own(at, &mut bytes)?;
+            for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
+                if line.starts_with(b"B ") && line[2..].starts_with(SEAL) && self.is_seal(offset)? {
+                    return Ok(Some(offset));
+                }
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(None)
+    }
+
+    /// Whether the bytes at this offset are those of a seal, whatever is before them.
+    fn is_seal(&mut self, offset: u64) -> Result<bool> {
+        let mut bytes = [0; SEAL_BYTES];
+        if self.size - offset < SEAL_BYTES as u64 {
+            return Ok(false);
+        }
+        self.read_own(offset, &mut bytes)?;
+        Ok(Seal::parse(&bytes, offset).is_some())
     }
 
     /// The seal at this offset, if there is one; with `previous`, only if that is its previous seal. Collective.
