@@ -74,7 +74,11 @@ fn create_posix(
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     let first = if team.rank() == 0 { target.prepare(Driver::Posix) } else { Ok(None) };
-    let (opened, _) = open_posix(team, first, || PosixFile::open(target.goal(), OFlags::WRONLY))?;
+    let (opened, _) = open_posix(team, first, || {
+        let mut file = PosixFile::open(target.goal(), OFlags::WRONLY)?;
+        let _ = file.share_lock();
+        Ok(file)
+    })?;
     let opened = opened.and_then(|file| {
         let mut file = with_faults(team, params, Box::new(file));
         write_header(team, &mut *file, header).map(|()| Some(file))
@@ -116,7 +120,10 @@ pub(crate) fn append(
     let first = if team.rank() == 0 { target.prepare_to_append().map(Some) } else { Ok(None) };
     // MPI-IO knows the prefix of the name; a part has none.
     let name = if params.atomic { target.goal() } else { path };
-    let open = || PosixFile::open(target.goal(), OFlags::RDWR | OFlags::NONBLOCK);
+    let open = || {
+        let mut file = PosixFile::open(target.goal(), OFlags::RDWR | OFlags::NONBLOCK)?;
+        file.share_lock().map(|()| file)
+    };
     match open_existing(team, name, params, (driver, Access::Append), (first, open), |_, _| Ok(0)) {
         Ok((file, [size, _])) => Ok((file, target, size)),
         Err(failure) => {
@@ -249,7 +256,11 @@ fn open_posix(
     open: impl FnOnce() -> Result<PosixFile>,
 ) -> Result<(Result<PosixFile>, u64), Failure> {
     let identity = |status: Status| if status.is_regular { status.identity.1 } else { 0 };
-    let (first, mine) = split(first);
+    let (mut first, mine) = split(first);
+    let mine = match &mut first {
+        Some(file) if !team.is_alone() && file.is_locked() => mine.and_then(|()| file.share_lock()),
+        _ => mine,
+    };
     let status = |file: &PosixFile| file.status().map(|status| [identity(status), status.size]);
     let known = mine.and_then(|()| first.as_ref().map_or(Ok([0; 2]), status));
     let [inode, size] = team.share(0, known)?;

@@ -59,6 +59,10 @@ impl Target {
             None => PosixFile::open(&self.path, OFlags::WRONLY | OFlags::CREATE)?,
         };
         self.opened(|| file.status().map(Some))?;
+        if self.part.is_none() && self.status.is_some_and(|status| status.is_regular) {
+            // Nobody appends to it meanwhile. Who creates a file takes it from whoever has it.
+            let _ = file.lock();
+        }
         // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
         if self.status.is_some_and(|status| status.is_regular && status.size > 0) {
             file.truncate(0)?;

@@ -16,6 +16,7 @@ const MAX_PIECES: usize = 64;
 /// A file descriptor of this rank.
 pub struct PosixFile {
     file: OwnedFd,
+    is_locked: bool,
 }
 
 impl PosixFile {
@@ -42,7 +43,7 @@ impl PosixFile {
     fn open_with_mode(path: &Path, flags: OFlags, mode: u32) -> Result<Self> {
         let mode = Mode::from_raw_mode(mode);
         let file = system("open", || rustix::fs::open(path, flags | OFlags::CLOEXEC, mode))?;
-        Ok(Self { file })
+        Ok(Self { file, is_locked: false })
     }
 
     /// This file, if it is one whose size can be relied on.
@@ -56,20 +57,40 @@ impl PosixFile {
         Err(Error::new(ErrorKind::BadFile, "found a device or pipe, expected a file"))
     }
 
-    /// Takes the lock of the program that appends to this file, without waiting. It is held until the file is closed.
+    /// Takes the lock of the program that writes this file, without waiting. It is held until the file is closed.
     ///
     /// The lock is `flock`, which programs that do not ask for it do not see. A file system without such locks does
     /// not give it (Lustre and NFS by their mount options): then there is no protection, and that is no error.
     ///
     /// # Errors
     /// `FileInUse` if another program has it.
-    pub fn lock(&self) -> Result<()> {
-        match retry(|| rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive)) {
-            Err(Errno::WOULDBLOCK) => Err(Error::new(
-                ErrorKind::FileInUse,
-                "flock: found that another program is appending to the file",
-            )),
-            _ => Ok(()),
+    pub fn lock(&mut self) -> Result<()> {
+        self.lock_as(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Shares the lock with the other ranks: first the one that has it, then each of the others. So it is held as long as
+    /// any rank lives.
+    ///
+    /// # Errors
+    /// As those of [`Self::lock`].
+    pub fn share_lock(&mut self) -> Result<()> {
+        self.lock_as(FlockOperation::NonBlockingLockShared)
+    }
+
+    /// Whether this process has the lock.
+    pub fn is_locked(&self) -> bool {
+        self.is_locked
+    }
+
+    fn lock_as(&mut self, how: FlockOperation) -> Result<()> {
+        match retry(|| rustix::fs::flock(&self.file, how)) {
+            Err(Errno::WOULDBLOCK) => {
+                Err(Error::new(ErrorKind::FileInUse, "flock: found that another program is writing the file"))
+            }
+            locked => {
+                self.is_locked |= locked.is_ok();
+                Ok(())
+            }
         }
     }
 
@@ -155,6 +176,10 @@ impl ParallelFile for PosixFile {
     /// already be that of another thread's file. It is an error, because it may have interrupted writing.
     #[allow(unsafe_code)] // no safe function returns what `close` does
     fn close(self: Box<Self>) -> Result<()> {
+        if self.is_locked {
+            // A process that was forked off may have the descriptor, too, and would keep the lock.
+            let _ = retry(|| rustix::fs::flock(&self.file, FlockOperation::Unlock));
+        }
         // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
         // closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {

@@ -2,7 +2,7 @@
 
 use crate::common::{Want, read_on, write_on};
 use crate::{Scratch, error_of_all, params, small_model};
-use scda::{Communicator, ErrorKind, Params, Reader, Writer};
+use scda::{Communicator, ErrorKind, Params, Reader, ThreadComm, Writer, run_on_threads};
 use std::path::PathBuf;
 
 #[test]
@@ -72,6 +72,53 @@ fn a_file_that_is_removed_or_replaced_while_it_is_written_is_an_error() {
                 file.close()
             });
             assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        }
+    }
+}
+
+/// Whoever wants to append to it gets an error, as long as a rank of the job lives that writes.
+#[test]
+fn nobody_appends_to_a_file_that_is_being_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut params = params(false);
+    (params.seal, params.driver) = (true, scda::Driver::Posix);
+    for ranks in [1, 3] {
+        for appends in [false, true] {
+            run_on_threads(ranks, |comm| {
+                let rank = comm.rank();
+                let open = |comm: ThreadComm| match appends {
+                    true => Writer::append(comm, &path, &params),
+                    false => Writer::create(comm, &path, b"u", &params),
+                };
+                let mut file = open(comm.clone()).unwrap();
+                file.inline(b"i", 0, Some(&[b'i'; 32])).unwrap();
+                file.commit().unwrap();
+                let size = || std::fs::metadata(&path).unwrap().len();
+                let before = size();
+                for is_late in [false, true] {
+                    let kind = Writer::append(comm.clone(), &path, &params).err().map(|error| error.kind());
+                    assert_eq!(
+                        kind,
+                        Some(ErrorKind::FileInUse),
+                        "{ranks} ranks, append {appends}, late {is_late}"
+                    );
+                    assert_eq!(size(), before);
+                    if is_late || ranks == 1 {
+                        break;
+                    }
+                    // As if all ranks but the last one had been killed.
+                    if rank + 1 < ranks {
+                        file.forget();
+                        let other = folder.path().join(rank.to_string());
+                        file = Writer::create(scda::Solo, &other, b"", &params).unwrap();
+                    }
+                    comm.allreduce_sum(&mut [1]).unwrap();
+                }
+                file.forget();
+            });
+            // Nobody is left.
+            Writer::append(scda::Solo, &path, &params).unwrap().close().unwrap();
         }
     }
 }
