@@ -3,6 +3,7 @@
 mod adaptive;
 mod base64;
 mod block;
+pub mod chunk;
 mod deflate;
 mod element;
 mod huffman;

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
 /// A chunk of encoded elements ends at this length.
-const CHUNK_BYTES: usize = 1 << 20;
+pub const CHUNK_BYTES: usize = 1 << 20;
 
 /// Encoded elements: their sizes, and their bytes in chunks, in order.
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Encoders {
 }
 
 /// Runs the jobs, each on a thread of its own if enough threads can be started, and returns their results in order.
-fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
+pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<Result<T>> {
     let count = jobs.len();
     if count <= 1 {
         // No thread is needed, nor what the standard library keeps of this one.

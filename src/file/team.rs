@@ -21,6 +21,7 @@ pub enum Topic {
     Parameters,
     FileName,
     UserString,
+    Dataset,
     Counts,
     Size,
     ProcSizes,
@@ -30,11 +31,12 @@ pub enum Topic {
 }
 
 impl Topic {
-    const NAMES: [&'static str; 10] = [
+    const NAMES: [&'static str; 11] = [
         "the function that is called",
         "a parameter of opening",
         "the file name",
         "the user string",
+        "the dataset",
         "the counts of elements N_q",
         "the size E",
         "the sizes S_q",
@@ -54,6 +56,7 @@ pub enum Function {
     WriteBlock,
     WriteArray,
     WriteVarray,
+    WriteDataset,
     Flush,
     Commit,
     Open,

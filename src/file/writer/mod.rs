@@ -1,7 +1,9 @@
 //! Writing a file, section by section.
 
 mod choice;
+mod datasets;
 mod output;
+mod pieces;
 mod sealing;
 mod sections;
 mod streams;
@@ -20,7 +22,9 @@ use super::source::Source;
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
+use crate::codec::chunk::ChunkEncoder;
 use crate::error::{Error, Result};
+use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::parallel::Communicator;
@@ -94,11 +98,14 @@ pub(crate) struct WriterState {
     kept: u64,
     /// Offset of the first section that the current call, or the next one, writes.
     call_start: u64,
+    /// Offset of the section that is written now; a dataset has several.
+    part_start: u64,
     /// Whether one rank alone may have failed since the last agreement, and waits in the next one.
     must_agree: bool,
     buffer: SectionBuffer,
     held: Held,
     encoders: Encoders,
+    chunk_encoders: Vec<ChunkEncoder>,
     /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
 }
@@ -240,8 +247,10 @@ impl Writer {
             known: end,
             kept,
             call_start: end,
+            part_start: end,
             must_agree: false,
             encoders: Encoders::default(),
+            chunk_encoders: Vec::new(),
             sealer,
         })
     }
@@ -308,6 +317,41 @@ impl Writer {
         encode: Encode,
     ) -> Result<()> {
         self.write(|open| open.varray(user, counts, proc_sizes, Ok((sizes, data)), encode))
+    }
+
+    /// Writes a dataset: a block that says what it is, and a section with its data (docs/datasets.md). Each rank passes
+    /// any boxes of the array, and their items in C order, the items of one box after those of the other, with numbers in
+    /// the byte order of the machine. What no rank passes has the fill value. The file does not depend on who passes
+    /// what.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Params, Region, Solo, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let mut density = Dataset::new("density", DataType::Float64, [2, 3]);
+    /// density.attributes = r#"{"units": "kg/m^3"}"#.into();
+    /// let all = [1.0, 1.1, 1.2, 2.0, 2.1, 2.2_f64].map(f64::to_ne_bytes).concat();
+    /// file.dataset(&density, &[Region::all(&density.shape)], &all)?;
+    /// file.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Argument` for what cannot be a dataset, for boxes outside of the array, and for an index that is in two boxes, of
+    /// any ranks; `Range`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn dataset(&mut self, dataset: &Dataset, regions: &[Region], data: &[u8]) -> Result<()> {
+        self.write(|open| open.dataset(dataset, Ok((regions, data))))
+    }
+
+    /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` indices of it, in the
+    /// order of the ranks, and all of the other dimensions. Without chunks, the data are written straight from `data`,
+    /// as [`Self::array`] does.
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`]; `Argument` for counts whose sum is not the first dimension.
+    pub fn field(&mut self, dataset: &Dataset, counts: &[u64], data: &[u8]) -> Result<()> {
+        self.write(|open| open.field(dataset, counts, Ok(data)))
     }
 
     /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;

@@ -252,6 +252,61 @@ impl WriterState {
         self.end_small(layout)
     }
 
+    /// Writes an array whose bytes this rank gets in parts, in so many rounds, in which all ranks take part: `next` appends
+    /// those of a round. A round may leave an error of this rank for the next agreement.
+    pub(super) fn write_in_parts(
+        &mut self,
+        user: &[u8],
+        layout: Layout,
+        counts: &[(u8, u64)],
+        bytes: Partition,
+        rounds: u64,
+        mut next: impl FnMut(&mut Self, u64, &mut Vec<u8>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut part = Vec::new();
+        if self.is_small(layout) {
+            for round in 0..rounds {
+                next(self, round, &mut part)?;
+            }
+            self.must_agree = true;
+            if self.team.has_deferred() {
+                part.clear();
+            }
+            let local = LocalElements { elements: bytes, bytes, entries: None };
+            let data = Source::Contiguous(&part);
+            return self.write_elements(SectionType::Array, user, layout, counts, &local, data);
+        }
+        self.write_all()?;
+        let style = self.params.line_break;
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Array, user, counts, style);
+        let is_zero = self.team.rank() == 0;
+        let is_first = if bytes.total > 0 { bytes.is_first() } else { is_zero };
+        let is_last = if bytes.total > 0 { bytes.is_last() } else { is_zero };
+        let head = if is_first { head } else { &[] };
+        let mut mine = Ok(());
+        let (mut at, mut last) = (layout.data + bytes.offset, None);
+        for round in 0..rounds {
+            part.clear();
+            next(self, round, &mut part)?;
+            if mine.is_ok() && !self.team.has_deferred() && !part.is_empty() {
+                mine = self.file.write_at(at, &[&part]);
+                at += part.len() as u64;
+                last = part.last().copied();
+            }
+        }
+        if mine.is_ok() && !self.team.has_deferred() && is_last {
+            let mut padding = [0; MAX_DATA_PADDING];
+            let padding = data_padding(&mut padding, layout.data_bytes, last, style);
+            mine = self.file.write_at(layout.padding(), &[padding]);
+        }
+        if mine.is_ok() && !self.team.has_deferred() && self.team.is_alone() {
+            mine = self.file.write_at(layout.start, &[head]);
+        }
+        let head = if self.team.is_alone() { &[] } else { head };
+        self.end_large(layout, mine, head)
+    }
+
     /// Whether a section is so small that it is buffered. All ranks know.
     #[inline(always)]
     fn is_small(&self, layout: Layout) -> bool {

@@ -198,8 +198,18 @@ impl WriterState {
             let noted = self.note_row();
             self.tolerate(noted, ())?;
         }
-        self.call_start = self.end;
+        (self.call_start, self.part_start) = (self.end, self.end);
         self.team.mark(self.end);
+        Ok(())
+    }
+
+    /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
+    pub(super) fn end_part(&mut self) -> Result<(), Failure> {
+        if self.sealer.is_some() {
+            let noted = self.note_row();
+            self.tolerate(noted, ())?;
+        }
+        self.part_start = self.end;
         Ok(())
     }
 
@@ -207,7 +217,7 @@ impl WriterState {
     #[inline(never)]
     fn note_row(&mut self) -> Result<()> {
         let Some(sealer) = &mut self.sealer else { return Ok(()) };
-        let row = sealer.row(self.call_start, self.end);
+        let row = sealer.row(self.part_start, self.end);
         if self.team.rank() == 0 {
             reserve(&mut sealer.rows, 1)?;
             sealer.rows.push(row);
@@ -284,7 +294,8 @@ impl WriterState {
         self.team.agree(mine)?;
         sealer.previous = seal.offset();
         (self.end, self.written, self.released) = (length, length, length);
-        (self.known, self.kept, self.call_start) = (length, length, length);
+        (self.known, self.kept) = (length, length);
+        (self.call_start, self.part_start) = (length, length);
         self.team.mark(length);
         Ok(())
     }

@@ -1,0 +1,386 @@
+//! Datasets: a block of metadata, and the section of their data.
+//!
+//! The data of a contiguous dataset are an array section. Where each rank passes whole rows in the order of the ranks, as
+//! codes with adaptive meshes do, they are written straight from its memory. Otherwise, and for chunks, the ranks bring
+//! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
+
+use super::WriterState;
+use super::output::too_large;
+use super::pieces::{Chunk, Passed, Plan, WINDOW_BYTES, Window};
+use crate::codec::ARRAY_CONVENTION;
+use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
+use crate::error::{Error, Result};
+use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
+use crate::file::interrupt::Interrupt;
+use crate::file::params::Encode;
+use crate::file::source::Source;
+use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::format::dataset::metadata::{self, Codecs};
+use crate::format::dataset::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout as DataLayout, Region};
+use crate::format::header::SectionType;
+use crate::format::layout::{self, Layout};
+use crate::memory::{copy, grow, reserve};
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A contiguous dataset is brought to those who write it in strips of about so many bytes.
+const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
+/// Less than this is not worth a thread.
+const BYTES_PER_THREAD: u64 = 1 << 18;
+
+/// The boxes of this rank, and their items.
+type Boxes<'a> = (&'a [Region], &'a [u8]);
+
+impl WriterState {
+    /// Writes a dataset.
+    pub(crate) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
+        let text = self.begin_dataset(dataset)?;
+        self.write_dataset(dataset, text, boxes, None)
+    }
+
+    /// Writes a dataset of which each rank has so many indices of the first dimension.
+    pub(crate) fn field(
+        &mut self,
+        dataset: &Dataset,
+        counts: &[u64],
+        data: Result<&[u8]>,
+    ) -> Result<(), Failure> {
+        let text = self.begin_dataset(dataset)?;
+        self.team.note_counts(Topic::Counts, counts);
+        let rows = self.team.partition(counts)?;
+        let Some(&first) = dataset.shape.first() else {
+            return Err(
+                Error::argument("field: found a dataset without dimensions, expected at least one").into()
+            );
+        };
+        if rows.total != first {
+            return Err(Error::argument(format!(
+                "counts N_q: found the sum {}, expected the {first} indices of the first dimension",
+                rows.total
+            ))
+            .into());
+        }
+        let mut region = Region::all(&dataset.shape);
+        (region.start[0], region.count[0]) = (rows.offset, rows.count);
+        let regions = [region];
+        self.write_dataset(dataset, text, data.map(|data| (&regions[..], data)), Some(counts))
+    }
+
+    /// Notes and checks what must be the same on all ranks; returns the metadata.
+    fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
+        self.team.note_call(Function::WriteDataset);
+        let text = metadata::of_dataset(dataset, Codecs::of(dataset, self.params.level))?;
+        self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        self.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        Ok(text)
+    }
+
+    /// Writes metadata and data. `counts` are the rows of each rank, if that is how they are distributed.
+    fn write_dataset(
+        &mut self,
+        dataset: &Dataset,
+        text: String,
+        boxes: Result<Boxes<'_>>,
+        counts: Option<&[u64]>,
+    ) -> Result<(), Failure> {
+        let (regions, data) = self.tolerate(boxes, (&[], &[]))?;
+        let data = self.tolerate(little_endian(dataset, data), Cow::Borrowed(&[]))?;
+        let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
+        match &dataset.layout {
+            DataLayout::Contiguous => self.contiguous(dataset, text, passed, counts),
+            DataLayout::Chunked { text: as_text, .. } => self.chunked(dataset, &text, passed, *as_text),
+        }
+    }
+
+    /// Writes the block of metadata.
+    fn put_metadata(&mut self, text: &str) -> Result<(), Failure> {
+        self.block(DATASET_CONVENTION, 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
+        self.end_part()
+    }
+
+    fn contiguous(
+        &mut self,
+        dataset: &Dataset,
+        mut text: String,
+        passed: Passed<'_>,
+        counts: Option<&[u64]>,
+    ) -> Result<(), Failure> {
+        let (rows, row_bytes) = dataset.rows()?;
+        let name = dataset.name.as_bytes();
+        let found = if counts.is_none() { self.row_counts(dataset, &passed, rows)? } else { None };
+        if let Some(counts) = counts.or(found.as_deref()) {
+            metadata::align(&mut text, dataset.data_bytes()?, self.end);
+            self.put_metadata(&text)?;
+            return self.array(name, counts, row_bytes, Ok(Source::Contiguous(passed.data())), Encode::None);
+        }
+        let item_bytes = dataset.data_type.item_bytes();
+        let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
+        let window = grid.as_ref().map_or(1, |grid| WINDOW_BYTES / grid.chunk_bytes().max(1));
+        let plan = grid.and_then(|grid| Plan::new(&self.team, dataset, grid, passed, window));
+        let plan = Plan::settle(plan, &mut self.team)?;
+        metadata::align(&mut text, dataset.data_bytes()?, self.end);
+        self.put_metadata(&text)?;
+        self.describe(SectionType::Array, name, rows, row_bytes)?;
+        let layout = Layout::array(self.end, rows, row_bytes).ok_or_else(too_large)?;
+        self.write_strips(dataset, &plan, layout, &[(b'N', rows), (b'E', row_bytes)])
+    }
+
+    /// The indices of the first dimension that each rank has, if each passes whole rows, and all of them in the order
+    /// of the ranks are the array.
+    fn row_counts(
+        &mut self,
+        dataset: &Dataset,
+        passed: &Passed<'_>,
+        rows: u64,
+    ) -> Result<Option<Vec<u64>>, Failure> {
+        let own = passed.rows(&dataset.shape);
+        let counts = self.team.gather(Ok(own.as_ref().map_or(FINE, |own| own.end - own.start)))?;
+        let below = counts[..self.team.rank()].iter().try_fold(0, |sum, &count| layout::sum(sum, count));
+        let total = counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
+        let follows =
+            own.is_some_and(|own| total == Some(rows) && (own.is_empty() || Some(own.start) == below));
+        let mut least = [if follows { FINE } else { 0 }];
+        self.team.agree_with(Ok(()), &mut least)?;
+        let all_follow = if self.team.is_alone() { follows } else { least[0] == FINE };
+        Ok(all_follow.then_some(counts))
+    }
+
+    /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.
+    fn write_strips(
+        &mut self,
+        dataset: &Dataset,
+        plan: &Plan<'_>,
+        layout: Layout,
+        counts: &[(u8, u64)],
+    ) -> Result<(), Failure> {
+        let item_bytes = dataset.data_type.item_bytes();
+        let shape = &dataset.shape;
+        // Strips follow one another in the file, too.
+        let offset = |strip: u64| {
+            if strip == plan.grid().chunks() {
+                return layout.data_bytes;
+            }
+            let start = plan.grid().region_of(strip).start;
+            start.iter().zip(shape).fold(0, |at, (index, n)| at * n + index) * item_bytes
+        };
+        let own = plan.own();
+        let (start, end) = (offset(own.offset), offset(own.offset + own.count));
+        let bytes = Partition { offset: start, count: end - start, total: layout.data_bytes };
+        let mut overlap = None;
+        let mut buffer = Vec::new();
+        let name = dataset.name.as_bytes();
+        self.write_in_parts(name, layout, counts, bytes, plan.rounds(), |this, round, out| {
+            let window = plan.round(&mut this.team, round)?;
+            if this.team.has_deferred() || overlap.is_some() {
+                return Ok(());
+            }
+            for strip in window.chunks.clone() {
+                let bytes = to_usize(offset(strip + 1) - offset(strip));
+                let put = put_strip(plan, &window, strip, bytes, &mut buffer, out);
+                match put {
+                    Ok(None) => {}
+                    Ok(Some(index)) => {
+                        // The first one of all is told when all is known.
+                        overlap = Some(index);
+                        break;
+                    }
+                    Err(error) => {
+                        this.team.defer(Err(error));
+                        break;
+                    }
+                }
+            }
+            if round + 1 == plan.rounds()
+                && let Some(index) = &overlap
+            {
+                this.team.defer(Err(overlapping(dataset, index)));
+            }
+            Ok(())
+        })
+    }
+
+    fn chunked(
+        &mut self,
+        dataset: &Dataset,
+        text: &str,
+        passed: Passed<'_>,
+        as_text: bool,
+    ) -> Result<(), Failure> {
+        let item_bytes = dataset.data_type.item_bytes();
+        let threads = self.params.threads as u64;
+        let plan = dataset.grid().and_then(|grid| {
+            let window = (WINDOW_BYTES / grid.chunk_bytes().max(1)).max(threads);
+            Plan::new(&self.team, dataset, grid, passed, window)
+        });
+        let plan = Plan::settle(plan, &mut self.team)?;
+        let codec = ChunkCodec {
+            encoder: self.params.encoder,
+            level: dataset.level.unwrap_or(self.params.level),
+            item_bytes: if dataset.shuffle { to_usize(item_bytes) } else { 1 },
+            text: as_text.then_some(self.params.line_break),
+        };
+        let mut encoded = Encoded::default();
+        let mut overlap = None;
+        for round in 0..plan.rounds() {
+            let window = plan.round(&mut self.team, round)?;
+            if self.team.has_deferred() || overlap.is_some() {
+                continue;
+            }
+            match self.encode_window(&plan, &window, codec, &mut encoded) {
+                Ok(found) => overlap = found,
+                Err(error) => self.team.defer(Err(error)),
+            }
+        }
+        // Only now, so that whoever has which part, the overlap that is named is that of the first chunk.
+        let mine = overlap.map_or(Ok(()), |index| Err(overlapping(dataset, &index)));
+        self.must_agree = true;
+        let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
+        self.put_metadata(text)?;
+        let (name, chunks) = (dataset.name.as_bytes(), plan.own());
+        if as_text {
+            let size = plan.grid().chunk_bytes();
+            self.describe(SectionType::Array, name, chunks.total, size)?;
+            self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
+        } else {
+            self.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
+        }
+        let layout = Layout::varray(self.end, chunks.total, bytes.total).ok_or_else(too_large)?;
+        self.write_encoded(name, layout, chunks, bytes, &encoded)
+    }
+
+    /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have.
+    fn encode_window(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Window,
+        codec: ChunkCodec,
+        encoded: &mut Encoded,
+    ) -> Result<Option<Vec<u64>>> {
+        let Range { start, end } = window.chunks;
+        let bytes = (end - start).saturating_mul(plan.grid().chunk_bytes());
+        let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
+        let threads = self.params.threads.clamp(1, most);
+        if self.chunk_encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
+            self.chunk_encoders.clear();
+        }
+        while self.chunk_encoders.len() < threads {
+            self.chunk_encoders.push(ChunkEncoder::new(codec)?);
+        }
+        let cut = |thread: usize| start + (end - start) * thread as u64 / threads as u64;
+        let stop = &self.params.interrupt;
+        let jobs = self.chunk_encoders.iter_mut().take(threads).enumerate().map(|(thread, encoder)| {
+            let chunks = cut(thread)..cut(thread + 1);
+            move || encode_chunks(encoder, plan, window, chunks, stop)
+        });
+        for done in on_threads(jobs.collect()) {
+            let (more, overlap) = done?;
+            if overlap.is_some() {
+                return Ok(overlap);
+            }
+            reserve(&mut encoded.sizes, more.sizes.len())?;
+            encoded.sizes.extend(more.sizes);
+            reserve(&mut encoded.chunks, more.chunks.len())?;
+            encoded.chunks.extend(more.chunks);
+        }
+        Ok(None)
+    }
+}
+
+/// Encodes these chunks of a window, up to the first one that has an index twice.
+fn encode_chunks(
+    encoder: &mut ChunkEncoder,
+    plan: &Plan<'_>,
+    window: &Window,
+    chunks: Range<u64>,
+    interrupt: &Interrupt,
+) -> Result<(Encoded, Option<Vec<u64>>)> {
+    let mut encoded = Encoded::default();
+    let (mut buffer, mut out) = (Vec::new(), Vec::new());
+    // A chunk of the compression convention has all its bytes.
+    let must_be_whole = encoder.codec().text.is_some();
+    for chunk in chunks {
+        interrupt.check()?;
+        if out.len() >= CHUNK_BYTES {
+            reserve(&mut encoded.chunks, 1)?;
+            encoded.chunks.push(std::mem::take(&mut out));
+        }
+        let size = match plan.assemble(window, chunk, &mut buffer)? {
+            Chunk::Overlap(index) => return Ok((encoded, Some(index))),
+            Chunk::Unknown => continue,
+            Chunk::Bytes(bytes) => encoder.encode(bytes, &mut out)?,
+            Chunk::Fill if must_be_whole => {
+                let bytes = to_usize(plan.grid().chunk_bytes());
+                let mut filled = Vec::new();
+                grow(&mut filled, bytes)?;
+                plan.put_fill(&mut filled);
+                encoder.encode(&filled, &mut out)?
+            }
+            Chunk::Fill => 0,
+        };
+        reserve(&mut encoded.sizes, 1)?;
+        encoded.sizes.push(size as u64);
+    }
+    reserve(&mut encoded.chunks, 1)?;
+    encoded.chunks.push(out);
+    Ok((encoded, None))
+}
+
+/// Appends a strip, of so many bytes within the array; returns the first index that two parts have, if there is one.
+fn put_strip(
+    plan: &Plan<'_>,
+    window: &Window,
+    strip: u64,
+    bytes: usize,
+    buffer: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Option<Vec<u64>>> {
+    let found = plan.assemble(window, strip, buffer)?;
+    let start = out.len();
+    reserve(out, bytes)?;
+    match found {
+        Chunk::Overlap(index) => return Ok(Some(index)),
+        Chunk::Unknown => {}
+        Chunk::Bytes(all) => out.extend_from_slice(&all[..bytes]),
+        Chunk::Fill => {
+            out.resize(start + bytes, 0);
+            plan.put_fill(&mut out[start..]);
+        }
+    }
+    Ok(None)
+}
+
+/// The shape of strips: parts of the array that follow one another in C order, of about so many bytes.
+fn strip(shape: &[u64], item_bytes: u64) -> Vec<u64> {
+    let mut strip = vec![1; shape.len()];
+    let mut bytes = item_bytes;
+    for (strip, &n) in strip.iter_mut().zip(shape).rev() {
+        *strip = (STRIP_BYTES / bytes).clamp(1, n.max(1));
+        bytes *= *strip;
+        if *strip < n {
+            break;
+        }
+    }
+    strip
+}
+
+/// The bytes of items in little-endian order.
+fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+    let number_bytes = to_usize(dataset.data_type.number_bytes());
+    if cfg!(target_endian = "little") || number_bytes == 1 {
+        return Ok(Cow::Borrowed(data));
+    }
+    let mut swapped = copy(data)?;
+    swapped.chunks_exact_mut(number_bytes).for_each(<[u8]>::reverse);
+    Ok(Cow::Owned(swapped))
+}
+
+#[cold]
+fn overlapping(dataset: &Dataset, index: &[u64]) -> Error {
+    let name = &dataset.name;
+    Error::argument(format!(
+        "dataset \"{name}\": found index {index:?} in two regions, expected each in one at most"
+    ))
+}

@@ -1,0 +1,626 @@
+//! The parts of chunks that the ranks have, and how they come to the ranks that own the chunks.
+//!
+//! Each rank owns chunks that follow one another. In rounds, each rank sends to each other the parts of a few of the
+//! chunks that this one owns. A round costs two agreements, and memory for a window of chunks; none is needed where all
+//! ranks have the parts of their own chunks.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::team::{FINE, Failure, Team, split};
+use crate::format::dataset::{ChunkGrid, Dataset, Region, Runs};
+use crate::format::layout::{product, sum};
+use crate::memory::{grow, reserve, reserve_count, resize};
+use crate::numbers::to_usize;
+use crate::parallel::{Partition, uniform_partition};
+use std::ops::Range;
+
+/// The bytes of the chunks that a rank gets the parts of in a round. Fewer in tests, which then have several rounds.
+pub(super) const WINDOW_BYTES: u64 = if cfg!(debug_assertions) { 8 << 10 } else { 16 << 20 };
+/// In chunks of up to so many parts each is compared with each, in others bits say which items are there.
+const FEW_PARTS: usize = 8;
+/// The lengths that are exchanged before the parts: those of the boxes, and of their data.
+const LENGTHS: usize = 2;
+
+/// The data that this rank passes: boxes, whose items follow one another.
+pub(super) struct Passed<'a> {
+    regions: &'a [Region],
+    /// Where the bytes of each begin.
+    starts: Vec<usize>,
+    data: &'a [u8],
+}
+
+impl<'a> Passed<'a> {
+    /// Nothing.
+    pub const NONE: Self = Self { regions: &[], starts: Vec::new(), data: &[] };
+
+    /// # Errors
+    /// `Argument` for regions outside of the array and data of another length; `Memory`.
+    pub fn new(dataset: &Dataset, regions: &'a [Region], data: &'a [u8]) -> Result<Self> {
+        let item_bytes = dataset.data_type.item_bytes();
+        let mut starts = Vec::new();
+        reserve(&mut starts, regions.len())?;
+        let mut end = 0;
+        for region in regions {
+            region.check(&dataset.shape)?;
+            starts.push(to_usize(end));
+            let bytes = product(region.items()?, item_bytes);
+            end = bytes
+                .and_then(|bytes| sum(end, bytes))
+                .ok_or_else(|| Error::range("regions: found more than 63 bits of bytes"))?;
+        }
+        if end != data.len() as u64 {
+            return Err(Error::argument(format!(
+                "data: found {} bytes, expected the {end} of the regions",
+                data.len()
+            )));
+        }
+        Ok(Self { regions, starts, data })
+    }
+
+    /// The indices of the first dimension that the regions have, if these are all that the array has there, one region
+    /// after the other.
+    pub fn rows(&self, shape: &[u64]) -> Option<Range<u64>> {
+        let mut rows: Option<Range<u64>> = None;
+        let (&all, inner) = shape.split_first().unwrap_or((&1, &[]));
+        for region in self.regions.iter().filter(|region| !region.count.contains(&0)) {
+            let (&start, starts) = region.start.split_first().unwrap_or((&0, &[]));
+            let (&count, counts) = region.count.split_first().unwrap_or((&1, &[]));
+            let is_whole = starts.iter().all(|&start| start == 0) && counts == inner;
+            let follows = rows.as_ref().is_none_or(|rows| rows.end == start);
+            if !is_whole || !follows || start + count > all {
+                return None;
+            }
+            rows = Some(rows.map_or(start, |rows| rows.start)..start + count);
+        }
+        Some(rows.unwrap_or(0..0))
+    }
+
+    /// The data of all regions.
+    pub fn data(&self) -> &'a [u8] {
+        self.data
+    }
+}
+
+/// Which parts of which chunks this rank has, and who owns these.
+pub(super) struct Plan<'a> {
+    grid: ChunkGrid,
+    item_bytes: usize,
+    /// The item that stands where nothing is passed.
+    fill: Vec<u8>,
+    passed: Passed<'a>,
+    /// Chunks, in ascending order, each with the number of a region that has items of it.
+    parts: Vec<(u64, usize)>,
+    /// The first chunk of each rank, and the number of all chunks.
+    owners: Vec<u64>,
+    rank: usize,
+    /// The most chunks of a window.
+    window: u64,
+    /// Whether any rank has a part of another's chunk.
+    exchanges: bool,
+}
+
+/// The chunks of a round, with their parts.
+pub(super) struct Window {
+    pub chunks: Range<u64>,
+    /// What the other ranks sent: boxes, and their data.
+    received: Vec<u8>,
+    /// In the order of the chunks.
+    places: Vec<(u64, Place)>,
+    /// Whether the data were sent; else there are more than the chunks have room for.
+    has_data: bool,
+}
+
+/// Where a part of a chunk is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// In the region of this number.
+    Own(usize),
+    /// Where its box, and where its data begin in what was received.
+    Received { header: usize, data: usize },
+}
+
+/// A chunk, as its parts make it.
+pub(super) enum Chunk<'a> {
+    /// It has the fill value everywhere.
+    Fill,
+    /// Its bytes.
+    Bytes(&'a [u8]),
+    /// The first index that two parts have.
+    Overlap(Vec<u64>),
+    /// Its data were not sent, because another chunk has an overlap.
+    Unknown,
+}
+
+/// A part of a chunk: a box in it, and where its items are.
+struct Part<'a> {
+    /// Relative to the chunk.
+    region: Region,
+    items: u64,
+    from: &'a [u8],
+    from_shape: &'a [u64],
+    from_start: Vec<u64>,
+}
+
+impl<'a> Plan<'a> {
+    /// Of this rank alone: whether it must exchange is not yet known.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn new(
+        team: &Team,
+        dataset: &Dataset,
+        grid: ChunkGrid,
+        passed: Passed<'a>,
+        window: u64,
+    ) -> Result<Self> {
+        let mut parts = Vec::new();
+        for (number, region) in passed.regions.iter().enumerate() {
+            let touched = grid.touched_by(region);
+            reserve_count(&mut parts, touched.count())?;
+            parts.extend((0..touched.count()).map_while(|n| touched.nth(n)).map(|chunk| (chunk, number)));
+        }
+        if !parts.is_sorted() {
+            parts.sort_unstable();
+        }
+        let mut owners = vec![0];
+        reserve(&mut owners, team.size())?;
+        for count in uniform_partition(grid.chunks(), team.size()) {
+            owners.push(owners[owners.len() - 1] + count);
+        }
+        Ok(Self {
+            item_bytes: to_usize(dataset.data_type.item_bytes()),
+            fill: dataset.fill_item().into_owned(),
+            grid,
+            passed,
+            parts,
+            owners,
+            rank: team.rank(),
+            window: window.max(1),
+            exchanges: false,
+        })
+    }
+
+    /// Finds out together whether the ranks must exchange. Each passes its plan, if it has one.
+    pub fn settle(mine: Result<Self>, team: &mut Team) -> Result<Self, Failure> {
+        let is_own = mine.as_ref().is_ok_and(|plan| {
+            let own = plan.owners[plan.rank]..plan.owners[plan.rank + 1];
+            plan.parts.iter().all(|(chunk, _)| own.contains(chunk))
+        });
+        let mut least = [if is_own { FINE } else { 0 }];
+        let (plan, mine) = split(mine.map(Some));
+        team.agree_with(mine, &mut least)?;
+        // The agreement had the error of a rank without a plan.
+        let mut plan = plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan was lost"))?;
+        plan.exchanges = !team.is_alone() && least[0] == 0;
+        Ok(plan)
+    }
+
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+
+    /// The chunks of this rank among all.
+    pub fn own(&self) -> Partition {
+        let (start, end) = (self.owners[self.rank], self.owners[self.rank + 1]);
+        Partition { offset: start, count: end - start, total: self.grid.chunks() }
+    }
+
+    /// The number of rounds, the same on all ranks.
+    pub fn rounds(&self) -> u64 {
+        let counts = self.owners.windows(2).map(|owner| owner[1] - owner[0]);
+        counts.max().map_or(0, |most| most.div_ceil(self.window))
+    }
+
+    /// The chunks of a rank in a round.
+    fn window_of(&self, rank: usize, round: u64) -> Range<u64> {
+        let end = self.owners[rank + 1];
+        let start = round.saturating_mul(self.window).saturating_add(self.owners[rank]).min(end);
+        start..start.saturating_add(self.window).min(end)
+    }
+
+    /// The parts that this rank has of these chunks.
+    fn parts_of(&self, chunks: &Range<u64>) -> &[(u64, usize)] {
+        let start = self.parts.partition_point(|(chunk, _)| *chunk < chunks.start);
+        let count = self.parts[start..].partition_point(|(chunk, _)| *chunk < chunks.end);
+        &self.parts[start..start + count]
+    }
+
+    /// Brings the parts of the chunks of a round to their owners. An error that this rank alone has waits for the next
+    /// agreement, which the next round has, or the caller.
+    pub fn round(&self, team: &mut Team, round: u64) -> Result<Window, Failure> {
+        let chunks = self.window_of(self.rank, round);
+        let mut window = Window { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+        if self.exchanges {
+            self.exchange(team, round, &mut window)?;
+        }
+        let placed = self.place(&mut window);
+        team.defer(placed);
+        Ok(window)
+    }
+
+    fn place(&self, window: &mut Window) -> Result<()> {
+        let own = self.parts_of(&window.chunks);
+        reserve(&mut window.places, own.len())?;
+        window.places.extend(own.iter().map(|&(chunk, number)| (chunk, Place::Own(number))));
+        if !window.places.is_sorted_by_key(|(chunk, _)| *chunk) {
+            window.places.sort_by_key(|(chunk, _)| *chunk);
+        }
+        Ok(())
+    }
+
+    /// Exchanges lengths, then boxes with their data.
+    fn exchange(&self, team: &mut Team, round: u64, window: &mut Window) -> Result<(), Failure> {
+        let ranks = team.size();
+        let mut lengths = Vec::new();
+        let mine = resize(&mut lengths, (8 * LENGTHS * ranks) as u64).and_then(|()| {
+            let (all, _) = lengths.as_chunks_mut::<8>();
+            for (rank, [headers, data]) in all.as_chunks_mut().0.iter_mut().enumerate() {
+                let [header_bytes, data_bytes] = self.lengths_to(rank, round)?;
+                (*headers, *data) = (header_bytes.to_ne_bytes(), data_bytes.to_ne_bytes());
+            }
+            Ok(())
+        });
+        let mut others = Vec::new();
+        let mine = mine.and(resize(&mut others, lengths.len() as u64));
+        let equal = vec![8 * LENGTHS; ranks];
+        let exchanged = team.agree(mine)?.comm().alltoallv(&lengths, &equal, &mut others, &equal);
+        let read = |lengths: &[u8]| -> Vec<[u64; LENGTHS]> {
+            let (words, _) = lengths.as_chunks::<8>();
+            words.as_chunks().0.iter().map(|pair| pair.map(u64::from_ne_bytes)).collect()
+        };
+        let (sending, receiving) = (read(&lengths), read(&others));
+        // More data than the chunks have room for: some of them overlap. The boxes tell where.
+        let room = (window.chunks.end - window.chunks.start) * self.grid.chunk_bytes();
+        let fits = receiving.iter().map(|[_, data]| data).sum::<u64>() <= room;
+        let total = |lengths: &[[u64; LENGTHS]], has_data: bool| -> u64 {
+            lengths.iter().map(|[headers, data]| headers + if has_data { *data } else { 0 }).sum()
+        };
+        let mut sent = Vec::new();
+        let mine = exchanged
+            .and_then(|()| resize(&mut window.received, total(&receiving, fits)))
+            .and_then(|()| reserve_count(&mut sent, total(&sending, true)));
+        let mut least = [if fits { FINE } else { 0 }];
+        let agreed = team.agree_with(mine, &mut least)?;
+        window.has_data = least[0] == FINE;
+        let bytes = |lengths: &[[u64; LENGTHS]]| -> Vec<usize> {
+            lengths
+                .iter()
+                .map(|[headers, data]| to_usize(headers + if window.has_data { *data } else { 0 }))
+                .collect()
+        };
+        let (sent_bytes, received_bytes) = (bytes(&sending), bytes(&receiving));
+        window.received.truncate(received_bytes.iter().sum());
+        for rank in 0..ranks {
+            self.pack(rank, round, window.has_data, &mut sent);
+        }
+        // Nothing since the agreement can fail: there is room for all that was packed.
+        let comm = agreed.comm();
+        let exchanged = comm.alltoallv(&sent, &sent_bytes, &mut window.received, &received_bytes);
+        let placed = exchanged.and_then(|()| self.place_received(window, &receiving));
+        if placed.is_err() {
+            window.places.clear();
+        }
+        team.defer(placed);
+        Ok(())
+    }
+
+    /// The bytes of the boxes and of the data that another rank gets.
+    fn lengths_to(&self, rank: usize, round: u64) -> Result<[u64; LENGTHS]> {
+        let mut lengths = [0; LENGTHS];
+        self.for_each_part_to(rank, round, |chunk, part, _| {
+            let mut header = Counter(0);
+            put_header(&mut header, chunk, part);
+            lengths[0] += header.0;
+            lengths[1] += part.items * self.item_bytes as u64;
+        });
+        Ok(lengths)
+    }
+
+    /// Appends what another rank gets: the boxes, then their data.
+    fn pack(&self, rank: usize, round: u64, with_data: bool, out: &mut Vec<u8>) {
+        self.for_each_part_to(rank, round, |chunk, part, _| put_header(out, chunk, part));
+        if with_data {
+            let item_bytes = self.item_bytes;
+            self.for_each_part_to(rank, round, |_, part, _| {
+                let zeros = vec![0; part.region.count.len()];
+                for run in part.runs((&part.region.count, &zeros)) {
+                    let start = to_usize(run.from) * item_bytes;
+                    out.extend_from_slice(&part.from[start..start + to_usize(run.items) * item_bytes]);
+                }
+            });
+        }
+    }
+
+    /// The parts that this rank has of the chunks of another in a round: each with the number of the chunk in the window.
+    fn for_each_part_to(&self, rank: usize, round: u64, mut each: impl FnMut(u64, &Part<'_>, u64)) {
+        if rank == self.rank {
+            return;
+        }
+        let chunks = self.window_of(rank, round);
+        for &(chunk, number) in self.parts_of(&chunks) {
+            if let Some(part) = self.own_part(&self.grid.region_of(chunk), number) {
+                each(chunk - chunks.start, &part, chunk);
+            }
+        }
+    }
+
+    /// The part of a chunk that a region of this rank has.
+    fn own_part(&self, chunk: &Region, number: usize) -> Option<Part<'_>> {
+        let region = &self.passed.regions[number];
+        let mut part = chunk.intersection(region)?;
+        let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
+        for (start, chunk) in part.start.iter_mut().zip(&chunk.start) {
+            *start -= chunk;
+        }
+        Some(Part {
+            items: part.count.iter().product(),
+            region: part,
+            from: &self.passed.data[self.passed.starts[number]..],
+            from_shape: &region.count,
+            from_start,
+        })
+    }
+
+    /// Finds the boxes among what was received, and their data.
+    fn place_received(&self, window: &mut Window, lengths: &[[u64; LENGTHS]]) -> Result<()> {
+        let mut message = 0;
+        for &[header_bytes, data_bytes] in lengths {
+            let (mut header, end) = (message, message + to_usize(header_bytes));
+            let mut data = end;
+            while header < end {
+                let mut rest = &window.received[header..end];
+                let (chunk, region) = self.header(&mut rest, &window.chunks)?;
+                reserve(&mut window.places, 1)?;
+                window.places.push((chunk, Place::Received { header, data }));
+                if window.has_data {
+                    data += to_usize(region.items()?) * self.item_bytes;
+                }
+                header = end - rest.len();
+            }
+            message = end + if window.has_data { to_usize(data_bytes) } else { 0 };
+            if data != message {
+                return Err(torn());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the number of a chunk and a box in it.
+    fn header(&self, rest: &mut &[u8], chunks: &Range<u64>) -> Result<(u64, Region)> {
+        let chunk =
+            sum(chunks.start, take_number(rest)?).filter(|chunk| chunks.contains(chunk)).ok_or_else(torn)?;
+        let mut region = Region::all(self.grid.chunk_shape());
+        for number in region.start.iter_mut().chain(&mut region.count) {
+            *number = take_number(rest)?;
+        }
+        region.check(self.grid.chunk_shape()).map_err(|_| torn())?;
+        Ok((chunk, region))
+    }
+
+    fn part<'b>(
+        &'b self,
+        window: &'b Window,
+        shape: &'b mut Vec<u64>,
+        chunk: &Region,
+        place: Place,
+    ) -> Result<Part<'b>> {
+        match place {
+            Place::Own(number) => self.own_part(chunk, number).ok_or_else(torn),
+            Place::Received { header, data } => {
+                let mut rest = &window.received[header..];
+                let (_, region) = self.header(&mut rest, &window.chunks)?;
+                shape.clone_from(&region.count);
+                Ok(Part {
+                    items: region.items()?,
+                    from: window.received.get(data..).unwrap_or_default(),
+                    from_shape: shape,
+                    from_start: vec![0; region.count.len()],
+                    region,
+                })
+            }
+        }
+    }
+
+    /// A chunk of the window, put together in `buffer` if need be.
+    pub fn assemble<'b>(
+        &'b self,
+        window: &'b Window,
+        chunk: u64,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<Chunk<'b>> {
+        let start = window.places.partition_point(|(other, _)| *other < chunk);
+        let count = window.places[start..].partition_point(|(other, _)| *other == chunk);
+        let places = &window.places[start..start + count];
+        let (origin, shape) = (self.grid.region_of(chunk), self.grid.chunk_shape());
+        let bytes = to_usize(self.grid.chunk_bytes());
+        let item_bytes = self.item_bytes;
+        if let [(_, Place::Own(number))] = places
+            && let Some(part) = self.own_part(&origin, *number)
+            && part.items * item_bytes as u64 == self.grid.chunk_bytes()
+        {
+            let mut runs = part.runs((shape, &part.region.start));
+            if let (Some(run), None) = (runs.next(), runs.next()) {
+                let at = to_usize(run.from) * item_bytes;
+                let bytes = &self.passed.data[self.passed.starts[*number] + at..][..bytes];
+                return Ok(if self.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
+            }
+        }
+        let overlap = |items: u64| {
+            let mut index = origin.start.clone();
+            let mut rest = items;
+            for (index, &n) in index.iter_mut().zip(shape).rev() {
+                *index += rest % n;
+                rest /= n;
+            }
+            Ok(Chunk::Overlap(index))
+        };
+        if let Some(items) = self.first_overlap(window, &origin, places)? {
+            return overlap(items);
+        }
+        if !window.has_data {
+            return Ok(Chunk::Unknown);
+        }
+        if places.is_empty() {
+            return Ok(Chunk::Fill);
+        }
+        grow(buffer, bytes)?;
+        let buffer = &mut buffer[..bytes];
+        let mut room = Vec::new();
+        let mut items = 0;
+        for &(_, place) in places {
+            items += self.part(window, &mut room, &origin, place)?.items;
+        }
+        if items * (item_bytes as u64) < self.grid.chunk_bytes() {
+            self.put_fill(buffer);
+        }
+        for &(_, place) in places {
+            let part = self.part(window, &mut room, &origin, place)?;
+            for run in part.runs((shape, &part.region.start)) {
+                let length = to_usize(run.items) * item_bytes;
+                let (from, to) = (to_usize(run.from) * item_bytes, to_usize(run.to) * item_bytes);
+                copy(&part.from[from..from + length], &mut buffer[to..to + length]);
+            }
+        }
+        Ok(if self.is_fill(buffer) { Chunk::Fill } else { Chunk::Bytes(buffer) })
+    }
+
+    /// Puts the fill value everywhere.
+    pub fn put_fill(&self, bytes: &mut [u8]) {
+        if self.fill.iter().all(|&byte| byte == self.fill[0]) {
+            return bytes.fill(self.fill[0]);
+        }
+        for item in bytes.chunks_exact_mut(self.item_bytes) {
+            item.copy_from_slice(&self.fill);
+        }
+    }
+
+    /// Whether all items are the fill value.
+    fn is_fill(&self, bytes: &[u8]) -> bool {
+        // Each item is the one before it.
+        bytes.starts_with(&self.fill) && bytes[self.item_bytes..] == bytes[..bytes.len() - self.item_bytes]
+    }
+
+    /// The first item of a chunk that two parts have: its number in C order.
+    fn first_overlap(&self, window: &Window, chunk: &Region, places: &[(u64, Place)]) -> Result<Option<u64>> {
+        let shape = self.grid.chunk_shape();
+        let number = |index: &[u64]| index.iter().zip(shape).fold(0, |at, (index, n)| at * n + index);
+        let mut room = Vec::new();
+        if places.len() < 2 {
+            return Ok(None);
+        }
+        if places.len() <= FEW_PARTS {
+            let mut boxes = Vec::new();
+            let mut first = None;
+            for &(_, place) in places {
+                let part = self.part(window, &mut room, chunk, place)?.region;
+                let common = boxes.iter().filter_map(|other: &Region| other.intersection(&part));
+                first = common.map(|common| number(&common.start)).chain(first).min();
+                boxes.push(part);
+            }
+            return Ok(first);
+        }
+        let mut bits = Bits::new(shape.iter().product())?;
+        let mut first = None;
+        for &(_, place) in places {
+            let part = self.part(window, &mut room, chunk, place)?;
+            let common = part.runs((shape, &part.region.start)).filter_map(|run| bits.set(run.to, run.items));
+            first = common.chain(first).min();
+        }
+        Ok(first)
+    }
+}
+
+impl Part<'_> {
+    /// The runs of its items, from where they are to an array where the box begins at an index.
+    fn runs(&self, to: (&[u64], &[u64])) -> Runs {
+        Runs::new(&self.region.count, (self.from_shape, &self.from_start), to)
+    }
+}
+
+/// Which items are there.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(items: u64) -> Result<Self> {
+        let mut words = Vec::new();
+        resize(&mut words, items.div_ceil(64))?;
+        Ok(Self(words))
+    }
+
+    /// Notes items; returns the first of them that was noted before.
+    fn set(&mut self, start: u64, count: u64) -> Option<u64> {
+        let end = start + count;
+        let (mut at, mut found) = (start, None);
+        while at < end {
+            let (word, bit) = (to_usize(at / 64), at % 64);
+            let now = (64 - bit).min(end - at);
+            let mask = (u64::MAX >> (64 - now)) << bit;
+            let both = self.0[word] & mask;
+            if both != 0 && found.is_none() {
+                found = Some(at - bit + u64::from(both.trailing_zeros()));
+            }
+            self.0[word] |= mask;
+            at += now;
+        }
+        found
+    }
+}
+
+/// Copies few bytes as fast as many.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    match (from, to) {
+        (&[a, b, c, d], [x, y, z, w]) => (*x, *y, *z, *w) = (a, b, c, d),
+        (&[a, b, c, d, e, f, g, h], to) => to.copy_from_slice(&[a, b, c, d, e, f, g, h]),
+        (from, to) => to.copy_from_slice(from),
+    }
+}
+
+/// What takes the numbers of a box.
+trait Numbers {
+    fn put(&mut self, number: u64);
+}
+
+impl Numbers for Vec<u8> {
+    fn put(&mut self, number: u64) {
+        let mut rest = number;
+        while rest >= 0x80 {
+            self.push(rest.to_le_bytes()[0] | 0x80);
+            rest >>= 7;
+        }
+        self.push(rest.to_le_bytes()[0]);
+    }
+}
+
+/// Counts the bytes of numbers.
+struct Counter(u64);
+
+impl Numbers for Counter {
+    fn put(&mut self, number: u64) {
+        self.0 += u64::from((number | 1).ilog2()) / 7 + 1;
+    }
+}
+
+fn put_header(out: &mut impl Numbers, chunk: u64, part: &Part<'_>) {
+    out.put(chunk);
+    part.region.start.iter().chain(&part.region.count).for_each(|&number| out.put(number));
+}
+
+/// A number that [`Numbers::put`] has put.
+fn take_number(rest: &mut &[u8]) -> Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, others) = rest.split_first().ok_or_else(torn)?;
+        *rest = others;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(torn())
+}
+
+/// What no rank has sent.
+#[cold]
+fn torn() -> Error {
+    Error::new(ErrorKind::Internal, "parts of chunks: found bytes that no rank has sent")
+}
