@@ -397,7 +397,8 @@ struct scda_params {
   /**
    * Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section
-   * takes 256 bytes in it. 0 (default): the file gets no seal.
+   * takes 256 bytes in it. 0 (default): the file gets no seal, unless it has one already
+   * (`scda_fopen_append`).
    */
   int seal;
   /**
@@ -676,17 +677,17 @@ scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
                               int *err);
 
 /**
- * Opens a file that exists to write more sections behind those that it has, by `scda_fwrite_*`.
+ * Opens an existing file to write more sections behind those that it has, by `scda_fwrite_*`.
  *
- * A sealed file is continued behind its last seal, which stays valid for the part of the file that it
- * ends. What is behind that seal and not whole, because a job was killed while it appended, is cut off:
- * `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this call. A file
- * without a seal must be whole.
+ * If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
+ * before it. Sections that were not committed, because a job was killed while it appended, are cut off,
+ * whole or not: `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this
+ * call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without.
  *
- * With `params.seal`, the next `scda_fcommit` or `scda_fclose` writes a seal of all sections. Without it,
- * the new sections get none, and the file does not end with a seal any more. With `params.atomic` the
- * sections go to a copy of the file, which gets its name at close. The line breaks of the new sections
- * are those of `params`.
+ * A file without a seal must be whole. With `params.seal`, its old sections are sealed, too.
+ *
+ * With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
+ * of the new sections are those of `params`.
  *
  * Two jobs must not append to a file at once. With the POSIX driver, or with `params.atomic`, the second
  * one gets `SCDA_ERR_FILE_IN_USE` if the file system has locks (`flock`).

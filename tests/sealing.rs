@@ -158,24 +158,24 @@ fn appending_goes_on_where_a_file_ends() {
                 }
                 assert_eq!(found.1.len(), expected.len());
             };
-        // A sealed file; one that has a seal, and whole sections behind it; one without a seal.
+        // A sealed file, which stays sealed; one with a seal, and sections behind it that were not committed; one without a seal.
+        let mut unsealing = params.clone();
+        unsealing.seal = false;
         same(&append_to(&twice[..first_seal], middle, &params), 0, &twice);
-        let unsealed = [&twice[..first_seal], &plain[ends[middle - 1]..ends[middle + 1]]].concat();
-        same(&append_to(&unsealed, middle + 2, &params), 0, &twice);
+        same(&append_to(&twice[..first_seal], middle, &unsealing), 0, &twice);
+        let uncommitted = &plain[ends[middle - 1]..ends[middle + 1]];
+        let begun = [&twice[..first_seal], uncommitted].concat();
+        same(&append_to(&begun, middle, &params), uncommitted.len() as u64, &twice);
         same(&append_to(&plain[..ends[middle - 1]], middle, &params), 0, &once);
         same(&append_to(&plain[..128], 0, &params), 0, &once);
         same(&append_to(&plain, last, &params), 0, &once);
-        // Without a seal of its own.
-        let mut unsealing = params.clone();
-        unsealing.seal = false;
         same(&append_to(&plain[..ends[middle - 1]], middle, &unsealing), 0, &plain);
-        // What is not whole is cut off behind a seal, and refused without.
+        // What was not committed is cut off behind a seal; without a seal, what is not whole is refused.
         let mut rng = Rng(1);
         for _ in 0..10 {
             let torn = first_seal + 1 + rng.below((twice.len() - first_seal - 1) as u64) as usize;
-            let is_whole = (middle..last).any(|i| torn == first_seal + ends[i] - ends[middle - 1]);
-            // Index without a seal: its sections stay.
-            if torn < first_seal + plain.len() - ends[middle - 1] && !is_whole {
+            // With all of its tables, only the seal is missing: the sections stay.
+            if torn < first_seal + plain.len() - ends[middle - 1] {
                 same(&append_to(&twice[..torn], middle, &params), (torn - first_seal) as u64, &twice);
             }
             let cut = 1 + rng.below(plain.len() as u64 - 1) as usize;

@@ -72,7 +72,8 @@ pub struct Params {
     pub check: bool,
     /// Writing: closing writes a seal, by which readers know that the file is whole, check it, and find sections by
     /// name (docs/format.md, "Sealed files"). It takes 256 bytes for each section and 704
-    /// more, and 32 for each 4096 elements of compressed and variable sections.
+    /// more, and 32 for each 4096 elements of compressed and variable sections. A sealed file to which sections are appended
+    /// is sealed again in any case.
     pub seal: bool,
     /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
     /// compressed pair have, one by one. Without it they are errors: the file could not be read. So they are with

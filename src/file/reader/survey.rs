@@ -64,6 +64,11 @@ impl Survey {
         self.seal.map_or(0, |seal| seal.length)
     }
 
+    /// Whether the file has a seal, at its end or before it.
+    pub fn has_seal(&self) -> bool {
+        self.seal.is_some()
+    }
+
     /// Rank 0: the rows of the sections behind the last seal, for the next one.
     pub fn take_rows(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
@@ -85,6 +90,17 @@ impl Survey {
             self.ends.truncate(kept);
             self.rows.truncate(kept);
             self.end = offset;
+        }
+    }
+
+    /// Drops what was not committed behind the last seal. If only the seal of a commit is missing, the commit is as good as
+    /// done: only its tables are dropped, and the next seal replaces it.
+    fn go_back_to(&mut self, seal: LastSeal) {
+        if self.lacks_only_a_seal() {
+            self.forget_unfinished();
+        } else {
+            self.end = seal.length;
+            self.forget();
         }
     }
 
@@ -125,8 +141,8 @@ impl ReaderState {
         (self.team, self.file)
     }
 
-    /// Walks through the file. An incomplete section behind the last seal is left out; without a seal it is an error.
-    /// Collective.
+    /// Walks through the file. If it has a seal, sections that were not committed, whole or not, are left out; without a
+    /// seal, all must be whole. Collective.
     pub fn survey(&mut self) -> Result<Survey, Failure> {
         let bytes = self.look(0, self.size.min(FILE_HEADER_BYTES as u64))?;
         let header = parse_file_header(bytes)?;
@@ -164,7 +180,10 @@ impl ReaderState {
                 Ok(true) => {}
                 Ok(false) => {
                     survey.end = self.size;
-                    survey.forget_unfinished();
+                    match survey.seal {
+                        Some(seal) if !survey.has_lost_seal => survey.go_back_to(seal),
+                        _ => survey.forget_unfinished(),
+                    }
                     return Ok(survey);
                 }
                 Err(failure) => {
@@ -174,12 +193,7 @@ impl ReaderState {
                         return Err(Failure::Agreed(error));
                     };
                     self.check_not_sealed(seal.length, &error)?;
-                    if survey.lacks_only_a_seal() {
-                        survey.forget_unfinished();
-                    } else {
-                        survey.end = seal.length;
-                        survey.forget();
-                    }
+                    survey.go_back_to(seal);
                     return Ok(survey);
                 }
             }
@@ -238,7 +252,7 @@ impl ReaderState {
             sorted: 0,
         };
         let is_table = survey.may_have_table(&row);
-        survey.has_lost_seal |= !is_table && survey.lacks_only_a_seal();
+        survey.has_lost_seal |= !is_table && (survey.lacks_only_a_seal() || *section.user == *SEAL);
         survey.unfinished = match survey.unfinished {
             _ if !is_table => None,
             None => Some((row.offset, 1)),

@@ -149,12 +149,13 @@ impl Writer {
         Ok(Self { session: Self::begin(team, file, target, params, sealer, ends), user, bytes_cut_off: 0 })
     }
 
-    /// Opens a file that exists to write more sections behind those that it has. With [`Params::seal`] closing writes
-    /// a seal of them, too. The user string and what the file has stay; a seal that ended it stays valid for the part
-    /// up to there.
+    /// Opens an existing file to write more sections behind those that it has. Its user string and its sections stay.
     ///
-    /// What is behind the last seal and not whole, because a job was killed while it appended, is cut off:
-    /// [`Self::bytes_cut_off`] tells how much. A file without a seal must be whole.
+    /// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file before it.
+    /// Sections that were not committed, because a job was killed while it appended, are cut off, whole or not;
+    /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`Params::seal`] or without.
+    ///
+    /// A file without a seal must be whole. With [`Params::seal`], closing seals its old sections, too.
     ///
     /// # Errors
     /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
@@ -201,7 +202,7 @@ impl Writer {
     fn continued(reading: &mut ReaderState, params: &Params) -> Result<Found, Failure> {
         let mut survey = reading.survey()?;
         let (end, user) = (survey.end, survey.header.user);
-        if !params.seal {
+        if !params.seal && !survey.has_seal() {
             return Ok(Found { end, user, sealer: None, sums: None });
         }
         let mut sealer = Sealer::continued(&survey);

@@ -26,7 +26,7 @@ impl WriterState {
     /// An error if only a part of a compressed section may have this type and user string.
     #[inline]
     pub(super) fn check_free(&self, section: SectionType, user: &[u8]) -> Result<()> {
-        let is_free = self.params.raw && !self.params.seal;
+        let is_free = self.params.raw && self.sealer.is_none();
         if begins_pair(section, user) && !is_free { Err(reserved(user)) } else { Ok(()) }
     }
 
