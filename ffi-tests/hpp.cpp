@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -286,6 +287,208 @@ static void shorter () {
          == SCDA_ERR_ARG);
 }
 
+// Commits, appending behind a torn tail, sections by number and by name, checksums.
+static void sealed () {
+  const std::string name = folder + "/hpp-sealed.scda";
+  const scda::params seal = scda::params ().seal ();
+  scda::writer w (g.comm, name, std::string ("sealed"), seal);
+  CHECK (w.user () == "sealed" && w.bytes_cut_off () == 0);
+  w.write_array ("state", std::vector<int> (2, g.rank), each (2));
+  w.commit ();
+  w.write_block ("note", 7);
+  w.close ();
+  // What a job leaves that was killed while it appended.
+  if (g.rank == 0) { std::ofstream (name, std::ios::binary | std::ios::app) << std::string (70, 'x'); }
+  barrier (g);
+  w = scda::writer::append (g.comm, name, seal);
+  CHECK (std::string (scda_last_error_message ()).find ("70") != std::string::npos);
+  CHECK (w.user () == "sealed" && w.bytes_cut_off () == 70);
+  w.write_array ("state", std::vector<int> (2, g.rank + 100), each (2));
+  w.close ();
+  CHECK (thrown ([&] { scda::writer::append (g.comm, name.c_str (), scda::params ().level (10)); }, "level") == SCDA_ERR_ARG);
+  CHECK (thrown ([&] { scda::writer::append (g.comm, folder + "/none"); }, "none") == SCDA_ERR_NO_SUCH_FILE);
+  w = scda::writer (g.comm, name + ".plain", "not sealed");
+  CHECK (thrown ([&] { w.commit (); }) == SCDA_ERR_USAGE && !w.is_open ());
+  CHECK (thrown ([&] { w.bytes_cut_off (); }) == SCDA_ERR_USAGE);
+
+  const scda::params verify = scda::params ().verify ();
+  scda::reader r (g.comm, name, verify);
+  scda::section s;
+  std::vector<int> found (2);
+  std::uint64_t number = 99;
+  CHECK (r.sections () == 3 && r.user () == "sealed");
+  CHECK (r.find (number, "state") && number == 0);
+  CHECK (r.find (number, std::string ("state"), -1) && number == 2);
+  CHECK (!r.find (number, "state", 2) && !r.find (number, "stat") && number == 2);
+#if __cplusplus >= 201703L
+  CHECK (r.find ("state", 1) == std::optional<std::uint64_t> (2) && r.find (std::string_view ("note")) && !r.find ("none"));
+#endif
+  r.seek (number);
+  CHECK (r.next (s) && s.user == "state");
+  r.read_array (found, each (2));
+  CHECK (found == std::vector<int> (2, g.rank + 100) && r.at_end ());
+  r.seek (0);
+  CHECK (r.next (s) && s.user == "state");
+  r.read_array (found, each (2));
+  CHECK (found == std::vector<int> (2, g.rank));
+  CHECK (thrown ([&] { r.seek (3); }) == SCDA_ERR_ARG && !r.is_open ());
+  CHECK (thrown ([&] { r.sections (); }) == SCDA_ERR_USAGE);
+  CHECK (thrown ([&] { r.find (number, "state"); }) == SCDA_ERR_USAGE);
+
+  barrier (g);
+  if (g.rank == 0) {
+    std::fstream file (name, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp (128 + 128);
+    file.put (77); // in the first element of the first section
+  }
+  barrier (g);
+  r = scda::reader (g.comm, name, verify);
+  CHECK (thrown ([&] { r.next (s); }, "checksum") == SCDA_ERR_CHECKSUM);
+}
+
+// Elements of a known value: three numbers each, or as many as the number of the element says.
+struct triple {
+  std::uint64_t values[3];
+};
+static triple triple_of (std::uint64_t i) { return { { i, 2 * i, i * i } }; }
+static std::vector<std::uint64_t> row_of (std::uint64_t i) { return std::vector<std::uint64_t> (i * 7 % 5, i); }
+
+// Each rank reads elements at random.
+static void ranges () {
+  const std::string name = folder + "/hpp-ranges.scda";
+  const std::uint64_t N = 1000;
+  std::uint64_t same = 13, own = mix (13, static_cast<std::uint64_t> (g.rank)); // states of random numbers
+  list Nq (static_cast<std::size_t> (g.size));
+  partition (&same, N, g.size, Nq.data ());
+  const std::uint64_t mine = first_of (Nq.data (), g.rank);
+  std::vector<triple> triples;
+  std::vector<list> rows;
+  for (std::uint64_t i = mine; i < mine + Nq[static_cast<std::size_t> (g.rank)]; ++i) {
+    triples.push_back (triple_of (i));
+    rows.push_back (row_of (i));
+  }
+  std::string bytes (N, ' ');
+  for (std::size_t i = 0; i < N; ++i) { bytes[i] = static_cast<char> ('a' + i % 26); }
+  scda::writer w (g.comm, name, "ranges", scda::params ().seal ());
+  for (const scda::encoding encode : { scda::encode_none, scda::encode_always }) {
+    w.write_array ("triples", triples, Nq, encode);
+    w.write_varray ("rows", rows, Nq, encode);
+    w.write_block ("bytes", bytes, encode);
+  }
+  w.close ();
+
+  scda::reader r (g.comm, name);
+  scda::section s;
+  for (int turn = 0; turn < 60; ++turn) {
+    r.seek (below (&same, r.sections ()));
+    CHECK (r.next (s));
+    for (std::uint64_t again = below (&same, 3) + 1; again > 0; --again) {
+      const std::uint64_t form = below (&own, 5);
+      const std::uint64_t count = below (&own, 3) == 0 ? 0 : below (&own, 200), first = below (&own, N - count + 1);
+      const std::size_t n = static_cast<std::size_t> (count);
+      if (s.type == 'B') {
+        std::vector<char> part (n);
+        if (form == 0) {
+          r.read_block_range (scda::skip, first);
+        } else {
+          r.read_block_range (part, first);
+          CHECK (std::string (part.begin (), part.end ()) == bytes.substr (static_cast<std::size_t> (first), n));
+        }
+      } else if (s.type == 'A') {
+        std::vector<triple> part (n);
+        std::vector<std::uint64_t> numbers (3 * n);
+        std::vector<void *> pointers;
+        for (triple &each_one : part) { pointers.push_back (&each_one); }
+        if (form == 0) { r.read_array_range (scda::skip, first); }
+        if (form == 1) { r.read_array_range ({ part.data (), n * sizeof (triple) }, first); }
+        if (form == 2) { r.read_array_range (scda::view<triple> (part.data (), n), first); }
+        if (form == 3) { r.read_array_range (pointers, first); }
+        if (form == 4) { r.read_array_range (numbers, first); }
+        for (std::size_t i = 0; i < n && form > 0; ++i) {
+          const triple expected = triple_of (first + i);
+          const std::uint64_t *values = form == 4 ? &numbers[3 * i] : part[i].values;
+          CHECK (std::equal (values, values + 3, expected.values));
+        }
+      } else {
+        std::vector<list> part;
+        list Ei (n), together;
+        if (form < 2) {
+          r.read_varray_range (part, first, count);
+          CHECK (part.size () == n);
+        } else { // on this rank: the sizes and the data by themselves
+          r.read_varray_sizes_range (Ei, first);
+          std::vector<void *> pointers;
+          for (std::size_t i = 0; i < n; ++i) {
+            part.push_back (list (static_cast<std::size_t> (Ei[i] / 8)));
+            together.resize (together.size () + part[i].size ());
+          }
+          for (list &row : part) { pointers.push_back (row.data ()); }
+          if (form == 2) { r.read_varray_range (scda::skip, first, Ei); }
+          if (form == 3) { r.read_varray_range (pointers, first, Ei); }
+          if (form == 4) { r.read_varray_range (together, first, Ei); }
+        }
+        list all, expected;
+        for (std::size_t i = 0; i < n; ++i) {
+          const list row = row_of (first + i);
+          CHECK (part[i].size () == row.size ());
+          all.insert (all.end (), part[i].begin (), part[i].end ());
+          expected.insert (expected.end (), row.begin (), row.end ());
+        }
+        CHECK (form == 2 || (form == 4 ? together : all) == expected);
+      }
+    }
+    // All data after ranges, or the next section.
+    if (s.type == 'A' && below (&same, 2) == 0) {
+      std::vector<triple> all (triples.size ());
+      r.read_array (all, Nq);
+      CHECK (all.empty () || std::equal (all[0].values, all[0].values + 3, triples[0].values));
+    }
+  }
+  r.close ();
+
+  // What does not fit on one rank is an error of all.
+  const bool here = g.rank == g.size - 1;
+  const std::string last = wrong_rank (g.size - 1);
+  const std::string problems[] = { last + "data: found 20 bytes in elements of 4, expected whole elements of 24 bytes",
+                                   last + "data: found 64 bytes in elements of 32, expected whole elements of 24 bytes",
+                                   last + "range of elements: found 999 to 1001",
+                                   last + "data: found 8 bytes, of which 0 are left for element 1 of this rank, of 8 bytes",
+                                   last + "data: found 1 pointers, expected 2, one per entry of Ei",
+                                   last + "data: found an element of 8 bytes, expected a multiple of 24",
+                                   last + "range of elements: found 0 to 1001",
+                                   last + "range of elements: found 990 to 1010",
+                                   "" };
+  for (int i = 0; i < 9; ++i) {
+    r = scda::reader (g.comm, name, scda::params ().check ());
+    if (i < 8) {
+      r.seek (i < 3 ? 0 : i < 7 ? 1 : 2);
+      r.next (s);
+    }
+    std::vector<triple> two (2);
+    list none;
+    double one = 0;
+    const int code = thrown (
+      [&] {
+        std::vector<list> lists;
+        std::vector<std::vector<triple>> others;
+        const std::uint64_t eight[2] = { 8, 8 };
+        switch (i) {
+        case 0: here ? r.read_array_range (std::array<int, 5> (), 0) : r.read_array_range (two, 0); break;
+        case 1: here ? r.read_array_range (std::array<std::array<double, 4>, 2> (), 0) : r.read_array_range (two, 0); break;
+        case 2: r.read_array_range (two, here ? N - 1 : 0); break;
+        case 3: here ? r.read_varray_range (one, 3, eight) : r.read_varray_range (none, 3, none); break;
+        case 4: r.read_varray_range (std::vector<void *> (1, &one), 3, here ? scda::counts (eight) : scda::counts (eight, 0)); break;
+        case 5: here ? r.read_varray_range (others, 3, 1) : r.read_varray_range (lists, 3, 1); break;
+        case 6: r.read_varray_range (lists, 0, here ? N + 1 : N); break;
+        case 7: here ? r.read_block_range (std::array<char, 20> (), N - 10) : r.read_block_range (scda::skip, 0); break;
+        default: r.read_array_range (two, 0); // before any header
+        }
+      },
+      problems[i]);
+    CHECK (code == (i < 8 ? SCDA_ERR_ARG : SCDA_ERR_USAGE) && !r.is_open ());
+  }
+}
+
 static void errors () {
   const std::string name = folder + "/hpp-errors.scda";
   const scda::params check = scda::params ().check ();
@@ -429,6 +632,8 @@ int main (int argc, char **argv) {
   folder = argv[1];
   sections ();
   shorter ();
+  sealed ();
+  ranges ();
   errors ();
   destructors ();
   return finish ();

@@ -32,6 +32,9 @@
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
+#if __cplusplus >= 201703L
+#include <optional>
+#endif
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -228,25 +231,30 @@ constexpr skip_t skip = skip_t ();
 /** Room for bytes to be read, or `scda::skip`. */
 class bytes {
 public:
-  constexpr bytes (skip_t) noexcept : data_ (nullptr), size_ (0), skip_ (true) {}
-  constexpr bytes (void *data, std::size_t size) noexcept : data_ (data), size_ (size), skip_ (false) {}
+  constexpr bytes (skip_t) noexcept : data_ (nullptr), size_ (0), element_ (1), skip_ (true) {}
+  constexpr bytes (void *data, std::size_t size) noexcept : data_ (data), size_ (size), element_ (1), skip_ (false) {}
   /** Of anything with `data` and `size`, and elements that can be copied as bytes; not of pointers. */
   template <typename C, typename std::enable_if<detail::has_bytes<C, true>::value, int>::type = 0>
   constexpr bytes (C &&container)
-    : data_ (container.data ()), size_ (detail::size_of (container) * sizeof (detail::element<C>)), skip_ (false) {}
+    : data_ (container.data ()), size_ (detail::size_of (container) * sizeof (detail::element<C>)),
+      element_ (sizeof (detail::element<C>)), skip_ (false) {}
   template <typename T, std::size_t n,
             typename = typename std::enable_if<detail::is_plain<T>::value && !std::is_const<T>::value>::type>
-  constexpr bytes (T (&array)[n]) noexcept : data_ (array), size_ (sizeof array), skip_ (false) {}
+  constexpr bytes (T (&array)[n]) noexcept
+    : data_ (array), size_ (sizeof array), element_ (sizeof (T)), skip_ (false) {}
   /** For one number. */
   template <typename T, typename std::enable_if<detail::is_scalar<T>::value && !std::is_const<T>::value, int>::type = 0>
-  constexpr bytes (T &value) noexcept : data_ (&value), size_ (sizeof value), skip_ (false) {}
+  constexpr bytes (T &value) noexcept
+    : data_ (&value), size_ (sizeof value), element_ (sizeof value), skip_ (false) {}
   constexpr void *data () const noexcept { return data_; }
   constexpr std::size_t size () const noexcept { return size_; }
+  /** The bytes of an element, by its type; 1 if unknown. */
+  constexpr std::size_t element () const noexcept { return element_; }
   constexpr bool skipped () const noexcept { return skip_; }
 
 private:
   void *data_;
-  std::size_t size_;
+  std::size_t size_, element_;
   bool skip_;
 };
 
@@ -308,6 +316,8 @@ public:
     if (scda_fclose (take (), &err) != 0) { detail::fail (err); }
   }
   bool is_open () const noexcept { return f_ != nullptr; }
+  /** The user string of the file. */
+  const std::string &user () const noexcept { return user_; }
   /** This rank in the communicator of the file, and the number of its ranks. */
   int rank () const noexcept { return rank_; }
   int size () const noexcept { return size_; }
@@ -331,11 +341,13 @@ public:
 protected:
   file () noexcept : f_ (nullptr), rank_ (0), size_ (1), exceptions_ (detail::exceptions ()) {}
   file (file &&other) noexcept
-    : f_ (other.take ()), rank_ (other.rank_), size_ (other.size_), exceptions_ (other.exceptions_) {}
+    : f_ (other.take ()), user_ (std::move (other.user_)), rank_ (other.rank_), size_ (other.size_),
+      exceptions_ (other.exceptions_) {}
   file &operator= (file &&other) noexcept {
     if (this != &other) {
       drop ();
       f_ = other.take ();
+      user_ = std::move (other.user_);
       rank_ = other.rank_;
       size_ = other.size_;
       exceptions_ = other.exceptions_;
@@ -344,13 +356,25 @@ protected:
   }
   ~file () { drop (); }
 
-  void opened (MPI_Comm comm) noexcept {
+  void opened (MPI_Comm comm, int err) {
+    if (f_ == nullptr) { detail::fail (err); }
 #ifdef SCDA_SERIAL
     (void) comm;
 #else
     MPI_Comm_rank (comm, &rank_);
     MPI_Comm_size (comm, &size_);
 #endif
+  }
+
+  /* Opens a file that exists, by a function of C. */
+  template <typename F>
+  void open_existing (F function, MPI_Comm comm, const char *filename, const params &chosen) {
+    char buffer[SCDA_USER_STRING_BYTES + 1];
+    std::size_t len = 0;
+    int err = SCDA_SUCCESS;
+    f_ = function (comm, filename, buffer, &len, chosen.get (), &err);
+    opened (comm, err);
+    user_.assign (buffer, len);
   }
 
   /* Calls a function of C, which gives back the file or, after an error, NULL. */
@@ -404,17 +428,21 @@ protected:
                         + std::to_string (E) + " bytes" + (fits ? "; or pass E" : ""));
   }
   void check_bytes (std::size_t found, const counts &Ei, const std::uint64_t *&partition) const {
-    const std::uint64_t n = own (partition);
+    if (!fits (found, Ei, own (partition))) { partition = nullptr; }
+  }
+  /* The first n elements fit. */
+  bool fits (std::size_t found, const counts &Ei, std::uint64_t n) const {
     std::uint64_t left = found;
     for (std::uint64_t i = 0; i < n; ++i) {
       if (Ei.data ()[i] > left) {
-        partition = refuse ("data: found " + std::to_string (found) + " bytes, of which " + std::to_string (left)
-                            + " are left for element " + std::to_string (i) + " of this rank, of "
-                            + std::to_string (Ei.data ()[i]) + " bytes");
-        return;
+        refuse ("data: found " + std::to_string (found) + " bytes, of which " + std::to_string (left)
+                + " are left for element " + std::to_string (i) + " of this rank, of " + std::to_string (Ei.data ()[i])
+                + " bytes");
+        return false;
       }
       left -= Ei.data ()[i];
     }
+    return true;
   }
   /* The data of one rank: NULL, if they are too short. */
   template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
@@ -441,6 +469,7 @@ protected:
   }
 
   scda_fcontext_t *f_;
+  std::string user_;
   int rank_, size_;
   int exceptions_; /* that were under way when the object was made */
 };
@@ -454,17 +483,37 @@ public:
   writer (MPI_Comm comm, const char *filename, text user, const params &chosen = params ()) {
     int err = SCDA_SUCCESS;
     f_ = scda_fopen_write (comm, filename, user.data (), user.size (), chosen.get (), &err);
-    if (f_ == nullptr) { detail::fail (err); }
-    opened (comm);
+    opened (comm, err);
+    user_.assign (user.data (), *user.size ());
   }
   writer (MPI_Comm comm, const std::string &filename, text user, const params &chosen = params ())
     : writer (comm, filename.c_str (), user, chosen) {}
   writer (writer &&) noexcept = default;
   writer &operator= (writer &&) noexcept = default;
+  /** Opens a file that exists to write more sections behind those that it has. See `bytes_cut_off`. */
+  static writer append (MPI_Comm comm, const char *filename, const params &chosen = params ()) {
+    writer appending;
+    appending.open_existing (scda_fopen_append, comm, filename, chosen);
+    return appending;
+  }
+  static writer append (MPI_Comm comm, const std::string &filename, const params &chosen = params ()) {
+    return append (comm, filename.c_str (), chosen);
+  }
 
+  /** The bytes behind the last seal that `append` has cut off, because a job that was killed had not sealed them. */
+  std::uint64_t bytes_cut_off () {
+    std::uint64_t bytes = 0;
+    call ([&] (int *err) { return scda_fcut_off (f_, &bytes, err); });
+    return bytes;
+  }
   /** Writes all that waits, and throws if anything went wrong until now. */
   void flush () {
     call ([&] (int *err) { return scda_fflush (f_, err); });
+  }
+
+  /** Writes all that waits, and a seal: who appends after a kill goes on here. Needs `params::seal`. */
+  void commit () {
+    call ([&] (int *err) { return scda_fcommit (f_, err); });
   }
 
   /** Writes an inline section: the 32 bytes of `root`. `data` is ignored on other ranks. */
@@ -574,21 +623,13 @@ public:
   reader () noexcept {}
   /** Opens a file. */
   reader (MPI_Comm comm, const char *filename, const params &chosen = params ()) {
-    char buffer[SCDA_USER_STRING_BYTES + 1];
-    std::size_t len = 0;
-    int err = SCDA_SUCCESS;
-    f_ = scda_fopen_read (comm, filename, buffer, &len, chosen.get (), &err);
-    if (f_ == nullptr) { detail::fail (err); }
-    opened (comm);
-    user_.assign (buffer, len);
+    open_existing (scda_fopen_read, comm, filename, chosen);
   }
   reader (MPI_Comm comm, const std::string &filename, const params &chosen = params ())
     : reader (comm, filename.c_str (), chosen) {}
   reader (reader &&) noexcept = default;
   reader &operator= (reader &&) noexcept = default;
 
-  /** The user string of the file. */
-  const std::string &user () const noexcept { return user_; }
   /** Whether no section follows. Not collective. */
   bool at_end () const noexcept { return scda_feof (f_) != 0; }
 
@@ -608,6 +649,34 @@ public:
     s.user.assign (buffer, len);
     return true;
   }
+
+  /** The number of sections. */
+  std::uint64_t sections () {
+    std::uint64_t N = 0;
+    call ([&] (int *err) { return scda_fsections (f_, &N, err); });
+    return N;
+  }
+  /** Goes to a section by its number, from 0: `next` reads its header. */
+  void seek (std::uint64_t section) {
+    call ([&] (int *err) { return scda_fseek (f_, section, err); });
+  }
+  /** Finds a section by its user string: whether there is one, and its number for `seek`. `occurrence`: 0 is the first,
+   * 1 the next, -1 the last. */
+  bool find (std::uint64_t &section, text user, std::int64_t occurrence = 0) {
+    int found = 0;
+    call ([&] (int *err) {
+      return scda_ffind (f_, user.data (), user.size (), occurrence, &found, &section, err);
+    });
+    return found != 0;
+  }
+#if __cplusplus >= 201703L
+  /** The number of a section with this user string. From C++17 on. */
+  std::optional<std::uint64_t> find (text user, std::int64_t occurrence = 0) {
+    std::uint64_t section = 0;
+    if (find (section, user, occurrence)) { return section; }
+    return std::nullopt;
+  }
+#endif
 
   /** Reads the 32 bytes of an inline section on `root`. `data` is ignored on other ranks. */
   void read_inline (bytes data, int root = 0) {
@@ -665,28 +734,89 @@ public:
   }
   /** Reads the sizes and the data of a varray: `elements` becomes a vector of this rank's, each a vector or a string. */
   template <typename C> void read_varray (std::vector<C> &elements, const counts &Nq) {
-    const std::size_t E = sizeof (detail::element<C>);
     const std::uint64_t n = Nq.size () < ranks () ? 0 : Nq.data ()[rank_];
     std::vector<std::uint64_t> Ei (static_cast<std::size_t> (n < N_ ? n : N_)); /* more are refused */
     read_varray_sizes (Ei, Nq);
-    elements.resize (Ei.size ());
-    std::vector<void *> pointers (Ei.size ());
+    std::vector<void *> pointers;
     const std::uint64_t *partition = checked (Nq);
-    for (std::size_t i = 0; i < Ei.size (); ++i) {
-      if (Ei[i] % E != 0) {
-        partition = refuse ("data: found an element of " + std::to_string (Ei[i]) + " bytes, expected a multiple of "
-                            + std::to_string (E));
-      }
-      elements[i].resize (static_cast<std::size_t> (Ei[i] / E));
-      pointers[i] = elements[i].empty () ? nullptr : &elements[i][0];
-    }
+    if (!sized (elements, Ei, pointers)) { partition = nullptr; }
     get_varray (pointers.data (), partition, Ei, counts (), 1);
+  }
+
+  /* Ranges: some elements of the section on each rank, any, as many as there is room for, from the number `first` on, which
+   * counts from 0. `scda::skip` and no room read nothing. More ranges, or all data, may follow, or the next section. */
+
+  /** Reads bytes of a block. */
+  void read_block_range (bytes data, std::uint64_t first) {
+    call ([&] (int *err) { return scda_fread_block_range (f_, data.data (), first, data.size (), err); });
+  }
+  /** Reads elements of an array, one after the other. */
+  void read_array_range (bytes data, std::uint64_t first) {
+    void *room = data.data ();
+    const std::uint64_t count = E_ == 0 ? 0 : data.size () / E_;
+    if (E_ != 0 && (count * E_ != data.size () || E_ % data.element () != 0)) {
+      room = refuse ("data: found " + std::to_string (data.size ()) + " bytes in elements of "
+                     + std::to_string (data.element ()) + ", expected whole elements of " + std::to_string (E_) + " bytes");
+    }
+    call ([&] (int *err) { return scda_fread_array_range (f_, room, first, count, E_, 0, err); });
+  }
+  /** Reads an element of an array to each pointer; NULL skips one. */
+  void read_array_range (view<void *const> pointers, std::uint64_t first) {
+    call ([&] (int *err) {
+      return scda_fread_array_range (f_, const_cast<void **> (pointers.data ()), first, pointers.size (), E_, 1, err);
+    });
+  }
+  /** Reads sizes of elements of a varray. */
+  void read_varray_sizes_range (view<std::uint64_t> Ei, std::uint64_t first) {
+    call ([&] (int *err) { return scda_fread_varray_sizes_range (f_, Ei.data (), first, Ei.size (), err); });
+  }
+  /** Reads elements of a varray, one after the other, as many as there are sizes. */
+  void read_varray_range (bytes data, std::uint64_t first, const counts &Ei) {
+    void *room = data.data ();
+    if (!data.skipped () && !fits (data.size (), Ei, Ei.size ())) { room = nullptr; }
+    get_varray_range (room, first, Ei, 0);
+  }
+  /** Reads an element of a varray to each pointer, as many as there are sizes; NULL skips one. */
+  void read_varray_range (view<void *const> pointers, std::uint64_t first, const counts &Ei) {
+    void *room = const_cast<void **> (pointers.data ());
+    if (pointers.size () < Ei.size ()) {
+      room = refuse_short ("data", pointers.size (), "pointers", Ei.size (), "one per entry of Ei");
+    }
+    get_varray_range (room, first, Ei, 1);
+  }
+  /** Reads sizes and elements of a varray: `elements` becomes a vector of `count`, each a vector or a string. */
+  template <typename C, typename = typename std::enable_if<detail::has_bytes<C, false>::value>::type>
+  void read_varray_range (std::vector<C> &elements, std::uint64_t first, std::uint64_t count) {
+    std::vector<std::uint64_t> Ei (static_cast<std::size_t> (count <= N_ ? count : 0)); /* more are refused */
+    call ([&] (int *err) {
+      return scda_fread_varray_sizes_range (f_, count == Ei.size () ? Ei.data () : nullptr, first, count, err);
+    });
+    std::vector<void *> pointers;
+    void *room = sized (elements, Ei, pointers) ? pointers.data () : nullptr;
+    get_varray_range (room, first, Ei, 1);
   }
 
 private:
   /* Where the data of one rank go. NULL skips them, also if there is not enough room. */
   void *room (bytes data, std::uint64_t E, bool exactly, int root) const {
     return data.skipped () ? nullptr : root_data (data.data (), data.size (), E, exactly, root);
+  }
+  /* Gives the elements of a varray their sizes. */
+  template <typename C>
+  bool sized (std::vector<C> &elements, const std::vector<std::uint64_t> &Ei, std::vector<void *> &pointers) const {
+    const std::size_t E = sizeof (detail::element<C>);
+    bool fits = true;
+    elements.resize (Ei.size ());
+    pointers.resize (Ei.size ());
+    for (std::size_t i = 0; i < Ei.size (); ++i) {
+      if (Ei[i] % E != 0) {
+        refuse ("data: found an element of " + std::to_string (Ei[i]) + " bytes, expected a multiple of " + std::to_string (E));
+        fits = false;
+      }
+      elements[i].resize (static_cast<std::size_t> (Ei[i] / E));
+      pointers[i] = elements[i].empty () ? nullptr : &elements[i][0];
+    }
+    return fits;
   }
   void get_array (bytes data, const counts &Nq, std::uint64_t E, bool exactly) {
     const std::uint64_t *partition = checked (Nq);
@@ -700,7 +830,12 @@ private:
     });
   }
 
-  std::string user_;
+  void get_varray_range (void *data, std::uint64_t first, const counts &Ei, int indirect) {
+    call ([&] (int *err) {
+      return scda_fread_varray_range (f_, data, first, Ei.size (), Ei.data (), indirect, err);
+    });
+  }
+
   std::uint64_t N_ = 0, E_ = 0; /* of the last header */
 };
 

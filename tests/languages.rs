@@ -22,7 +22,7 @@ fn resolve(values: BTreeMap<&str, &str>) -> BTreeMap<String, i64> {
     values.iter().map(|(name, value)| ((*name).to_owned(), number(value))).collect()
 }
 
-/// Functions of C that the other languages do not have yet.
+/// Functions of C that the Fortran module does not have yet.
 const PENDING: [&str; 10] = [
     "scda_fcommit",
     "scda_fcut_off",
@@ -37,7 +37,7 @@ const PENDING: [&str; 10] = [
 ];
 
 fn functions() -> BTreeSet<String> {
-    read("abi/scda.symbols").lines().filter(|name| !PENDING.contains(name)).map(str::to_owned).collect()
+    read("abi/scda.symbols").lines().map(str::to_owned).collect()
 }
 
 /// The members of `scda_params`, in their order.
@@ -77,7 +77,7 @@ fn the_module_has_every_constant_of_the_header() {
 fn the_module_has_every_function() {
     let module = read("include/scda.F90");
     let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
-    for function in functions() {
+    for function in functions().into_iter().filter(|name| !PENDING.contains(&name.as_str())) {
         let bound = module.contains(&format!("bind(C, name=\"{function}\")"));
         let opens = ["scda_fopen", "scda_fopen_write", "scda_fopen_read"].contains(&function.as_str());
         let for_bindings = ["scda_fopen_f", "scda_frefuse"].contains(&function.as_str());
@@ -112,7 +112,9 @@ fn the_cpp_header_has_every_function() {
     for function in functions() {
         // Its writer and reader take no mode, and its communicators are those of C.
         let expected = !["scda_fopen", "scda_fopen_f"].contains(&function.as_str());
-        assert_eq!(hpp.contains(&format!("{function} (")), expected, "{function}");
+        // It calls it, or passes it on to be called.
+        let has = hpp.contains(&format!("{function} (")) || hpp.contains(&format!("({function}, "));
+        assert_eq!(has, expected, "{function}");
     }
 }
 
@@ -123,7 +125,8 @@ fn the_documentation_names_every_function_and_constant() {
     for function in
         functions().iter().filter(|name| !["scda_fopen_f", "scda_frefuse"].contains(&name.as_str()))
     {
-        assert!(has_word(&fortran, function), "docs/fortran.md: {function}");
+        let pending = PENDING.contains(&function.as_str());
+        assert!(pending || has_word(&fortran, function), "docs/fortran.md: {function}");
         if function != "scda_fopen" {
             assert!(has_word(&cpp, function), "docs/cxx.md: {function}");
         }
