@@ -10,7 +10,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use scda::internals::{CountFormat, ElementDecoder, ElementEncoder, parse_counts, shuffle, unshuffle};
+use scda::internals::{
+    ChunkCodec, ChunkEncoder, CountFormat, ElementDecoder, ElementEncoder, parse_counts, shuffle, unshuffle,
+};
 use scda::{Encode, Encoder, LineBreak, Params, Solo, Source, Writer};
 use std::hint::black_box;
 use std::path::Path;
@@ -290,6 +292,128 @@ fn entries() {
     }
 }
 
+/// Fields as the FLASH code has them, in blocks of 16^3 doubles (benches/peers/workload.c): waves, one without noise in single
+/// precision, one with noise of 1/1000, and one with noise of 1/10000 in single precision that is constant in half of its
+/// blocks.
+fn flash(blocks_of_field: usize) -> Vec<u8> {
+    let hash = |x: u64| {
+        let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    };
+    let mut data = Vec::new();
+    for (field, block) in (0..9).flat_map(|field| (0..blocks_of_field).map(move |block| (field, block))) {
+        let at = [block % 16, block / 16 % 16, block / 256];
+        let wave = |axis: usize, i: usize| {
+            (0.01 * (field + axis + 1) as f64 * (at[axis] * 16 + i) as f64 + axis as f64).sin()
+        };
+        let noise = [0.0, 1e-3, 1e-4][field % 3];
+        for cell in 0..4096 {
+            let random = (hash(((field as u64) << 52 ^ (block as u64) << 12) + cell as u64) >> 11) as f64;
+            let value = 2.0
+                + wave(0, cell % 16) * wave(1, cell / 16 % 16) * wave(2, cell / 256)
+                + noise * random / (1_u64 << 53) as f64;
+            let value = match field % 3 {
+                2 if (at[0] + at[1] + at[2]) % 2 == 0 => 1.0,
+                1 => value,
+                _ => f64::from(value as f32),
+            };
+            data.extend(value.to_le_bytes());
+        }
+    }
+    data
+}
+
+/// The bytes that zlib's `compress2` makes.
+fn compress2(data: &[u8], level: u32, out: &mut [u8]) -> usize {
+    let mut n = out.len() as libz_sys::uLong;
+    // SAFETY: both buffers have the lengths that are said.
+    let status = unsafe {
+        libz_sys::compress2(out.as_mut_ptr(), &raw mut n, data.as_ptr(), data.len() as _, level as i32)
+    };
+    assert_eq!(status, libz_sys::Z_OK);
+    n as usize
+}
+
+/// Shuffled chunks, beside zlib's `compress2` behind a plain shuffle.
+fn chunks(kinds: &[&str]) {
+    println!(
+        "| data | chunks | level | MB/s | ratio | zlib MB/s | zlib ratio | times | inflate MB/s | of zlib's |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut all = vec![("FLASH".to_owned(), 8, flash(32))];
+    all.extend(kinds.iter().map(|kind| {
+        let item = if kind.starts_with("doubles") { 8 } else { 4 };
+        ((*kind).to_owned(), item, data(kind))
+    }));
+    for (name, item_bytes, data) in &all {
+        for chunk_bytes in [1 << 15, 1 << 19] {
+            for level in [1, 2, 6, 9] {
+                let codec = ChunkCodec { encoder: Encoder::Fast, level, item_bytes: *item_bytes, text: None };
+                let mut encoder = ChunkEncoder::new(codec).unwrap();
+                let mut out = Vec::new();
+                let (ours, sizes) = best(|| {
+                    out.clear();
+                    let encode = |chunk| encoder.encode(chunk, &mut out).unwrap();
+                    data.chunks(chunk_bytes).map(encode).collect::<Vec<usize>>()
+                });
+                let mut sorted = vec![0; chunk_bytes];
+                let whole = ChunkCodec { item_bytes: 1, ..codec };
+                let mut encoder = ChunkEncoder::new(whole).unwrap();
+                let mut plain = Vec::new();
+                let (as_one, ()) = best(|| {
+                    plain.clear();
+                    for chunk in data.chunks(chunk_bytes) {
+                        shuffle(chunk, *item_bytes, &mut sorted[..chunk.len()]);
+                        encoder.encode(&sorted[..chunk.len()], &mut plain).unwrap();
+                    }
+                });
+                let mut room = vec![0; 2 * chunk_bytes];
+                let mut streams = Vec::new();
+                let (zlib, ()) = best(|| {
+                    streams.clear();
+                    for chunk in data.chunks(chunk_bytes) {
+                        plain_shuffle(chunk, *item_bytes, &mut sorted[..chunk.len()]);
+                        let n = compress2(&sorted[..chunk.len()], level, &mut room);
+                        streams.push(room[..n].to_vec());
+                    }
+                });
+                let theirs: usize = streams.iter().map(Vec::len).sum();
+                let mut inflater = libdeflater::Decompressor::new();
+                let (inflating, ()) = best(|| {
+                    let mut rest = &out[..];
+                    for (size, chunk) in sizes.iter().zip(data.chunks(chunk_bytes)) {
+                        let (stream, others) = rest.split_at(*size);
+                        rest = others;
+                        let n = inflater.zlib_decompress(stream, &mut sorted[..chunk.len()]).unwrap();
+                        assert_eq!(n, chunk.len());
+                    }
+                });
+                let (inflating_theirs, ()) = best(|| {
+                    for (stream, chunk) in streams.iter().zip(data.chunks(chunk_bytes)) {
+                        inflater.zlib_decompress(stream, &mut sorted[..chunk.len()]).unwrap();
+                    }
+                });
+                let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
+                println!(
+                    "| {name} | {} KiB | {level} | {:.0} | {:.3} | {:.0} | {:.3} | {:.0} | {:.3} | {:.2} | {:.0} | {:.2} |",
+                    chunk_bytes >> 10,
+                    speed(ours),
+                    data.len() as f64 / out.len() as f64,
+                    speed(as_one),
+                    data.len() as f64 / plain.len() as f64,
+                    speed(zlib),
+                    data.len() as f64 / theirs as f64,
+                    zlib / ours,
+                    speed(inflating),
+                    inflating_theirs / inflating,
+                );
+            }
+        }
+    }
+}
+
 /// One byte after the other.
 fn plain_shuffle(data: &[u8], size: usize, out: &mut [u8]) {
     let count = data.len() / size;
@@ -384,6 +508,10 @@ fn main() {
         .collect();
     if named.is_empty() || named.iter().any(|name| name == "entries") {
         entries();
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "chunks") {
+        chunks(&KINDS[..6]);
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "shuffle") {

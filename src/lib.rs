@@ -27,6 +27,7 @@ mod storage;
 /// For the fuzzers and benchmarks of this package, which no other code may rely on.
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::format::entry::{CountFormat, parse_counts};

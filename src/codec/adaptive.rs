@@ -1,10 +1,11 @@
 //! An encoder that chooses a method for each element: one of two that find repetitions, by the element's length, or
-//! one that only counts bytes.
+//! one that only counts bytes. Of shuffled numbers, each plane of bytes is looked at by itself: the lowest ones of a
+//! number are mostly noise, in which nothing is to be looked for.
 
 use super::block::Blocks;
 use super::huffman::BitWriter;
 use super::matches::Matcher;
-use super::probe::repetitions_pay;
+use super::probe::{pays, repetitions_pay};
 use crate::error::Result;
 use crate::memory::make;
 use libdeflater::{CompressionError, CompressionLvl, Compressor, adler32};
@@ -13,6 +14,9 @@ use libdeflater::{CompressionError, CompressionLvl, Compressor, adler32};
 const SHORT_BYTES: usize = 16384;
 /// The bytes of a block whose bytes are only counted.
 const BLOCK_BYTES: usize = 1 << 15;
+
+/// Shorter planes are not worth blocks of their own.
+const MIN_PLANE_BYTES: usize = 1 << 10;
 
 /// An encoder of one level. Its output depends on the level and the data alone.
 pub struct Adaptive {
@@ -35,26 +39,34 @@ impl Adaptive {
         })
     }
 
-    /// The room that [`Self::compress`] needs for `n` bytes.
-    pub fn bound(&mut self, n: usize) -> usize {
+    /// The room that [`Self::compress`] needs for `n` bytes in so many planes.
+    pub fn bound(&mut self, n: usize, planes: usize) -> usize {
         // A block is never longer than when it is stored.
         let stored = 2 + n + 6 * (n / BLOCK_BYTES + 1) + 4 + BitWriter::SLACK;
-        stored.max(self.libdeflate.zlib_compress_bound(n))
+        let libdeflate = self.libdeflate.zlib_compress_bound(n);
+        match planes {
+            0..=1 => stored.max(libdeflate),
+            // The blocks of planes, which end early, and what libdeflate adds to the bytes of the others.
+            _ => stored + 6 * planes.min(n / MIN_PLANE_BYTES) + 5 + (libdeflate - n) + 16,
+        }
     }
 
-    /// Writes the zlib stream of `data` to the start of `out`; returns its length.
-    pub fn compress(&mut self, data: &[u8], out: &mut [u8]) -> std::result::Result<usize, CompressionError> {
+    /// Writes the zlib stream of `data`, which has so many planes of bytes, to the start of `out`; returns its length.
+    pub fn compress(
+        &mut self,
+        data: &[u8],
+        planes: usize,
+        out: &mut [u8],
+    ) -> std::result::Result<usize, CompressionError> {
+        let plane_bytes = data.len() / planes.max(1);
+        if self.level > 0 && planes > 1 && plane_bytes >= MIN_PLANE_BYTES {
+            return self.compress_planes(data, planes, out);
+        }
         let is_short = data.len() <= SHORT_BYTES;
         if self.level == 0 || !is_short && repetitions_pay(data, &mut self.matcher) {
             return self.libdeflate.zlib_compress(data, out);
         }
-        // The header: a window of 32 KiB and the class of the level; divisible by 31, as RFC 1950 wants.
-        out[..2].copy_from_slice(&match self.level {
-            0..=1 => [0x78, 0x01],
-            2..=5 => [0x78, 0x5e],
-            6 => [0x78, 0x9c],
-            _ => [0x78, 0xda],
-        });
+        out[..2].copy_from_slice(&self.header());
         let mut writer = BitWriter::new(out, 2);
         if is_short {
             self.blocks.write_tokens(data, self.matcher.tokens(data), true, &mut writer);
@@ -71,5 +83,62 @@ impl Adaptive {
         writer.align();
         writer.bytes(&adler32(data).to_be_bytes());
         Ok(writer.length())
+    }
+
+    /// As [`Self::compress`], of planes that are long. Up to the first one in which repetitions pay, each is written in
+    /// blocks of its own: as one byte that is repeated, or without repetitions. The rest is left to libdeflate, if it is
+    /// not too short for that.
+    fn compress_planes(
+        &mut self,
+        data: &[u8],
+        planes: usize,
+        out: &mut [u8],
+    ) -> std::result::Result<usize, CompressionError> {
+        let plane_bytes = data.len() / planes;
+        out[..2].copy_from_slice(&self.header());
+        let mut writer = BitWriter::new(out, 2);
+        // What is behind the last plane is a part of it.
+        let at = |plane: usize| if plane == planes { data.len() } else { plane * plane_bytes };
+        let (blocks, matcher) = (&mut self.blocks, &mut self.matcher);
+        let mut done = 0;
+        for plane in 0..planes {
+            let bytes = &data[at(plane)..at(plane + 1)];
+            let is_constant = bytes[1..] == bytes[..bytes.len() - 1];
+            if !is_constant && bytes.chunks(BLOCK_BYTES).any(|piece| pays(piece, matcher)) {
+                break;
+            }
+            done = at(plane + 1);
+            for piece in bytes.chunks(BLOCK_BYTES) {
+                if is_constant {
+                    blocks.write_tokens(piece, matcher.tokens(piece), false, &mut writer);
+                } else {
+                    blocks.write_literals(piece, false, &mut writer);
+                }
+            }
+        }
+        let rest = &data[done..];
+        let length = if rest.len() <= SHORT_BYTES {
+            for piece in rest.chunks(plane_bytes.min(BLOCK_BYTES)) {
+                blocks.write_tokens(piece, matcher.tokens(piece), false, &mut writer);
+            }
+            writer.end_of_stream();
+            writer.length()
+        } else {
+            writer.end_of_part();
+            let start = writer.length();
+            start + self.libdeflate.deflate_compress(rest, &mut out[start..])?
+        };
+        out[length..length + 4].copy_from_slice(&adler32(data).to_be_bytes());
+        Ok(length + 4)
+    }
+
+    /// The header of the stream: a window of 32 KiB and the class of the level; divisible by 31, as RFC 1950 wants.
+    fn header(&self) -> [u8; 2] {
+        match self.level {
+            0..=1 => [0x78, 0x01],
+            2..=5 => [0x78, 0x5e],
+            6 => [0x78, 0x9c],
+            _ => [0x78, 0xda],
+        }
     }
 }

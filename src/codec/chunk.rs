@@ -10,7 +10,9 @@ use crate::memory::{grow, reserve};
 /// How chunks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkCodec {
+    /// Which library compresses.
     pub encoder: Encoder,
+    /// The level, 0 to 9.
     pub level: u32,
     /// The bytes of the items that are shuffled; 1: nothing is.
     pub item_bytes: usize,
@@ -38,7 +40,10 @@ impl ChunkEncoder {
         let ChunkCodec { encoder, level, text, .. } = codec;
         let method = match text {
             None => Method::Stream(Deflater::new(encoder, level)?),
-            Some(style) => Method::Text(Box::new(ElementEncoder::new(encoder, level, style)?)),
+            Some(style) => {
+                let encoder = ElementEncoder::new(encoder, level, style)?;
+                Method::Text(Box::new(encoder.of_planes(codec.item_bytes)))
+            }
         };
         Ok(Self { codec, method, shuffled: Vec::new(), stream: Vec::new() })
     }
@@ -63,9 +68,9 @@ impl ChunkEncoder {
         match &mut self.method {
             Method::Text(encoder) => encoder.encode(data, out),
             Method::Stream(deflater) => {
-                let bound = deflater.bound(data.len());
+                let bound = deflater.bound(data.len(), self.codec.item_bytes);
                 grow(&mut self.stream, bound)?;
-                let length = deflater.compress(data, &mut self.stream[..bound])?;
+                let length = deflater.compress(data, self.codec.item_bytes, &mut self.stream[..bound])?;
                 reserve(out, length)?;
                 out.extend_from_slice(&self.stream[..length]);
                 Ok(length)
@@ -79,6 +84,51 @@ mod tests {
     use super::*;
     use crate::codec::shuffle::unshuffle;
     use std::io::Read;
+
+    use proptest::prelude::*;
+
+    /// Planes of every nature.
+    fn plane(nature: u8, items: usize) -> Vec<u8> {
+        let noise =
+            |i: usize| ((i as u32).wrapping_mul(0x9E37_79B1) ^ 0x55AA_1234).wrapping_mul(0x85EB_CA6B) >> 24;
+        let bytes = (0..items).map(|i| match nature {
+            0 => 7,
+            1 => noise(i),
+            2 => noise(i) / 16,
+            3 => i as u32 / 100,
+            4 => noise(i % 3000),
+            _ => noise(i / 5),
+        });
+        bytes.map(|byte| byte as u8).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn planes_of_any_nature_come_back(
+            natures in prop::collection::vec(0..6_u8, 1..9),
+            items in prop_oneof![0..50_usize, 1000..1100_usize, 2000..9000_usize, 32_000..70_000_usize],
+            more in 0..8_usize, level in 0..=9_u32,
+        ) {
+            let planes: Vec<Vec<u8>> = natures.iter().map(|&nature| plane(nature, items)).collect();
+            let item_bytes = planes.len();
+            let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
+            // Bytes that are no whole item.
+            data.resize(data.len() + more % item_bytes, 9);
+            let codec = ChunkCodec { encoder: Encoder::Fast, level, item_bytes, text: None };
+            let mut out = Vec::new();
+            ChunkEncoder::new(codec).unwrap().encode(&data, &mut out).unwrap();
+            let mut sorted = Vec::new();
+            flate2::read::ZlibDecoder::new(&out[..]).read_to_end(&mut sorted).unwrap();
+            let mut found = vec![0; data.len()];
+            unshuffle(&sorted, item_bytes, &mut found);
+            prop_assert!(found == data);
+            // Each plane of one byte takes next to nothing.
+            if level > 0 && natures.iter().all(|&nature| nature == 0) {
+                prop_assert!(out.len() < 100 + data.len() / 100);
+            }
+        }
+    }
 
     #[test]
     fn zlib_and_a_plain_loop_decode_chunks() {

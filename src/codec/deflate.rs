@@ -22,6 +22,11 @@ pub enum Encoder {
     Zlib,
 }
 
+#[cold]
+fn failed(what: &str) -> Error {
+    Error::new(ErrorKind::Internal, format!("compressing: {what}"))
+}
+
 /// The most bytes passed to zlib in one call, whose counts are 32 bits.
 const ZLIB_STEP: usize = 1 << 30;
 
@@ -48,20 +53,20 @@ impl Deflater {
         })
     }
 
-    /// The room that [`Self::compress`] needs for `n` bytes. For zlib it is `compressBound`, whose
+    /// The room that [`Self::compress`] needs for `n` bytes in so many planes. For zlib it is `compressBound`, whose
     /// value takes part in the stream of level 0.
-    pub fn bound(&mut self, n: usize) -> usize {
+    pub fn bound(&mut self, n: usize, planes: usize) -> usize {
         match self {
-            Self::Fast(adaptive) => adaptive.bound(n),
+            Self::Fast(adaptive) => adaptive.bound(n, planes),
             Self::Zlib(_) => n + (n >> 12) + (n >> 14) + (n >> 25) + 13,
         }
     }
 
-    /// Writes the stream of `data` to the start of `out`, of [`Self::bound`] bytes; returns its length.
-    pub fn compress(&mut self, data: &[u8], out: &mut [u8]) -> Result<usize> {
-        let failed = |what: &str| Error::new(ErrorKind::Internal, format!("compressing: {what}"));
+    /// Writes the stream of `data` to the start of `out`, of [`Self::bound`] bytes; returns its length. Shuffled numbers
+    /// have more than one plane of bytes.
+    pub fn compress(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         match self {
-            Self::Fast(adaptive) => adaptive.compress(data, out).map_err(|e| failed(&e.to_string())),
+            Self::Fast(adaptive) => adaptive.compress(data, planes, out).map_err(|e| failed(&e.to_string())),
             Self::Zlib(stream) => {
                 stream.reset();
                 let mut input = data;

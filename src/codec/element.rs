@@ -53,6 +53,8 @@ pub struct ElementEncoder {
     deflater: Deflater,
     line_break: [u8; 2],
     stream: Vec<u8>,
+    /// The planes of bytes that elements have: more than one if they are shuffled numbers.
+    planes: usize,
 }
 
 impl ElementEncoder {
@@ -60,7 +62,13 @@ impl ElementEncoder {
     /// `Argument` if the level is not 0 to 9; `Memory`.
     pub fn new(encoder: Encoder, level: u32, style: LineBreak) -> Result<Self> {
         let line_break = style.in_base64();
-        Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new() })
+        Ok(Self { deflater: Deflater::new(encoder, level)?, line_break, stream: Vec::new(), planes: 1 })
+    }
+
+    /// For elements that have so many planes of bytes.
+    #[must_use]
+    pub fn of_planes(self, planes: usize) -> Self {
+        Self { planes, ..self }
     }
 
     /// Appends the encoded element to `out` and returns how many bytes that was.
@@ -93,12 +101,12 @@ impl ElementEncoder {
 
     /// Makes what is to be written in base64, and returns how many bytes it has.
     fn compress(&mut self, data: &[u8]) -> Result<usize> {
-        let bound = self.deflater.bound(data.len());
+        let bound = self.deflater.bound(data.len(), self.planes);
         grow(&mut self.stream, PREFIX_BYTES + bound)?;
         self.stream[..8].copy_from_slice(&(data.len() as u64).to_be_bytes());
         self.stream[8] = STREAM_MARK;
         let room = &mut self.stream[PREFIX_BYTES..PREFIX_BYTES + bound];
-        Ok(PREFIX_BYTES + self.deflater.compress(data, room)?)
+        Ok(PREFIX_BYTES + self.deflater.compress(data, self.planes, room)?)
     }
 }
 

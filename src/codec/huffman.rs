@@ -43,6 +43,19 @@ impl<'a> BitWriter<'a> {
         self.count %= 8;
     }
 
+    /// Ends at a byte, between two blocks: by an empty block that is stored.
+    pub fn end_of_part(&mut self) {
+        self.add(0, 3);
+        self.align();
+        self.bytes(&[0, 0, 0xff, 0xff]);
+    }
+
+    /// Ends the stream behind a block that is not its last: by an empty one, of the fixed code.
+    pub fn end_of_stream(&mut self) {
+        self.add(1 | 1 << 1, 3 + 7);
+        self.align();
+    }
+
     /// Fills the last byte with zero bits.
     pub fn align(&mut self) {
         self.count = self.count.next_multiple_of(8);

@@ -28,6 +28,30 @@ pub fn repetitions_pay(data: &[u8], matcher: &mut Matcher) -> bool {
     pays_nearby(data, matcher) || pays_far(data)
 }
 
+/// Whether it pays to look for repetitions in a piece of a plane of bytes, at most [`super::matches::MAX_BYTES`].
+pub fn pays(piece: &[u8], matcher: &mut Matcher) -> bool {
+    let bits = entropy(&histogram(piece)) >> FRACTION;
+    let bytes = piece.len() as u64;
+    if bits < FEW_BITS * bytes || piece.len() <= 2 * SAMPLE_BYTES {
+        return true;
+    }
+    let sample = &piece[(piece.len() - SAMPLE_BYTES) / 2..][..SAMPLE_BYTES];
+    if bits > MANY_BITS * bytes / 32 {
+        // Noise, unless it comes again as it was.
+        return repeated_bytes(sample) > SAMPLE_BYTES / 64 || pays_far(piece);
+    }
+    let with = Statistics::of_tokens(matcher.tokens(sample)).code_bits();
+    let without = Statistics::of_bytes(sample).code_bits();
+    with + without / 64 < without
+}
+
+/// The bytes of a piece that are tried.
+const SAMPLE_BYTES: usize = 1024;
+/// With fewer bits a byte, bytes repeat so often that repetitions pay.
+const FEW_BITS: u64 = 4;
+/// With more bits for 32 bytes, they are noise.
+const MANY_BITS: u64 = 250;
+
 /// In stretches of this length every four bytes are remembered, so that repetitions of them are found.
 const STRETCH_BYTES: usize = 4096;
 const STRETCHES: usize = 4;
