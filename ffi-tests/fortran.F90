@@ -44,6 +44,8 @@ program test_fortran
     call lengths(trim(path) // "/lengths.scda")
     call kinds_of_counts(trim(path) // "/kinds.scda")
     call user_strings(trim(path) // "/strings.scda")
+    call sealed(trim(path) // "/sealed.scda")
+    call ranges(trim(path) // "/ranges.scda")
     call parameters(trim(path) // "/params.scda")
     call communicators(trim(path) // "/comm.scda")
     call what_goes_wrong(trim(path) // "/wrong.scda")
@@ -433,13 +435,13 @@ contains
           & .true.)
       case (17)
         call scda_fwrite_array(f, "array", x, Nq, [8, 8], ierr=ierr)
-        call refused(ierr, "E or Np: expected one integer", .true.)
+        call refused(ierr, "E: expected one integer", .true.)
       case (18)
         call scda_fwrite_array(f, "array", pointers, Nq, 8, ierr=ierr, indirect=.true.)
         call refused(ierr, "data: found 2 pointers, expected 10, one per element of this rank")
       case (19)
         call scda_fwrite_varray(f, "varray", x(1:2), Nq, eights, ierr=ierr)
-        call refused(ierr, "data: found 16 bytes, of which 0 are left for element 3 of this rank, of 8 bytes")
+        call refused(ierr, "data: found 16 bytes, of which 0 are left for element 2 of this rank, of 8 bytes")
       case (20)
         call scda_fwrite_varray(f, "varray", x, Nq, [8], ierr=ierr)
         call refused(ierr, "Ei: found 1 entries, expected 10, one per element of this rank")
@@ -622,11 +624,329 @@ contains
     call scda_fopen(f, comm, filename, "r", long, ierr, len=n)
     call require(scda_feof(f) .and. ierr == 0 .and. long == "padded" .and. n == 6, "fopen r")
     call scda_fclose(f)
+    long = ""
+    call scda_fopen(f, comm, filename, "a", long, ierr, len=n)
+    call require(ierr == 0 .and. long == "padded" .and. n == 6, "fopen a")
+    call scda_fclose(f)
     call scda_fopen(f, comm, filename, "x", long, ierr)
     call require(ierr == SCDA_ERR_ARG, "fopen x")
     call scda_fopen_write(f, comm, filename, repeat("s", 59), ierr)
     call require(ierr == SCDA_ERR_ARG, "too long")
   end subroutine user_strings
+
+  ! ---- Sealed files, sections by number and by user string ----------------------------------------------------------------
+
+  subroutine sealed(filename)
+    character(*), intent(in) :: filename
+    type(scda_params_t) :: params
+    type(scda_fcontext_t) :: f
+    character(20) :: userstr
+    integer(int64) :: n, section
+    integer :: unit, ierr, length, found(2)
+    logical :: is_there
+    call scda_params_init(params)
+    params%seal = 1
+    call scda_fopen_write(f, comm, filename, "sealed", ierr, params)
+    call scda_fwrite_array(f, "state", [rank, rank], each(2))
+    call scda_fcommit(f, ierr)
+    call require(ierr == 0, "commit")
+    call scda_fwrite_block(f, "note", 7)
+    call scda_fcut_off(f, n, ierr)
+    call require(ierr == 0 .and. n == 0, "nothing is cut off")
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close")
+    ! What a job leaves that was killed while it appended.
+    if (rank == 0) then
+      open (newunit=unit, file=filename, access="stream", form="unformatted", action="write", position="append", status="old")
+      write (unit) repeat("x", 70)
+      close (unit)
+    end if
+    call barrier()
+    call scda_fopen_append(f, comm, filename, userstr, ierr, length, params)
+    call require(ierr == 0 .and. userstr == "sealed" .and. length == 6, "append")
+    call require(index(scda_last_error_message(), "70") > 0, "the message says how many bytes were cut off")
+    call scda_fcut_off(f, n)
+    call require(n == 70, "cut off")
+    call scda_fwrite_array(f, "state", [rank + 100, rank + 100], each(2))
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close what was appended to")
+#ifndef SCDA_TEST_SERIAL
+    call scda_fopen_append(f, comm%mpi_val, filename, ierr=ierr, params=params)
+    call require(ierr == 0, "append, integer communicator")
+    call scda_fclose(f)
+#endif
+    call scda_fopen_append(f, comm, filename // ".none", ierr=ierr)
+    call require(ierr == SCDA_ERR_NO_SUCH_FILE, "append to no file")
+    call scda_fopen_write(f, comm, filename // ".plain", "not sealed")
+    call scda_fcommit(f, ierr)
+    call require(ierr == SCDA_ERR_USAGE, "commit without seal")
+    call scda_fcut_off(f, n, ierr)
+    call require(ierr /= 0, "of a file that is closed")
+
+    params%verify = 1
+    call scda_fopen_read(f, comm, filename, ierr=ierr, params=params)
+    call require(ierr == 0, "verify")
+    call scda_fsections(f, n, ierr)
+    call require(ierr == 0 .and. n == 3, "sections")
+    call scda_ffind(f, "state", is_there, section)
+    call require(is_there .and. section == 0, "the first")
+    call scda_ffind(f, "state  ", is_there, section, 1, ierr)
+    call require(ierr == 0 .and. is_there .and. section == 2, "the second")
+    call scda_ffind(f, "state and more", is_there, section, -1, ierr, len=5)
+    call require(ierr == 0 .and. is_there .and. section == 2, "the last")
+    call scda_ffind(f, "state", is_there, section, 2, ierr)
+    call require(ierr == 0 .and. .not. is_there .and. section == -1, "no third one")
+    call scda_fseek(f, 2_int64, ierr)
+    call next(f, 'A', 2 * ranks, 4, "state")
+    call scda_fread_array_data(f, found, each(2))
+    call require(ierr == 0 .and. all(found == rank + 100) .and. scda_feof(f), "the last section")
+    call scda_fseek(f, 0, ierr)
+    call next(f, 'A', 2 * ranks, 4, "state")
+    call scda_fread_array_data(f, found, each(2))
+    call require(ierr == 0 .and. all(found == rank), "the first section")
+    call scda_fseek(f, 3, ierr)
+    call require(ierr == SCDA_ERR_ARG, "no section 3")
+    call scda_fsections(f, n, ierr)
+    call require(ierr /= 0, "of a file that is closed")
+    params%check = 1
+    call scda_fopen_read(f, comm, filename, params=params)
+    call scda_ffind(f, "state", is_there, section, ierr=ierr, len=merge(6, 5, rank == ranks - 1))
+    call refused(ierr, "len: found 6, expected at most 5")
+    call barrier()
+    if (rank == 0) then ! in the first element of the first section
+      open (newunit=unit, file=filename, access="stream", form="unformatted", action="readwrite", status="old")
+      write (unit, pos=257) "x"
+      close (unit)
+    end if
+    call barrier()
+    call scda_fopen_read(f, comm, filename, ierr=ierr, params=params)
+    call require(ierr == 0, "open")
+    call first_header(f, ierr)
+    call require(ierr == SCDA_ERR_CHECKSUM, "a byte has changed")
+  end subroutine sealed
+
+  subroutine first_header(f, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(out) :: ierr
+    character :: type
+    character(SCDA_USER_STRING_BYTES) :: userstr
+    integer(int64) :: elements, bytes
+    call scda_fread_section_header(f, type, elements, bytes, userstr, ierr=ierr)
+  end subroutine first_header
+
+  subroutine barrier()
+#ifndef SCDA_TEST_SERIAL
+    call MPI_Barrier(comm)
+#endif
+  end subroutine barrier
+
+  ! ---- Ranges --------------------------------------------------------------------------------------------------------------
+
+  ! A number from 0 to n - 1, from a state that is the same on all ranks or not.
+  function below(state, n) result(number)
+    integer(int64), intent(inout) :: state
+    integer, intent(in) :: n
+    integer :: number
+    state = modulo(state * 1103515245_int64 + 12345_int64, 2147483648_int64)
+    number = int(modulo(state / 65536_int64, int(n, int64)))
+  end function below
+
+  ! The element k (from 0) of the arrays, and how many of its numbers that of the varrays has.
+  pure function element(k) result(values)
+    integer, intent(in) :: k
+    integer(int64) :: values(3)
+    values = [k, 2 * k, k * k]
+  end function element
+
+  pure function numbers_in(k) result(n)
+    integer, intent(in) :: k
+    integer :: n
+    n = modulo(7 * k, 4)
+  end function numbers_in
+
+  ! Each rank reads elements at random.
+  subroutine ranges(filename)
+    character(*), intent(in) :: filename
+    integer, parameter :: n = 300 ! elements of each rank
+    integer(int64), allocatable :: array(:, :), varray(:), sizes(:)
+    character(:), allocatable :: text
+    type(scda_params_t) :: params
+    type(scda_fcontext_t) :: f
+    integer(int64) :: same, own
+    integer :: turn, again, count, section, k, ierr
+    allocate(array(3, n), sizes(n), varray(0))
+    do k = 0, n - 1
+      array(:, k + 1) = element(rank * n + k)
+      sizes(k + 1) = 8 * numbers_in(rank * n + k)
+      varray = [varray, array(:numbers_in(rank * n + k), k + 1)]
+    end do
+    text = repeat("abcdefghijklmnopqrstuvwxyz", 20)
+    call scda_params_init(params)
+    params%seal = 1
+    call scda_fopen_write(f, comm, filename, "ranges", params=params)
+    do k = SCDA_ENCODE_NONE, SCDA_ENCODE_ALWAYS
+      call scda_fwrite_array(f, "array", array, each(n), encode=k)
+      call scda_fwrite_varray(f, "varray", varray, each(n), sizes, k)
+      call scda_fwrite_block(f, "block", text, encode=k)
+    end do
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "write")
+
+    call scda_fopen_read(f, comm, filename)
+    same = 11
+    own = 7 + 1000 * rank
+    do turn = 1, 60
+      section = below(same, 6)
+      call scda_fseek(f, section)
+      if (mod(section, 3) == 0) call next(f, 'A', n * ranks, 24, "array")
+      if (mod(section, 3) == 1) call next(f, 'V', n * ranks, 0, "varray")
+      if (mod(section, 3) == 2) call next(f, 'B', 0, len(text), "block")
+      do again = 0, below(same, 3)
+        count = merge(0, below(own, 100), below(own, 3) == 0)
+        select case (mod(section, 3))
+        case (0)
+          call range_of_array(f, below(own, 4), below(own, n * ranks - count + 1), count)
+        case (1)
+          call range_of_varray(f, below(own, 4), below(own, n * ranks - count + 1), count)
+        case default
+          call range_of_block(f, below(own, 2), below(own, len(text) - count + 1), count, text)
+        end select
+      end do
+    end do
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close")
+    call ranges_that_do_not_fit(filename, n)
+  end subroutine ranges
+
+  subroutine range_of_array(f, form, first, count)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(in) :: form, first, count
+    integer(int64), target :: found(3, count)
+    type(c_ptr) :: pointers(count)
+    integer :: k, ierr
+    found = -1
+    pointers = [(c_loc(found(1, k)), k = 1, count)]
+    select case (form)
+    case (0) ! the size of the elements is that of the header
+      call scda_fread_array_range(f, found, first, count, ierr=ierr)
+    case (1)
+      call scda_fread_array_range(f, found, int(first, int64), int(count, int64), 24, ierr)
+    case (2)
+      call scda_fread_array_range(f, pointers, first, count, 24_int64, ierr, indirect=.true.)
+    case default
+      call scda_fread_array_range(f, first=first, count=count, ierr=ierr)
+    end select
+    call require(ierr == 0 .and. (form < 3 .or. all(found == -1)), "an array")
+    if (form < 3) call require(all([(all(found(:, k + 1) == element(first + k)), k = 0, count - 1)]), "range of an array")
+  end subroutine range_of_array
+
+  subroutine range_of_varray(f, form, first, count)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(in) :: form, first, count
+    integer(int64) :: sizes(count), known(count)
+    integer(int64), allocatable :: expected(:)
+    integer(int64), allocatable, target :: found(:)
+    type(c_ptr) :: pointers(count)
+    integer :: at, k, ierr
+    sizes = -1
+    known = [(8 * numbers_in(first + k), k = 0, count - 1)]
+    allocate(found(sum(known) / 8), source=-1_int64)
+    allocate(expected(0))
+    at = 1
+    do k = 1, count
+      pointers(k) = c_null_ptr
+      if (known(k) > 0) pointers(k) = c_loc(found(at))
+      at = at + int(known(k)) / 8
+      associate (values => element(first + k - 1))
+        expected = [expected, values(:numbers_in(first + k - 1))]
+      end associate
+    end do
+    if (form < 3) then
+      call scda_fread_varray_sizes_range(f, sizes, first, count, ierr)
+      call require(ierr == 0 .and. all(sizes == known), "sizes")
+    else
+      call scda_fread_varray_sizes_range(f, first=int(first, int64), count=count, ierr=ierr)
+      call require(ierr == 0, "sizes that are skipped")
+    end if
+    select case (form)
+    case (0)
+      call scda_fread_varray_range(f, found, first, count, sizes, ierr)
+    case (1)
+      call scda_fread_varray_range(f, found, int(first, int64), count, int(sizes, int32), ierr)
+    case (2)
+      call scda_fread_varray_range(f, pointers, first, count, sizes, ierr, indirect=.true.)
+    case default
+      call scda_fread_varray_range(f, first=first, count=count, Ei=known, ierr=ierr)
+      expected = -1
+    end select
+    call require(ierr == 0 .and. all(found == expected), "range of a varray")
+  end subroutine range_of_varray
+
+  subroutine range_of_block(f, form, first, count, text)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(in) :: form, first, count
+    character(*), intent(in) :: text
+    character(count) :: found
+    integer :: ierr
+    found = ""
+    if (form == 0) then
+      call scda_fread_block_range(f, first=int(first, int64), bytes=int(count, int64), ierr=ierr)
+      call require(ierr == 0 .and. found == "", "a block that is skipped")
+    else
+      call scda_fread_block_range(f, found, first, count, ierr)
+      call require(ierr == 0 .and. found == text(first + 1:first + count), "range of a block")
+    end if
+  end subroutine range_of_block
+
+  ! What does not fit on one rank is an error of all.
+  subroutine ranges_that_do_not_fit(filename, n)
+    character(*), intent(in) :: filename
+    integer, intent(in) :: n
+    integer, parameter :: sections(9) = [0, 0, 0, 0, 1, 1, 1, 2, 0]
+    integer(int64) :: found(3, 2), list(2)
+    type(c_ptr) :: pointers(2)
+    type(scda_params_t) :: params
+    type(scda_fcontext_t) :: f
+    integer :: i, k, few, ierr
+    call scda_params_init(params)
+    params%check = 1
+    few = merge(1, 2, rank == ranks - 1)
+    pointers = c_null_ptr
+    do i = 1, size(sections)
+      call scda_fopen_read(f, comm, filename, params=params)
+      call scda_fseek(f, sections(i))
+      call first_header(f, ierr)
+      select case (i)
+      case (1)
+        call scda_fread_array_range(f, found(:, :few), 0, 2, ierr=ierr)
+        call refused(ierr, "data: found 24 bytes, expected 2 elements of 24 bytes")
+      case (2)
+        call scda_fread_array_range(f, found, 0, few, ierr=ierr)
+        call refused(ierr, "data: found 48 bytes, expected 1 elements of 24 bytes; or pass E")
+      case (3)
+        call scda_fread_array_range(f, pointers(:few), 0, 2, 24, ierr, indirect=.true.)
+        call refused(ierr, "data: found 1 pointers, expected 2, one per element of this rank")
+      case (4)
+        call scda_fread_array_range(f, found, merge(n * ranks - 1, 0, few == 1), 2, 24, ierr)
+        call refused(ierr, "range of elements: found")
+      case (5)
+        call scda_fread_varray_sizes_range(f, list(:few), 1, 2, ierr)
+        call refused(ierr, "Ei: found 1 entries, expected 2, one per element of this rank")
+      case (6)
+        call scda_fread_varray_range(f, list(:1), 3, 2, [8, 16 - 8 * few], ierr)
+        call refused(ierr, "data: found 8 bytes, of which 0 are left for element 1 of this rank, of 8 bytes")
+      case (7)
+        call scda_fread_varray_range(f, found, 3, 2, [(8 * (2 - k), k = 1, few)], ierr)
+        call refused(ierr, "Ei: found 1 entries, expected 2, one per element of this rank")
+      case (8)
+        call scda_fread_block_range(f, found(:, :few), 0, 48, ierr)
+        call refused(ierr, "data: found 24 bytes, expected 48")
+      case (9)
+        call scda_fread_array_range(f, found, 0, [(0, k = 1, 3 - few)], 24, ierr)
+        call refused(ierr, "count: expected one integer")
+      end select
+    end do
+  end subroutine ranges_that_do_not_fit
 
   ! ---- Parameters, communicators -----------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@
 !   one that is not contiguous. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
 ! - What is shorter than the arguments say is refused on all ranks, before anything is read from it or written to it.
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
+! - Numbers count from 0, as in C: those of ranks, of sections, and of the elements that a range begins with.
 ! - User strings lose their trailing blanks, unless len says how many characters to write.
 !
 ! .mod files depend on the compiler: this source is compiled with the program that uses it, once. It is Fortran 2018. (Not with
@@ -125,12 +126,14 @@ module scda_implementation
   !> The kind of the default integers, in a form that compilers take for interoperable.
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
-  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fclose, scda_fflush, scda_feof
-  public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes
+  public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_feof
+  public :: scda_fcut_off, scda_fsections, scda_fseek, scda_ffind
+  public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
   public :: scda_int, write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect ! for the module scda
+  public :: read_array_range_indirect, read_varray_range_indirect
 
-  !> Opens a file for writing ("w") or reading ("r"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
+  !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
   interface scda_fopen
     module procedure fopen_int
 #ifdef SCDA_F08
@@ -153,6 +156,15 @@ module scda_implementation
     module procedure fopen_read_f08
 #endif
   end interface scda_fopen_read
+
+  !> Opens a file to write more sections behind those that it has:
+  !> call scda_fopen_append(f, comm, filename, userstr, ierr, len, params, info)
+  interface scda_fopen_append
+    module procedure fopen_append_int
+#ifdef SCDA_F08
+    module procedure fopen_append_f08
+#endif
+  end interface scda_fopen_append
 
   ! What is known of an argument of any type and rank. Dummy arguments of this type are targets: of others, gfortran assumes
   ! that what their pointers point to does not change.
@@ -220,6 +232,48 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fflush
+
+    function c_fcommit(f, err) bind(C, name="scda_fcommit") result(g)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fcommit
+
+    function c_fcut_off(f, bytes, err) bind(C, name="scda_fcut_off") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fcut_off
+
+    function c_fsections(f, N, err) bind(C, name="scda_fsections") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), intent(inout) :: N
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fsections
+
+    function c_fseek(f, section, err) bind(C, name="scda_fseek") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), value :: section
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fseek
+
+    function c_ffind(f, userstr, len, occurrence, found, section, err) bind(C, name="scda_ffind") result(g)
+      import :: c_int, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: f, userstr
+      integer(c_size_t), intent(in) :: len
+      integer(c_int64_t), value :: occurrence
+      integer(c_int), intent(inout) :: found
+      integer(c_int64_t), intent(inout) :: section
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_ffind
 
     function c_feof(f) bind(C, name="scda_feof") result(status)
       import :: c_int, c_ptr
@@ -341,6 +395,40 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_fread_varray_data
 
+    function c_fread_block_range(f, data, first, bytes, err) bind(C, name="scda_fread_block_range") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f, data
+      integer(c_int64_t), value :: first, bytes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_block_range
+
+    function c_fread_array_range(f, data, first, count, E, indirect, err) bind(C, name="scda_fread_array_range") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f, data
+      integer(c_int64_t), value :: first, count, E
+      integer(c_int), value :: indirect
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_array_range
+
+    function c_fread_varray_sizes_range(f, Ei, first, count, err) bind(C, name="scda_fread_varray_sizes_range") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f, Ei
+      integer(c_int64_t), value :: first, count
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_varray_sizes_range
+
+    function c_fread_varray_range(f, data, first, count, Ei, indirect, err) bind(C, name="scda_fread_varray_range") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f, data, Ei
+      integer(c_int64_t), value :: first, count
+      integer(c_int), value :: indirect
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_varray_range
+
     function c_params_init(params) bind(C, name="scda_params_init") result(status)
       import :: c_int, scda_params_t
       type(scda_params_t), intent(inout) :: params
@@ -390,7 +478,7 @@ contains
     character(*), intent(inout) :: userstr
     integer, intent(out), optional :: ierr
     integer, intent(inout), optional :: len
-    if (mode == "r") then
+    if (mode == "r" .or. mode == "a") then
       call open_file(f, comm, filename, mode, userstr, 0_c_size_t, ierr, len)
     else
       call open_file(f, comm, filename, mode, userstr, bytes_of(userstr, len), ierr)
@@ -417,11 +505,19 @@ contains
     integer, intent(out), optional :: ierr, len
     type(scda_params_t), intent(in), optional :: params
     integer, intent(in), optional :: info
-    character(SCDA_USER_STRING_BYTES) :: copy
-    copy = ""
-    call open_file(f, comm, filename, "r", copy, 0_c_size_t, ierr, len, params, info)
-    if (present(userstr)) userstr = copy
+    call open_existing(f, comm, filename, "r", userstr, ierr, len, params, info)
   end subroutine fopen_read_int
+
+  subroutine fopen_append_int(f, comm, filename, userstr, ierr, len, params, info)
+    type(scda_fcontext_t), intent(out) :: f
+    integer, intent(in) :: comm
+    character(*), intent(in) :: filename
+    character(*), intent(out), optional :: userstr
+    integer, intent(out), optional :: ierr, len
+    type(scda_params_t), intent(in), optional :: params
+    integer, intent(in), optional :: info
+    call open_existing(f, comm, filename, "a", userstr, ierr, len, params, info)
+  end subroutine fopen_append_int
 
 #ifdef SCDA_F08
   subroutine fopen_f08(f, comm, filename, mode, userstr, ierr, len)
@@ -459,9 +555,36 @@ contains
     if (present(info)) hints = info%MPI_VAL
     call fopen_read_int(f, int(comm%MPI_VAL), filename, userstr, ierr, len, params, hints)
   end subroutine fopen_read_f08
+
+  subroutine fopen_append_f08(f, comm, filename, userstr, ierr, len, params, info)
+    type(scda_fcontext_t), intent(out) :: f
+    type(MPI_Comm), intent(in) :: comm
+    character(*), intent(in) :: filename
+    character(*), intent(out), optional :: userstr
+    integer, intent(out), optional :: ierr, len
+    type(scda_params_t), intent(in), optional :: params
+    type(MPI_Info), intent(in), optional :: info
+    integer, allocatable :: hints
+    if (present(info)) hints = info%MPI_VAL
+    call fopen_append_int(f, int(comm%MPI_VAL), filename, userstr, ierr, len, params, hints)
+  end subroutine fopen_append_f08
 #endif
 
-  ! The user string: "w": its first bytes are written. "r": it is filled.
+  subroutine open_existing(f, comm, filename, mode, userstr, ierr, len, params, info)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(in) :: comm
+    character(*), intent(in) :: filename, mode
+    character(*), intent(out), optional :: userstr
+    integer, intent(out), optional :: ierr, len
+    type(scda_params_t), intent(in), optional :: params
+    integer, intent(in), optional :: info
+    character(SCDA_USER_STRING_BYTES) :: copy
+    copy = ""
+    call open_file(f, comm, filename, mode, copy, 0_c_size_t, ierr, len, params, info)
+    if (present(userstr)) userstr = copy
+  end subroutine open_existing
+
+  ! The user string: "w": its first bytes are written. "r", "a": it is filled.
   subroutine open_file(f, comm, filename, mode, userstr, bytes, ierr, bytes_found, params, info)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(in) :: comm
@@ -490,7 +613,7 @@ contains
     end if
     handle = c_fopen(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
       & params_pointer, f%rank, f%nranks, err)
-    if (mode == "r" .and. c_associated(handle)) call copy_text(buffer, length, userstr)
+    if (mode /= "w" .and. c_associated(handle)) call copy_text(buffer, length, userstr)
     if (present(bytes_found)) bytes_found = int(merge(length, 0_c_size_t, c_associated(handle)))
     call finish(f, handle, err, ierr)
   end subroutine open_file
@@ -513,6 +636,28 @@ contains
     handle = c_fflush(f%handle, err)
     call finish(f, handle, err, ierr)
   end subroutine scda_fflush
+
+  !> Writes all that waits, and a seal: who appends after a kill goes on here. Needs params%seal.
+  subroutine scda_fcommit(f, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    handle = c_fcommit(f%handle, err)
+    call finish(f, handle, err, ierr)
+  end subroutine scda_fcommit
+
+  !> How many bytes were cut off when the file was opened to append.
+  subroutine scda_fcut_off(f, bytes, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(out) :: bytes
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    bytes = 0
+    handle = c_fcut_off(f%handle, bytes, err)
+    call finish(f, handle, err, ierr)
+  end subroutine scda_fcut_off
 
   !> Whether no section follows in a file open for reading. Not collective, and the same on all ranks.
   function scda_feof(f) result(at_end)
@@ -562,7 +707,7 @@ contains
     integer(c_int) :: err
     type(c_ptr) :: handle
     memory = memory_of(data)
-    bytes = integer_in(f, memory_of(E))
+    bytes = integer_in(f, memory_of(E), "E")
     if (bytes == not_passed) then
       call bytes_of_root(f, memory, chosen(root, 0), bytes, err)
       if (err /= SCDA_SUCCESS) then
@@ -614,7 +759,7 @@ contains
     type(c_ptr) :: handle
     call list_of(Nq, counts, copy)
     call check_counts(f, counts, fits)
-    bytes = integer_in(f, E)
+    bytes = integer_in(f, E, "E")
     if (indirect) then
       call check_pointers(f, data, own(f, counts), fits)
     else if (bytes /= not_passed) then
@@ -678,6 +823,51 @@ contains
     call finish(f, handle, err, ierr)
   end subroutine put_varray
 
+  ! ---- Sections by number and by user string -----------------------------------------------------------------------------
+
+  !> The number of sections of a file open for reading.
+  subroutine scda_fsections(f, N, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(out) :: N
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    N = 0
+    handle = c_fsections(f%handle, N, err)
+    call finish(f, handle, err, ierr)
+  end subroutine scda_fsections
+
+  !> Goes to a section by its number, from 0: call scda_fseek(f, section, ierr)
+  subroutine scda_fseek(f, section, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(*), dimension(..), contiguous, intent(in), target :: section
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    handle = c_fseek(f%handle, integer_in(f, memory_at(section), "section"), err)
+    call finish(f, handle, err, ierr)
+  end subroutine scda_fseek
+
+  !> Finds a section by its user string: call scda_ffind(f, userstr, found, section, occurrence, ierr, len). occurrence: 0
+  !> (absent) is the first with this user string, -1 the last. section is the number for scda_fseek; -1 if there is none.
+  subroutine scda_ffind(f, userstr, found, section, occurrence, ierr, len)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), target, intent(in) :: userstr
+    logical, intent(out) :: found
+    integer(int64), intent(out) :: section
+    integer, intent(in), optional :: occurrence, len
+    integer, intent(out), optional :: ierr
+    type(text_t) :: text
+    integer(c_int) :: c_found, err
+    type(c_ptr) :: handle
+    text = text_of(f, string_at(userstr), len)
+    c_found = 0
+    section = -1
+    handle = c_ffind(f%handle, text%address, text%bytes, int(chosen(occurrence, 0), c_int64_t), c_found, section, err)
+    found = c_found /= 0
+    call finish(f, handle, err, ierr)
+  end subroutine scda_ffind
+
   ! ---- Reading -----------------------------------------------------------------------------------------------------------
 
   !> Reads the header of the next section. decode in: whether to decompress a compressed one (absent: yes); out: whether this
@@ -734,7 +924,7 @@ contains
     integer(c_int) :: err
     type(c_ptr) :: handle
     memory = memory_of(data)
-    bytes = integer_in(f, memory_of(E))
+    bytes = integer_in(f, memory_of(E), "E")
     if (bytes == not_passed) then
       bytes = f%E
       if (f%rank == chosen(root, 0) .and. memory%n >= 0 .and. bytes_in(memory) > bytes) then
@@ -779,22 +969,64 @@ contains
     type(c_ptr) :: handle
     call list_of(Nq, counts, copy)
     call check_counts(f, counts, fits)
-    bytes = integer_in(f, E)
-    if (indirect) then
-      call check_pointers(f, data, own(f, counts), fits)
-    else if (c_associated(data%address) .and. bytes /= not_passed) then
-      call check_bytes(f, data, own(f, counts), bytes, fits)
-    else if (c_associated(data%address)) then
-      call check_bytes(f, data, own(f, counts), f%E, fits)
-      if (fits .and. data%n >= 0 .and. bytes_in(data) > own(f, counts) * f%E) then
-        call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(own(f, counts)) // &
-          & " elements of " // decimal(f%E) // " bytes; or pass E", fits)
-      end if
-    end if
-    if (bytes == not_passed) bytes = f%E
+    bytes = integer_in(f, E, "E")
+    call check_room(f, data, own(f, counts), bytes, indirect, fits)
     handle = c_fread_array_data(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), err)
     call finish(f, handle, err, ierr)
   end subroutine get_array
+
+  subroutine read_block_range(f, data, first, bytes, ierr) bind(C, name="scda_fortran_fread_block_range")
+    type(scda_fcontext_t), intent(inout) :: f
+    type(descriptor_t), intent(inout), optional, target :: data
+    type(descriptor_t), intent(in), target :: first, bytes
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
+    integer(int64) :: n
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    memory = memory_of(data)
+    n = integer_in(f, memory_of(bytes), "bytes")
+    call check_root(f, memory, n, f%rank, .false.)
+    handle = c_fread_block_range(f%handle, memory%address, integer_in(f, memory_of(first), "first"), n, err)
+    call finish(f, handle, err, ierr)
+  end subroutine read_block_range
+
+  subroutine read_array_range(f, data, first, count, E, ierr) bind(C, name="scda_fortran_fread_array_range")
+    type(scda_fcontext_t), intent(inout) :: f
+    type(descriptor_t), intent(inout), optional, target :: data
+    type(descriptor_t), intent(in), target :: first, count
+    type(descriptor_t), intent(in), optional, target :: E
+    integer(scda_int), intent(out), optional :: ierr
+    call get_array_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(E), .false., ierr)
+  end subroutine read_array_range
+
+  subroutine read_array_range_indirect(f, data, first, count, E, ierr, indirect)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(c_ptr), contiguous, intent(in), target :: data(:)
+    type(*), dimension(..), contiguous, intent(in), target :: first, count
+    type(*), dimension(..), contiguous, intent(in), optional, target :: E
+    integer, intent(out), optional :: ierr
+    logical, intent(in) :: indirect
+    call check_indirect(f, indirect)
+    call get_array_range(f, pointers_at(data), memory_at(first), memory_at(count), memory_at(E), .true., ierr)
+  end subroutine read_array_range_indirect
+
+  subroutine get_array_range(f, data, first, count, E, indirect, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(memory_t), intent(in), target :: data, first, count, E
+    logical, intent(in) :: indirect
+    integer, intent(out), optional :: ierr
+    integer(int64) :: n, bytes
+    logical :: fits
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    n = integer_in(f, count, "count")
+    bytes = integer_in(f, E, "E")
+    fits = .true.
+    call check_room(f, data, n, bytes, indirect, fits)
+    handle = c_fread_array_range(f%handle, address_if(fits, data), integer_in(f, first, "first"), n, bytes, flag(indirect), err)
+    call finish(f, handle, err, ierr)
+  end subroutine get_array_range
 
   !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, Ei, Nq, ierr). Absent Ei
   !> skip them on this rank.
@@ -816,6 +1048,64 @@ contains
     handle = c_fread_varray_sizes(f%handle, sizes%address, pointer_to(counts, fits), err)
     call finish(f, handle, err, ierr)
   end subroutine scda_fread_varray_sizes
+
+  !> Reads the sizes of count elements of a varray, from the element first (from 0) on:
+  !> call scda_fread_varray_sizes_range(f, Ei, first, count, ierr). Absent Ei skip them on this rank.
+  subroutine scda_fread_varray_sizes_range(f, Ei, first, count, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
+    type(*), dimension(..), contiguous, intent(in), target :: first, count
+    integer, intent(out), optional :: ierr
+    integer(int64) :: n
+    logical :: fits
+    type(memory_t) :: sizes
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    n = integer_in(f, memory_at(count), "count")
+    sizes = memory_at(Ei)
+    fits = .true.
+    if (c_associated(sizes%address)) call check_sizes(f, sizes%n, n, fits)
+    handle = c_fread_varray_sizes_range(f%handle, address_if(fits, sizes), integer_in(f, memory_at(first), "first"), n, err)
+    call finish(f, handle, err, ierr)
+  end subroutine scda_fread_varray_sizes_range
+
+  subroutine read_varray_range(f, data, first, count, Ei, ierr) bind(C, name="scda_fortran_fread_varray_range")
+    type(scda_fcontext_t), intent(inout) :: f
+    type(descriptor_t), intent(inout), optional, target :: data
+    type(descriptor_t), intent(in), target :: first, count, Ei
+    integer(scda_int), intent(out), optional :: ierr
+    call get_varray_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(Ei), .false., ierr)
+  end subroutine read_varray_range
+
+  subroutine read_varray_range_indirect(f, data, first, count, Ei, ierr, indirect)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(c_ptr), contiguous, intent(in), target :: data(:)
+    type(*), dimension(..), contiguous, intent(in), target :: first, count, Ei
+    integer, intent(out), optional :: ierr
+    logical, intent(in) :: indirect
+    call check_indirect(f, indirect)
+    call get_varray_range(f, pointers_at(data), memory_at(first), memory_at(count), memory_at(Ei), .true., ierr)
+  end subroutine read_varray_range_indirect
+
+  subroutine get_varray_range(f, data, first, count, Ei, indirect, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(memory_t), intent(in), target :: data, first, count, Ei
+    logical, intent(in) :: indirect
+    integer, intent(out), optional :: ierr
+    integer(int64), allocatable, target :: copy(:)
+    integer(int64), pointer, contiguous :: sizes(:)
+    integer(int64) :: n
+    logical :: fits
+    integer(c_int) :: err
+    type(c_ptr) :: handle
+    call list_of(Ei, sizes, copy)
+    n = integer_in(f, count, "count")
+    fits = .true.
+    if (indirect .or. c_associated(data%address)) call check_each(f, data, sizes, n, indirect, fits)
+    handle = c_fread_varray_range(f%handle, address_if(fits, data), integer_in(f, first, "first"), n, pointer_to(sizes, fits), &
+      & flag(indirect), err)
+    call finish(f, handle, err, ierr)
+  end subroutine get_varray_range
 
   subroutine read_varray(f, data, Nq, Ei, ierr, Sq) bind(C, name="scda_fortran_fread_varray_data")
     type(scda_fcontext_t), intent(inout) :: f
@@ -873,7 +1163,7 @@ contains
     integer(c_int) :: err
     type(c_ptr) :: handle
     if (size(Nq) < f%nranks) call refuse_short(f, "Nq", size(Nq, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
-    handle = c_proc_counts(f%handle, integer_in(f, memory_at(Np)), counts, err)
+    handle = c_proc_counts(f%handle, integer_in(f, memory_at(Np), "Np"), counts, err)
     if (c_associated(handle)) then
       select type (Nq)
       type is (integer(int32))
@@ -1006,13 +1296,45 @@ contains
     logical, intent(out) :: fits
     call check_counts(f, counts, fits)
     call check_sums(f, Sq, fits)
-    call check_sizes(f, size(sizes, kind=int64), own(f, counts), fits)
-    if (indirect) then
-      call check_pointers(f, data, own(f, counts), fits)
-    else if (fits) then
-      call check_bytes_of_each(f, data, sizes, own(f, counts), fits)
-    end if
+    call check_each(f, data, sizes, own(f, counts), indirect, fits)
   end subroutine check_varray
+
+  ! n elements of their own sizes, of this rank.
+  subroutine check_each(f, data, sizes, n, indirect, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data
+    integer(int64), intent(in) :: sizes(:), n
+    logical, intent(in) :: indirect
+    logical, intent(inout) :: fits
+    call check_sizes(f, size(sizes, kind=int64), n, fits)
+    if (indirect) then
+      call check_pointers(f, data, n, fits)
+    else if (fits) then
+      call check_bytes_of_each(f, data, sizes, n, fits)
+    end if
+  end subroutine check_each
+
+  ! Room for n elements of E bytes: exactly that if E was not passed. It is then that of the header.
+  subroutine check_room(f, data, n, E, indirect, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: data
+    integer(int64), intent(in) :: n
+    integer(int64), intent(inout) :: E
+    logical, intent(in) :: indirect
+    logical, intent(inout) :: fits
+    logical :: exactly
+    exactly = E == not_passed
+    if (exactly) E = f%E
+    if (indirect) then
+      call check_pointers(f, data, n, fits)
+    else if (c_associated(data%address)) then
+      call check_bytes(f, data, n, E, fits)
+      if (exactly .and. fits .and. data%n >= 0 .and. bytes_in(data) > n * E) then
+        call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, expected " // decimal(n) // " elements of " // &
+          & decimal(E) // " bytes; or pass E", fits)
+      end if
+    end if
+  end subroutine check_room
 
   ! E fits the elements of an array: another argument in its place is likely not to.
   subroutine check_size(f, data, E, fits)
@@ -1052,7 +1374,7 @@ contains
       if (sizes(i) < 0) return
       if (sizes(i) > left) then
         call refuse(f, "data: found " // decimal(bytes_in(data)) // " bytes, of which " // decimal(left) // &
-          & " are left for element " // decimal(i) // " of this rank, of " // decimal(sizes(i)) // " bytes", fits)
+          & " are left for element " // decimal(i - 1) // " of this rank, of " // decimal(sizes(i)) // " bytes", fits)
         return
       end if
       left = left - sizes(i)
@@ -1170,9 +1492,10 @@ contains
   end function text_of
 
   ! An integer of either kind.
-  function integer_in(f, memory) result(n)
+  function integer_in(f, memory, what) result(n)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: memory
+    character(*), intent(in) :: what
     integer(int64) :: n
     integer(int64), allocatable, target :: copy(:)
     integer(int64), pointer, contiguous :: list(:)
@@ -1184,7 +1507,7 @@ contains
     if (size(list) == 1) then
       n = list(1)
     else
-      call refuse(f, "E or Np: expected one integer(int32) or integer(int64)", fits)
+      call refuse(f, what // ": expected one integer(int32) or integer(int64)", fits)
     end if
   end function integer_in
 
@@ -1226,6 +1549,15 @@ contains
     pointer = c_null_ptr
     if (fits .and. size(list) > 0) pointer = c_loc(list)
   end function pointer_to
+
+  ! The address of data for C: NULL if they are refused.
+  function address_if(fits, memory) result(address)
+    logical, intent(in) :: fits
+    type(memory_t), intent(in), target :: memory
+    type(c_ptr) :: address
+    address = c_null_ptr
+    if (fits) address = memory%address
+  end function address_if
 
   function flag(option) result(n)
     logical, intent(in) :: option
@@ -1351,10 +1683,12 @@ module scda
   implicit none
   private :: c_char, c_int64_t, scda_int
   private :: write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect
+  private :: read_array_range_indirect, read_varray_range_indirect
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
+  public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range
 
-  ! The procedures with data. They are those with bind(C) above; Nq, E and Ei are integers of either kind.
+  ! The procedures with data. They are those with bind(C) above; Nq, E, Ei, first, count and bytes are integers of either kind.
 
   !> Writes an inline section, 32 bytes of root (0): call scda_fwrite_inline(f, userstr, data, root, ierr, len)
   interface scda_fwrite_inline
@@ -1459,5 +1793,43 @@ module scda
     end subroutine fread_varray_data
     procedure read_varray_indirect
   end interface scda_fread_varray_data
+
+  !> Reads bytes of a block on each rank, from the byte first (from 0) on: call scda_fread_block_range(f, data, first, bytes, ierr)
+  interface scda_fread_block_range
+    subroutine fread_block_range(f, data, first, bytes, ierr) bind(C, name="scda_fortran_fread_block_range")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: first, bytes
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_block_range
+  end interface scda_fread_block_range
+
+  !> Reads count elements of an array on each rank, from the element first (from 0) on:
+  !> call scda_fread_array_range(f, data, first, count, E, ierr, indirect)
+  interface scda_fread_array_range
+    subroutine fread_array_range(f, data, first, count, E, ierr) bind(C, name="scda_fortran_fread_array_range")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: first, count
+      type(*), dimension(..), contiguous, intent(in), optional, target :: E
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_array_range
+    procedure read_array_range_indirect
+  end interface scda_fread_array_range
+
+  !> Reads count elements of a varray on each rank, from the element first (from 0) on:
+  !> call scda_fread_varray_range(f, data, first, count, Ei, ierr, indirect)
+  interface scda_fread_varray_range
+    subroutine fread_varray_range(f, data, first, count, Ei, ierr) bind(C, name="scda_fortran_fread_varray_range")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(inout), optional, target :: data
+      type(*), dimension(..), contiguous, intent(in), target :: first, count, Ei
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_varray_range
+    procedure read_varray_range_indirect
+  end interface scda_fread_varray_range
 
 end module scda
