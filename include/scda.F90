@@ -120,6 +120,7 @@ module scda_implementation
     private
     type(c_ptr) :: handle = c_null_ptr
     integer(c_int) :: rank = 0, nranks = 0
+    integer(c_int) :: err = 0   ! of the last call
     integer(c_int64_t) :: E = 0 ! as the last header that was read through this variable said
   end type scda_fcontext_t
 
@@ -597,8 +598,7 @@ contains
     character(kind=c_char) :: buffer(SCDA_USER_STRING_BYTES + 1)
     integer(c_size_t) :: length, i
     integer(c_int), target :: c_info
-    integer(c_int) :: err
-    type(c_ptr) :: handle, info_pointer, params_pointer
+    type(c_ptr) :: info_pointer, params_pointer
     buffer = c_null_char
     do i = 1, min(bytes, size(buffer, kind=c_size_t), len(userstr, kind=c_size_t)) ! C refuses what is longer, and does not read it
       buffer(i) = userstr(i:i)
@@ -611,40 +611,36 @@ contains
       c_info = int(info, c_int)
       info_pointer = c_loc(c_info)
     end if
-    handle = c_fopen(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
-      & params_pointer, f%rank, f%nranks, err)
-    if (mode /= "w" .and. c_associated(handle)) call copy_text(buffer, length, userstr)
-    if (present(bytes_found)) bytes_found = int(merge(length, 0_c_size_t, c_associated(handle)))
-    call finish(f, handle, err, ierr)
+    f%handle = c_fopen(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
+      & params_pointer, f%rank, f%nranks, f%err)
+    if (mode /= "w" .and. c_associated(f%handle)) call copy_text(buffer, length, userstr)
+    if (present(bytes_found)) bytes_found = int(merge(length, 0_c_size_t, c_associated(f%handle)))
+    call finish(f, ierr)
   end subroutine open_file
 
   !> Closes the file: without an error, every byte is in it.
   subroutine scda_fclose(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
-    integer(c_int) :: status, err
-    status = c_fclose(f%handle, err)
-    call finish(f, c_null_ptr, merge(err, 0_c_int, status /= 0), ierr)
+    if (c_fclose(f%handle, f%err) == 0) f%err = SCDA_SUCCESS
+    f%handle = c_null_ptr
+    call finish(f, ierr)
   end subroutine scda_fclose
 
   !> Writes all that waits, and lets all ranks know whether all went well until now.
   subroutine scda_fflush(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
-    integer(c_int) :: err
-    type(c_ptr) :: handle
-    handle = c_fflush(f%handle, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fflush(f%handle, f%err)
+    call finish(f, ierr)
   end subroutine scda_fflush
 
   !> Writes all that waits, and a seal: who appends after a kill goes on here. Needs params%seal.
   subroutine scda_fcommit(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr
-    integer(c_int) :: err
-    type(c_ptr) :: handle
-    handle = c_fcommit(f%handle, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fcommit(f%handle, f%err)
+    call finish(f, ierr)
   end subroutine scda_fcommit
 
   !> How many bytes were cut off when the file was opened to append.
@@ -652,11 +648,9 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(out) :: bytes
     integer, intent(out), optional :: ierr
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     bytes = 0
-    handle = c_fcut_off(f%handle, bytes, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fcut_off(f%handle, bytes, f%err)
+    call finish(f, ierr)
   end subroutine scda_fcut_off
 
   !> Whether no section follows in a file open for reading. Not collective, and the same on all ranks.
@@ -686,13 +680,11 @@ contains
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
     type(text_t) :: text
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     memory = memory_of(data)
     call check_root(f, memory, int(SCDA_INLINE_BYTES, int64), chosen(root, 0), .true.)
     text = text_of(f, memory_of(userstr), len)
-    handle = c_fwrite_inline(f%handle, memory%address, text%address, text%bytes, chosen(root, 0), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fwrite_inline(f%handle, memory%address, text%address, text%bytes, chosen(root, 0), f%err)
+    call finish(f, ierr)
   end subroutine write_inline
 
   subroutine write_block(f, userstr, data, E, root, encode, ierr, len) bind(C, name="scda_fortran_fwrite_block")
@@ -704,23 +696,21 @@ contains
     type(memory_t) :: memory
     type(text_t) :: text
     integer(int64) :: bytes
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     memory = memory_of(data)
     bytes = integer_in(f, memory_of(E), "E")
     if (bytes == not_passed) then
-      call bytes_of_root(f, memory, chosen(root, 0), bytes, err)
-      if (err /= SCDA_SUCCESS) then
-        call finish(f, c_null_ptr, err, ierr)
+      call bytes_of_root(f, memory, chosen(root, 0), bytes)
+      if (f%err /= SCDA_SUCCESS) then
+        call finish(f, ierr)
         return
       end if
     else
       call check_root(f, memory, bytes, chosen(root, 0), .true.)
     end if
     text = text_of(f, memory_of(userstr), len)
-    handle = c_fwrite_block(f%handle, memory%address, bytes, text%address, text%bytes, chosen(root, 0), &
-      & chosen(encode, SCDA_ENCODE_NONE), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fwrite_block(f%handle, memory%address, bytes, text%address, text%bytes, chosen(root, 0), &
+      & chosen(encode, SCDA_ENCODE_NONE), f%err)
+    call finish(f, ierr)
   end subroutine write_block
 
   subroutine write_array(f, userstr, data, Nq, E, encode, ierr, len) bind(C, name="scda_fortran_fwrite_array")
@@ -755,8 +745,6 @@ contains
     integer(int64), pointer, contiguous :: counts(:)
     integer(int64) :: bytes
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     call list_of(Nq, counts, copy)
     call check_counts(f, counts, fits)
     bytes = integer_in(f, E, "E")
@@ -774,9 +762,9 @@ contains
           & decimal(own(f, counts)) // ", as Nq says for this rank; or pass E", fits)
       end if
     end if
-    handle = c_fwrite_array(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), text%address, text%bytes, &
-      & chosen(encode, SCDA_ENCODE_NONE), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fwrite_array(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), text%address, text%bytes, &
+      & chosen(encode, SCDA_ENCODE_NONE), f%err)
+    call finish(f, ierr)
   end subroutine put_array
 
   subroutine write_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, len) bind(C, name="scda_fortran_fwrite_varray")
@@ -813,14 +801,12 @@ contains
     integer(int64), allocatable, target :: Nq_copy(:), Ei_copy(:)
     integer(int64), pointer, contiguous :: counts(:), sizes(:)
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     call list_of(Nq, counts, Nq_copy)
     call list_of(Ei, sizes, Ei_copy)
     call check_varray(f, data, counts, sizes, Sq, indirect, fits)
-    handle = c_fwrite_varray(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
-      & flag(indirect), text%address, text%bytes, chosen(encode, SCDA_ENCODE_NONE), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fwrite_varray(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
+      & flag(indirect), text%address, text%bytes, chosen(encode, SCDA_ENCODE_NONE), f%err)
+    call finish(f, ierr)
   end subroutine put_varray
 
   ! ---- Sections by number and by user string -----------------------------------------------------------------------------
@@ -830,11 +816,9 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     integer(int64), intent(out) :: N
     integer, intent(out), optional :: ierr
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     N = 0
-    handle = c_fsections(f%handle, N, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fsections(f%handle, N, f%err)
+    call finish(f, ierr)
   end subroutine scda_fsections
 
   !> Goes to a section by its number, from 0: call scda_fseek(f, section, ierr)
@@ -842,10 +826,10 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     type(*), dimension(..), contiguous, intent(in), target :: section
     integer, intent(out), optional :: ierr
-    integer(c_int) :: err
-    type(c_ptr) :: handle
-    handle = c_fseek(f%handle, integer_in(f, memory_at(section), "section"), err)
-    call finish(f, handle, err, ierr)
+    integer(int64) :: number
+    number = integer_in(f, memory_at(section), "section")
+    f%handle = c_fseek(f%handle, number, f%err)
+    call finish(f, ierr)
   end subroutine scda_fseek
 
   !> Finds a section by its user string: call scda_ffind(f, userstr, found, section, occurrence, ierr, len). occurrence: 0
@@ -858,14 +842,13 @@ contains
     integer, intent(in), optional :: occurrence, len
     integer, intent(out), optional :: ierr
     type(text_t) :: text
-    integer(c_int) :: c_found, err
-    type(c_ptr) :: handle
+    integer(c_int) :: c_found
     text = text_of(f, string_at(userstr), len)
     c_found = 0
     section = -1
-    handle = c_ffind(f%handle, text%address, text%bytes, int(chosen(occurrence, 0), c_int64_t), c_found, section, err)
+    f%handle = c_ffind(f%handle, text%address, text%bytes, int(chosen(occurrence, 0), c_int64_t), c_found, section, f%err)
     found = c_found /= 0
-    call finish(f, handle, err, ierr)
+    call finish(f, ierr)
   end subroutine scda_ffind
 
   ! ---- Reading -----------------------------------------------------------------------------------------------------------
@@ -881,21 +864,20 @@ contains
     integer, intent(out), optional :: ierr, len
     character(kind=c_char) :: c_type, buffer(SCDA_USER_STRING_BYTES + 1)
     integer(c_size_t) :: bytes
-    integer(c_int) :: c_decode, err
-    type(c_ptr) :: handle
+    integer(c_int) :: c_decode
     c_type = ' '
     N = 0
     E = 0
     bytes = 0
     c_decode = 1
     if (present(decode)) c_decode = merge(1_c_int, 0_c_int, decode)
-    handle = c_fread_section_header(f%handle, c_type, N, E, buffer, bytes, c_decode, err)
+    f%handle = c_fread_section_header(f%handle, c_type, N, E, buffer, bytes, c_decode, f%err)
     f%E = E
     type = c_type
     call copy_text(buffer, bytes, userstr)
-    if (present(decode)) decode = err == SCDA_SUCCESS .and. c_decode /= 0
+    if (present(decode)) decode = f%err == SCDA_SUCCESS .and. c_decode /= 0
     if (present(len)) len = int(bytes)
-    call finish(f, handle, err, ierr)
+    call finish(f, ierr)
   end subroutine scda_fread_section_header
 
   subroutine read_inline(f, data, root, ierr) bind(C, name="scda_fortran_fread_inline_data")
@@ -904,12 +886,10 @@ contains
     integer(scda_int), intent(in), optional :: root
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     memory = memory_of(data)
     call check_root(f, memory, int(SCDA_INLINE_BYTES, int64), chosen(root, 0), .false.)
-    handle = c_fread_inline_data(f%handle, memory%address, chosen(root, 0), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_inline_data(f%handle, memory%address, chosen(root, 0), f%err)
+    call finish(f, ierr)
   end subroutine read_inline
 
   subroutine read_block(f, data, E, root, ierr) bind(C, name="scda_fortran_fread_block_data")
@@ -921,8 +901,6 @@ contains
     type(memory_t) :: memory
     integer(int64) :: bytes
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     memory = memory_of(data)
     bytes = integer_in(f, memory_of(E), "E")
     if (bytes == not_passed) then
@@ -932,8 +910,8 @@ contains
       end if
     end if
     call check_root(f, memory, bytes, chosen(root, 0), .false.)
-    handle = c_fread_block_data(f%handle, memory%address, bytes, chosen(root, 0), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_block_data(f%handle, memory%address, bytes, chosen(root, 0), f%err)
+    call finish(f, ierr)
   end subroutine read_block
 
   subroutine read_array(f, data, Nq, E, ierr) bind(C, name="scda_fortran_fread_array_data")
@@ -965,14 +943,12 @@ contains
     integer(int64), pointer, contiguous :: counts(:)
     integer(int64) :: bytes
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     call list_of(Nq, counts, copy)
     call check_counts(f, counts, fits)
     bytes = integer_in(f, E, "E")
     call check_room(f, data, own(f, counts), bytes, indirect, fits)
-    handle = c_fread_array_data(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_array_data(f%handle, data%address, pointer_to(counts, fits), bytes, flag(indirect), f%err)
+    call finish(f, ierr)
   end subroutine get_array
 
   subroutine read_block_range(f, data, first, bytes, ierr) bind(C, name="scda_fortran_fread_block_range")
@@ -981,14 +957,13 @@ contains
     type(descriptor_t), intent(in), target :: first, bytes
     integer(scda_int), intent(out), optional :: ierr
     type(memory_t) :: memory
-    integer(int64) :: n
-    integer(c_int) :: err
-    type(c_ptr) :: handle
+    integer(int64) :: from, n
     memory = memory_of(data)
+    from = integer_in(f, memory_of(first), "first")
     n = integer_in(f, memory_of(bytes), "bytes")
     call check_root(f, memory, n, f%rank, .false.)
-    handle = c_fread_block_range(f%handle, memory%address, integer_in(f, memory_of(first), "first"), n, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_block_range(f%handle, memory%address, from, n, f%err)
+    call finish(f, ierr)
   end subroutine read_block_range
 
   subroutine read_array_range(f, data, first, count, E, ierr) bind(C, name="scda_fortran_fread_array_range")
@@ -1016,16 +991,15 @@ contains
     type(memory_t), intent(in), target :: data, first, count, E
     logical, intent(in) :: indirect
     integer, intent(out), optional :: ierr
-    integer(int64) :: n, bytes
+    integer(int64) :: from, n, bytes
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
+    from = integer_in(f, first, "first")
     n = integer_in(f, count, "count")
     bytes = integer_in(f, E, "E")
     fits = .true.
     call check_room(f, data, n, bytes, indirect, fits)
-    handle = c_fread_array_range(f%handle, address_if(fits, data), integer_in(f, first, "first"), n, bytes, flag(indirect), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_array_range(f%handle, address_if(fits, data), from, n, bytes, flag(indirect), f%err)
+    call finish(f, ierr)
   end subroutine get_array_range
 
   !> Reads the sizes of the elements of a varray, before its data: call scda_fread_varray_sizes(f, Ei, Nq, ierr). Absent Ei
@@ -1039,14 +1013,12 @@ contains
     integer(int64), pointer, contiguous :: counts(:)
     logical :: fits
     type(memory_t) :: sizes
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     call list_of(memory_at(Nq), counts, copy)
     call check_counts(f, counts, fits)
     sizes = memory_at(Ei)
     if (c_associated(sizes%address)) call check_sizes(f, sizes%n, own(f, counts), fits)
-    handle = c_fread_varray_sizes(f%handle, sizes%address, pointer_to(counts, fits), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_varray_sizes(f%handle, sizes%address, pointer_to(counts, fits), f%err)
+    call finish(f, ierr)
   end subroutine scda_fread_varray_sizes
 
   !> Reads the sizes of count elements of a varray, from the element first (from 0) on:
@@ -1056,17 +1028,16 @@ contains
     integer(int64), contiguous, target, optional, intent(inout) :: Ei(:)
     type(*), dimension(..), contiguous, intent(in), target :: first, count
     integer, intent(out), optional :: ierr
-    integer(int64) :: n
+    integer(int64) :: from, n
     logical :: fits
     type(memory_t) :: sizes
-    integer(c_int) :: err
-    type(c_ptr) :: handle
+    from = integer_in(f, memory_at(first), "first")
     n = integer_in(f, memory_at(count), "count")
     sizes = memory_at(Ei)
     fits = .true.
     if (c_associated(sizes%address)) call check_sizes(f, sizes%n, n, fits)
-    handle = c_fread_varray_sizes_range(f%handle, address_if(fits, sizes), integer_in(f, memory_at(first), "first"), n, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_varray_sizes_range(f%handle, address_if(fits, sizes), from, n, f%err)
+    call finish(f, ierr)
   end subroutine scda_fread_varray_sizes_range
 
   subroutine read_varray_range(f, data, first, count, Ei, ierr) bind(C, name="scda_fortran_fread_varray_range")
@@ -1094,17 +1065,15 @@ contains
     integer, intent(out), optional :: ierr
     integer(int64), allocatable, target :: copy(:)
     integer(int64), pointer, contiguous :: sizes(:)
-    integer(int64) :: n
+    integer(int64) :: from, n
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     call list_of(Ei, sizes, copy)
+    from = integer_in(f, first, "first")
     n = integer_in(f, count, "count")
     fits = .true.
     if (indirect .or. c_associated(data%address)) call check_each(f, data, sizes, n, indirect, fits)
-    handle = c_fread_varray_range(f%handle, address_if(fits, data), integer_in(f, first, "first"), n, pointer_to(sizes, fits), &
-      & flag(indirect), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_varray_range(f%handle, address_if(fits, data), from, n, pointer_to(sizes, fits), flag(indirect), f%err)
+    call finish(f, ierr)
   end subroutine get_varray_range
 
   subroutine read_varray(f, data, Nq, Ei, ierr, Sq) bind(C, name="scda_fortran_fread_varray_data")
@@ -1135,8 +1104,6 @@ contains
     integer(int64), allocatable, target :: Nq_copy(:), Ei_copy(:)
     integer(int64), pointer, contiguous :: counts(:), sizes(:)
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     call list_of(Nq, counts, Nq_copy)
     call list_of(Ei, sizes, Ei_copy)
     if (indirect .or. c_associated(data%address)) then
@@ -1145,9 +1112,9 @@ contains
       call check_counts(f, counts, fits)
       call check_sums(f, Sq, fits)
     end if
-    handle = c_fread_varray_data(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
-      & flag(indirect), err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_fread_varray_data(f%handle, data%address, pointer_to(counts, fits), pointer_to(sizes, fits), Sq%address, &
+      & flag(indirect), f%err)
+    call finish(f, ierr)
   end subroutine get_varray
 
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
@@ -1158,18 +1125,17 @@ contains
     type(*), dimension(..), contiguous, intent(in), target :: Np
     class(*), intent(inout) :: Nq(:)
     integer, intent(out), optional :: ierr
-    integer(int64) :: counts(f%nranks)
+    integer(int64) :: n, counts(f%nranks)
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     if (size(Nq) < f%nranks) call refuse_short(f, "Nq", size(Nq, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
-    handle = c_proc_counts(f%handle, integer_in(f, memory_at(Np), "Np"), counts, err)
-    if (c_associated(handle)) then
+    n = integer_in(f, memory_at(Np), "Np")
+    f%handle = c_proc_counts(f%handle, n, counts, f%err)
+    if (c_associated(f%handle)) then
       select type (Nq)
       type is (integer(int32))
         if (any(counts > huge(Nq))) then ! the same on all ranks
           call refuse(f, "Nq: found " // decimal(maxval(counts)) // " elements, more than integer(int32) holds", fits)
-          handle = c_proc_counts(f%handle, 0_int64, counts, err)
+          f%handle = c_proc_counts(f%handle, 0_int64, counts, f%err)
         else
           Nq(:f%nranks) = int(counts, int32)
         end if
@@ -1179,7 +1145,7 @@ contains
         call fail("Nq: expected integer(int32) or integer(int64)")
       end select
     end if
-    call finish(f, handle, err, ierr)
+    call finish(f, ierr)
   end subroutine scda_proc_counts
 
   !> Computes the bytes of a varray on each rank: call scda_proc_sizes(f, Ei, Nq, Sq, ierr)
@@ -1192,25 +1158,22 @@ contains
     integer(int64), pointer, contiguous :: counts(:), sizes(:)
     type(memory_t) :: sums
     logical :: fits
-    integer(c_int) :: err
-    type(c_ptr) :: handle
     sums = memory_at(Sq)
     call list_of(memory_at(Nq), counts, Nq_copy)
     call list_of(memory_at(Ei), sizes, Ei_copy)
     call check_counts(f, counts, fits)
     call check_sizes(f, size(sizes, kind=int64), own(f, counts), fits)
     call check_sums(f, sums, fits)
-    handle = c_proc_sizes(f%handle, pointer_to(sizes, fits), pointer_to(counts, fits), sums%address, err)
-    call finish(f, handle, err, ierr)
+    f%handle = c_proc_sizes(f%handle, pointer_to(sizes, fits), pointer_to(counts, fits), sums%address, f%err)
+    call finish(f, ierr)
   end subroutine scda_proc_sizes
 
   ! The size of a block of which only root may know it.
-  subroutine bytes_of_root(f, data, root, bytes, err)
+  subroutine bytes_of_root(f, data, root, bytes)
     type(scda_fcontext_t), intent(inout) :: f
     type(memory_t), intent(in), target :: data
     integer(c_int), intent(in) :: root
     integer(int64), intent(out) :: bytes
-    integer(c_int), intent(out) :: err
     integer(int64) :: counts(f%nranks)
     logical :: fits
     bytes = 0
@@ -1219,8 +1182,8 @@ contains
       if (.not. c_associated(data%address)) call refuse(f, "data: found none on root", fits)
       if (data%n < 0) call refuse(f, "E: found none, and data of assumed size do not tell it", fits)
     end if
-    f%handle = c_proc_counts(f%handle, bytes, counts, err)
-    if (err == SCDA_SUCCESS .and. root >= 0 .and. root < f%nranks) bytes = counts(root + 1)
+    f%handle = c_proc_counts(f%handle, bytes, counts, f%err)
+    if (f%err == SCDA_SUCCESS .and. root >= 0 .and. root < f%nranks) bytes = counts(root + 1)
   end subroutine bytes_of_root
 
   ! ---- What is refused ---------------------------------------------------------------------------------------------------
@@ -1618,18 +1581,15 @@ contains
 
   ! ---- Between Fortran and C ---------------------------------------------------------------------------------------------
 
-  ! After every call: what became of the file, and of the error.
-  subroutine finish(f, handle, err, ierr)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), intent(in) :: handle
-    integer(c_int), intent(in) :: err
+  ! After every call: what becomes of its error.
+  subroutine finish(f, ierr)
+    type(scda_fcontext_t), intent(in) :: f
     integer, intent(out), optional :: ierr
-    f%handle = handle
     if (present(ierr)) then
-      ierr = int(err)
-    else if (err == SCDA_ERR_EOF) then
-      call fail(scda_ferror_string(int(err))) ! no error for C, which keeps no message
-    else if (err /= SCDA_SUCCESS) then
+      ierr = int(f%err)
+    else if (f%err == SCDA_ERR_EOF) then
+      call fail(scda_ferror_string(int(f%err))) ! no error for C, which keeps no message
+    else if (f%err /= SCDA_SUCCESS) then
       call fail(scda_last_error_message())
     end if
   end subroutine finish
