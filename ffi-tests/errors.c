@@ -172,6 +172,9 @@ static void strings_and_classes (void) {
     params = default_params ();                                                                   \
     params.member = (value);                                                                      \
     WRONG_READ (SCDA_ERR_ARG, scda_fopen_read (g.comm, good, user, NULL, &params, &err));        \
+    params = default_params ();                                                                   \
+    params.member = (value);                                                                      \
+    WRONG_READ (SCDA_ERR_ARG, scda_fopen_append (g.comm, good, user, NULL, &params, &err));      \
   } while (0)
 
 static void opening (const char *dir) {
@@ -203,6 +206,10 @@ static void opening (const char *dir) {
   verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);
   err = -99, f = scda_fopen_write (g.comm, "", user, NULL, NULL, &err);
   verdict (__LINE__, "empty file name", any_error, NULL);
+  err = -99, f = scda_fopen_append (g.comm, NULL, user, NULL, NULL, &err);
+  verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);
+  err = -99, f = scda_fopen (g.comm, g.rank == last ? NULL : good, "a", user, NULL, &err);
+  verdict (__LINE__, "no file name on one rank", SCDA_ERR_ARG, NULL);
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, NULL, NULL, NULL, &err));
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, text, &too_long, NULL, &err));
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, text, &far_too_long, NULL, &err));
@@ -212,6 +219,7 @@ static void opening (const char *dir) {
   strcpy (keep, path);
   snprintf (path, sizeof path, "%s/there-is-no-such-file", dir);
   WRONG (SCDA_ERR_NO_SUCH_FILE, scda_fopen (g.comm, path, "r", user, NULL, &err));
+  WRONG (SCDA_ERR_NO_SUCH_FILE, scda_fopen (g.comm, path, "a", user, NULL, &err));
   CHECK (scda_fopen (g.comm, path, "r", user, NULL, NULL) == NULL); /* err may be NULL */
   snprintf (path, sizeof path, "%s/no-such-directory/file", dir);
   WRONG (SCDA_ERR_NO_SUCH_FILE, scda_fopen (g.comm, path, "w", user, NULL, &err));
@@ -219,6 +227,7 @@ static void opening (const char *dir) {
   snprintf (path, sizeof path, "%s", dir);
   WRONG (file_system_error, scda_fopen (g.comm, path, "w", user, NULL, &err));
   WRONG (file_system_error, scda_fopen (g.comm, path, "r", user, NULL, &err));
+  WRONG (file_system_error, scda_fopen (g.comm, path, "a", user, NULL, &err));
   snprintf (path, sizeof path, "%s/file-not-directory", good);
   WRONG (file_system_error, scda_fopen (g.comm, path, "w", user, NULL, &err));
   if (geteuid () != 0) { /* root may write anywhere */
@@ -248,6 +257,8 @@ static void opening (const char *dir) {
   WRONG_PARAMS (sync, -1);
   WRONG_PARAMS (check, 2);
   WRONG_PARAMS (reserved[0], 1);
+  WRONG_PARAMS (seal, 2);
+  WRONG_PARAMS (verify, -1);
 }
 
 static void writing (int check) {
@@ -363,6 +374,79 @@ static void reading (int check) {
   free (wrong);
 }
 
+/* Sealed files, sections by number and name, ranges. */
+static void sealed (int check) {
+  const size_t too_long = SCDA_USER_STRING_BYTES + 1;
+  const int bad = g.rank == last; /* what only one rank has wrong */
+  char data[200], *pointers[3] = {data, NULL, data + 100};
+  uint64_t Ei[3] = {1, 0, 4}, number = 77;
+  int found;
+
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fcommit (f, &err)); /* without params.seal */
+  open_reader (0, check), WRONG_READ (SCDA_ERR_USAGE, scda_fcommit (f, &err));
+  open_reader (0, check), WRONG_READ (SCDA_ERR_USAGE, scda_fcut_off (f, &number, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fsections (f, &number, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fseek (f, 0, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_ffind (f, "x", NULL, 0, &found, &number, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fread_block_range (f, data, 0, 1, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fread_array_range (f, data, 0, 1, 4, 0, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fread_varray_sizes_range (f, Ei, 0, 1, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fread_varray_range (f, data, 0, 1, Ei, 0, &err));
+
+  open_reader (0, check), WRONG_READ (SCDA_ERR_ARG, scda_fseek (f, 5, &err));
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_ARG, scda_fseek (f, UINT64_MAX, &err));
+  open_reader (0, check), WRONG_READ (SCDA_ERR_ARG, scda_ffind (f, NULL, NULL, 0, &found, &number, &err));
+  open_reader (0, check), WRONG_READ (SCDA_ERR_ARG, scda_ffind (f, text, &too_long, 0, &found, &number, &err));
+  open_reader (0, check), WRONG_READ (SCDA_ERR_ARG, scda_ffind (f, bad ? NULL : "array", NULL, 0, &found, &number, &err));
+
+  /* A wrong range on one rank. */
+  open_data (at_block, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_block_range (f, data, 2, 8 + (uint64_t) bad, &err));
+  open_data (at_block, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_block_range (f, NULL, 10 + (uint64_t) bad, 0, &err));
+  open_data (at_block, check), WRONG_READ (SCDA_ERR_RANGE, scda_fread_block_range (f, NULL, bad ? UINT64_MAX : 0, 1, &err));
+  open_data (at_encoded, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_block_range (f, data, 32, bad, &err));
+  const uint64_t all = 3 * (uint64_t) g.size, at = all - 1;
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_array_range (f, data, at, bad ? 2 : 1, 4, 0, &err));
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_array_range (f, NULL, all + (uint64_t) bad, 0, 4, 0, &err));
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_array_range (f, data, 0, 1, bad ? 5 : 4, 0, &err));
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_array_range (f, data, 0, 1, 5, 0, &err));
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_RANGE, scda_fread_array_range (f, NULL, 2, bad ? UINT64_MAX : 0, 4, 0, &err));
+  open_data (at_array, check), WRONG_READ (SCDA_ERR_RANGE, scda_fread_array_range (f, data, 2, bad ? UINT64_MAX / 4 : 1, 4, 0, &err));
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_varray_sizes_range (f, Ei, at, bad ? 2 : 1, &err));
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_varray_sizes_range (f, NULL, all, (uint64_t) bad, &err));
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_RANGE, scda_fread_varray_sizes_range (f, NULL, bad ? UINT64_MAX : 0, 1, &err));
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_varray_range (f, data, 0, 3, bad ? NULL : Ei, 0, &err));
+  Ei[2] += (uint64_t) bad;
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_varray_range (f, data, 0, 3, Ei, 0, &err));
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_ARG, scda_fread_varray_range (f, pointers, 0, 3, Ei, 1, &err));
+  Ei[2] -= (uint64_t) bad;
+  open_data (at_varray, check), WRONG_READ (SCDA_ERR_RANGE, scda_fread_varray_range (f, NULL, bad ? UINT64_MAX : 0, 1, NULL, 0, &err));
+
+  /* Other sections than the current one. */
+  for (int k = at_inline; k < at_end; ++k) {
+    if (k != at_block && k != at_encoded) { open_data (k, check), WRONG_READ (SCDA_ERR_USAGE, scda_fread_block_range (f, data, 0, 0, &err)); }
+    if (k != at_array) { open_data (k, check), WRONG_READ (SCDA_ERR_USAGE, scda_fread_array_range (f, data, 0, 0, 4, 0, &err)); }
+    if (k != at_varray) { open_data (k, check), WRONG_READ (SCDA_ERR_USAGE, scda_fread_varray_sizes_range (f, Ei, 0, 0, &err)); }
+    if (k != at_varray) { open_data (k, check), WRONG_READ (SCDA_ERR_USAGE, scda_fread_varray_range (f, NULL, 0, 0, Ei, 0, &err)); }
+    open_reader (k, check), WRONG_READ (SCDA_ERR_USAGE, scda_fread_block_range (f, data, 0, 0, &err));
+    open_reader (k, check), WRONG_READ (SCDA_ERR_USAGE, scda_fread_varray_range (f, NULL, 0, 0, NULL, 0, &err));
+  }
+
+  /* None of these is an error. */
+  open_data (at_array, check);
+  memset (data, '?', sizeof data);
+  RIGHT (scda_fread_array_range (f, pointers, 0, 3, 4, 1, &err)); /* an element without a pointer is skipped */
+  CHECK (memcmp (data, text, 4) == 0 && memcmp (data + 100, text + 8, 4) == 0 && data[4] == '?');
+  RIGHT (scda_fread_array_range (f, NULL, 3, 0, 4, 1, &err));
+  RIGHT (scda_fsections (f, NULL, &err));
+  RIGHT (scda_ffind (f, "encoded", NULL, -1, NULL, &number, &err));
+  CHECK (number == at_encoded);
+  RIGHT (scda_fread_array_data (f, NULL, three, 4, 0, &err)); /* it is still the current section */
+  RIGHT (scda_fseek (f, number, &err));
+  RIGHT (scda_ffind (f, "encoded", NULL, 1, &found, &number, NULL) ? (err = 0, f) : NULL);
+  CHECK (found == 0 && number == at_encoded);
+  REQUIRE (scda_fclose (f, &err) == 0);
+}
+
 static void order (void) {
   char data[200], type;
   uint64_t N, E, Ei[3] = {0};
@@ -443,6 +527,15 @@ static void dead_contexts (void) {
     DEAD (scda_proc_sizes (f, Ei, three, Ei, &err));
     DEAD (scda_proc_counts (f, 3, Nq, &err));
     DEAD (scda_frefuse (f, "why", &err));
+    DEAD (scda_fcommit (f, &err));
+    DEAD (scda_fcut_off (f, Ei, &err));
+    DEAD (scda_fsections (f, Ei, &err));
+    DEAD (scda_fseek (f, 0, &err));
+    DEAD (scda_ffind (f, "x", NULL, 0, NULL, Ei, &err));
+    DEAD (scda_fread_block_range (f, data, 0, 1, &err));
+    DEAD (scda_fread_array_range (f, data, 0, 1, 4, 0, &err));
+    DEAD (scda_fread_varray_sizes_range (f, Ei, 0, 1, &err));
+    DEAD (scda_fread_varray_range (f, data, 0, 1, Ei, 0, &err));
     CHECK (scda_feof (f) != 0);
     err = 0;
     CHECK (scda_fclose (f, &err) != 0 && err != 0);
@@ -512,6 +605,16 @@ static void disagreement (int check) {
   open_writer (check), DISAGREE (any_error, odd ? scda_fread_inline_data (f, data, 0, &err)
                                                 : scda_fwrite_inline (f, text, "x", NULL, 0, &err));
 
+  open_reader (0, check), DISAGREE_READ (wrong, scda_fseek (f, odd ? 1 : 2, &err));
+  open_reader (0, check), DISAGREE_READ (wrong, scda_fseek (f, odd ? 1 : 77, &err));
+  open_reader (0, check), DISAGREE_READ (wrong, scda_ffind (f, odd ? "array" : "block", NULL, 0, NULL, NULL, &err));
+  open_reader (0, check), DISAGREE_READ (wrong, scda_ffind (f, odd ? NULL : "block", NULL, 0, NULL, NULL, &err));
+  open_reader (0, check), DISAGREE_READ (wrong, scda_ffind (f, "block", NULL, odd, NULL, NULL, &err));
+  open_reader (0, check), DISAGREE_READ (wrong, odd ? scda_fseek (f, 1, &err) : scda_fsections (f, NULL, &err));
+  open_data (at_array, check), DISAGREE_READ (any_error, odd ? scda_fread_array_range (f, data, 0, 3, 4, 0, &err)
+                                                        : scda_fread_array_data (f, data, three, 4, 0, &err));
+  open_data (at_array, check), DISAGREE_READ (any_error, odd ? scda_fread_array_range (f, data, 0, 3, 4, 0, &err) : scda_fseek (f, 0, &err));
+
   open_reader (at_encoded, check), decode = odd;
   DISAGREE_READ (wrong, scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
   open_data (at_block, check), DISAGREE_READ (wrong, scda_fread_block_data (f, data, 10, odd, &err));
@@ -534,6 +637,12 @@ static void open_disagreement (void) {
   snprintf (own, sizeof own, "%s.%d", path, odd);
   err = -99, f = scda_fopen_write (g.comm, own, "x", NULL, &params, &err);
   verdict (__LINE__, "different file names", SCDA_ERR_ARG, NULL);
+  params.seal = odd;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
+  WRONG_READ (SCDA_ERR_ARG, scda_fopen_append (g.comm, good, NULL, NULL, &params, &err));
+  params.seal = 0, params.verify = odd;
+  WRONG_READ (SCDA_ERR_ARG, scda_fopen_read (g.comm, good, NULL, NULL, &params, &err));
+  params.verify = 0;
   params.linebreak = odd;
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
   params = default_params (), params.check = odd;
@@ -546,6 +655,7 @@ static void open_disagreement (void) {
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "x", NULL, &params, &err));
   err = -99, f = odd ? scda_fopen (g.comm, good, "r", user, NULL, &err) : scda_fopen (g.comm, path, "w", user, NULL, &err);
   verdict (__LINE__, "different modes", any_error, NULL);
+  WRONG_READ (any_error, scda_fopen (g.comm, good, odd ? "r" : "a", user, NULL, &err));
 }
 
 /* ---- one rank alone, in a program that communicates between its calls ---- */
@@ -631,6 +741,13 @@ static void alone (int bad, int large, int encode) {
   RIGHT (scda_fread_varray_sizes (f, Ei, three, &err));
   Ei[1] += (uint64_t) wrong;
   ALONE (scda_fread_varray_data (f, out, three, Ei, NULL, 1, &err));
+  const uint64_t one = (uint64_t) wrong;
+  open_reader (0, 0), ALONE (scda_ffind (f, wrong ? NULL : "array", NULL, 0, NULL, NULL, &err));
+  open_data (at_block, 0), ALONE (scda_fread_block_range (f, data, 9, 1 + one, &err));
+  open_data (at_array, 0), ALONE (scda_fread_array_range (f, out, 0, 3, 4 + one, 1, &err));
+  open_data (at_varray, 0), ALONE (scda_fread_varray_sizes_range (f, Ei, 3 * (uint64_t) g.size - 1, 1 + one, &err));
+  Ei[0] = 1, Ei[1] = 0, Ei[2] = 4;
+  open_data (at_varray, 0), ALONE (scda_fread_varray_range (f, out, 0, 3, wrong ? NULL : Ei, 1, &err));
 }
 
 int main (int argc, char **argv) {
@@ -651,6 +768,8 @@ int main (int argc, char **argv) {
     writing (1);
     reading (0);
     reading (1);
+    sealed (0);
+    sealed (1);
     order ();
     end_of_file ();
     refused (last, 0, 0);

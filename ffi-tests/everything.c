@@ -46,6 +46,25 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
   return err;
 }
 
+/* Append to a sealed file: every kind of section plain, a commit, every kind encoded. */
+int append_everything (group_t g, const char *filename, const scda_params_t *params) {
+  int err = -1;
+  char user[SCDA_USER_STRING_BYTES + 1];
+  prepare (g);
+  scda_fcontext_t *f = scda_fopen_append (g.comm, filename, user, NULL, params, &err);
+  for (int k = 0; ok (f, err) && k < 8; ++k) {
+    const int encode = k < 4 ? SCDA_ENCODE_NONE : SCDA_ENCODE_ALWAYS;
+    if (k == 4) { f = scda_fcommit (f, &err); }
+    if (!ok (f, err)) { break; }
+    if (k % 4 == 0) { f = scda_fwrite_inline (f, data, "x", NULL, k % g.size, &err); }
+    if (k % 4 == 1) { f = scda_fwrite_block (f, data, sizeof data, "x", NULL, k % g.size, encode, &err); }
+    if (k % 4 == 2) { f = scda_fwrite_array (f, data, Nq, bytes, 0, "x", NULL, encode, &err); }
+    if (k % 4 == 3) { f = scda_fwrite_varray (f, data, Nq, Ei + first_of (Nq, g.rank), NULL, 0, "x", NULL, encode, &err); }
+  }
+  if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
+  return err;
+}
+
 /* Every function for reading. */
 int read_everything (group_t g, const char *filename, const scda_params_t *params) {
   int err = -1, decode;

@@ -6,7 +6,9 @@
 
 /* Write some 70 KB: every kind of section, plain and encoded. Returns the error. */
 int write_everything (group_t g, const char *filename, const scda_params_t *params);
-/* Read it, and compare. Returns the error. */
+/* Append some 20 KB to a sealed file, and commit in between. Returns the error. */
+int append_everything (group_t g, const char *filename, const scda_params_t *params);
+/* Read a file that write_everything has written, and compare. Returns the error. */
 int read_everything (group_t g, const char *filename, const scda_params_t *params);
 
 #endif

@@ -1,5 +1,6 @@
 /* Some call below fails on some rank, as often as the fault injection says: all ranks get the same error, none hangs,
- * nothing is left open, and an atomic commit leaves the old file or the new one.
+ * nothing is left open, an atomic commit leaves the old file or the new one, and of a sealed file nothing is lost that was
+ * committed.
  *
  *   faults DIR */
 #include "sections.h"
@@ -11,16 +12,25 @@ static int go_on (group_t g, scda_fcontext_t *f, int err) {
   return f != NULL;
 }
 
-static int write_all (group_t g, const char *filename, const scda_params_t *params, uint64_t seed) {
+/* Write the file, or append to it, with a commit in the midst if it is sealed. Counts the sections that are committed. */
+static int write_all (group_t g, const char *filename, const scda_params_t *params, uint64_t seed, uint64_t *committed) {
   uint64_t rng = seed, *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
   static char data[1000 * 100];
   uint64_t Ei[1000];
   int err = -1;
   memset (data, 'd', sizeof data);
   for (int i = 0; i < 1000; ++i) { Ei[i] = (uint64_t) (i % 100); }
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "faults", NULL, params, &err);
+  const int seal = params != NULL && params->seal, append = seal && *committed > 0;
+  const uint64_t before = seal ? *committed : 0;
+  scda_fcontext_t *f = append ? scda_fopen_append (g.comm, filename, NULL, NULL, params, &err)
+                              : scda_fopen_write (g.comm, filename, "faults", NULL, params, &err);
   for (int k = 0; k < 8 && go_on (g, f, err); ++k) {
     const int encode = k % 3;
+    if (seal && k == 4) {
+      f = scda_fcommit (f, &err);
+      if (!go_on (g, f, err)) { break; }
+      if (!params->atomic) { *committed = before + 4; }
+    }
     partition (&rng, 1000, g.size, Nq);
     if (k % 4 == 0) { f = scda_fwrite_inline (f, data, "x", NULL, k % g.size, &err); }
     if (k % 4 == 1) { f = scda_fwrite_block (f, data, sizeof data, "x", NULL, k % g.size, encode, &err); }
@@ -29,6 +39,7 @@ static int write_all (group_t g, const char *filename, const scda_params_t *para
   }
   if (err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   CHECK (all_same (g, (uint64_t) err));
+  if (seal && err == 0) { *committed = before + 8; }
   free (Nq);
   return err;
 }
@@ -39,6 +50,11 @@ static int read_all (group_t g, const char *filename, const scda_params_t *param
   char type = 0, user[SCDA_USER_STRING_BYTES + 1];
   int err = -1, decode;
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
+  if (params != NULL && params->verify && go_on (g, f, err)) {
+    f = scda_fsections (f, &N, &err);
+    if (go_on (g, f, err)) { f = scda_fseek (f, N / 2, &err); }
+    if (go_on (g, f, err)) { f = scda_ffind (f, "x", NULL, -2, NULL, &N, &err); }
+  }
   while (go_on (g, f, err) && !scda_feof (f)) {
     decode = 1;
     f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);
@@ -46,7 +62,8 @@ static int read_all (group_t g, const char *filename, const scda_params_t *param
     partition (&rng, N, g.size, Nq);
     if (type == 'I') { f = scda_fread_inline_data (f, data, 0, &err); }
     if (type == 'B') { f = scda_fread_block_data (f, data, E, 0, &err); }
-    if (type == 'A') { f = scda_fread_array_data (f, data, Nq, E, 0, &err); }
+    if (type == 'A' && seed % 2) { f = scda_fread_array_range (f, data, first_of (Nq, g.rank), Nq[g.rank], E, 0, &err); }
+    if (type == 'A' && go_on (g, f, err)) { f = scda_fread_array_data (f, seed % 2 ? NULL : data, Nq, E, 0, &err); }
     if (type == 'V') {
       f = scda_fread_varray_sizes (f, Ei, Nq, &err);
       if (go_on (g, f, err)) { f = scda_fread_varray_data (f, data, Nq, Ei, NULL, 0, &err); }
@@ -56,6 +73,22 @@ static int read_all (group_t g, const char *filename, const scda_params_t *param
   CHECK (all_same (g, (uint64_t) err));
   free (Nq);
   return err;
+}
+
+/* After faults, the file can be appended to, has all that was committed, and not a bit is wrong. */
+static void recover (group_t g, const char *filename, uint64_t committed) {
+  scda_params_t params = default_params ();
+  uint64_t N = 0;
+  int err = -1;
+  params.seal = params.verify = 1;
+  scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, &params, &err);
+  REQUIRE (go_on (g, f, err) && scda_fclose (f, &err) == 0 && err == 0);
+  f = scda_fopen_read (g.comm, filename, NULL, NULL, &params, &err);
+  REQUIRE (go_on (g, f, err));
+  f = scda_fsections (f, &N, &err);
+  REQUIRE (go_on (g, f, err) && scda_fclose (f, &err) == 0 && err == 0);
+  CHECK (N >= committed);
+  CHECK (read_all (g, filename, &params, 4) == 0);
 }
 
 int main (int argc, char **argv) {
@@ -68,7 +101,13 @@ int main (int argc, char **argv) {
   int faults = 0, runs = 0;
   snprintf (good, sizeof good, "%s/good.scda", argv[1]);
   snprintf (filename, sizeof filename, "%s/faulty.scda", argv[1]);
-  REQUIRE (write_all (g, good, NULL, 1) == 0 && write_all (g, filename, NULL, 2) == 0 && read_all (g, good, NULL, 3) == 0);
+  REQUIRE (write_all (g, good, NULL, 1, NULL) == 0 && write_all (g, filename, NULL, 2, NULL) == 0 && read_all (g, good, NULL, 3) == 0);
+  /* A sealed file, to which each run appends. */
+  char sealed[1024];
+  uint64_t committed = 0;
+  snprintf (sealed, sizeof sealed, "%s/sealed.scda", argv[1]);
+  params.seal = 1;
+  REQUIRE (write_all (g, sealed, &params, 1, &committed) == 0 && committed == 8);
   const int files = entries (argv[1]), descriptors = entries ("/proc/self/fd");
 
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -80,13 +119,25 @@ int main (int argc, char **argv) {
       if (seed % 2) { params.aggregation_bytes = 0; }
       params.fuzzy_everyn = 1 + seed / 2;
       params.fuzzy_seed = seed;
-      faults += write_all (g, filename, &params, seed) != 0;
+      faults += write_all (g, filename, &params, seed, NULL) != 0;
       barrier (g);
       /* The old file and the new have the same content: whichever it is, it is whole. */
       CHECK (files_equal (filename, good, 0) && entries (argv[1]) == files);
       barrier (g);
       faults += read_all (g, good, &params, seed) != 0;
-      runs += 2;
+      params.seal = 1, params.atomic = seed % 4 == 1;
+      if (committed > 100) { /* begin anew */
+        scda_params_t sure = default_params ();
+        sure.seal = 1, committed = 0;
+        REQUIRE (write_all (g, sealed, &sure, 1, &committed) == 0);
+      }
+      faults += write_all (g, sealed, &params, seed, &committed) != 0;
+      barrier (g);
+      CHECK (entries (argv[1]) == files);
+      recover (g, sealed, committed);
+      params.verify = 1;
+      faults += read_all (g, sealed, &params, seed) != 0;
+      runs += 4;
     }
   }
   CHECK (entries ("/proc/self/fd") <= descriptors + 2);

@@ -96,30 +96,67 @@ static void hangs (int number) {
   die ();
 }
 
+enum { reading, writing, appending };
+static const char *const whats[] = {"reading", "writing", "appending"};
+static char good[1200], torn[1200], appended[1200]; /* files in the folder, and those that are written and appended to */
+static char written[1200], grown[1200];
+static long kept; /* the bytes of `torn` up to its seal */
+
+/* The first bytes of a file, at most so many; to be freed. */
+static char *content (const char *name, long *length) {
+  FILE *file = fopen (name, "rb");
+  char *data = (char *) get_memory ((uint64_t) *length + 100);
+  REQUIRE (file != NULL);
+  *length = (long) fread (data, 1, (size_t) *length, file);
+  fclose (file);
+  return data;
+}
+
+static void put_content (const char *name, const char *data, long length) {
+  FILE *file = fopen (name, "wb");
+  REQUIRE (file != NULL && fwrite (data, 1, (size_t) length, file) == (size_t) length && fclose (file) == 0);
+}
+
+/* Whether a file begins as the torn one does; all of it, if it is to be as it was. */
+static int keeps (const char *name, int all) {
+  long length = all ? kept + 100 : kept, own = length + 1;
+  char *before = content (torn, &length), *now = content (name, &own);
+  const int result = own >= length && (!all || own == length) && memcmp (before, now, (size_t) length) == 0;
+  free (before);
+  free (now);
+  return result;
+}
+
 static long cases_run, cases_failed;
 
 /* One case on all ranks. Returns whether the call was made so often that it failed. */
-static int run_case (const case_t *c, long k, int rank, int writing, int driver, uint64_t aggregation, int atomic,
+static int run_case (const case_t *c, long k, int rank, int what, int driver, uint64_t aggregation, int atomic,
                      const char *dir) {
-  char good[1200], filename[1200];
   scda_params_t params = default_params ();
   int hits = 0, err;
   params.driver = driver, params.aggregation_bytes = aggregation, params.atomic = atomic, params.check = 0;
-  snprintf (good, sizeof good, "%s/good.scda", dir);
-  snprintf (filename, sizeof filename, "%s/injected.scda", dir);
+  params.seal = what == appending;
+  const char *const filename = what == appending ? grown : written;
   snprintf (now, sizeof now, "%s %s: call %ld on rank %d of %d, %s, driver %d, aggregation %d, atomic %d", c->call,
-            hows[c->how], k, rank, g.size, writing ? "writing" : "reading", driver, (int) aggregation, atomic);
+            hows[c->how], k, rank, g.size, whats[what], driver, (int) aggregation, atomic);
   const int files = entries (dir), descriptors = entries ("/proc/self/fd");
   const long balance = inject_balance;
   barrier (g);
-  if (writing && !atomic && strcmp (c->call, "fsync") == 0) { /* a new file, whose folder is synced, too */
+  if (what == appending && g.rank == 0) {
+    long length = kept + 100;
+    char *data = content (torn, &length);
+    put_content (filename, data, length);
+    free (data);
+  }
+  if (what == writing && !atomic && strcmp (c->call, "fsync") == 0) { /* a new file, whose folder is synced, too */
     params.sync = 1;
     if (g.rank == 0) { REQUIRE (unlink (filename) == 0); }
   }
   barrier (g);
   if (rank < 0 || rank == g.rank) { inject_arm (c->call, c->how, k); }
   alarm (patience);
-  err = writing ? write_everything (g, filename, &params) : read_everything (g, good, &params);
+  err = what == writing ? write_everything (g, filename, &params) : what == appending ? append_everything (g, filename, &params)
+                                                                                : read_everything (g, good, &params);
   hits = inject_disarm ();
   const int hit = all_max (g, (uint64_t) hits) > 0;
   alarm (0);
@@ -131,7 +168,8 @@ static int run_case (const case_t *c, long k, int rank, int writing, int driver,
   const int is_true = err != SCDA_ERR_COUNT && (err != SCDA_ERR_NO_SPACE || c->how == inject_no_space)
                    && (err == 0 || (c->how != inject_short && !(posix && c->how == inject_interrupt)));
   const int told = !hit || !c->must_fail || (c->must_fail == 2 && !posix) || (why != 0 && posix ? err == why : err != 0);
-  const int whole = !writing || (err != 0 && !atomic) || files_equal (filename, good, 0);
+  int whole = what == reading || (err != 0 && !atomic) || files_equal (filename, good, 0);
+  if (what == appending) { whole = files_equal (filename, appended, 0) || (err != 0 && keeps (filename, atomic)); }
   const int clean = entries (dir) == files && entries ("/proc/self/fd") <= descriptors && inject_balance <= balance;
   if (!same || !is_true || !told || !whole || !clean || (!hit && err != 0)) {
     fprintf (stderr, "%s (seen from %d): error %d%s%s%s%s%s: %s\n", now, g.rank, err, same ? "" : ", codes differ", is_true ? "" : ", which is not so",
@@ -158,28 +196,46 @@ int main (int argc, char **argv) {
   REQUIRE (argc == 2 || argc == 4);
   g = world ();
   signal (SIGALRM, hangs);
-  char good[1200], filename[1200];
   snprintf (good, sizeof good, "%s/good.scda", argv[1]);
-  snprintf (filename, sizeof filename, "%s/injected.scda", argv[1]);
+  snprintf (written, sizeof written, "%s/injected.scda", argv[1]);
+  snprintf (grown, sizeof grown, "%s/grown.scda", argv[1]);
+  snprintf (torn, sizeof torn, "%s/torn.scda", argv[1]);
+  snprintf (appended, sizeof appended, "%s/appended.scda", argv[1]);
   /* Something is there already, so that it must be made empty. */
-  REQUIRE (write_everything (g, good, NULL) == 0 && write_everything (g, filename, NULL) == 0 && read_everything (g, good, NULL) == 0);
+  REQUIRE (write_everything (g, good, NULL) == 0 && write_everything (g, written, NULL) == 0 && read_everything (g, good, NULL) == 0);
+
+  /* A sealed file behind which a job was killed; and what it is when somebody has appended to it. */
+  scda_params_t params = default_params ();
+  params.seal = 1;
+  REQUIRE (write_everything (g, torn, &params) == 0 && write_everything (g, appended, &params) == 0);
+  REQUIRE (write_everything (g, grown, &params) == 0);
+  REQUIRE (append_everything (g, appended, &params) == 0);
+  if (g.rank == 0) {
+    kept = 1 << 20; /* it has less */
+    char *data = content (torn, &kept);
+    REQUIRE (kept < 1 << 20);
+    memset (data + kept, '?', 100);
+    put_content (torn, data, kept + 100);
+    free (data);
+  }
+  kept = (long) all_max (g, (uint64_t) kept);
 
   const int drivers[] = {SCDA_DRIVER_POSIX, driver_mpiio};
   for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     const case_t *c = &cases[i];
     if (argc == 4 && (strcmp (argv[2], c->call) != 0 || strcmp (argv[3], hows[c->how]) != 0)) { continue; }
     long met = 0;
-    for (int which = 0; which < 8; ++which) {
-      const int writing = which % 2 == 0, driver = drivers[which / 2 % 2];
+    for (int which = 0; which < 11; ++which) {
+      const int what = which >= 8 ? appending : which % 2 == 0 ? writing : reading, driver = drivers[which < 8 ? which / 2 % 2 : which % 2];
       const uint64_t aggregation = which < 4 ? 64 << 10 : 0;
-      const int atomic = which / 2 % 2 == which / 4;
+      const int atomic = which < 8 ? which / 2 % 2 == which / 4 : which > 8; /* POSIX both, MPI-IO to a copy */
       for (int rank = -1; rank < g.size; ++rank) {
         /* A rank that fails inside MPI_File_open or _close may leave the others waiting there: docs/reliability.md. */
         const int collective = strcmp (c->call, "open") == 0 || strcmp (c->call, "close") == 0;
         if (collective && driver == driver_mpiio && driver != SCDA_DRIVER_AUTO) { continue; }
         long k = 1;
-        while (run_case (c, k, rank, writing, driver, aggregation, atomic, argv[1])) { ++k, ++met; }
-        if (rank == 0 && writing && driver == SCDA_DRIVER_POSIX && strcmp (c->call, "fsync") == 0) {
+        while (run_case (c, k, rank, what, driver, aggregation, atomic, argv[1])) { ++k, ++met; }
+        if (rank == 0 && what == writing && driver == SCDA_DRIVER_POSIX && strcmp (c->call, "fsync") == 0) {
           CHECK (k - 1 == 2); /* the file, and its folder */
         }
       }

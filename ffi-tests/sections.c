@@ -236,12 +236,9 @@ static scda_fcontext_t *section_write (group_t g, scda_fcontext_t *f, const sect
   return f;
 }
 
-void content_write (group_t g, const char *filename, const content_t *c, uint64_t seed, const scda_params_t *params) {
-  int err = -1;
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, c->user.bytes, &c->user.len, params, &err);
-  REQUIRE (f != NULL && err == 0);
-  for (int k = 0; k < c->count; ++k) {
-    err = -1;
+scda_fcontext_t *content_write_some (group_t g, scda_fcontext_t *f, const content_t *c, int first, int last, uint64_t seed) {
+  for (int k = first; k < last; ++k) {
+    int err = -1;
     f = section_write (g, f, &c->section[k], mix (seed, (uint64_t) k), &err);
     REQUIRE (f != NULL && err == 0);
     if (seed % 5 == 0 && k % 7 == 0) {
@@ -249,6 +246,14 @@ void content_write (group_t g, const char *filename, const content_t *c, uint64_
       REQUIRE (f != NULL && err == 0);
     }
   }
+  return f;
+}
+
+void content_write (group_t g, const char *filename, const content_t *c, uint64_t seed, const scda_params_t *params) {
+  int err = -1;
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, c->user.bytes, &c->user.len, params, &err);
+  REQUIRE (f != NULL && err == 0);
+  f = content_write_some (g, f, c, 0, c->count, seed);
   err = -1;
   REQUIRE (scda_fclose (f, &err) == 0 && err == 0);
 }
@@ -286,6 +291,15 @@ static section_t raw_section (FILE *file) {
   s.data = (unsigned char *) get_memory (bytes);
   REQUIRE (fread (s.data, 1, (size_t) bytes, file) == bytes && fseek (file, (long) padding, SEEK_CUR) == 0);
   return s;
+}
+
+/* Whether this section is one of a seal. No content at random has such names. */
+static int raw_is_seal (const section_t *s) {
+  static const char *const names[] = {"scda anchors 00", "scda index 00", "scda seal 00"};
+  for (int i = 0; i < 3; ++i) {
+    if (s->user.len == strlen (names[i]) && memcmp (s->user.bytes, names[i], s->user.len) == 0) { return 1; }
+  }
+  return 0;
 }
 
 /* Whether this section announces a compressed one. */
@@ -405,6 +419,10 @@ void content_read (group_t g, const char *filename, const content_t *c, uint64_t
     const uint64_t section_seed = mix (seed, (uint64_t) k);
     const int decode = section_seed % 3 != 0; /* two thirds decoded, one third as it is in the file */
     section_t raw = raw_section (file), packed;
+    while (raw_is_seal (&raw)) {
+      section_free (&raw);
+      raw = raw_section (file);
+    }
     const int is_packed = raw_is_announcement (&raw);
     CHECK (s->encode == SCDA_ENCODE_AUTO || is_packed == (s->encode == SCDA_ENCODE_ALWAYS));
     if (is_packed) { packed = raw_section (file); }

@@ -35,6 +35,8 @@ void content_free (content_t *c);
 
 /* Write the content; partitions, roots, indirection all follow from the seed. `params` may be NULL. */
 void content_write (group_t g, const char *filename, const content_t *c, uint64_t seed, const scda_params_t *params);
+/* The same for the sections from `first` to `last`, excluded, in a file that is open. */
+scda_fcontext_t *content_write_some (group_t g, scda_fcontext_t *f, const content_t *c, int first, int last, uint64_t seed);
 /* Read it, raw or decoded, skipping this and that as the seed says; compare every byte. */
 void content_read (group_t g, const char *filename, const content_t *c, uint64_t seed, const scda_params_t *params);
 

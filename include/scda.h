@@ -616,7 +616,7 @@ scda_fcontext_t *scda_fflush(scda_fcontext_t *f, int *err);
  *
  * @param [in] f  The file.
  * @return        Nonzero at the end of the file. Zero if a section follows, or if data of a section are
- *                still to be read or skipped. Nonzero if `f` is NULL, closed, or open for writing.
+ *                still to be read or skipped, also if ranges of them were read. Nonzero if `f` is NULL, closed, or open for writing.
  */
 int scda_feof(const scda_fcontext_t *f);
 

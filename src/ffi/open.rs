@@ -275,7 +275,7 @@ pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -
 ///
 /// @param [in] f  The file.
 /// @return        Nonzero at the end of the file. Zero if a section follows, or if data of a section are
-///                still to be read or skipped. Nonzero if `f` is NULL, closed, or open for writing.
+///                still to be read or skipped, also if ranges of them were read. Nonzero if `f` is NULL, closed, or open for writing.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_feof(f: *const scda_fcontext_t) -> c_int {
     // SAFETY: nothing is written through NULL.
