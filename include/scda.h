@@ -689,8 +689,8 @@ scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
  * With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
  * of the new sections are those of `params`.
  *
- * Two jobs must not append to a file at once. With the POSIX driver, or with `params.atomic`, the second
- * one gets `SCDA_ERR_FILE_IN_USE` if the file system has locks (`flock`).
+ * Two jobs must not write to a file at once. With the POSIX driver, or with `params.atomic`, opening fails
+ * with `SCDA_ERR_FILE_IN_USE` while another job writes to it, if the file system has locks (`flock`).
  *
  * Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
  *
@@ -740,10 +740,10 @@ scda_fcontext_t *scda_fcut_off(scda_fcontext_t *f,
  *
  * Collective.
  *
- * @param [in] f     The file, open for writing with `params.seal`.
+ * @param [in] f     The file, open for writing with `params.seal`, or opened to append to a file with a seal.
  * @param [out] err  The error code.
  * @return           `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` without `params.seal`, and those of all sections since the last flush.
+ * Errors: `SCDA_ERR_USAGE` for another file, and those of all sections since the last flush.
  */
 scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
                               int *err);

@@ -48,8 +48,8 @@ pub(super) unsafe fn append(
 /// With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
 /// of the new sections are those of `params`.
 ///
-/// Two jobs must not append to a file at once. With the POSIX driver, or with `params.atomic`, the second
-/// one gets `SCDA_ERR_FILE_IN_USE` if the file system has locks (`flock`).
+/// Two jobs must not write to a file at once. With the POSIX driver, or with `params.atomic`, opening fails
+/// with `SCDA_ERR_FILE_IN_USE` while another job writes to it, if the file system has locks (`flock`).
 ///
 /// Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
 ///
@@ -118,10 +118,10 @@ pub unsafe extern "C" fn scda_fcut_off(
 ///
 /// Collective.
 ///
-/// @param [in] f     The file, open for writing with `params.seal`.
+/// @param [in] f     The file, open for writing with `params.seal`, or opened to append to a file with a seal.
 /// @param [out] err  The error code.
 /// @return           `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` without `params.seal`, and those of all sections since the last flush.
+/// Errors: `SCDA_ERR_USAGE` for another file, and those of all sections since the last flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
     // SAFETY: C passes an `err` that is NULL or may be written.
