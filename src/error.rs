@@ -253,6 +253,13 @@ impl Error {
         self
     }
 
+    /// The same error of something that begins at this offset of the file: one that is known counts from there.
+    #[must_use]
+    pub(crate) fn further(mut self, offset: u64) -> Self {
+        self.0.offset = Some(offset + self.0.offset.unwrap_or(0));
+        self
+    }
+
     /// The same error, of the file of this name. A name that is known already stays.
     #[must_use]
     pub(crate) fn in_file(mut self, file: &str) -> Self {

@@ -42,7 +42,7 @@ pub use file::{
     DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt, Params, Reader, Section, Sink,
     Source, Writer,
 };
-pub use format::dataset::{DataType, Dataset, Layout, Region};
+pub use format::dataset::{DataType, Dataset, Group, Layout, Region};
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};

@@ -1,11 +1,13 @@
-//! One chunk of a dataset: its bytes shuffled, then compressed.
+//! One chunk of a dataset: its bytes shuffled, then compressed; and back.
 
 use super::deflate::{Deflater, Encoder};
 use super::element::ElementEncoder;
-use super::shuffle::shuffle;
-use crate::error::Result;
+use super::inflate::{Inflater, ZEROS};
+use super::shuffle::{shuffle, unshuffle};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
-use crate::memory::{grow, reserve};
+use crate::memory::{grow, reserve, resize};
+use crate::numbers::to_usize;
 
 /// How chunks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +81,81 @@ impl ChunkEncoder {
     }
 }
 
+/// Undoes zlib and shuffling, with memory that is used again.
+pub struct ChunkDecoder {
+    strict: bool,
+    inflater: Option<Box<Inflater>>,
+    /// The stream, and the zeros behind it.
+    stream: Vec<u8>,
+    shuffled: Vec<u8>,
+}
+
+impl ChunkDecoder {
+    /// `strict`: as [`Inflater::new`].
+    pub fn new(strict: bool) -> Self {
+        Self { strict, inflater: None, stream: Vec::new(), shuffled: Vec::new() }
+    }
+
+    /// Memory into which a stream of so many bytes is to be read.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn stream(&mut self, bytes: u64) -> Result<&mut [u8]> {
+        let bytes = to_usize(bytes);
+        grow(&mut self.stream, bytes.saturating_add(ZEROS))?;
+        self.stream[bytes..bytes + ZEROS].fill(0);
+        Ok(&mut self.stream[..bytes])
+    }
+
+    /// Decompresses the stream of so many bytes that was read, and sorts the bytes of the items of this size back.
+    ///
+    /// # Errors
+    /// `Decode` if the stream is not one of as many bytes as `out` has; `Memory`.
+    pub fn inflate(&mut self, bytes: u64, item_bytes: Option<u64>, out: &mut [u8]) -> Result<()> {
+        let inflater = match &mut self.inflater {
+            Some(inflater) => inflater,
+            none => none.insert(Box::new(Inflater::new(self.strict)?)),
+        };
+        let stream = &self.stream[..to_usize(bytes) + ZEROS];
+        let bad = |what: String| Error::new(ErrorKind::Decode, format!("zlib stream: {what}"));
+        let Some(item_bytes) = item_bytes else { return inflater.inflate(stream, out).map_err(bad) };
+        resize(&mut self.shuffled, out.len() as u64)?;
+        inflater.inflate(stream, &mut self.shuffled).map_err(bad)?;
+        unshuffle(&self.shuffled, to_usize(item_bytes), out);
+        Ok(())
+    }
+
+    /// Sorts the bytes back that `read` puts into memory.
+    ///
+    /// # Errors
+    /// Those of `read`; `Memory`.
+    pub fn unshuffle(
+        &mut self,
+        item_bytes: Option<u64>,
+        out: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(item_bytes) = item_bytes else { return read(out) };
+        resize(&mut self.shuffled, out.len() as u64)?;
+        read(&mut self.shuffled)?;
+        unshuffle(&self.shuffled, to_usize(item_bytes), out);
+        Ok(())
+    }
+}
+
+/// Turns the bytes of each number around.
+pub fn swap(data: &mut [u8], number_bytes: u64) {
+    match number_bytes {
+        2 => data.as_chunks_mut::<2>().0.iter_mut().for_each(|number| number.reverse()),
+        4 => data.as_chunks_mut::<4>().0.iter_mut().for_each(|number| number.reverse()),
+        8 => data.as_chunks_mut::<8>().0.iter_mut().for_each(|number| number.reverse()),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::shuffle::unshuffle;
     use std::io::Read;
 
     use proptest::prelude::*;
@@ -153,5 +226,18 @@ mod tests {
             unshuffle(&sorted, item_bytes, &mut found);
             assert!(found == data[..bytes], "{codec:?}");
         }
+    }
+
+    #[test]
+    fn numbers_are_turned_around() {
+        let turned = |number_bytes| {
+            let mut data = [1, 2, 3, 4, 5, 6, 7, 8];
+            swap(&mut data, number_bytes);
+            data
+        };
+        assert_eq!(turned(1), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(turned(2), [2, 1, 4, 3, 6, 5, 8, 7]);
+        assert_eq!(turned(4), [4, 3, 2, 1, 8, 7, 6, 5]);
+        assert_eq!(turned(8), [8, 7, 6, 5, 4, 3, 2, 1]);
     }
 }

@@ -2,13 +2,11 @@
 
 use super::base64;
 use super::deflate::{Deflater, Encoder};
+use super::inflate::{Inflater, ZEROS};
 use super::probe::least_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
-use crate::memory::{grow, make};
-use crate::numbers::to_usize;
-use flate2::{Decompress, FlushDecompress, Status};
-use libdeflater::{DecompressionError, Decompressor};
+use crate::memory::grow;
 
 /// The size in 8 bytes and the letter `z` before the stream.
 const PREFIX_BYTES: usize = 9;
@@ -110,35 +108,19 @@ impl ElementEncoder {
     }
 }
 
-/// Zeros behind a stream, and room behind the data of an element up to [`ROOM_UP_TO`]: libdeflate decodes byte by byte
-/// when it is nearer than this to either end. Measured with `benches`.
-const ZEROS: usize = 64;
-/// See above.
-const ROOM: usize = 320;
-/// See above.
-const ROOM_UP_TO: usize = 8192;
-
 /// Decompresses elements one after the other, with state made once.
 pub struct ElementDecoder {
-    inflater: Decompressor,
-    /// zlib, if each stream is to pass both decoders.
-    zlib: Option<Decompress>,
+    inflater: Inflater,
     stream: Vec<u8>,
-    /// The data of a short element, with room behind them.
-    short: [u8; ROOM_UP_TO + ROOM],
 }
 
 impl ElementDecoder {
-    /// With `strict`, zlib must accept each stream, too. libdeflate also decodes streams that RFC 1951 forbids,
-    /// with symbols or codes that are none, as long as the size and the checksum are right; zlib refuses them,
-    /// as the readers of other implementations do.
+    /// `strict`: as [`Inflater::new`].
     ///
     /// # Errors
     /// `Memory`.
     pub fn new(strict: bool) -> Result<Self> {
-        let zlib = strict.then(|| make("zlib's decompressor", || Decompress::new(true))).transpose()?;
-        let inflater = make("libdeflate's decompressor", Decompressor::new)?;
-        Ok(Self { inflater, zlib, stream: Vec::new(), short: [0; ROOM_UP_TO + ROOM] })
+        Ok(Self { inflater: Inflater::new(strict)?, stream: Vec::new() })
     }
 
     /// Decodes `text` into `out`, which has the size that the file's metadata say.
@@ -173,91 +155,17 @@ impl ElementDecoder {
         if rest.first() != Some(&STREAM_MARK) {
             return Err(bad("compressed element: expected 'z' after its size".into()));
         }
-        let inflated = self.inflate(filled, out).map_err(|what| bad(format!("zlib stream: {what}")));
+        let stream = &self.stream[PREFIX_BYTES..filled + ZEROS];
+        let inflated = self.inflater.inflate(stream, out).map_err(|what| bad(format!("zlib stream: {what}")));
         trim(&mut self.stream);
         inflated
-    }
-
-    /// Decompresses the zlib stream that ends at `end`, before the zeros, and fills `out`. The error is what was
-    /// found instead.
-    fn inflate(&mut self, end: usize, out: &mut [u8]) -> Result<(), String> {
-        let stream = &self.stream[PREFIX_BYTES..end];
-        let with_zeros = &self.stream[PREFIX_BYTES..end + ZEROS];
-        let n = out.len();
-        match self.short.get_mut(..n + ROOM) {
-            Some(short) => {
-                fill(&mut self.inflater, with_zeros, short, n)?;
-                out.copy_from_slice(&short[..n]);
-            }
-            None => fill(&mut self.inflater, with_zeros, out, n)?,
-        }
-        // libdeflate does not say where the stream ended, but its checksum must be its last bytes. Only a checksum of 0
-        // could be missing, replaced by the zeros: then the stream is decoded once more without them.
-        let checksum = libdeflater::adler32(out);
-        if checksum == 0 {
-            fill(&mut self.inflater, stream, out, n)?;
-        }
-        if !stream.ends_with(&checksum.to_be_bytes()) {
-            return Err(format!(
-                "found no end, or more behind it, expected its checksum {checksum:08x} there"
-            ));
-        }
-        self.zlib.as_mut().map_or(Ok(()), |zlib| check_strictly(zlib, stream, out))
-    }
-}
-
-/// Decompresses a zlib stream by zlib into memory of its size. The error is what was found instead.
-fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
-    zlib.reset(true);
-    loop {
-        // Both are at most the lengths of slices.
-        let [read, written] = [zlib.total_in(), zlib.total_out()].map(to_usize);
-        match zlib.decompress(&stream[read..], &mut out[written..], FlushDecompress::Finish) {
-            Ok(Status::StreamEnd) => break,
-            // No call takes more than 4 GiB.
-            Ok(_) if (zlib.total_in(), zlib.total_out()) > (read as u64, written as u64) => {}
-            Ok(_) => return Err("zlib found no end".to_owned()),
-            Err(error) => {
-                let what = error.message().unwrap_or("an error");
-                return Err(format!("zlib found what RFC 1951 forbids: {what}"));
-            }
-        }
-    }
-    let found = (zlib.total_in(), zlib.total_out());
-    if found == (stream.len() as u64, out.len() as u64) {
-        return Ok(());
-    }
-    Err(format!(
-        "zlib found data of {} bytes in {}, expected {} in {}",
-        found.1,
-        found.0,
-        out.len(),
-        stream.len()
-    ))
-}
-
-/// Decompresses a zlib stream that has `expected` bytes into memory of no fewer. The error is what was found
-/// instead.
-fn fill(
-    inflater: &mut Decompressor,
-    stream: &[u8],
-    memory: &mut [u8],
-    expected: usize,
-) -> Result<(), String> {
-    match inflater.zlib_decompress(stream, memory) {
-        Ok(n) if n == expected => Ok(()),
-        Ok(n) => Err(format!("found data of {n} bytes, expected {expected}")),
-        Err(DecompressionError::InsufficientSpace) => {
-            Err(format!("found data of more than the expected {expected} bytes"))
-        }
-        Err(DecompressionError::BadData) => Err("found corrupt data or a wrong checksum".to_owned()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::{Compress, Compression, FlushCompress};
+    use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
     use proptest::prelude::*;
 
     fn encode(encoder: Encoder, level: u32, style: LineBreak, data: &[u8]) -> Vec<u8> {

@@ -7,6 +7,7 @@ pub mod chunk;
 mod deflate;
 mod element;
 mod huffman;
+mod inflate;
 mod matches;
 mod probe;
 pub mod shuffle;

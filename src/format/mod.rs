@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod crc;
-#[allow(dead_code, unused_imports)] // until datasets are read and written
+#[allow(dead_code)] // until groups are written
 pub mod dataset;
 pub mod entry;
 pub mod header;

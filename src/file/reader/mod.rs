@@ -3,7 +3,9 @@
 mod canonical;
 mod chain;
 mod data;
+mod dataset;
 mod elements;
+mod groups;
 mod header;
 mod index;
 mod lookup;
@@ -100,6 +102,8 @@ pub(crate) struct ReaderState {
     /// The header that was read last.
     header: Option<Section>,
     place: Option<ranges::Place>,
+    /// The dataset whose metadata were read last.
+    dataset: Option<dataset::Open>,
     /// What this rank has to read alone, once it did.
     alone: Option<Box<lookup::Alone>>,
     /// The seals that this rank has read.
@@ -543,6 +547,7 @@ impl ReaderState {
             expect: Expect::Header,
             header: None,
             place: None,
+            dataset: None,
             alone: None,
             chain: chain::Chain::default(),
             walk: lookup::Walk::default(),

@@ -27,7 +27,7 @@ pub(super) struct Place {
 }
 
 impl Expect {
-    fn current_mut(&mut self) -> Option<&mut Current> {
+    pub(super) fn current_mut(&mut self) -> Option<&mut Current> {
         match self {
             Self::Header => None,
             Self::Data(current)
@@ -251,7 +251,7 @@ impl ReaderState {
     }
 
     /// Reads the decoded sizes of these elements, and checks that the file can hold so many bytes.
-    fn read_own_sizes(
+    pub(super) fn read_own_sizes(
         &mut self,
         current: &Current,
         part: Partition,
@@ -323,12 +323,12 @@ impl ReaderState {
     }
 
     /// Notes that the elements from the known one up to this one were read.
-    fn went_to(&mut self, index: u64, offset: u64) {
+    pub(super) fn went_to(&mut self, index: u64, offset: u64) {
         self.place = self.place.map(|place| Place { index, offset, ..place });
     }
 
     /// The offset in the file of the element with this index.
-    fn place_of(&mut self, current: &Current, index: u64) -> Result<u64> {
+    pub(super) fn place_of(&mut self, current: &Current, index: u64) -> Result<u64> {
         let entries = current.layout.entries;
         let known = self.place.filter(|place| place.entries == entries && place.index <= index);
         let mut place =
@@ -351,7 +351,7 @@ impl ReaderState {
     }
 
     /// Decodes a range of a compressed array or varray; `sizes` are those of the decoded elements.
-    fn decode_own_range(
+    pub(super) fn decode_own_range(
         &mut self,
         current: &Current,
         part: Partition,

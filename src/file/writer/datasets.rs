@@ -8,7 +8,7 @@ use super::WriterState;
 use super::output::too_large;
 use super::pieces::{Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use crate::codec::ARRAY_CONVENTION;
-use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
+use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap};
 use crate::error::{Error, Result};
 use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
 use crate::file::interrupt::Interrupt;
@@ -368,12 +368,12 @@ fn strip(shape: &[u64], item_bytes: u64) -> Vec<u64> {
 
 /// The bytes of items in little-endian order.
 fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-    let number_bytes = to_usize(dataset.data_type.number_bytes());
+    let number_bytes = dataset.data_type.number_bytes();
     if cfg!(target_endian = "little") || number_bytes == 1 {
         return Ok(Cow::Borrowed(data));
     }
     let mut swapped = copy(data)?;
-    swapped.chunks_exact_mut(number_bytes).for_each(<[u8]>::reverse);
+    swap(&mut swapped, number_bytes);
     Ok(Cow::Owned(swapped))
 }
 

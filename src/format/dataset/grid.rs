@@ -3,6 +3,10 @@
 use super::region::{Region, too_many};
 use crate::error::{Error, Result};
 use crate::format::layout::product;
+use crate::memory::reserve;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// What a chunk has at most if the user gives no shape: large enough to compress well and to make the entry of 32 bytes
 /// small, small enough to read a box without reading much more.
@@ -126,6 +130,50 @@ impl Touched {
     }
 }
 
+/// The chunks that regions have items of: each with the number of a region, in the order of chunks.
+pub struct Visits {
+    regions: Vec<Touched>,
+    /// For each region that is not done, its next chunk, and the number of that among those of the region.
+    next: BinaryHeap<Reverse<(u64, usize, u64)>>,
+}
+
+impl Visits {
+    /// Of these regions, which lie in the array.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn new(grid: &ChunkGrid, regions: &[Region]) -> Result<Self> {
+        let (mut touched, mut next) = (Vec::new(), Vec::new());
+        reserve(&mut touched, regions.len())?;
+        reserve(&mut next, regions.len())?;
+        for (index, region) in regions.iter().enumerate() {
+            let chunks = grid.touched_by(region);
+            next.extend(chunks.nth(0).map(|first| Reverse((first, index, 0))));
+            touched.push(chunks);
+        }
+        Ok(Self { regions: touched, next: next.into() })
+    }
+
+    /// The chunk that comes next.
+    pub fn peek(&self) -> Option<u64> {
+        self.next.peek().map(|Reverse((chunk, ..))| *chunk)
+    }
+}
+
+impl Iterator for Visits {
+    type Item = (u64, usize);
+
+    fn next(&mut self) -> Option<(u64, usize)> {
+        let mut first = self.next.peek_mut()?;
+        let Reverse((chunk, region, number)) = *first;
+        match self.regions[region].nth(number + 1) {
+            Some(next) => *first = Reverse((next, region, number + 1)),
+            None => drop(PeekMut::pop(first)),
+        }
+        Some((chunk, region))
+    }
+}
+
 /// The shape of chunks where the user gives none: that of the array, the largest dimension (the first of several) halved
 /// until a chunk is small enough. So the chunks at the ends reach little beyond the array.
 pub fn default_chunk_shape(shape: &[u64], item_bytes: u64) -> Vec<u64> {
@@ -210,8 +258,15 @@ mod tests {
             let found: Vec<u64> = (0..touched.count()).filter_map(|n| touched.nth(n)).collect();
             let meets = |&n: &u64| grid.region_of(n).intersection(&region).is_some();
             let naive: Vec<u64> = (0..grid.chunks()).filter(meets).collect();
-            prop_assert_eq!(found, naive);
+            prop_assert_eq!(&found, &naive);
             prop_assert_eq!(touched.nth(touched.count()), None);
+
+            let all = Region::all(&shape);
+            let mut expected: Vec<_> = naive.iter().map(|&n| (n, 1)).collect();
+            expected.extend((0..grid.chunks()).flat_map(|n| [(n, 0), (n, 2)]));
+            expected.sort_unstable();
+            let visits = Visits::new(&grid, &[all.clone(), region, all]).unwrap();
+            prop_assert_eq!(visits.collect::<Vec<_>>(), expected);
         }
     }
 }

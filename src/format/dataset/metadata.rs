@@ -262,7 +262,7 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read(
-            kind in 0..15_usize, shape in prop::collection::vec(0..1000_u64, 0..5), layout in 0..4, level in 0..10_u32,
+            kind in 0..15_usize, shape in prop::collection::vec(0..100_u64, 0..5), layout in 0..4, level in 0..10_u32,
             shuffle: bool, fill in prop::option::of(prop::array::uniform16(any::<u8>())),
             names in prop::option::of(prop::array::uniform5(prop::option::of(".{0,3}"))), attribute in ".{0,9}",
         ) {

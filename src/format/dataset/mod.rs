@@ -8,13 +8,16 @@ mod json;
 pub mod metadata;
 pub mod parse;
 mod region;
+pub mod stored;
 
 pub use data_type::DataType;
-pub use grid::{ChunkGrid, Touched, default_chunk_shape};
+pub use grid::{ChunkGrid, Visits, default_chunk_shape};
+pub use json::MAX_METADATA_BYTES;
 pub use region::{Region, Run, Runs};
 
+use super::header::UserString;
 use super::layout::product;
-use super::{COMPRESSION_CONVENTIONS, MAX_LEVEL, USER_STRING_BYTES};
+use super::{COMPRESSION_CONVENTIONS, INLINE_BYTES, MAX_LEVEL, USER_STRING_BYTES};
 use crate::error::{Error, Result};
 use crate::numbers::to_usize;
 use std::borrow::Cow;
@@ -23,9 +26,13 @@ use std::borrow::Cow;
 pub const DATASET_CONVENTION: &[u8] = b"scda dataset 00";
 /// The user string of the inline section before the block of attributes of a group.
 pub const GROUP_CONVENTION: &[u8] = b"scda group 00";
+/// The data of that section, which say to a person what follows.
+pub const GROUP_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of this group\n";
 /// What the user strings of this library's own sections begin with.
 const RESERVED_PREFIX: &str = "scda ";
 
+/// The most bytes of a chunk, which are those that numcodecs takes.
+pub const MAX_CHUNK_BYTES: u64 = (1 << 31) - 1;
 /// The most dimensions of a dataset.
 pub const MAX_DIMENSIONS: usize = 32;
 
@@ -47,6 +54,15 @@ pub enum Layout {
 }
 
 /// What a dataset is, without its data.
+///
+/// ```
+/// use scda::{DataType, Dataset};
+/// let mut density = Dataset::new("flow/density", DataType::Float64, [64, 32]);
+/// density.attributes = r#"{"units": "kg m-3"}"#.into();
+/// density.dimension_names = vec![Some("y".into()), Some("x".into())];
+/// assert_eq!(density.data_bytes()?, 64 * 32 * 8);
+/// # Ok::<(), scda::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dataset {
@@ -168,9 +184,18 @@ impl Dataset {
         if let Some(level) = self.level.filter(|level| *level > MAX_LEVEL) {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
         }
-        self.grid()?;
-        Ok(())
+        let grid = self.grid()?;
+        if self.layout != Layout::Contiguous { check_chunk_bytes(&grid) } else { Ok(()) }
     }
+}
+
+/// An error unless chunks are small enough to be decompressed in memory, by anybody.
+fn check_chunk_bytes(grid: &ChunkGrid) -> Result<()> {
+    let bytes = grid.chunk_bytes();
+    if bytes <= MAX_CHUNK_BYTES {
+        return Ok(());
+    }
+    Err(Error::range(format!("chunk: found {bytes} bytes, expected at most {MAX_CHUNK_BYTES}")))
 }
 
 /// An error unless a dataset can have this name.
@@ -192,10 +217,55 @@ pub fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A group of datasets: a name that others begin with. All datasets of a file are in the group `/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Group {
+    /// `/` for the file itself; else what the names in the group begin with, without the slash that follows.
+    pub path: String,
+    /// What is known of the group: a JSON object.
+    pub attributes: String,
+}
+
+/// The user string of the block with the attributes of a group.
+///
+/// # Errors
+/// `Argument` if the path is neither `/` nor the name of a dataset of fewer than 58 bytes.
+pub fn group_user(path: &str) -> Result<String> {
+    if path == "/" {
+        return Ok(path.into());
+    }
+    check_name(path)?;
+    let user = format!("{path}/");
+    UserString::check(user.as_bytes()).map(|()| user)
+}
+
+/// The path of the group whose attributes have this user string.
+pub fn group_of(user: &[u8]) -> Option<String> {
+    let user = std::str::from_utf8(user).ok()?;
+    let path = if user == "/" { user } else { user.strip_suffix('/')? };
+    group_user(path).ok().filter(|again| again == user).map(|_| path.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
+
+    #[test]
+    fn paths_of_groups() {
+        let longest = "x".repeat(57);
+        for (path, user) in [("/", "/"), ("a", "a/"), ("a/b", "a/b/"), (&longest, &(longest.clone() + "/"))] {
+            assert_eq!(group_user(path).unwrap(), user);
+            assert_eq!(group_of(user.as_bytes()).unwrap(), path);
+        }
+        for path in ["", "a/", "/a", "//", "scda group 00", &"x".repeat(58)] {
+            assert_eq!(group_user(path).unwrap_err().kind(), ErrorKind::Argument, "{path}");
+        }
+        for user in [&b"a"[..], b"", b"//", b"/a/", b"\xff/", b"a\n/"] {
+            assert_eq!(group_of(user), None);
+        }
+    }
 
     #[test]
     fn names() {

@@ -2,7 +2,7 @@
 
 use super::json::{Member, members, wrong};
 use super::metadata::Codecs;
-use super::{DataType, Dataset, Layout, fill};
+use super::{ChunkGrid, DataType, Dataset, fill};
 use crate::error::{Error, ErrorKind, Result, quote};
 use serde_json::{Map, Value};
 
@@ -70,9 +70,9 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
     dataset.attributes = node.attributes()?;
     dataset.level = codecs.zlib.map(|level| u32::try_from(level).unwrap_or(6));
     dataset.shuffle = codecs.shuffle.is_some();
-    dataset.layout = Layout::Chunked { shape: Some(chunk_shape.clone()), text: false };
     // Numbers that do not fit each other are errors of the file.
-    dataset.validate().map_err(|error| {
+    let grid = ChunkGrid::new(&dataset.shape, &chunk_shape, data_type.item_bytes());
+    grid.and_then(|_| dataset.validate()).map_err(|error| {
         let kind = if error.kind() == ErrorKind::Argument { ErrorKind::Format } else { error.kind() };
         error.with_kind(kind).at(shape_field.offset)
     })?;

@@ -1,0 +1,111 @@
+//! zlib streams (RFC 1950) into memory of their size.
+
+use crate::error::Result;
+use crate::memory::make;
+use crate::numbers::to_usize;
+use flate2::{Decompress, FlushDecompress, Status};
+use libdeflater::{DecompressionError, Decompressor};
+
+/// Zeros behind a stream, and room behind data up to [`ROOM_UP_TO`]: libdeflate decodes byte by byte
+/// when it is nearer than this to either end. Measured with `benches`.
+pub const ZEROS: usize = 64;
+/// See above.
+const ROOM: usize = 320;
+/// See above.
+const ROOM_UP_TO: usize = 8192;
+
+/// Decompresses streams one after the other, with state made once.
+pub struct Inflater {
+    inflater: Decompressor,
+    /// zlib, if each stream is to pass both decoders.
+    zlib: Option<Decompress>,
+    /// Short data, with room behind them.
+    short: [u8; ROOM_UP_TO + ROOM],
+}
+
+impl Inflater {
+    /// With `strict`, zlib must accept each stream, too. libdeflate also decodes streams that RFC 1951 forbids,
+    /// with symbols or codes that are none, as long as the size and the checksum are right; zlib refuses them,
+    /// as the readers of other implementations do.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn new(strict: bool) -> Result<Self> {
+        let zlib = strict.then(|| make("zlib's decompressor", || Decompress::new(true))).transpose()?;
+        let inflater = make("libdeflate's decompressor", Decompressor::new)?;
+        Ok(Self { inflater, zlib, short: [0; ROOM_UP_TO + ROOM] })
+    }
+
+    /// Decompresses a zlib stream, which [`ZEROS`] zeros follow, and fills `out`. The error is what was found instead.
+    pub fn inflate(&mut self, with_zeros: &[u8], out: &mut [u8]) -> Result<(), String> {
+        let stream = &with_zeros[..with_zeros.len().saturating_sub(ZEROS)];
+        let n = out.len();
+        match self.short.get_mut(..n + ROOM) {
+            Some(short) => {
+                fill(&mut self.inflater, with_zeros, short, n)?;
+                out.copy_from_slice(&short[..n]);
+            }
+            None => fill(&mut self.inflater, with_zeros, out, n)?,
+        }
+        // libdeflate does not say where the stream ended, but its checksum must be its last bytes. Only a checksum of 0
+        // could be missing, replaced by the zeros: then the stream is decoded once more without them.
+        let checksum = libdeflater::adler32(out);
+        if checksum == 0 {
+            fill(&mut self.inflater, stream, out, n)?;
+        }
+        if !stream.ends_with(&checksum.to_be_bytes()) {
+            return Err(format!(
+                "found no end, or more behind it, expected its checksum {checksum:08x} there"
+            ));
+        }
+        self.zlib.as_mut().map_or(Ok(()), |zlib| check_strictly(zlib, stream, out))
+    }
+}
+
+/// Decompresses a zlib stream by zlib into memory of its size. The error is what was found instead.
+fn check_strictly(zlib: &mut Decompress, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
+    zlib.reset(true);
+    loop {
+        // Both are at most the lengths of slices.
+        let [read, written] = [zlib.total_in(), zlib.total_out()].map(to_usize);
+        match zlib.decompress(&stream[read..], &mut out[written..], FlushDecompress::Finish) {
+            Ok(Status::StreamEnd) => break,
+            // No call takes more than 4 GiB.
+            Ok(_) if (zlib.total_in(), zlib.total_out()) > (read as u64, written as u64) => {}
+            Ok(_) => return Err("zlib found no end".to_owned()),
+            Err(error) => {
+                let what = error.message().unwrap_or("an error");
+                return Err(format!("zlib found what RFC 1951 forbids: {what}"));
+            }
+        }
+    }
+    let found = (zlib.total_in(), zlib.total_out());
+    if found == (stream.len() as u64, out.len() as u64) {
+        return Ok(());
+    }
+    Err(format!(
+        "zlib found data of {} bytes in {}, expected {} in {}",
+        found.1,
+        found.0,
+        out.len(),
+        stream.len()
+    ))
+}
+
+/// Decompresses a zlib stream that has `expected` bytes into memory of no fewer. The error is what was found
+/// instead.
+fn fill(
+    inflater: &mut Decompressor,
+    stream: &[u8],
+    memory: &mut [u8],
+    expected: usize,
+) -> Result<(), String> {
+    match inflater.zlib_decompress(stream, memory) {
+        Ok(n) if n == expected => Ok(()),
+        Ok(n) => Err(format!("found data of {n} bytes, expected {expected}")),
+        Err(DecompressionError::InsufficientSpace) => {
+            Err(format!("found data of more than the expected {expected} bytes"))
+        }
+        Err(DecompressionError::BadData) => Err("found corrupt data or a wrong checksum".to_owned()),
+    }
+}

@@ -1,0 +1,549 @@
+//! Datasets: their metadata, and any regions of their data on any rank.
+
+use super::elements::BATCH_BYTES;
+use super::header::exceeds_63_bits;
+use super::{Current, Expect, Reader, ReaderState};
+use crate::codec::chunk::{ChunkDecoder, swap};
+use crate::codec::{can_expand, max_encoded_bytes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::source::{Sink, Sizes};
+use crate::file::team::{Failure, Function};
+use crate::format::COUNT_BYTES;
+use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
+use crate::format::dataset::{Dataset, MAX_METADATA_BYTES, Region, Run, Runs, Visits};
+use crate::format::layout::sum;
+use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+use std::ops::Range;
+
+/// Rows that are no longer, and no further apart, are read together with what lies between them.
+const NEAR_BYTES: u64 = 4096;
+/// The most runs that are read together.
+const MOST_RUNS: usize = 4096;
+/// The most sizes of chunks that are read at once.
+const MOST_SIZES: u64 = 1024;
+
+/// The dataset whose data can be read.
+pub(super) struct Open {
+    stored: Box<Stored>,
+    /// Where the section of its data begins.
+    start: u64,
+}
+
+impl Reader {
+    /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The `record` is 0 for the first dataset of
+    /// the name in the file, −1 for the last, as in [`Self::find`]. `None` if there are not so many.
+    ///
+    /// # Errors
+    /// `Format` if the section of this user string is no dataset; those of [`Self::find`], [`Self::seek_section`],
+    /// [`Self::next_section`] and [`Self::dataset`].
+    pub fn find_dataset(&mut self, name: &str, record: i64) -> Result<Option<Dataset>> {
+        let Some(number) = self.find(name.as_bytes(), record)? else { return Ok(None) };
+        let before = number.checked_sub(1);
+        self.seek_section(before.unwrap_or(number))?;
+        self.next_section(true)?;
+        let found = if before.is_some() { self.dataset()? } else { None };
+        if found.is_some() {
+            return Ok(found);
+        }
+        self.session.operate(|open| {
+            let what =
+                format!("section \"{name}\": found no metadata before it, expected those of a dataset");
+            Err(Error::new(ErrorKind::Format, what).at(open.position).into())
+        })
+    }
+
+    /// The dataset that begins with the section whose header was just read: if this is a block of metadata, reads it and the header
+    /// of the section of the data, which comes next. Else `None`, and nothing was read.
+    ///
+    /// # Errors
+    /// `Format` and `Range` for metadata that are none or that do not fit the section behind them, `Unsupported` for a
+    /// type of items that is none of [`DataType`](crate::DataType), and those of [`Self::read_block`] and
+    /// [`Self::next_section`].
+    pub fn dataset(&mut self) -> Result<Option<Dataset>> {
+        let found = self.session.operate(|open| open.going_back(ReaderState::read_metadata))?;
+        let open = self.session.state().and_then(|open| open.dataset.as_ref()).filter(|_| found);
+        Ok(open.map(|open| open.stored.dataset.clone()))
+    }
+
+    /// Reads regions of the current dataset on each rank: any regions, those of other ranks, overlapping ones, or none. `data` gets one
+    /// region after the other, each in C order, with numbers in the byte order of this machine. The section goes on:
+    /// other regions can be read, until the next header is.
+    ///
+    /// Each rank reads and decompresses the chunks that its regions touch, each one once. Besides `data` it needs memory for two
+    /// chunks.
+    ///
+    /// # Errors
+    /// `Usage` if there is no current dataset, `Argument` for regions that do not lie in it or memory of another size,
+    /// `Unsupported` for what [`Dataset::unsupported`] says, `Decode` for a damaged chunk, and those of
+    /// [`Self::read_varray_range`]. An error of one rank is an error of all.
+    pub fn read_dataset(&mut self, regions: &[Region], data: &mut [u8]) -> Result<()> {
+        self.read(|open| open.read_dataset(Ok((regions, data))))
+    }
+}
+
+impl ReaderState {
+    /// If this fails, the reader is where it was.
+    pub(super) fn going_back<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let before = (self.position, self.expect, self.header, self.place);
+        let result = read(self);
+        if result.is_err() {
+            (self.position, self.expect, self.header, self.place) = before;
+        }
+        result
+    }
+
+    /// See [`Reader::read_dataset`]. The arguments may be an error of this rank.
+    pub(crate) fn read_dataset(&mut self, mine: Result<(&[Region], &mut [u8])>) -> Result<(), Failure> {
+        self.team.note_call(Function::ReadDataset);
+        let mine =
+            mine.and_then(|(regions, data)| self.alone(|open| Ok(open.read_own_dataset(regions, data)?)));
+        self.team.agree(mine).map(drop)
+    }
+
+    /// Reads the metadata, and the header behind them.
+    fn read_metadata(&mut self) -> Result<bool, Failure> {
+        self.team.note_call(Function::Dataset);
+        let (Some(header), Expect::Data(current)) = (self.header, self.expect) else { return Ok(false) };
+        if !is_metadata(header.section_type, &header.user) {
+            return Ok(false);
+        }
+        let text = self.read_text(&current)?;
+        if !self.next_section(true)? {
+            let what = "dataset: found the end of the file behind its metadata, expected its data";
+            return Err(Error::new(ErrorKind::Format, what).at(self.position).into());
+        }
+        let data = self.header.ok_or_else(|| Error::new(ErrorKind::Internal, "no header was read"))?;
+        let section = DataSection {
+            section_type: data.section_type,
+            user: &data.user,
+            count: data.count,
+            size: data.size,
+            is_compressed: data.decoded,
+        };
+        let stored = Stored::new(&text, current.layout.data, section).map_err(|error| error.at(data.offset));
+        self.dataset = Some(Open { stored: Box::new(stored?), start: data.offset });
+        // Nobody has to read or skip the data.
+        if let Some(current) = self.expect.current_mut() {
+            current.in_ranges = true;
+        }
+        Ok(true)
+    }
+
+    /// The text of a block of metadata, on all ranks.
+    pub(super) fn read_text(&mut self, current: &Current) -> Result<Vec<u8>, Failure> {
+        let mut text = Vec::new();
+        self.look_if_small(current.layout)?;
+        let size = current.size;
+        let mine = if size > MAX_METADATA_BYTES {
+            let message = format!("metadata: found {size} bytes, expected at most {MAX_METADATA_BYTES}");
+            Err(Error::new(ErrorKind::Format, message).at(current.layout.data))
+        } else {
+            resize(&mut text, size).and_then(|()| self.read_own_block(current, &mut text))
+        };
+        self.team.agree(mine)?;
+        self.advance(current.layout.end);
+        Ok(text)
+    }
+
+    /// The section of the current dataset.
+    fn expect_dataset(&self) -> Result<Current> {
+        let is_current =
+            |start| self.header.is_some_and(|header| header.offset == start) && start == self.position;
+        match self.expect {
+            Expect::Data(current)
+            | Expect::VarraySizes(current)
+            | Expect::VarrayData(current, _)
+            | Expect::CutData(current)
+                if self.dataset.as_ref().is_some_and(|open| is_current(open.start)) =>
+            {
+                Ok(current)
+            }
+            _ => Err(self.out_of_order("a dataset")),
+        }
+    }
+
+    fn read_own_dataset(&mut self, regions: &[Region], data: &mut [u8]) -> Result<()> {
+        let current = self.expect_dataset()?;
+        // It stays, whatever happens.
+        let Some(open) = self.dataset.take() else { return Err(self.out_of_order("a dataset")) };
+        let read = self.read_regions(&current, &open.stored, regions, data);
+        self.dataset = Some(open);
+        read
+    }
+
+    fn read_regions(
+        &mut self,
+        current: &Current,
+        stored: &Stored,
+        regions: &[Region],
+        data: &mut [u8],
+    ) -> Result<()> {
+        let Stored { dataset, codecs, elements, .. } = stored;
+        if let Some(why) = &dataset.unsupported {
+            let message =
+                format!("dataset \"{}\": found {why}, which this library cannot read", dataset.name);
+            return Err(Error::new(ErrorKind::Unsupported, message).at(self.position));
+        }
+        let item_bytes = dataset.data_type.item_bytes();
+        let mut starts = Vec::new();
+        reserve(&mut starts, regions.len())?;
+        let mut bytes = 0;
+        for region in regions {
+            region.check(&dataset.shape)?;
+            starts.push(bytes);
+            // That of a region is bounded by that of the dataset.
+            bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
+        }
+        if data.len() as u64 != bytes {
+            let found = data.len();
+            return Err(Error::argument(format!("data: found {found} bytes, expected {bytes}")));
+        }
+        if *elements == Elements::Rows {
+            for (region, start) in regions.iter().zip(&starts) {
+                let end = start + region.items()? * item_bytes;
+                let own = &mut data[to_usize(*start)..to_usize(end)];
+                if current.decoded {
+                    self.decode_rows(current, stored, region, own)?;
+                } else {
+                    self.read_rows(current, stored, region, own)?;
+                }
+            }
+        } else {
+            self.read_chunks(current, stored, &Wanted { regions, starts: &starts }, data)?;
+        }
+        if codecs.big_endian != cfg!(target_endian = "big") {
+            swap(data, dataset.data_type.number_bytes());
+        }
+        Ok(())
+    }
+
+    /// Reads a region of plain data.
+    fn read_rows(
+        &mut self,
+        current: &Current,
+        stored: &Stored,
+        region: &Region,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let item_bytes = stored.dataset.data_type.item_bytes();
+        let mut together = Together::default();
+        let mut buffer = Vec::new();
+        let first = current.layout.data;
+        let zeros = vec![0; region.count.len()];
+        for run in Runs::new(&region.count, (&stored.dataset.shape, &region.start), (&region.count, &zeros)) {
+            let run = bytes_of(run, item_bytes);
+            if !together.takes(run) {
+                self.read_together(&mut together, first, &mut buffer, data)?;
+            }
+            together.runs.push(run);
+        }
+        self.read_together(&mut together, first, &mut buffer, data)
+    }
+
+    /// Reads runs that lie near each other, from an offset of the file on.
+    fn read_together(
+        &mut self,
+        together: &mut Together,
+        first: u64,
+        buffer: &mut Vec<u8>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let range = together.range();
+        match together.runs.as_slice() {
+            [] => {}
+            [run] => self.read_own(first + run.from, &mut data[memory(*run)])?,
+            runs => {
+                resize(buffer, range.end - range.start)?;
+                self.read_own(first + range.start, buffer)?;
+                for run in runs {
+                    let from = to_usize(run.from - range.start);
+                    data[memory(*run)].copy_from_slice(&buffer[from..from + to_usize(run.items)]);
+                }
+            }
+        }
+        together.runs.clear();
+        Ok(())
+    }
+
+    /// Reads a region of an array whose elements, the rows, are compressed.
+    fn decode_rows(
+        &mut self,
+        current: &Current,
+        stored: &Stored,
+        region: &Region,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let Dataset { shape, data_type, .. } = &stored.dataset;
+        let item_bytes = data_type.item_bytes();
+        let (Some(&start), Some(&count)) = (region.start.first(), region.count.first()) else {
+            // No dimension: one row.
+            return self.decode_own(current, 0..1, Sink::Contiguous(data));
+        };
+        if region.items()? == 0 {
+            return Ok(());
+        }
+        let step = (BATCH_BYTES as u64 / current.size.max(1)).clamp(1, count);
+        let mut rows = Vec::new();
+        let mut zeros = vec![0; shape.len()];
+        let mut part = region.clone();
+        let mut from = shape.clone();
+        let mut done = 0;
+        while done < count {
+            let n = step.min(count - done);
+            resize(&mut rows, n * current.size)?;
+            self.decode_own(current, start + done..start + done + n, Sink::Contiguous(&mut rows))?;
+            (part.start[0], part.count[0], from[0], zeros[0]) = (0, n, n, done);
+            for run in Runs::new(&part.count, (&from, &part.start), (&region.count, &zeros)) {
+                let run = bytes_of(run, item_bytes);
+                let from = to_usize(run.from);
+                data[memory(run)].copy_from_slice(&rows[from..from + to_usize(run.items)]);
+            }
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// Decodes elements of a compressed array.
+    fn decode_own(&mut self, current: &Current, elements: Range<u64>, data: Sink<'_>) -> Result<()> {
+        let count = elements.end - elements.start;
+        let part = Partition { offset: elements.start, count, total: current.count };
+        self.decode_own_range(current, part, Sizes::Fixed { count, size: current.size }, data)
+    }
+
+    /// Reads the chunks that are wanted, each one once.
+    fn read_chunks(
+        &mut self,
+        current: &Current,
+        stored: &Stored,
+        wanted: &Wanted<'_>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let mut chunks = Chunks::new(current, stored, wanted, self.params.strict);
+        let chunk_bytes = stored.grid.chunk_bytes();
+        let (mut buffer, mut held) = (Vec::new(), None);
+        let mut visits = Visits::new(&stored.grid, wanted.regions)?;
+        while let Some((chunk, region)) = visits.next() {
+            if held != Some(chunk) {
+                let Some(place) = self.locate(&mut chunks, chunk)? else {
+                    wanted.runs(stored, chunk, region).for_each(|run| chunks.fill(&mut data[memory(run)]));
+                    continue;
+                };
+                // All of a chunk in one piece is decoded where it goes, unless another region needs it, too.
+                let first = wanted.runs(stored, chunk, region).next();
+                if let Some(run) = first.filter(|run| run.items == chunk_bytes)
+                    && visits.peek() != Some(chunk)
+                {
+                    self.read_chunk(&mut chunks, chunk, place, &mut data[memory(run)])?;
+                    continue;
+                }
+                resize(&mut buffer, chunk_bytes)?;
+                self.read_chunk(&mut chunks, chunk, place, &mut buffer)?;
+                held = Some(chunk);
+            }
+            for run in wanted.runs(stored, chunk, region) {
+                let from = to_usize(run.from);
+                data[memory(run)].copy_from_slice(&buffer[from..from + to_usize(run.items)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. So many bytes can be a chunk.
+    fn locate(&mut self, chunks: &mut Chunks<'_>, chunk: u64) -> Result<Option<(u64, u64)>> {
+        let (current, chunk_bytes) = (chunks.current, chunks.stored.grid.chunk_bytes());
+        let (at, bytes) = match (chunks.stored.elements, current.decoded) {
+            (Elements::Rows | Elements::Chunks, false) => {
+                (current.layout.data + chunk * chunk_bytes, chunk_bytes)
+            }
+            (Elements::Rows | Elements::Chunks, true) => return Ok(Some((current.layout.data, chunk_bytes))),
+            (Elements::Streams, false) => self.locate_stream(chunks, chunk)?,
+            (Elements::Streams, true) => {
+                let mut bytes = 0;
+                let part = Partition { offset: chunk, count: 1, total: current.count };
+                self.read_own_sizes(&current, part, |_, size| bytes = size)?;
+                (current.layout.data, bytes)
+            }
+        };
+        let is_chunk = match chunks.stored.codecs.zlib {
+            Some(_) => can_expand(bytes, chunk_bytes) && bytes <= max_encoded_bytes(chunk_bytes),
+            None => bytes == chunk_bytes,
+        };
+        if bytes == 0 {
+            return Ok(None);
+        }
+        if !is_chunk {
+            let message = format!("found {bytes} bytes, which cannot be a chunk of {chunk_bytes}");
+            return Err(chunks.damaged(chunk, at, &message));
+        }
+        Ok(Some((at, bytes)))
+    }
+
+    /// Where an element of a plain varray is, and its bytes.
+    fn locate_stream(&mut self, chunks: &mut Chunks<'_>, chunk: u64) -> Result<(u64, u64)> {
+        let known = |chunks: &Chunks<'_>| {
+            let index = to_usize(chunk.checked_sub(chunks.first)?);
+            let (at, end) = (*chunks.ends.get(index)?, *chunks.ends.get(index + 1)?);
+            Some((at, end - at))
+        };
+        if let Some(found) = known(chunks) {
+            return Ok(found);
+        }
+        let current = chunks.current;
+        let count = (chunks.last + 1 - chunk).min(MOST_SIZES);
+        let mut end = self.place_of(&current, chunk)?;
+        let ends = &mut chunks.ends;
+        ends.clear();
+        ends.push(end);
+        self.read_own_entries(
+            current.layout.entries + chunk * COUNT_BYTES as u64,
+            count,
+            b'E',
+            |_, size| {
+                end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
+                ends.push(end);
+                Ok(())
+            },
+        )?;
+        self.check_end("varray", current.layout.start, end)?;
+        self.went_to(chunk + count, end);
+        chunks.first = chunk;
+        known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))
+    }
+
+    /// Reads a chunk into memory of its size.
+    fn read_chunk(
+        &mut self,
+        chunks: &mut Chunks<'_>,
+        chunk: u64,
+        (at, bytes): (u64, u64),
+        out: &mut [u8],
+    ) -> Result<()> {
+        let current = chunks.current;
+        let part = Partition { offset: chunk, count: 1, total: current.count };
+        let mut read = |memory: &mut [u8]| match current.decoded {
+            true => {
+                let size = [memory.len() as u64];
+                self.decode_own_range(&current, part, Sizes::Each(&size), Sink::Contiguous(memory))
+            }
+            false => self.read_own(at, memory),
+        };
+        let codecs = chunks.stored.codecs;
+        if codecs.zlib.is_none() {
+            return chunks.decoder.unshuffle(codecs.shuffle, out, read);
+        }
+        read(chunks.decoder.stream(bytes)?)?;
+        let inflated = chunks.decoder.inflate(bytes, codecs.shuffle, out);
+        inflated.map_err(|error| match error.kind() {
+            ErrorKind::Decode => chunks.damaged(chunk, at, &error.to_string()),
+            _ => error,
+        })
+    }
+}
+
+/// What is wanted of the data: regions, and where each begins in memory.
+struct Wanted<'a> {
+    regions: &'a [Region],
+    starts: &'a [u64],
+}
+
+impl Wanted<'_> {
+    /// The runs of bytes that a region has of a chunk: from the chunk to memory.
+    fn runs(&self, stored: &Stored, chunk: u64, index: usize) -> impl Iterator<Item = Run> + use<> {
+        let (region, start) = (&self.regions[index], self.starts[index]);
+        let item_bytes = stored.dataset.data_type.item_bytes();
+        let own = stored.grid.region_of(chunk);
+        let both = own.intersection(region).unwrap_or_default();
+        let within = |region: &Region| -> Vec<u64> {
+            both.start.iter().zip(&region.start).map(|(inner, outer)| inner - outer).collect()
+        };
+        let from = (stored.grid.chunk_shape(), &*within(&own));
+        let runs = Runs::new(&both.count, from, (&region.count, &within(region)));
+        runs.map(move |run| {
+            let run = bytes_of(run, item_bytes);
+            Run { to: start + run.to, ..run }
+        })
+    }
+}
+
+/// The chunks of a dataset, as they are read.
+struct Chunks<'a> {
+    current: Current,
+    stored: &'a Stored,
+    /// The last one that is wanted.
+    last: u64,
+    /// The first one whose place is known; where it begins, and where each one from there on ends.
+    first: u64,
+    ends: Vec<u64>,
+    decoder: ChunkDecoder,
+    /// The fill value in the byte order of the file.
+    fill: Vec<u8>,
+}
+
+impl<'a> Chunks<'a> {
+    fn new(current: &Current, stored: &'a Stored, wanted: &Wanted<'_>, strict: bool) -> Self {
+        let mut fill = stored.dataset.fill_item().into_owned();
+        if stored.codecs.big_endian {
+            swap(&mut fill, stored.dataset.data_type.number_bytes());
+        }
+        let last = wanted.regions.iter().filter_map(|region| {
+            let touched = stored.grid.touched_by(region);
+            touched.nth(touched.count().checked_sub(1)?)
+        });
+        let (last, decoder) = (last.max().unwrap_or(0), ChunkDecoder::new(strict));
+        Self { current: *current, stored, last, first: 0, ends: Vec::new(), decoder, fill }
+    }
+
+    /// Items of the fill value.
+    fn fill(&self, out: &mut [u8]) {
+        match self.fill.as_slice() {
+            [first, others @ ..] if others.iter().all(|byte| byte == first) => out.fill(*first),
+            fill => out.chunks_exact_mut(fill.len()).for_each(|item| item.copy_from_slice(fill)),
+        }
+    }
+
+    #[cold]
+    fn damaged(&self, chunk: u64, at: u64, what: &str) -> Error {
+        let name = &self.stored.dataset.name;
+        Error::new(ErrorKind::Decode, format!("dataset \"{name}\": chunk {chunk}: {what}")).at(at)
+    }
+}
+
+/// A run of items as one of bytes.
+fn bytes_of(run: Run, item_bytes: u64) -> Run {
+    Run { from: run.from * item_bytes, to: run.to * item_bytes, items: run.items * item_bytes }
+}
+
+/// Where a run of bytes is in memory, which has it.
+fn memory(run: Run) -> Range<usize> {
+    to_usize(run.to)..to_usize(run.to + run.items)
+}
+
+/// Runs of bytes in the order of the file, which are read together.
+#[derive(Default)]
+struct Together {
+    runs: Vec<Run>,
+}
+
+impl Together {
+    /// From the first byte to the last.
+    fn range(&self) -> Range<u64> {
+        let start = self.runs.first().map_or(0, |run| run.from);
+        start..self.runs.last().map_or(0, |run| run.from + run.items)
+    }
+
+    /// Whether a run is to be read with these.
+    fn takes(&self, run: Run) -> bool {
+        let range = self.range();
+        self.runs.is_empty()
+            || self.runs.len() < MOST_RUNS
+                && run.items <= NEAR_BYTES
+                && self.runs[0].items <= NEAR_BYTES
+                && run.from - range.end <= NEAR_BYTES
+                && run.from + run.items - range.start <= BATCH_BYTES as u64
+    }
+}

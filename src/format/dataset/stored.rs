@@ -1,0 +1,203 @@
+//! The section that has the data of a dataset: it must be as the metadata say.
+
+use super::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout, check_chunk_bytes, parse};
+use crate::error::{Error, ErrorKind, Result, quote};
+use crate::format::header::SectionType;
+
+/// What the elements of the section are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// The data, an element for each index of the first dimension, in C order.
+    Rows,
+    /// Chunks.
+    Chunks,
+    /// Chunks of their own sizes: of none where all items have the fill value.
+    Streams,
+}
+
+/// A section as a reader that decodes shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct DataSection<'a> {
+    pub section_type: SectionType,
+    pub user: &'a [u8],
+    pub count: u64,
+    pub size: u64,
+    /// Whether it is compressed by the convention of the format.
+    pub is_compressed: bool,
+}
+
+/// A dataset in a file: what its metadata and the section of its data say together.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub dataset: Dataset,
+    pub codecs: super::metadata::Codecs,
+    pub grid: ChunkGrid,
+    pub elements: Elements,
+}
+
+impl Stored {
+    /// From the text of the metadata, which begins at this offset of the file, and the section behind them.
+    ///
+    /// # Errors
+    /// Those of [`parse::dataset`], and `Format` and `Range` where the section is another one.
+    pub fn new(text: &[u8], offset: u64, section: DataSection<'_>) -> Result<Self> {
+        let wrong = |what: String| Error::new(ErrorKind::Format, format!("dataset: {what}"));
+        let name = std::str::from_utf8(section.user).ok().filter(|name| super::check_name(name).is_ok());
+        let name = name.ok_or_else(|| {
+            wrong(format!("found the user string {}, expected the name of a dataset", quote(section.user)))
+        })?;
+        let parse::Metadata { mut dataset, chunk_shape, codecs } =
+            parse::dataset(name, text).map_err(|error| error.further(offset))?;
+        let grid = ChunkGrid::new(&dataset.shape, &chunk_shape, dataset.data_type.item_bytes())?;
+
+        let DataSection { section_type, count, size, is_compressed, .. } = section;
+        let rows = dataset.rows()?;
+        let is_one_chunk = dataset.shape.iter().zip(&chunk_shape).all(|(&n, &chunk)| chunk == n.max(1));
+        let is_plain = codecs.zlib.is_none() && codecs.shuffle.is_none();
+        let chunks = (grid.chunks(), grid.chunk_bytes());
+        let text = Layout::Chunked { shape: Some(chunk_shape.clone()), text: true };
+        let binary = Layout::Chunked { shape: Some(chunk_shape), text: false };
+        let (elements, layout) = match section_type {
+            SectionType::Array if dataset.unsupported.is_some() => (Elements::Rows, Layout::Contiguous),
+            SectionType::Varray if dataset.unsupported.is_some() => (Elements::Streams, binary),
+            SectionType::Array if codecs.zlib.is_some() => {
+                return Err(wrong("found an array, expected a varray of zlib streams".into()));
+            }
+            SectionType::Array if is_compressed && (count, size) == chunks => (Elements::Chunks, text),
+            SectionType::Array if is_one_chunk && is_plain && (count, size) == rows => {
+                (Elements::Rows, Layout::Contiguous)
+            }
+            SectionType::Array if (count, size) == chunks => (Elements::Chunks, text),
+            SectionType::Array => {
+                let also = if is_one_chunk && is_plain {
+                    format!("{} of {} bytes, or ", rows.0, rows.1)
+                } else {
+                    String::new()
+                };
+                return Err(wrong(format!(
+                    "found an array of {count} elements of {size} bytes, expected {also}{} of {} bytes",
+                    chunks.0, chunks.1
+                )));
+            }
+            SectionType::Varray if count == chunks.0 => (Elements::Streams, binary),
+            SectionType::Varray => {
+                let expected = chunks.0;
+                return Err(wrong(format!("found a varray of {count} elements, expected {expected}")));
+            }
+            SectionType::Inline | SectionType::Block => {
+                let found = char::from(section_type.letter());
+                return Err(wrong(format!(
+                    "found the type '{found}' behind its metadata, expected 'A' or 'V'"
+                )));
+            }
+        };
+        if elements != Elements::Rows {
+            check_chunk_bytes(&grid)?;
+        }
+        dataset.layout = layout;
+        Ok(Self { dataset, codecs, grid, elements })
+    }
+}
+
+/// Whether this is the block of metadata of a dataset.
+pub fn is_metadata(section_type: SectionType, user: &[u8]) -> bool {
+    section_type == SectionType::Block && user == DATASET_CONVENTION
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metadata::{Codecs, of_dataset};
+    use super::super::{DataType, Dataset};
+    use super::*;
+
+    fn section(
+        section_type: SectionType,
+        count: u64,
+        size: u64,
+        is_compressed: bool,
+    ) -> DataSection<'static> {
+        DataSection { section_type, user: b"a/b", count, size, is_compressed }
+    }
+
+    fn stored(shape: &[u64], layout: Layout, section: DataSection<'_>) -> Result<Stored> {
+        let mut dataset = Dataset::new("x", DataType::Float32, shape);
+        dataset.layout = layout;
+        let text = of_dataset(&dataset, Codecs::of(&dataset, 3)).unwrap();
+        Stored::new(text.as_bytes(), 1000, section)
+    }
+
+    fn chunked(text: bool) -> Layout {
+        Layout::Chunked { shape: Some(vec![2, 2]), text }
+    }
+
+    #[test]
+    fn the_section_tells_the_layout() {
+        use SectionType::{Array, Varray};
+        for (layout, section, elements) in [
+            (Layout::Contiguous, section(Array, 5, 12, false), Elements::Rows),
+            (Layout::Contiguous, section(Array, 5, 12, true), Elements::Rows),
+            (chunked(true), section(Array, 6, 16, true), Elements::Chunks),
+            (chunked(true), section(Array, 6, 16, false), Elements::Chunks),
+            (chunked(false), section(Varray, 6, 0, false), Elements::Streams),
+            (chunked(false), section(Varray, 6, 0, true), Elements::Streams),
+        ] {
+            let found = stored(&[5, 3], layout.clone(), section).unwrap();
+            assert_eq!((found.elements, found.dataset.layout), (elements, layout));
+            assert_eq!(found.dataset.name, "a/b");
+        }
+        let empty = stored(&[0, 3], Layout::Contiguous, section(Array, 0, 12, false)).unwrap();
+        assert_eq!(empty.elements, Elements::Rows);
+        let scalar = stored(&[], Layout::Contiguous, section(Array, 1, 4, false)).unwrap();
+        assert_eq!(scalar.elements, Elements::Rows);
+    }
+
+    #[test]
+    fn another_section_is_an_error() {
+        use SectionType::{Array, Block, Inline, Varray};
+        for (layout, section, expected) in [
+            (
+                Layout::Contiguous,
+                section(Array, 5, 16, false),
+                "found an array of 5 elements of 16 bytes, expected 5 of 12 bytes, or 1 of 60 bytes",
+            ),
+            (
+                chunked(true),
+                section(Array, 5, 12, true),
+                "found an array of 5 elements of 12 bytes, expected 6 of 16 bytes",
+            ),
+            (
+                chunked(false),
+                section(Array, 6, 16, false),
+                "found an array, expected a varray of zlib streams",
+            ),
+            (chunked(false), section(Varray, 7, 0, false), "found a varray of 7 elements, expected 6"),
+            (
+                Layout::Contiguous,
+                section(Block, 0, 60, false),
+                "found the type 'B' behind its metadata, expected 'A' or 'V'",
+            ),
+            (
+                Layout::Contiguous,
+                section(Inline, 0, 0, false),
+                "found the type 'I' behind its metadata, expected 'A' or 'V'",
+            ),
+            (
+                Layout::Contiguous,
+                DataSection { user: b"a/", ..section(Array, 5, 12, false) },
+                "found the user string \"a/\", expected the name of a dataset",
+            ),
+        ] {
+            let error = stored(&[5, 3], layout, section).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.to_string()),
+                (ErrorKind::Format, format!("dataset: {expected}"))
+            );
+        }
+        let bad = Stored::new(b"{\"a\":1,\"a\":2}", 1000, section(Array, 5, 12, false)).unwrap_err();
+        assert_eq!(bad.offset(), Some(1009));
+        let huge = Layout::Chunked { shape: Some(vec![1 << 30, 2]), text: true };
+        let mut dataset = Dataset::new("x", DataType::Float32, [1, 1]);
+        dataset.layout = huge;
+        assert_eq!(dataset.validate().unwrap_err().kind(), ErrorKind::Range);
+    }
+}

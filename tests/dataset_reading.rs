@@ -1,0 +1,579 @@
+//! Datasets that are put together section by section, from the convention alone, and read in any regions on any ranks.
+
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod common;
+
+use common::Rng;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use scda::{
+    Communicator, DataType, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Source, Writer,
+    run_on_threads,
+};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// An array as numpy would have it, and how it is stored.
+#[derive(Clone, Debug)]
+struct Array {
+    name: String,
+    data_type: &'static str,
+    item: usize,
+    /// The bytes of each number.
+    number: usize,
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    kind: Kind,
+    is_big: bool,
+    shuffle: bool,
+    zlib: bool,
+    /// An item, in the byte order of the machine.
+    fill: Vec<u8>,
+    data: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Contiguous,
+    Text,
+    Binary,
+}
+
+const TYPES: [(&str, usize, usize); 6] =
+    [("uint8", 1, 1), ("int16", 2, 2), ("uint32", 4, 4), ("int64", 8, 8), ("r24", 3, 1), ("uint64", 8, 8)];
+
+fn product(shape: &[u64]) -> usize {
+    shape.iter().product::<u64>() as usize
+}
+
+/// The index of the item with this number in C order.
+fn index(shape: &[u64], mut n: u64) -> Vec<u64> {
+    let mut index = vec![0; shape.len()];
+    for d in (0..shape.len()).rev() {
+        index[d] = n % shape[d];
+        n /= shape[d];
+    }
+    index
+}
+
+/// All indices in C order.
+fn indices(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
+    let shape = shape.to_vec();
+    (0..product(&shape) as u64).map(move |n| index(&shape, n))
+}
+
+impl Array {
+    fn random(rng: &mut Rng, name: &str) -> Self {
+        let (data_type, item, number) = TYPES[rng.below(6) as usize];
+        let dimensions = [0, 1, 1, 2, 2, 3, 3, 4, 7][rng.below(9) as usize];
+        let most = [1, 200, 24, 12, 6, 5, 4, 3][dimensions];
+        let shape: Vec<u64> =
+            (0..dimensions).map(|_| rng.below(most) + u64::from(rng.below(12) > 0)).collect();
+        let kind = [Kind::Contiguous, Kind::Text, Kind::Binary, Kind::Binary][rng.below(4) as usize];
+        let chunk: Vec<u64> = match kind {
+            Kind::Contiguous => shape.iter().map(|&n| n.max(1)).collect(),
+            _ => shape.iter().map(|&n| 1 + rng.below(n + 2)).collect(),
+        };
+        let mut array = Self {
+            name: name.into(),
+            data_type,
+            item,
+            number,
+            fill: rng.bytes(item),
+            data: rng.bytes(product(&shape) * item),
+            shape,
+            chunk,
+            kind,
+            is_big: rng.below(3) == 0,
+            shuffle: kind != Kind::Contiguous && rng.below(3) > 0,
+            zlib: kind == Kind::Binary && rng.below(4) > 0,
+        };
+        if rng.below(2) == 0 {
+            // Some chunks of the fill value.
+            for chunk in 0..array.chunks() {
+                if rng.below(2) == 0 {
+                    let fill = array.fill.clone();
+                    for place in array.places(chunk).into_iter().flatten() {
+                        array.data[place..place + fill.len()].copy_from_slice(&fill);
+                    }
+                }
+            }
+        }
+        array
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.shape.iter().zip(&self.chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect()
+    }
+
+    fn chunks(&self) -> usize {
+        product(&self.counts())
+    }
+
+    /// Where each item of a chunk is in the data; nowhere beyond the array.
+    fn places(&self, chunk: usize) -> Vec<Option<usize>> {
+        let at = index(&self.counts(), chunk as u64);
+        let place = |inner: Vec<u64>| {
+            let index: Vec<u64> = (0..at.len()).map(|d| at[d] * self.chunk[d] + inner[d]).collect();
+            let is_inside = index.iter().zip(&self.shape).all(|(i, n)| i < n);
+            let offset = index.iter().zip(&self.shape).fold(0, |offset, (i, n)| offset * n + i);
+            is_inside.then_some(offset as usize * self.item)
+        };
+        indices(&self.chunk).map(place).collect()
+    }
+
+    /// Bytes in the order of the file.
+    fn in_file(&self, data: &[u8]) -> Vec<u8> {
+        let mut data = data.to_vec();
+        if self.is_big != cfg!(target_endian = "big") {
+            data.chunks_mut(self.number).for_each(<[u8]>::reverse);
+        }
+        data
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        product(&self.chunk) * self.item
+    }
+
+    /// A chunk as the file has it; none if it has but the fill value.
+    fn encoded(&self, chunk: usize) -> Vec<u8> {
+        let places = self.places(chunk);
+        let item = |place: &Option<usize>| place.map_or(&*self.fill, |at| &self.data[at..at + self.item]);
+        let data: Vec<u8> = places.iter().flat_map(item).copied().collect();
+        if self.kind == Kind::Binary && data.chunks(self.item).all(|item| item == self.fill) {
+            return Vec::new();
+        }
+        let mut data = self.in_file(&data);
+        if self.shuffle {
+            let n = places.len();
+            data = (0..data.len()).map(|i| data[i % n * self.item + i / n]).collect();
+        }
+        if self.zlib {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(4));
+            encoder.write_all(&data).unwrap();
+            data = encoder.finish().unwrap();
+        }
+        data
+    }
+
+    fn metadata(&self) -> Value {
+        let endian = if self.is_big { "big" } else { "little" };
+        let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": endian}})];
+        if self.shuffle {
+            codecs.push(json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": self.item}}));
+        }
+        if self.zlib {
+            codecs.push(json!({"name": "numcodecs.zlib", "configuration": {"level": 4}}));
+        }
+        let mut number = self.fill.clone();
+        if cfg!(target_endian = "big") {
+            number.reverse();
+        }
+        number.resize(8, 0);
+        let bits = u64::from_le_bytes(number.try_into().unwrap());
+        let fill = match self.data_type {
+            "r24" => json!(self.fill),
+            "int16" => json!((bits as u16).cast_signed()),
+            "int64" => json!(bits.cast_signed()),
+            _ => json!(bits),
+        };
+        json!({
+            "zarr_format": 3, "node_type": "array", "shape": self.shape, "data_type": self.data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": self.chunk}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "codecs": codecs, "fill_value": fill, "attributes": {"units": "m"},
+        })
+    }
+
+    /// With `encode`, sections that need not be compressed are as it says.
+    fn write(&self, file: &mut Writer, encode: Encode) {
+        let text = self.metadata().to_string() + "\n";
+        put_block(file, b"scda dataset 00", text.as_bytes(), encode);
+        let name = self.name.as_bytes();
+        match self.kind {
+            Kind::Contiguous => {
+                let rows = self.shape.first().copied().unwrap_or(1);
+                let row = product(self.shape.get(1..).unwrap_or_default()) * self.item;
+                let data = self.in_file(&self.data);
+                file.array(name, &[rows], row as u64, Source::Contiguous(&data), encode).unwrap();
+            }
+            Kind::Text => {
+                let data: Vec<u8> = (0..self.chunks()).flat_map(|chunk| self.encoded(chunk)).collect();
+                let encode = if encode == Encode::None { Encode::Auto } else { encode };
+                let (n, size) = (self.chunks() as u64, self.chunk_bytes() as u64);
+                file.array(name, &[n], size, Source::Contiguous(&data), encode).unwrap();
+            }
+            Kind::Binary => {
+                let chunks: Vec<Vec<u8>> = (0..self.chunks()).map(|chunk| self.encoded(chunk)).collect();
+                let sizes: Vec<u64> = chunks.iter().map(|chunk| chunk.len() as u64).collect();
+                let counts = [chunks.len() as u64];
+                file.varray(name, &counts, &sizes, None, Source::Indirect(&chunks), encode).unwrap();
+            }
+        }
+    }
+
+    /// A box of the data, one item after the other.
+    fn slice(&self, region: &Region) -> Vec<u8> {
+        let item = |inner: Vec<u64>| {
+            let offset = (0..inner.len()).fold(0, |at, d| at * self.shape[d] + region.start[d] + inner[d]);
+            self.data[offset as usize * self.item..][..self.item].to_vec()
+        };
+        indices(&region.count).flat_map(item).collect()
+    }
+
+    fn random_region(&self, rng: &mut Rng) -> Region {
+        if rng.below(5) == 0 {
+            return Region::all(&self.shape);
+        }
+        let start: Vec<u64> = self.shape.iter().map(|&n| rng.below(n + 1)).collect();
+        let count: Vec<u64> = self
+            .shape
+            .iter()
+            .zip(&start)
+            .map(|(n, start)| (rng.below(n - start + 1) + 1).min(n - start))
+            .collect();
+        Region::new(start, count)
+    }
+}
+
+fn put_block(file: &mut Writer, user: &[u8], data: &[u8], encode: Encode) {
+    file.block(user, 0, data.len() as u64, Some(data), encode).unwrap();
+}
+
+/// Reads random regions of the current dataset and compares them.
+fn read_regions(file: &mut Reader, array: &Array, rng: &mut Rng) {
+    for _ in 0..3 {
+        let regions: Vec<Region> = (0..rng.below(4)).map(|_| array.random_region(rng)).collect();
+        let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
+        let mut found = vec![0xaa; expected.len()];
+        file.read_dataset(&regions, &mut found).unwrap();
+        assert!(found == expected, "{regions:?} of {array:?}");
+    }
+}
+
+fn check(dataset: &scda::Dataset, array: &Array) {
+    assert_eq!((&*dataset.name, dataset.data_type.to_string()), (&*array.name, array.data_type.into()));
+    assert_eq!(dataset.shape, array.shape);
+    assert_eq!(dataset.attributes, "{\"units\":\"m\"}");
+    assert_eq!(dataset.unsupported, None);
+    assert_eq!(dataset.chunk_shape(), array.chunk);
+    match &dataset.layout {
+        Layout::Contiguous => assert_ne!(array.kind, Kind::Binary),
+        Layout::Chunked { text, .. } => assert_eq!(*text, array.kind != Kind::Binary),
+        _ => panic!("another layout"),
+    }
+}
+
+#[test]
+fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    for seed in 0..40 {
+        let path = scratch.path().join("datasets.scda");
+        let mut rng = Rng(seed);
+        let arrays: Vec<Array> =
+            (0..6).map(|k| Array::random(&mut rng, &format!("group/a{}", k % 4))).collect();
+        let mut params = Params::default();
+        params.seal = seed % 2 == 0;
+        let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+        for array in &arrays {
+            array.write(&mut file, [Encode::None, Encode::Always][rng.below(8) as usize / 7]);
+            if rng.below(3) == 0 {
+                put_block(&mut file, b"between", b"datasets", Encode::None);
+            }
+        }
+        file.close().unwrap();
+        run_on_threads(seed as usize % 4 + 1, |comm| {
+            let mut own = Rng(seed ^ (comm.rank() as u64 + 1) << 32);
+            let mut common = Rng(seed);
+            let mut params = Params::default();
+            params.verify = seed % 4 == 0;
+            params.strict = seed % 3 == 0;
+            let mut file = Reader::open(comm, &path, &params).unwrap();
+            // From the front.
+            let mut left = arrays.iter();
+            while let Some(section) = file.next_section(true).unwrap() {
+                match file.dataset().unwrap() {
+                    None => {
+                        assert_eq!(&*section.user, b"between");
+                        file.skip().unwrap();
+                    }
+                    Some(dataset) => {
+                        let array = left.next().unwrap();
+                        check(&dataset, array);
+                        if common.below(3) > 0 {
+                            read_regions(&mut file, array, &mut own);
+                        }
+                    }
+                }
+            }
+            assert!(left.next().is_none());
+            // By name and record.
+            for (index, array) in arrays.iter().enumerate() {
+                let record = if index < 4 { 0 } else { -1 };
+                let dataset = file.find_dataset(&array.name, record).unwrap().unwrap();
+                check(&dataset, array);
+                read_regions(&mut file, array, &mut own);
+            }
+            assert_eq!(file.find_dataset("group/a0", 2).unwrap(), None);
+            assert_eq!(file.find_dataset("other", 0).unwrap(), None);
+            file.close().unwrap();
+        });
+    }
+}
+
+/// A file with one dataset, and whatever the test makes of its sections.
+fn one(path: &Path, array: &Array, seal: bool) {
+    let mut params = Params::default();
+    params.seal = seal;
+    let mut file = Writer::create(Solo, path, b"", &params).unwrap();
+    array.write(&mut file, Encode::None);
+    file.close().unwrap();
+}
+
+fn simple(kind: Kind) -> Array {
+    let data = (0..60_u32).flat_map(u32::to_ne_bytes).collect();
+    Array {
+        name: "a".into(),
+        data_type: "uint32",
+        item: 4,
+        number: 4,
+        shape: vec![10, 6],
+        chunk: if kind == Kind::Contiguous { vec![10, 6] } else { vec![4, 4] },
+        kind,
+        is_big: false,
+        shuffle: kind != Kind::Contiguous,
+        zlib: kind == Kind::Binary,
+        fill: 7_u32.to_ne_bytes().to_vec(),
+        data,
+    }
+}
+
+#[test]
+fn many_chunks_and_long_rows_are_read_in_batches() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("many.scda");
+    let mut rng = Rng(1);
+    let mut array = simple(Kind::Binary);
+    // More chunks than sizes are read at once, and more than an anchor stands for.
+    (array.shape, array.chunk) = (vec![9000, 2], vec![1, 1]);
+    array.data = rng.bytes(9000 * 8);
+    for seal in [false, true] {
+        one(&path, &array, seal);
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        file.find_dataset("a", 0).unwrap().unwrap();
+        for start in [0, 8000, 4500, 2] {
+            let regions = [Region::new([start, 0], [1000, 1]), Region::new([start + 500, 1], [400, 1])];
+            let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
+            let mut found = vec![0; expected.len()];
+            file.read_dataset(&regions, &mut found).unwrap();
+            assert!(found == expected, "{start}");
+        }
+    }
+    // Rows that are read with what lies between them, and rows that are not.
+    let mut array = simple(Kind::Contiguous);
+    for (shape, start, count) in
+        [([9000, 5], [0, 1], [9000, 2]), ([300, 2000], [1, 3], [200, 10]), ([300, 2000], [1, 3], [200, 1500])]
+    {
+        (array.shape, array.chunk) = (shape.to_vec(), shape.to_vec());
+        array.data = rng.bytes(product(&shape) * 4);
+        one(&path, &array, false);
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        file.find_dataset("a", 0).unwrap().unwrap();
+        let region = Region::new(start, count);
+        let mut found = vec![0; region.items().unwrap() as usize * 4];
+        file.read_dataset(std::slice::from_ref(&region), &mut found).unwrap();
+        assert!(found == array.slice(&region));
+    }
+}
+
+#[test]
+fn what_is_asked_for_must_be_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("arguments.scda");
+    let array = simple(Kind::Binary);
+    one(&path, &array, false);
+    type Case = (&'static str, ErrorKind, fn(&mut Reader, u64) -> scda::Result<()>);
+    let cases: [Case; 7] = [
+        ("region: found start 5 and count 6 in dimension 0", ErrorKind::Argument, |file, rank| {
+            let regions = [Region::new([5 * rank, 0], [6, 0])];
+            file.read_dataset(&regions, &mut [])
+        }),
+        ("region: found 1 starts and 1 counts, expected 2", ErrorKind::Argument, |file, _| {
+            file.read_dataset(&[Region::new([0], [1])], &mut [0; 4])
+        }),
+        ("data: found 3 bytes, expected 4", ErrorKind::Argument, |file, rank| {
+            file.read_dataset(&[Region::new([0, 0], [1, 1])], &mut vec![0; 4 - rank as usize])
+        }),
+        ("expected one to read the header", ErrorKind::Usage, |file, _| {
+            file.skip()?;
+            file.read_dataset(&[], &mut [])
+        }),
+        ("name of a dataset", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
+        ("no metadata before it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
+        ("expected that of a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
+    ];
+    let mut file = Writer::append(Solo, &path, &Params::default()).unwrap();
+    put_block(&mut file, b"between", b"", Encode::None);
+    put_block(&mut file, b"z/", b"", Encode::None);
+    file.close().unwrap();
+    for size in [1, 2, 3] {
+        for (what, kind, call) in &cases {
+            let errors = run_on_threads(size, |comm| {
+                // With one rank, the only one is in error.
+                let rank = if size == 1 { 1 } else { comm.rank().min(1) as u64 };
+                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                file.find_dataset("a", 0).unwrap().unwrap();
+                let error = call(&mut file, rank).unwrap_err();
+                assert_eq!(file.read_dataset(&[], &mut []).unwrap_err().kind(), ErrorKind::Usage);
+                error
+            });
+            for error in errors {
+                assert_eq!(error.kind(), *kind, "{error}");
+                assert!(error.to_string().contains(what), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("damaged.scda");
+    let array = simple(Kind::Binary);
+    one(&path, &array, false);
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    file.next_section(true).unwrap();
+    file.skip().unwrap();
+    let data = file.next_section(true).unwrap().unwrap();
+    let mut sizes = vec![0; 6];
+    file.read_varray_sizes(&[6], Some(&mut sizes)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The last byte of the second chunk.
+    bytes[(data.data_offset + sizes[0] + sizes[1] - 1) as usize] ^= 1;
+    let damaged = scratch.path().join("other.scda");
+    std::fs::write(&damaged, &bytes).unwrap();
+    let mut file = Reader::open(Solo, &damaged, &Params::default()).unwrap();
+    file.tolerate_damage().unwrap();
+    file.find_dataset("a", 0).unwrap().unwrap();
+    let mut found = vec![0; 240];
+    let error = file.read_dataset(&[Region::all(&[10, 6])], &mut found).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert_eq!(error.offset(), Some(data.data_offset + sizes[0]), "{error} {sizes:?}");
+    assert!(error.to_string().contains("dataset \"a\": chunk 1: zlib stream: "), "{error}");
+    let left = Region::new([0, 0], [10, 4]);
+    let mut found = vec![0; 160];
+    file.read_dataset(std::slice::from_ref(&left), &mut found).unwrap();
+    assert!(found == array.slice(&left));
+    // On several ranks, of which one meets it.
+    let errors = run_on_threads(3, |comm| {
+        let mut file = Reader::open(comm, &damaged, &Params::default()).unwrap();
+        file.find_dataset("a", 0).unwrap();
+        file.read_dataset(&[Region::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| error.contains("chunk 1") && *error == errors[0]), "{errors:?}");
+    // A size that no chunk can have.
+    let entry = (data.data_offset - 6 * 32) as usize;
+    for size in ["1 ----", "99999 "] {
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[entry + 2..entry + 8].copy_from_slice(size.as_bytes());
+        std::fs::write(&damaged, &bytes).unwrap();
+        let mut file = Reader::open(Solo, &damaged, &Params::default()).unwrap();
+        file.next_section(true).unwrap();
+        file.dataset().unwrap().unwrap();
+        let error = file.read_dataset(&[Region::new([0, 0], [1, 1])], &mut [0; 4]).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Decode | ErrorKind::ShortFile), "{error}");
+    }
+}
+
+#[test]
+fn codecs_that_are_not_there_are_shown_and_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("blosc.scda");
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let text = simple(Kind::Binary).metadata().to_string().replace("numcodecs.zlib", "blosc");
+    put_block(&mut file, b"scda dataset 00", text.as_bytes(), Encode::None);
+    file.varray(b"a", &[6], &[1; 6], None, Source::Contiguous(b"abcdef"), Encode::None).unwrap();
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let dataset = file.find_dataset("a", 0).unwrap().unwrap();
+    assert_eq!((&dataset.shape[..], dataset.data_type), (&[10, 6][..], DataType::Uint32));
+    assert!(dataset.unsupported.unwrap().contains("\"blosc\""));
+    let error = file.read_dataset(&[], &mut []).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("dataset \"a\": found the codec \"blosc\" at place 2"), "{error}");
+}
+
+#[test]
+fn metadata_that_lie_are_refused_on_all_ranks() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("lies.scda");
+    let good = simple(Kind::Binary).metadata().to_string();
+    let long = format!("{good}{}", " ".repeat(4 << 20));
+    let texts = [
+        (good.replace("[10,6]", "[10,6,1]"), ErrorKind::Format),
+        (good.replace("[10,6]", "[100,6]"), ErrorKind::Format),
+        (good.replace("[10,6]", "[9223372036854775807,9]"), ErrorKind::Range),
+        (good.replace("[4,4]", "[4,0]"), ErrorKind::Format),
+        (good.replace("[4,4]", "[4000000,4000000]"), ErrorKind::Format),
+        (good.replace("\"uint32\"", "\"string\""), ErrorKind::Unsupported),
+        (good.replace('{', "[").replace('}', "]"), ErrorKind::Format),
+        (long, ErrorKind::Format),
+        (String::new(), ErrorKind::Format),
+    ];
+    for (text, kind) in &texts {
+        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        put_block(&mut file, b"scda dataset 00", text.as_bytes(), Encode::None);
+        file.varray(b"a", &[6], &[1; 6], None, Source::Contiguous(b"abcdef"), Encode::None).unwrap();
+        file.close().unwrap();
+        for size in [1, 3] {
+            let errors = run_on_threads(size, |comm| {
+                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                file.next_section(true).unwrap();
+                file.dataset().unwrap_err()
+            });
+            for error in errors {
+                assert_eq!(error.kind(), *kind, "{}: {error}", &text[..text.len().min(100)]);
+                assert!(error.to_string().contains("byte "), "{error}");
+            }
+        }
+    }
+    // Metadata without data.
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    put_block(&mut file, b"scda dataset 00", good.as_bytes(), Encode::None);
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    file.next_section(true).unwrap();
+    let error = file.dataset().unwrap_err();
+    assert!(error.to_string().contains("found the end of the file behind its metadata"), "{error}");
+}
+
+#[test]
+fn groups_have_attributes_and_the_last_ones_count() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("groups.scda");
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    for (path, attributes) in
+        [("/", "{\"title\":\"a\"}"), ("flow/", "{}"), ("/", "{\"title\": \"b\", \"n\": 1.0}")]
+    {
+        file.inline(b"scda group 00", 0, Some(b"Below: attributes of this group\n")).unwrap();
+        let text = format!("{{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{attributes}}}\n");
+        put_block(&mut file, path.as_bytes(), text.as_bytes(), Encode::None);
+    }
+    put_block(&mut file, b"last", b"", Encode::None);
+    file.close().unwrap();
+    run_on_threads(2, |comm| {
+        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        assert_eq!(file.find_group("/").unwrap().as_deref(), Some("{\"title\":\"b\",\"n\":1.0}"));
+        assert_eq!(&*file.next_section(true).unwrap().unwrap().user, b"last");
+        assert_eq!(file.group().unwrap(), None);
+        assert_eq!(file.find_group("flow").unwrap().as_deref(), Some("{}"));
+        assert_eq!(file.find_group("other").unwrap(), None);
+        file.seek_section(2).unwrap();
+        file.next_section(true).unwrap();
+        let group = file.group().unwrap().unwrap();
+        assert_eq!((&*group.path, &*group.attributes), ("flow", "{}"));
+        file.close().unwrap();
+    });
+}
