@@ -245,6 +245,7 @@ fn look_up(reader: &mut Reader, walked: &Walked) {
     names.dedup();
     for name in names {
         let numbers: Vec<u64> = (0..count).filter(|&n| walked[n as usize].1 == name).collect();
+        assert_eq!(reader.find_all(name).unwrap(), numbers, "{name:?}");
         let most = numbers.len() as i64;
         for occurrence in -most - 2..most + 2 {
             let place = if occurrence < 0 { occurrence + most } else { occurrence };

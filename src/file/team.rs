@@ -79,6 +79,7 @@ pub enum Function {
     Sections,
     SeekSection,
     Find,
+    FindAll,
     Skip,
     CheckCanonical,
     Close,

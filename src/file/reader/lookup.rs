@@ -4,13 +4,13 @@ use super::chain::differs;
 use super::index::Sealed;
 use super::{Expect, ReaderState};
 use crate::error::{Error, Result};
-use crate::file::team::{Failure, Function, Team, Topic};
+use crate::file::team::{Failure, Function, Team, Topic, split};
 use crate::file::window::Window;
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::crc;
 use crate::format::header::SectionType;
 use crate::format::index::{ROW_BYTES, Row};
-use crate::memory::reserve;
+use crate::memory::{reserve, reserve_count, resize};
 use crate::numbers::to_usize;
 
 /// The checksum of an index of up to this many bytes is compared before the index is used; that of a longer one only before
@@ -62,16 +62,20 @@ impl ReaderState {
         &mut self,
         find: impl FnOnce(&mut Self) -> Result<[u64; N]>,
     ) -> Result<[u64; N], Failure> {
-        let found = if self.team.rank() == 0 {
-            let (position, expect, header, place) = (self.position, self.expect, self.header, self.place);
-            self.expect = Expect::Header;
-            let found = self.alone(|this| Ok(find(this)?));
-            (self.position, self.expect, self.header, self.place) = (position, expect, header, place);
-            found
-        } else {
-            Ok([0; N])
-        };
+        let found = self.look_up_own(find).map(|found| found.unwrap_or([0; N]));
         self.team.share(0, found)
+    }
+
+    /// Looks something up on rank 0; `None` on the others. The section that is being read does not change.
+    fn look_up_own<T>(&mut self, find: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        if self.team.rank() > 0 {
+            return Ok(None);
+        }
+        let (position, expect, header, place) = (self.position, self.expect, self.header, self.place);
+        self.expect = Expect::Header;
+        let found = self.alone(|this| Ok(find(this)?));
+        (self.position, self.expect, self.header, self.place) = (position, expect, header, place);
+        found.map(Some)
     }
 
     pub(super) fn sections(&mut self) -> Result<u64, Failure> {
@@ -101,6 +105,32 @@ impl ReaderState {
             Ok([found.map_or(0, |number| number + 1)])
         })?;
         Ok(found.checked_sub(1))
+    }
+
+    pub(super) fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>, Failure> {
+        self.team.note_call(Function::FindAll);
+        self.team.note_bytes(Topic::UserString, user);
+        let found = self.look_up_own(|this| match this.is_sealed() {
+            true => this.all_in_seals(user),
+            false => this.all_by_walking(user),
+        });
+        let (mut numbers, mine) = split(found.map(Option::unwrap_or_default));
+        if self.team.is_alone() {
+            mine?;
+            return Ok(numbers);
+        }
+        let [count] = self.team.share(0, mine.map(|()| [numbers.len() as u64]))?;
+        let mut bytes = Vec::new();
+        let room = resize(&mut bytes, count.saturating_mul(8)).and_then(|()| {
+            let words = bytes.as_chunks_mut().0;
+            words.iter_mut().zip(&numbers).for_each(|(word, number)| *word = number.to_le_bytes());
+            numbers.clear();
+            reserve_count(&mut numbers, count)
+        });
+        let sent = self.team.agree(room)?.comm().broadcast(&mut bytes, 0);
+        self.team.agree(sent)?;
+        numbers.extend(bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word)));
+        Ok(numbers)
     }
 
     fn count_sections(&mut self) -> Result<u64> {
@@ -165,6 +195,40 @@ impl ReaderState {
             left -= end - first;
         }
         Ok(None)
+    }
+
+    /// The numbers of all sections with this user string, in order.
+    fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
+        let (mut numbers, mut seals) = (Vec::new(), 0);
+        while self.seal(seals)?.is_some() {
+            seals += 1;
+        }
+        for place in (0..seals).rev() {
+            let Some(sealed) = self.seal(place)? else { break };
+            // The answer says of all other sections that they have another user string.
+            self.check_index(place)?;
+            let first = self.sorted_place(&sealed, 0, |name| name < user)?;
+            let end = self.sorted_place(&sealed, first, |name| name <= user)?;
+            reserve_count(&mut numbers, end - first)?;
+            for at in first..end {
+                numbers.push(self.section_at(&sealed, at, user)?);
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// As [`Self::all_in_seals`], in a file without a seal.
+    fn all_by_walking(&mut self, user: &[u8]) -> Result<Vec<u64>> {
+        let (mut numbers, hash) = (Vec::new(), crc::of(user));
+        self.walk_to(u64::MAX)?;
+        for number in 0..self.walk.sections.len() {
+            let (offset, found) = self.walk.sections[number];
+            if found == hash && self.is_named(offset, user)? {
+                reserve(&mut numbers, 1)?;
+                numbers.push(number as u64);
+            }
+        }
+        Ok(numbers)
     }
 
     /// The first place in the order of user strings, from `least` on, whose row does not satisfy the predicate.

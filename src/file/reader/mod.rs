@@ -466,6 +466,15 @@ impl Reader {
         self.session.operate(|open| open.find(user, occurrence))
     }
 
+    /// The numbers of all sections with this user string, in order. In a sealed file the checksum of each index is
+    /// compared, once; without a seal all headers are read.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn find_all(&mut self, user: &[u8]) -> Result<Vec<u64>> {
+        self.session.operate(|open| open.find_all(user))
+    }
+
     /// The `count` of every rank, by rank: what [`Self::read_array`] and
     /// [`Self::read_varray`] take as `counts`, made
     /// from the number of elements that each rank has.
