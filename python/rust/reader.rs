@@ -15,28 +15,65 @@ type Header<'py> = (char, Bound<'py, PyBytes>, u64, u64, bool, u64, u64);
 
 /// A file that is being read.
 ///
-/// Sections are named by their offset. An error closes a file of several ranks; a process that reads alone
+/// Sections are named by their offset. All calls are collective. An error closes a file of several ranks; a process that reads alone
 /// goes on, for the other sections may be whole.
 #[pyclass(frozen, module = "scda._core")]
 pub struct Reader {
     path: PathBuf,
-    decode: bool,
     user: Vec<u8>,
-    open: Mutex<Option<scda::Reader>>,
+    sealed: bool,
+    open: Mutex<Option<Open>>,
     cause: Cause,
 }
 
-/// The section at an offset, whose data are read next.
-fn go_to(reader: &mut scda::Reader, offset: u64, decode: bool) -> scda::Result<Option<Section>> {
-    reader.seek(offset)?;
-    reader.next_section(decode)
+struct Open {
+    reader: scda::Reader,
+    decode: bool,
+    /// Offset of the section whose ranges can be read: its header need not be read again.
+    current: Option<u64>,
+}
+
+impl Open {
+    /// The header of the next section, whose data are read next.
+    fn next(&mut self) -> scda::Result<Option<Section>> {
+        let section = self.reader.next_section(self.decode)?;
+        self.current = section.map(|section| section.offset);
+        Ok(section)
+    }
+
+    /// The header of the section at an offset.
+    fn header(&mut self, offset: u64) -> scda::Result<Option<Section>> {
+        self.reader.seek(offset)?;
+        self.next()
+    }
+
+    /// The reader at the section at an offset, to read all of it.
+    fn whole(&mut self, offset: u64) -> scda::Result<&mut scda::Reader> {
+        self.header(offset)?;
+        self.current = None;
+        Ok(&mut self.reader)
+    }
+
+    /// The reader at the section at an offset, to read ranges of it.
+    fn ranges(&mut self, offset: u64) -> scda::Result<&mut scda::Reader> {
+        if self.current != Some(offset) {
+            self.header(offset)?;
+        }
+        Ok(&mut self.reader)
+    }
+}
+
+fn header_of<'py>(py: Python<'py>, section: &Section) -> Header<'py> {
+    let Section { section_type, user, count, size, decoded, offset, data_offset, .. } = *section;
+    let letter = char::from(section_type.letter());
+    (letter, PyBytes::new(py, &user), count, size, decoded, offset, data_offset)
 }
 
 impl Reader {
     fn operate<T: Send>(
         &self,
         py: Python<'_>,
-        operation: impl FnOnce(&mut Option<scda::Reader>) -> Option<scda::Result<T>> + Send,
+        operation: impl FnOnce(&mut Option<Open>) -> Option<scda::Result<T>> + Send,
     ) -> PyResult<T> {
         // Waiting for another thread that reads must not keep that from taking the global lock.
         let result = py.detach(|| operation(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -50,9 +87,15 @@ impl Reader {
     fn read<T: Send>(
         &self,
         py: Python<'_>,
-        operation: impl FnOnce(&mut scda::Reader) -> scda::Result<T> + Send,
+        operation: impl FnOnce(&mut Open) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
-        self.operate(py, |open| open.as_mut().map(operation))
+        self.operate(py, |open| {
+            open.as_mut().map(|open| {
+                operation(open).inspect_err(|_| {
+                    open.current = None;
+                })
+            })
+        })
     }
 
     /// Reads bytes into memory of the caller, or else into new `bytes`.
@@ -61,14 +104,14 @@ impl Reader {
         py: Python<'py>,
         length: usize,
         out: Option<BytesMut<'py>>,
-        operation: impl FnOnce(&mut scda::Reader, &mut [u8]) -> scda::Result<()> + Send,
+        operation: impl FnOnce(&mut Open, &mut [u8]) -> scda::Result<()> + Send,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if let Some(mut out) = out {
             let memory = out.as_slice_mut()?;
-            self.read(py, |reader| operation(reader, memory))?;
+            self.read(py, |open| operation(open, memory))?;
             return Ok(None);
         }
-        PyBytes::new_with(py, length, |memory| self.read(py, |reader| operation(reader, memory))).map(Some)
+        PyBytes::new_with(py, length, |memory| self.read(py, |open| operation(open, memory))).map(Some)
     }
 }
 
@@ -81,9 +124,10 @@ impl Reader {
         ranks: Option<&Bound<'_, PyAny>>,
         threads: usize,
         decode: bool,
+        verify: bool,
     ) -> PyResult<Self> {
         let mut params = Params::default();
-        params.threads = threads;
+        (params.threads, params.verify) = (threads, verify);
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let opened = py.detach(|| match ranks {
@@ -95,7 +139,9 @@ impl Reader {
             }
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
-        Ok(Self { path, decode, user: reader.user().to_vec(), open: Mutex::new(Some(reader)), cause })
+        let (user, sealed) = (reader.user().to_vec(), reader.is_sealed());
+        let open = Mutex::new(Some(Open { reader, decode, current: None }));
+        Ok(Self { path, user, sealed, open, cause })
     }
 
     #[getter]
@@ -103,29 +149,48 @@ impl Reader {
         PyBytes::new(py, &self.user)
     }
 
+    #[getter]
+    fn sealed(&self) -> bool {
+        self.sealed
+    }
+
     fn header<'py>(&self, py: Python<'py>, offset: u64) -> PyResult<Option<Header<'py>>> {
-        let section = self.read(py, |reader| go_to(reader, offset, self.decode))?;
-        Ok(section.map(|section| {
-            let Section { section_type, user, count, size, decoded, offset, data_offset, .. } = section;
-            let letter = char::from(section_type.letter());
-            (letter, PyBytes::new(py, &user), count, size, decoded, offset, data_offset)
-        }))
+        let section = self.read(py, |open| open.header(offset))?;
+        Ok(section.map(|section| header_of(py, &section)))
     }
 
     fn end(&self, py: Python<'_>, offset: u64) -> PyResult<u64> {
-        self.read(py, |reader| {
-            go_to(reader, offset, self.decode)?;
+        self.read(py, |open| {
+            let reader = open.whole(offset)?;
             reader.skip()?;
             Ok(reader.position().unwrap_or(offset))
         })
     }
 
+    fn sections(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |open| open.reader.sections())
+    }
+
+    /// The header of the section of this number.
+    fn section<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Option<Header<'py>>> {
+        let section = self.read(py, |open| {
+            open.reader.seek_section(number)?;
+            open.next()
+        })?;
+        Ok(section.map(|section| header_of(py, &section)))
+    }
+
+    fn find(&self, py: Python<'_>, user: &[u8], occurrence: i64) -> PyResult<Option<u64>> {
+        self.read(py, |open| open.reader.find(user, occurrence))
+    }
+
+    fn find_all(&self, py: Python<'_>, user: &[u8]) -> PyResult<Vec<u64>> {
+        self.read(py, |open| open.reader.find_all(user))
+    }
+
     fn read_inline<'py>(&self, py: Python<'py>, offset: u64) -> PyResult<Bound<'py, PyBytes>> {
         let mut data = [0; INLINE_BYTES];
-        self.read(py, |reader| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_inline(0, Some(&mut data))
-        })?;
+        self.read(py, |open| open.whole(offset)?.read_inline(0, Some(&mut data)))?;
         Ok(PyBytes::new(py, &data))
     }
 
@@ -137,9 +202,20 @@ impl Reader {
         size: usize,
         out: Option<BytesMut<'py>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        self.read_into(py, size, out, |reader, memory| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_block(size as u64, 0, Some(memory))
+        self.read_into(py, size, out, |open, memory| {
+            open.whole(offset)?.read_block(size as u64, 0, Some(memory))
+        })
+    }
+
+    fn read_block_range<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        start: u64,
+        stop: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.read_into(py, usize::try_from(stop.saturating_sub(start))?, None, |open, memory| {
+            open.ranges(offset)?.read_block_range(start..stop, memory)
         })
     }
 
@@ -154,9 +230,8 @@ impl Reader {
         out: Option<BytesMut<'py>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let length = (stop.saturating_sub(start)).saturating_mul(size);
-        self.read_into(py, usize::try_from(length)?, out, |reader, memory| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_array_range(start..stop, size, Sink::Contiguous(memory))
+        self.read_into(py, usize::try_from(length)?, out, |open, memory| {
+            open.ranges(offset)?.read_array_range(start..stop, size, Sink::Contiguous(memory))
         })
     }
 
@@ -169,10 +244,7 @@ impl Reader {
         mut out: PyReadwriteArray1<'_, u64>,
     ) -> PyResult<()> {
         let memory = out.as_slice_mut()?;
-        self.read(py, |reader| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_varray_sizes_range(start..stop, memory)
-        })
+        self.read(py, |open| open.ranges(offset)?.read_varray_sizes_range(start..stop, memory))
     }
 
     #[pyo3(signature = (offset, start, stop, sizes, out=None))]
@@ -188,9 +260,8 @@ impl Reader {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let sizes = sizes.as_slice()?;
         let length = sizes.iter().fold(0, |sum: u64, &size| sum.saturating_add(size));
-        self.read_into(py, usize::try_from(length)?, out, |reader, memory| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_varray_range(start..stop, sizes, Sink::Contiguous(memory))
+        self.read_into(py, usize::try_from(length)?, out, |open, memory| {
+            open.ranges(offset)?.read_varray_range(start..stop, sizes, Sink::Contiguous(memory))
         })
     }
 
@@ -204,10 +275,7 @@ impl Reader {
         mut out: BytesMut<'_>,
     ) -> PyResult<()> {
         let memory = out.as_slice_mut()?;
-        self.read(py, |reader| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_array(&counts, size, Sink::Contiguous(memory))
-        })
+        self.read(py, |open| open.whole(offset)?.read_array(&counts, size, Sink::Contiguous(memory)))
     }
 
     #[allow(clippy::needless_pass_by_value)]
@@ -219,10 +287,7 @@ impl Reader {
         mut out: PyReadwriteArray1<'_, u64>,
     ) -> PyResult<()> {
         let memory = out.as_slice_mut()?;
-        self.read(py, |reader| {
-            go_to(reader, offset, self.decode)?;
-            reader.read_varray_sizes(&counts, Some(memory))
-        })
+        self.read(py, |open| open.whole(offset)?.read_varray_sizes(&counts, Some(memory)))
     }
 
     #[allow(clippy::needless_pass_by_value)]
@@ -234,21 +299,21 @@ impl Reader {
         mut out: BytesMut<'_>,
     ) -> PyResult<()> {
         let (sizes, memory) = (sizes.as_slice()?, out.as_slice_mut()?);
-        self.read(py, |reader| reader.read_varray(&counts, Some(sizes), None, Sink::Contiguous(memory)))
+        self.read(py, |open| open.reader.read_varray(&counts, Some(sizes), None, Sink::Contiguous(memory)))
     }
 
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {
-        self.read(py, |reader| reader.proc_counts(count))
+        self.read(py, |open| open.reader.proc_counts(count))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.operate(py, |open| Some(open.take().map_or(Ok(()), scda::Reader::close)))
+        self.operate(py, |open| Some(open.take().map_or(Ok(()), |open| open.reader.close())))
     }
 
     fn abandon(&self, py: Python<'_>, why: &str) -> PyResult<()> {
         self.operate(py, |open| {
-            if let Some(reader) = open.take() {
-                let _ = reader.abandon(why);
+            if let Some(open) = open.take() {
+                let _ = open.reader.abandon(why);
             }
             Some(Ok(()))
         })

@@ -21,6 +21,8 @@ pub struct Writer {
     /// The process that has created it.
     process: u32,
     atomic: bool,
+    /// How many bytes opening has cut off.
+    bytes_cut_off: u64,
 }
 
 /// Less than this is compressed in no time.
@@ -131,12 +133,13 @@ fn encode_of(name: &str) -> PyResult<Encode> {
 
 #[pymethods]
 impl Writer {
+    /// Creates a file with a user string; without one, appends to a file.
     #[new]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         path: PathBuf,
-        user: Vec<u8>,
+        user: Option<Vec<u8>>,
         ranks: Option<&Bound<'_, PyAny>>,
         style: &str,
         encoder: &str,
@@ -144,6 +147,7 @@ impl Writer {
         threads: usize,
         atomic: bool,
         sync: bool,
+        seal: bool,
     ) -> PyResult<Self> {
         let mut params = Params::default();
         params.line_break = match style {
@@ -157,17 +161,25 @@ impl Writer {
             _ => return Err(invalid(format!("encoder: found {encoder:?}, expected \"fast\" or \"zlib\""))),
         };
         (params.level, params.threads, params.atomic, params.sync) = (level, threads, atomic, sync);
-        params.mark_incomplete = true;
+        (params.mark_incomplete, params.seal) = (true, seal);
         let interrupt = ranks.is_none().then(|| params.interrupt.clone());
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
-        let created = py.detach(|| match ranks {
-            Some(ranks) => scda::Writer::create(ranks, &path, &user, &params),
-            None => scda::Writer::create(Solo, &path, &user, &params),
+        let opened = py.detach(|| match (ranks, user) {
+            (Some(ranks), Some(user)) => scda::Writer::create(ranks, &path, &user, &params),
+            (None, Some(user)) => scda::Writer::create(Solo, &path, &user, &params),
+            (Some(ranks), None) => scda::Writer::append(ranks, &path, &params),
+            (None, None) => scda::Writer::append(Solo, &path, &params),
         });
         let path = path.to_string_lossy().into_owned();
-        let open = created.map_err(|error| cause.raise(py, &path, &error))?;
-        Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process: std::process::id(), atomic })
+        let open = opened.map_err(|error| cause.raise(py, &path, &error))?;
+        let (bytes_cut_off, process) = (open.bytes_cut_off(), std::process::id());
+        Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process, atomic, bytes_cut_off })
+    }
+
+    #[getter]
+    fn bytes_cut_off(&self) -> u64 {
+        self.bytes_cut_off
     }
 
     fn inline(&self, py: Python<'_>, user: &[u8], root: usize, data: Option<Bytes<'_>>) -> PyResult<()> {
@@ -237,6 +249,10 @@ impl Writer {
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.write(py, scda::Writer::flush)
+    }
+
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.write(py, scda::Writer::commit)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, Callable
 
@@ -59,6 +60,7 @@ def write_file(path: Path, communicator: Any, **options: Any) -> None:
 
 def write(folder: Path) -> None:
     write_file(folder / "parallel.scda", comm)
+    write_file(folder / "unsealed.scda", comm, seal=False)
     write_file(folder / "parallel-not-atomic.scda", comm, atomic=False, threads=2)
     comm.Barrier()
     if rank == 0:
@@ -90,12 +92,177 @@ def read(folder: Path) -> None:
                 np.array_equal(values[a:b], VALUES[first + i]) for i, (a, b) in enumerate(zip(offsets, offsets[1:]))
             )
         assert len(f) == 66 and f["small 49"].count == len(GRID)
-        if size > 1:
-            fails(scda.UsageError, "read_partition shares out", lambda: grid[0])
-            fails(scda.UsageError, "open it without comm", lambda: elements.sizes())
     # Each by itself, any part.
     with scda.open(folder / "serial.scda") as f:
         assert f[2][rank] == GRID[rank].tobytes()
+
+
+def ranges(folder: Path) -> None:
+    """Each rank reads ranges of its own: overlapping, empty, in any order; the same numbers of them."""
+    generator = np.random.default_rng(rank)
+    for name in ("serial.scda", "unsealed.scda"):
+        with scda.open(folder / name, comm=comm) as f:
+            assert f.sealed == (name == "serial.scda")
+            for start in (0, 5, 10):
+                inline, block, grid, elements, ragged = f[start : start + 5]
+                for _ in range(6):
+                    a, b = (int(n) for n in np.sort(generator.integers(0, len(GRID) + 1, 2)))
+                    if rank == size - 1 and generator.integers(2):
+                        b = a
+                    assert grid[a:b] == GRID[a:b].tobytes()
+                    assert np.array_equal(grid.read_range(a, b, "<f8"), GRID[a:b])
+                    step = int(generator.choice([-5, -1, 1, 3]))
+                    assert grid[::step] == GRID[::step].tobytes()
+                    nothing = slice(0, 0) if rank == 0 else slice(None, None, step)
+                    assert grid[nothing] == (b"" if rank == 0 else GRID[::step].tobytes())
+                    i = int(generator.integers(-len(ELEMENTS), len(ELEMENTS)))
+                    assert elements[i] == ELEMENTS[i] and elements[i::step] == ELEMENTS[i::step]
+                    a, b = (int(n) for n in np.sort(generator.integers(0, len(VALUES) + 1, 2)))
+                    offsets, values = ragged.read_range(a, b, "<f4")
+                    assert len(offsets) == b - a + 1
+                    assert np.array_equal(values, np.concatenate([*VALUES[a:b], np.empty(0, "<f4")]))
+                    assert block[rank % 3 : 9] == b"data of the root"[rank % 3 : 9]
+                    assert block[-1 - rank] == b"data of the root"[-1 - rank] and inline[30:] == b" 7"
+                assert grid.read() == GRID.tobytes() == grid.to_numpy("<f8").tobytes()
+                assert elements.read() == b"".join(ELEMENTS) and list(elements) == ELEMENTS == elements[:]
+                assert elements.sizes().tolist() == list(map(len, ELEMENTS))
+                assert elements.nbytes == len(elements.read())
+                offsets, values = ragged.to_ragged("<f4")
+                assert np.array_equal(values, np.concatenate(VALUES)) and not values.flags.writeable
+            # All ranks look for the same; by number, user string, and place among those of a user string.
+            assert f["small 49"].index == 64 and f[-1].user == b"large" and f["larg*"].count == len(GRID)
+            assert [s.index for s in f.find("grid")] == [2, 7, 12] and f.find("grid", -1) is f[12]
+            assert f.find("grid", 3) is None and "velocity" not in f and "g?id" in f and len(f) == 66
+    wrong = rank == size - 1
+    own = {IndexError: lambda s: s[len(GRID) if wrong else 0], ValueError: lambda s: s.read_range(0, 9999 if wrong else 1),
+           TypeError: lambda s: s["x" if wrong else 0]}  # fmt: skip
+    for error, read in own.items():
+
+        def run(read: Callable[[Any], Any] = read) -> None:
+            with scda.open(folder / "serial.scda", comm=comm) as f:
+                read(f["large"])
+                len(f)
+
+        fails(error if wrong else scda.ArgumentError, "" if wrong else f"rank {size - 1}: {error.__name__}", run)
+    fails(KeyError, "no such user string", lambda: look_for(folder, "velocity"))
+    if size > 1:
+        fails(scda.ArgumentError, "disagree", lambda: look_for(folder, "small 1" if wrong else "small 2"))
+
+
+def look_for(folder: Path, user: str) -> None:
+    with scda.open(folder / "serial.scda", comm=comm) as f:
+        f[user]
+
+
+def append(folder: Path) -> None:
+    """What ranks append one after the other is what one process appends."""
+    for path in (folder / "parallel.scda", folder / "alone.scda"):
+        communicator = comm if path.name == "parallel.scda" else None
+        if communicator is None and rank > 0:
+            continue
+        rows = mine(len(GRID)) if communicator else range(len(GRID))
+        with scda.create(path, "series", comm=communicator):
+            pass
+        for step in range(3):
+            with scda.append(path, comm=communicator, atomic=step == 1) as w:
+                assert w.bytes_cut_off == 0
+                w.inline("time", b"%32d" % step)
+                w.array("grid", GRID[rows.start : rows.stop] + step, encode=step == 2)
+                w.commit()
+                w.varray("elements", [ELEMENTS[i] for i in (mine(90) if communicator else range(90))])
+    comm.Barrier()
+    assert (folder / "parallel.scda").read_bytes() == (folder / "alone.scda").read_bytes()
+    scda.verify(folder / "parallel.scda", comm=comm)
+    with scda.open(folder / "parallel.scda", comm=comm, verify=True) as f:
+        assert f.sealed and len(f) == 9
+        assert np.array_equal(f.find("grid", -1).read_range(rank, rank + 5, "<f8"), GRID[rank : rank + 5] + 2)
+    # An exception of one rank: the file is as it was.
+    whole = (folder / "parallel.scda").read_bytes()
+
+    def fail() -> None:
+        with scda.append(folder / "parallel.scda", comm=comm) as w:
+            w.array("grid", np.repeat(GRID, 30, axis=0))
+            w.flush()
+            if rank == size - 1:
+                1 / 0
+            w.block("more", b"")
+
+    fails(ZeroDivisionError if rank == size - 1 else scda.ArgumentError, "", fail)
+    comm.Barrier()
+    assert (folder / "parallel.scda").read_bytes() == whole
+    # In use by one rank: an error of all.
+    writer = scda.append(folder / "parallel.scda") if rank == size - 1 else None
+    comm.Barrier()
+    error = scda.FileInUseError if writer else scda.ArgumentError
+    fails(error, "has it open", lambda: scda.append(folder / "parallel.scda", comm=comm))
+    if writer:
+        writer.close()
+    comm.Barrier()
+    # What a killed job has left is cut off, and the first rank says so.
+    if rank == 0:
+        (folder / "parallel.scda").write_bytes(whole + b"A torn")
+    comm.Barrier()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        w = scda.append(folder / "parallel.scda", comm=comm)
+    assert w.bytes_cut_off == 6 and len(caught) == (rank == 0)
+    w.close()
+    if rank == 0:
+        (folder / "parallel.scda").write_bytes(whole + b"A torn")
+    comm.Barrier()
+
+    def refuse() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with scda.append(folder / "parallel.scda", comm=comm) as w:
+                w.flush()
+
+    fails(scda.CutOffWarning if rank == 0 else scda.ArgumentError, "cut off 6 bytes", refuse)
+    comm.Barrier()
+    assert (folder / "parallel.scda").read_bytes() == whole
+    fails(ValueError if size == 1 or rank == 0 else scda.ArgumentError, "seal=True", lambda: commit_unsealed(folder))
+    for options in ({"seal": False}, {"atomic": True}):
+        if size > 1:
+            own = options if rank else {}
+            fails(scda.ArgumentError, "disagree", lambda: scda.append(folder / "parallel.scda", comm=comm, **own))
+    comm.Barrier()
+    assert (folder / "parallel.scda").read_bytes() == whole
+
+
+def commit_unsealed(folder: Path) -> None:
+    with scda.create(folder / "f", comm=comm, seal=False) as w:
+        if rank == 0:
+            w.commit()
+        w.flush()
+
+
+def verify(folder: Path) -> None:
+    """A flipped bit is the same error on all ranks."""
+    path = folder / "serial.scda"
+    with scda.open(path) as f:
+        large, small = f["large"], f["small 7"]
+    data = path.read_bytes()
+    generator = np.random.default_rng(size)
+    offsets = [large.data_offset + 70000, small.data_offset + 9, 100, len(data) - 400]
+    offsets += generator.integers(128, len(data), 12).tolist()
+    for number, offset in enumerate(offsets):
+        damaged = bytearray(data)
+        damaged[offset] ^= 4
+        if rank == 0:
+            (folder / f"damaged {number}").write_bytes(damaged)
+        comm.Barrier()
+        error = fails(scda.ChecksumError, "", lambda: scda.verify(folder / f"damaged {number}", comm=comm))
+        assert len(set(comm.allgather(str(error)))) == 1
+    fails(scda.ChecksumError, "large", lambda: read_verified(folder / "damaged 0"))
+    scda.verify(path, comm=comm)
+    read_verified(path)
+    comm.Barrier()
+
+
+def read_verified(path: Path) -> None:
+    with scda.open(path, comm=comm, verify=True) as f:
+        for name in ("small 7", "small 8", "small 7", "large"):
+            assert f[name].read_partition().size >= 0
 
 
 def fails(expected: Any, words: str, call: Callable[[], Any]) -> BaseException:
@@ -144,16 +311,16 @@ def argument_errors(folder: Path) -> None:
         lambda w, wrong: w.array("u", GRID, counts=[1] * size),
     ):
         fails(scda.ArgumentError, "", wrong_on_last(call))
-    for options in ({"level": 1}, {"style": "mime"}, {"user": "other"}):
+    for options in ({"level": 1}, {"style": "mime"}, {"user": "other"}, {"seal": False}):
         fails(scda.ArgumentError, "disagree", lambda: scda.create(folder / "f", comm=comm, **options if rank else {}))
     wrong = rank == size - 1
     fails(ValueError, "style", lambda: scda.create(folder / "f", comm=comm, style="dos" if wrong else "unix"))
     fails(ValueError, "driver", lambda: scda.open(folder / "f", comm=comm, driver="mpi" if wrong else "auto"))
-    for options in ({"level": -1}, {"level": 1.5}, {"threads": -1}, {"atomic": 1}, {"sync": None}):
+    for options in ({"level": -1}, {"level": 1.5}, {"threads": -1}, {"atomic": 1}, {"sync": None}, {"seal": 1}):
         fails(
             (ValueError, TypeError), *options, lambda: scda.create(folder / "f", comm=comm, **options if wrong else {})
         )
-    for options in ({"threads": -1}, {"decode": 1}):
+    for options in ({"threads": -1}, {"decode": 1}, {"verify": 1}):
         fails(
             (ValueError, TypeError),
             *options,

@@ -62,7 +62,7 @@ def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_python_page(folder: Path) -> None:
-    assert run_python("docs/python.md") == 5
+    assert run_python("docs/python.md") == 6
 
 
 @pytest.mark.skipif(not has_mpi(), reason="mpi4py is not installed")
@@ -92,7 +92,7 @@ def test_everything_public_is_documented() -> None:
         members = vars(thing).items() if isinstance(thing, type) else ()
         assert [n for n, member in members if not n.startswith("_") and callable(member) and not member.__doc__] == []
     page = (ROOT / "docs" / "python.md").read_text()
-    assert [name for name in scda.__all__ if name.endswith("Error") and name not in page] == []
+    assert [name for name in scda.__all__ if name.endswith(("Error", "Warning")) and name not in page] == []
 
 
 def test_the_version_is_that_of_the_library() -> None:

@@ -45,6 +45,22 @@ def test_a_file_is_read_on_any_number_of_ranks(ranks: int, tmp_path: Path) -> No
     run(ranks, "read", tmp_path)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_each_rank_reads_ranges_of_its_own(ranks: int, tmp_path: Path) -> None:
+    run(2, "write", tmp_path)
+    run(ranks, "ranges", tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_what_ranks_append_is_what_one_process_appends(ranks: int, tmp_path: Path) -> None:
+    run(ranks, "append", tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_ranks_verify_a_file_together(ranks: int, folder: Path) -> None:
+    run(ranks, "verify", folder)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_a_mistake_of_one_rank_is_an_error_of_all(ranks: int, folder: Path) -> None:
     run(ranks, "argument_errors", folder)

@@ -22,16 +22,16 @@ STRINGS = [b"x" * (i % 7) + bytes([i % 251]) * (i % 13) for i in range(2000)]
 RAGGED = [np.arange(i % 5, dtype="<i4") * i for i in range(500)]
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "compressed"])
+@pytest.fixture(params=["plain", "compressed", "sealed", "sealed compressed"])
 def f(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    path = tmp_path / "f.scda"
-    with scda.create(path, b"user \xff string") as w:
+    path, encode = tmp_path / "f.scda", "compressed" in request.param
+    with scda.create(path, b"user \xff string", seal="sealed" in request.param) as w:
         w.inline("clock", b"%32d" % 42)
-        w.block("text", b"0123456789", encode=request.param)
-        w.array("grid", GRID, encode=request.param)
-        w.varray("strings", STRINGS, encode=request.param)
-        w.varray("ragged", RAGGED, encode=request.param)
-        w.array("grid", GRID[:1], encode=request.param)
+        w.block("text", b"0123456789", encode=encode)
+        w.array("grid", GRID, encode=encode)
+        w.varray("strings", STRINGS, encode=encode)
+        w.varray("ragged", RAGGED, encode=encode)
+        w.array("grid", GRID[:1], encode=encode)
     with scda.open(path) as file:
         yield file
 
@@ -180,7 +180,7 @@ def test_mapped_data_are_those_of_the_file_and_outlive_it(tmp_path: Path) -> Non
 
 def test_a_file_larger_than_memory_takes_no_time(tmp_path: Path) -> None:
     count, path = 50 << 30, tmp_path / "f.scda"
-    with scda.create(path) as w:
+    with scda.create(path, seal=False) as w:
         w.array("big", np.zeros(8, "u1"))
     data = bytearray(path.read_bytes()[:256])
     data[192:224] = (b"N %d " % count).ljust(30, b"-") + b"-\n"
@@ -297,7 +297,7 @@ def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:
 def cut_file(folder: Path, good: Sequence[str] = ("good",)) -> Path:
     """A file whose last section lost its end."""
     path = folder / "f.scda"
-    with scda.create(path) as w:
+    with scda.create(path, seal=False) as w:
         for user in good:
             w.block(user, b"good")
         w.array("cut", GRID)
@@ -473,8 +473,11 @@ def test_of_a_damaged_file_two_sections_of_a_name_are_still_two(tmp_path: Path) 
         f["good"]
 
 
-def test_a_section_is_found_by_name_among_many_without_looking_at_all_again(many: Path) -> None:
-    with scda.open(many) as f:
+def test_a_section_is_found_by_name_among_many_without_looking_at_all_again(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "many", seal=False) as w:
+        for i in range(1500):
+            w.inline(f"section {i}", bytes(32))
+    with scda.open(tmp_path / "many") as f:
         f["section 0"]
         core, read = f._core, []
 

@@ -53,7 +53,7 @@ def test_every_vector_is_written_anew(name: str, style: str, tmp_path: Path) -> 
     written = []
     for level in (0, 1, 6, 9):  # the independent writer took these in turn
         path = tmp_path / f"{level}.scda"
-        with scda.create(path, user, style=style, encoder="zlib", level=level) as w:
+        with scda.create(path, user, style=style, encoder="zlib", level=level, seal=False) as w:
             for want in wanted:
                 want.write(w)
         written.append(path)

@@ -1,7 +1,7 @@
 """Read and write scda files with numpy.
 
-:func:`open` reads a file, :func:`create` writes one. With a communicator of mpi4py, any number of ranks do
-so together, and the file does not depend on their number.
+:func:`open` reads a file, :func:`create` writes one, :func:`append` adds sections to it. With a communicator of
+mpi4py, any number of ranks do so together, and the file does not depend on their number.
 
 >>> with scda.create("field.scda", "my simulation") as w:
 ...     w.array("field", np.arange(6.0).reshape(3, 2))
@@ -13,9 +13,9 @@ so together, and the file does not depend on their number.
 from . import _errors
 from ._core import VERSION as __version__
 from ._errors import *  # noqa: F403
-from ._file import File, open
+from ._file import File, open, verify
 from ._section import Section
-from ._writer import Writer, create
+from ._writer import Writer, append, create
 
-__all__ = ["File", "Section", "Writer", "__version__", "create", "open"]
+__all__ = ["File", "Section", "Writer", "__version__", "append", "create", "open", "verify"]
 __all__ += _errors.__all__

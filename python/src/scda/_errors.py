@@ -1,4 +1,4 @@
-"""The exceptions: one class for each error code of the C interface."""
+"""The exceptions: one class for each error code of the C interface; and a warning."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ __all__ = [
     "ArgumentError",
     "BadFileError",
     "ChecksumError",
+    "CutOffWarning",
     "DecodeError",
     "EndOfFileError",
     "Error",
@@ -202,6 +203,12 @@ class FileSystemError(Error, OSError):
     """Any other failure of the file system."""
 
     code, name, _errno = 15029, "SCDA_ERR_IO", errno.EIO
+
+
+class CutOffWarning(UserWarning):
+    """A file that is appended to has lost what a killed job had not committed."""
+
+    __module__ = "scda"
 
 
 CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import fnmatch
 import html
 import operator
 import os
-import threading
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, overload
@@ -17,12 +15,14 @@ import numpy as np
 from . import _core
 from ._common import Handle, Path, local_count, prepare, reason, text_of, together
 from ._errors import Error, FileInUseError, ShortFileError
+from ._finding import Finder, Seal, Walk
 from ._section import Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FILE_HEADER_BYTES = 128
+# What the core takes as the number of an occurrence.
+_MOST_OCCURRENCE = (1 << 63) - 1
 # The sections that print() shows.
 _MOST_SHOWN = 50
 
@@ -34,24 +34,28 @@ def open(
     driver: str = "auto",
     threads: Optional[int] = None,
     decode: bool = True,
+    verify: bool = False,
 ) -> File:
     """Opens a file for reading.
 
     Args:
         path: the file.
         comm: a communicator of mpi4py. With more than one rank, every use of the file that may read is
-            collective; blocks are then given to all ranks, and the elements of arrays are shared out by
-            :meth:`Section.read_partition`. None: this process reads alone, and any part it likes.
+            collective; blocks are then given to all ranks, and each rank reads any elements, or those that
+            :meth:`Section.read_partition` shares out. None: this process reads alone.
         driver: ``"posix"`` insists on reading a file by several nodes whose file system is not known to show
             all of them the same; ``"auto"`` refuses.
         threads: how many threads decompress. None: as many as this process may use of the cores, with a
             communicator one.
         decode: compressed sections appear as what was compressed; if false, as the two sections that the
             file has for each.
+        verify: the file must be sealed. The bytes of each section are compared with their checksum when the
+            section is found, which reads all of it; those of the seal and of the file header when the file is
+            opened.
 
     Raises:
         Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
-            file system.
+            file system; ChecksumError with verify.
 
     >>> with scda.open("hello.scda") as f:
     ...     for s in f:
@@ -61,7 +65,23 @@ def open(
     array semi-major axis, period 96
     varray moons 20
     """
-    return File(path, comm=comm, driver=driver, threads=threads, decode=decode)
+    return File(path, comm=comm, driver=driver, threads=threads, decode=decode, verify=verify)
+
+
+def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
+    """Compares all bytes of a sealed file with its checksums. With a communicator, the ranks share the work.
+
+    Raises:
+        Error: ChecksumError for the first difference, and for a file without a seal at its end; others as
+            :func:`open`.
+
+    >>> with scda.create("sealed.scda") as w:
+    ...     w.block("parameters", b"dt=0.1")
+    >>> scda.verify("sealed.scda")
+    """
+    with File(path, comm=comm, driver=driver, threads=1, decode=True, verify=True, by_seal=False) as file:
+        # From header to header, the seals between them are compared, too.
+        len(file)
 
 
 class File(Handle):
@@ -69,32 +89,51 @@ class File(Handle):
 
     Sections are found when they are asked for, so that opening a large file takes no time. ``f[3]`` and
     ``f[-1]`` are sections by number, ``f[1:3]`` is a list of them, ``f["state"]`` and ``f["state*"]`` the only
-    section with this user string, or one that fits the pattern; :meth:`find` returns all of them. The first
-    look-up by user string reads the headers of all sections, the later ones those that were added since. Of a
-    damaged file, a process that reads alone finds the sections before the damage, and one that the end of the file
-    cuts, whose elements can be read as far as they are there.
+    section with this user string, or one that fits the pattern; :meth:`find` returns all of them, or one by its
+    place among them.
+
+    In a sealed file (:attr:`sealed`), a few small reads find a section by its number or user string; a pattern
+    looks at all. Without a seal, the first look-up by user string reads the headers of all sections, the later
+    ones those that were added since.
+
+    Of a damaged file without a seal, a process that reads alone finds the sections before the damage, and one that
+    the end of the file cuts, whose elements can be read as far as they are there. In a sealed file, it finds all
+    sections but the damaged ones by number.
 
     Several threads may use one file. Numpy arrays that were taken out of the file stay valid when it is closed.
     """
 
-    def __init__(self, path: Path, *, comm: Any, driver: str, threads: Optional[int], decode: bool) -> None:
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, decode=decode)
-        self._finding = threading.Lock()
-        self._found: list[Section] = []
-        # The same by the text of their user strings.
-        self._named: dict[str, list[Section]] = {}
-        self._next: Optional[int] = _FILE_HEADER_BYTES
+    def __init__(
+        self,
+        path: Path,
+        *,
+        comm: Any,
+        driver: str,
+        threads: Optional[int],
+        decode: bool,
+        verify: bool,
+        by_seal: bool = True,
+    ) -> None:
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, decode=decode, verify=verify)
         self._mapped = None if self._ranks else _open_to_map(self._path)
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, self._ranks, number, bool(decode))
+            self._core = _core.Reader(self._path, self._ranks, number, bool(decode), bool(verify))
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
         except BaseException:
             self._release()
             raise
+        # In the index, the two sections of a compressed one are one.
+        by_seal = by_seal and decode and self._core.sealed
+        self._finder: Finder = Seal(self) if by_seal else Walk(self)
         self._closed = False
+
+    @property
+    def sealed(self) -> bool:
+        """Whether a seal ends the file: it is complete, has checksums, and sections are found by its index."""
+        return self._core.sealed
 
     @property
     def user(self) -> bytes:
@@ -107,10 +146,8 @@ class File(Handle):
         return text_of(self.user)
 
     def __len__(self) -> int:
-        """The number of sections. Reads all headers, and the sizes of varrays."""
-        while self._find(len(self._found)):
-            pass
-        return len(self._found)
+        """The number of sections. Without a seal it reads all headers, and the sizes of varrays."""
+        return self._finder.count()
 
     def __bool__(self) -> bool:
         """True, also without sections."""
@@ -118,11 +155,9 @@ class File(Handle):
 
     def __iter__(self) -> Iterator[Section]:
         """The sections in order, each as it is found. Those before the damage of a file can be read."""
-        return self._sections(0)
-
-    def _sections(self, index: int) -> Iterator[Section]:
-        while self._find(index):
-            yield self._found[index]
+        index = 0
+        while (section := self._finder.get(index)) is not None:
+            yield section
             index += 1
 
     @overload
@@ -132,14 +167,13 @@ class File(Handle):
 
     def __getitem__(self, key: Union[int, str, bytes, slice]) -> Union[Section, list[Section]]:
         if isinstance(key, (str, bytes)):
-            return self._only(key)
+            self._check_open()
+            return self._finder.only(key)
         if isinstance(key, slice):
             last = _last_of(key)
-            if last is None:
-                len(self)
-            else:
-                self._find(last)
-            return self._found[key]
+            count = len(self) if last is None else self._finder.count_for(last)
+            found = (self._finder.get(index) for index in range(count)[key])
+            return [section for section in found if section is not None]
         try:
             index = operator.index(key)
         except TypeError:
@@ -148,26 +182,44 @@ class File(Handle):
             ) from None
         if index < 0:
             index += len(self)
-        if index < 0 or not self._find(index):
-            raise IndexError(f"section {key}: found {len(self._found)} sections")
-        return self._found[index]
+        section = self._finder.get(index) if index >= 0 else None
+        if section is None:
+            raise IndexError(f"section {key}: found {len(self)} sections")
+        return section
 
     def __contains__(self, key: object) -> bool:
-        if not isinstance(key, (str, bytes)):
-            return any(key is section for section in self._found)
-        self._check_open()
-        walked = len(self._found)
-        return bool(self._fitting(key)) or any(_fits(section, key) for section in self._sections(walked))
+        if isinstance(key, (str, bytes)):
+            return self._finder.has(key)
+        return any(key is section for section in self._finder.known())
 
-    def find(self, user: Union[str, bytes]) -> list[Section]:
+    @overload
+    def find(self, user: Union[str, bytes]) -> list[Section]: ...
+    @overload
+    def find(self, user: Union[str, bytes], occurrence: int) -> Optional[Section]: ...
+
+    def find(
+        self, user: Union[str, bytes], occurrence: Optional[int] = None
+    ) -> Union[list[Section], Optional[Section]]:
         """The sections with this user string; if there is none, those whose user string fits the pattern
         (``*``, ``?``, ``[abc]``), if it is a str.
 
+        Args:
+            user: the user string.
+            occurrence: only one of them: 0 is the first, -1 the last. In a sealed file the others are not
+                looked at.
+
+        Returns:
+            A list; with occurrence a section, or None if there are not so many.
+
         >>> [s.user_text for s in scda.open("hello.scda").find("*o*")]
         ['echo', 'semi-major axis, period', 'moons']
+        >>> scda.open("hello.scda").find("*o*", -1).user_text
+        'moons'
         """
-        len(self)
-        return self._fitting(user)
+        if occurrence is None:
+            return self._finder.find(user)
+        number = operator.index(occurrence)
+        return self._finder.occurrence(user, max(-_MOST_OCCURRENCE, min(number, _MOST_OCCURRENCE)))
 
     def proc_counts(self, count: int) -> list[int]:
         """The counts of all ranks, by rank, out of that of this rank. Collective.
@@ -176,50 +228,6 @@ class File(Handle):
         """
         with self._reading() as core:
             return core.proc_counts(local_count(count))
-
-    def _fitting(self, user: Union[str, bytes]) -> list[Section]:
-        """What :meth:`find` returns, of the sections that were found until now."""
-        if isinstance(user, bytes):
-            return [section for section in self._named.get(text_of(user), ()) if section.user == user]
-        if user in self._named:
-            return list(self._named[user])
-        names = fnmatch.filter(list(self._named), user)
-        return sorted((section for name in names for section in self._named[name]), key=lambda section: section.index)
-
-    def _only(self, user: Union[str, bytes]) -> Section:
-        self._check_open()
-        try:
-            len(self)
-        except Error:
-            # Alone, what is before the damage can be read. Several ranks have closed the file.
-            if self._ranks is not None or not self._fitting(user):
-                raise
-        found = self._fitting(user)
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise KeyError(f"{user!r}: found no such user string, expected one of {list(self._named)[:20]}")
-        numbers = ", ".join(str(section.index) for section in found[:20])
-        raise KeyError(f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all")
-
-    def _find(self, index: int) -> bool:
-        """Finds the sections up to this one. False: there are fewer."""
-        while len(self._found) <= index:
-            # The core lets other threads run: one of them at a time may look for the next section.
-            with self._finding, self._reading() as core:
-                if len(self._found) > index:
-                    break
-                if self._next is None:
-                    # From the header of the last one to its end, which for a varray takes reading its sizes.
-                    self._next = core.end(self._found[-1].offset)
-                header = core.header(self._next)
-                if header is None:
-                    return False
-                section = Section._of_header(self, len(self._found), *header)
-                self._named.setdefault(section.user_text, []).append(section)
-                self._found.append(section)
-                self._next = None
-        return True
 
     def _bytes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Bytes of the file, mapped into memory. All arrays share one map: each map has a descriptor."""
@@ -268,8 +276,9 @@ class File(Handle):
                 self.close()
 
     def __repr__(self) -> str:
+        sealed = "sealed" if self.sealed else "not sealed"
         state = "closed" if self._closed else "open"
-        return f"<scda file {self._path!r}, {self.user_text!r}, {state}>"
+        return f"<scda file {self._path!r}, {self.user_text!r}, {sealed}, {state}>"
 
     def __str__(self) -> str:
         """A table of the first sections. Several ranks, or a closed file: of those that were found until now."""
@@ -295,23 +304,19 @@ class File(Handle):
         more = []
         if not self._closed and self._ranks is None:
             try:
-                self._find(_MOST_SHOWN)
+                for index in range(_MOST_SHOWN + 1):
+                    self._finder.get(index)
             except Error as error:
                 more = [f"{type(error).__name__}: {error}"]
         rows = [("index", "kind", "count", "size", "compressed", "user string")]
-        for s in self._found[:_MOST_SHOWN]:
+        found = self._finder.known()
+        for s in found[:_MOST_SHOWN]:
             size = "" if s.kind == "varray" else str(s.size)
             # As repr writes it: a user string may have control characters.
             rows.append((str(s.index), s.kind, str(s.count), size, "yes" if s.compressed else "no", repr(s.user_text)))
-        if len(self._found) > _MOST_SHOWN:
+        if len(found) > _MOST_SHOWN:
             more = ["and more"]
         return rows, more
-
-
-def _fits(section: Section, user: Union[str, bytes]) -> bool:
-    if isinstance(user, bytes):
-        return section.user == user
-    return section.user_text == user or fnmatch.fnmatchcase(section.user_text, user)
 
 
 def _last_of(key: slice) -> Optional[int]:

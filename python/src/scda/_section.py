@@ -10,7 +10,6 @@ import numpy as np
 
 from . import _core
 from ._common import a_or_an, bytes_of, dtype_of, text_of
-from ._errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -67,8 +66,7 @@ class Section:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all data, decompressed. For a varray its sizes are read: of a file that several ranks read
-        that is a UsageError."""
+        """Bytes of all data, decompressed. For a varray its sizes are read: collective."""
         return int(self._sizes(0, self.count).sum()) if self.kind == "varray" else self.count * self.size
 
     @property
@@ -90,44 +88,47 @@ class Section:
         raise TypeError(f"section {self.index}: found no type of its data in the file; use to_numpy(dtype)")
 
     def __getitem__(self, key: int | slice) -> Any:
-        """Elements, decompressed, without reading the others.
+        """Elements, decompressed, without reading the others. Collective: each rank reads its own, any or none.
 
         ``s[i]`` is element i, as bytes. ``s[a:b]`` of an array is its elements a to b one after the other, as
         bytes; of a varray it is a list with the bytes of each. An inline section or a block is indexed like
         the bytes that it holds. Negative numbers and steps are those of Python.
 
-        Where an element of a varray begins, or a compressed one of an array, only the sizes before it tell:
-        in order this costs nothing, at random :meth:`to_numpy` and :meth:`to_ragged` are faster. A slice of such
-        a section with a step reads all between its ends.
+        Where an element of a varray begins, or a compressed one of an array, only the sizes before it tell; in a
+        sealed file those of at most 4096 elements. In order this costs nothing; for many elements at random,
+        :meth:`to_numpy` and :meth:`to_ragged` are faster. A slice of such a section with a step reads all between
+        its ends.
         """
-        if not self._has_elements:
-            with self._file._reading():
-                number = 0 if isinstance(key, slice) else self._number(key)
-            whole = self.to_numpy()
-            return whole[key].tobytes() if isinstance(key, slice) else int(whole[number])
-        self._alone()
-        if not isinstance(key, slice):
-            index = self._number(key)
-            if index < 0:
-                index += self.count
-            if not 0 <= index < self.count:
-                raise IndexError(f"element {key}: found {self.count} elements")
-            return self._read(index, index + 1)
-        numbers = range(self.count)[key]
-        if len(numbers) == 0:
-            return [] if self.kind == "varray" else b""
-        if self.kind == "array" and (self.size == 0 or not self.compressed and abs(numbers.step) > 1):
-            return self.to_numpy()[key].tobytes()
-        start, stop = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1]) + 1
-        if self.kind == "varray":
-            return self._elements(start, stop)[:: numbers.step]
-        data = self._read(start, stop)
-        if numbers.step == 1:
-            return data
-        return np.frombuffer(data, np.uint8).reshape(-1, self.size)[:: numbers.step].tobytes()
+        with self._file._reading() as core:
+            if not isinstance(key, slice):
+                index = self._number(key)
+                if index < 0:
+                    index += len(self)
+                if not 0 <= index < len(self):
+                    what = "element" if self._has_elements else "byte"
+                    raise IndexError(f"{what} {key}: found {len(self)} {what}s")
+                if self._has_elements:
+                    return self._read(index, index + 1)
+                return self._bytes(core, index, index + 1)[0]
+            numbers = range(len(self))[key]
+            if len(numbers) == 0:
+                start = stop = 0
+            else:
+                start, stop = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1]) + 1
+            step = numbers.step
+            if self.kind == "varray":
+                return self._elements(start, stop)[::step]
+            if not self._has_elements:
+                return self._bytes(core, start, stop)[::step]
+            if abs(step) > 1 and self._is_mapped:
+                return self.to_numpy()[key].tobytes()
+            data = self._read(start, stop)
+            if step == 1 or not data:
+                return data
+            return np.frombuffer(data, np.uint8).reshape(-1, self.size)[::step].tobytes()
 
     def __iter__(self) -> Iterator[Any]:
-        """The elements in order, as bytes."""
+        """The elements in order, as bytes. Collective: all ranks read all of them."""
         if not self._has_elements:
             yield from self.read()
             return
@@ -138,16 +139,13 @@ class Section:
             yield from self._elements(start, min(start + step, self.count))
 
     def read(self) -> bytes:
-        """All data, decompressed, as bytes: elements one after the other.
-
-        Of a file that several ranks read, blocks and inline sections only: collective, and all ranks get them.
+        """All data, decompressed, as bytes: elements one after the other. Collective: all ranks get all.
 
         >>> with scda.open("hello.scda") as f:
         ...     f["greeting"].read()
         b'libscda says hello to the world\\n'
         """
         if self._has_elements:
-            self._alone()
             return self._read(0, self.count)
         if self._file._ranks is not None:
             return self.to_numpy().tobytes()
@@ -157,11 +155,11 @@ class Section:
             return core.read_block(self.offset, self.size)
 
     def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Union[int, Sequence[int], None] = None) -> NDArray[Any]:
-        """The data as a numpy array that cannot be written to.
+        """The data as a numpy array that cannot be written to. Collective: all ranks get all.
 
         Plain data are mapped into memory, not read: it takes no time, and parts that are not used are never
         read. (Should somebody cut the file short meanwhile, using them ends the program, as with all mapped
-        files.) Compressed data are decompressed, by several threads.
+        files.) Compressed data are decompressed, by several threads. Several ranks read the data.
 
         Args:
             dtype: the type of the values in the file, in the byte order that they have there (``"<f8"``, or a
@@ -186,12 +184,12 @@ class Section:
             raise TypeError("to_numpy: found a varray, whose elements have sizes of their own; use to_ragged")
         if not self._has_elements:
             return self._whole(dtype, shape)
-        self._alone()
-        item = dtype_of(dtype)
-        return self._array(item, (self.count, *self._inner_shape(item, shape)))
+        with self._file._reading():
+            item = dtype_of(dtype)
+            return self._array(item, (self.count, *self._inner_shape(item, shape)))
 
     def to_ragged(self, dtype: DTypeLike = np.uint8) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """The data of a varray as (offsets, values).
+        """The data of a varray as (offsets, values). Collective: all ranks get all.
 
         Element i is ``values[offsets[i]:offsets[i + 1]]``. Neither can be written to; values are mapped or
         decompressed as by :meth:`to_numpy`. :meth:`Writer.varray` takes the two as they are.
@@ -206,26 +204,23 @@ class Section:
             ValueError: the size of an element is no multiple of that of dtype.
             TypeError: the section is no varray.
         """
-        self._expect_varray("to_ragged")
-        self._alone()
-        item = dtype_of(dtype)
-        sizes = self._sizes(0, self.count)
-        offsets = _offsets(sizes, item)
-        total = int(offsets[-1])
-        if not self.compressed:
-            values = self._map(item, (total,))
-        else:
-            values = np.empty(total, item)
-            with self._file._reading() as core:
-                core.read_varray(self.offset, 0, self.count, sizes, bytes_of(values))
-            values.flags.writeable = False
-        offsets.flags.writeable = False
-        return offsets, values
+        with self._file._reading() as core:
+            self._expect_varray("to_ragged")
+            item = dtype_of(dtype)
+            if not self._is_mapped:
+                offsets, values = self._ragged_range(core, 0, self.count, item)
+                values.flags.writeable = False
+            else:
+                offsets = _offsets(self._sizes(0, self.count), item)
+                values = self._map(item, (int(offsets[-1]),))
+            offsets.flags.writeable = False
+            return offsets, values
 
     def sizes(self) -> NDArray[np.int64]:
-        """The bytes of each element of a varray, decompressed: shape (count,)."""
-        self._expect_varray("sizes")
-        return self._sizes(0, self.count).astype(np.int64)
+        """The bytes of each element of a varray, decompressed: shape (count,). Collective: all ranks get all."""
+        with self._file._reading():
+            self._expect_varray("sizes")
+            return self._sizes(0, self.count).astype(np.int64)
 
     def read_partition(
         self,
@@ -246,42 +241,71 @@ class Section:
         """
         file = self._file
         with file._reading() as core:
-            if not self._has_elements:
-                raise TypeError(f"read_partition: found {a_or_an(self.kind)}, which has no elements; use read")
+            self._expect_elements("read_partition")
             item = dtype_of(dtype)
-            ranks = 1 if file._ranks is None else file._ranks.size
+            ranks, rank = (1, 0) if file._ranks is None else (file._ranks.size, file._ranks.rank)
             parts = [int(n) for n in (_core.uniform_partition(self.count, ranks) if counts is None else counts)]
             if len(parts) != ranks or min(parts) < 0 or sum(parts) != self.count:
                 raise ValueError(f"counts: found {parts}, expected {ranks} with the sum {self.count}")
+            if file._ranks is None:
+                return self._range(core, 0, self.count, item, shape)
             if self.kind == "array":
-                inner = self._inner_shape(item, shape)
-                own = parts[0 if file._ranks is None else file._ranks.rank]
-                array = np.empty((own, *inner), item)
-                if file._ranks is None:
-                    core.read_array(self.offset, 0, own, self.size, bytes_of(array))
-                else:
-                    core.read_array_part(self.offset, parts, self.size, bytes_of(array))
+                array = np.empty((parts[rank], *self._inner_shape(item, shape)), item)
+                core.read_array_part(self.offset, parts, self.size, bytes_of(array))
                 return array
-            if shape is not None:
-                raise ValueError("shape: found one for a varray, whose elements have sizes of their own")
-            return self._ragged_part(core, parts, item)
-
-    def _ragged_part(
-        self, core: _core.Reader, parts: list[int], item: np.dtype[Any]
-    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        ranks = self._file._ranks
-        own = parts[0 if ranks is None else ranks.rank]
-        sizes = np.empty(own, np.uint64)
-        if ranks is None:
-            core.read_sizes(self.offset, 0, own, sizes)
-        else:
+            self._expect_no(shape)
+            sizes = np.empty(parts[rank], np.uint64)
             core.read_sizes_part(self.offset, parts, sizes)
+            offsets = _offsets(sizes, item)
+            values = np.empty(int(offsets[-1]), item)
+            core.read_varray_part(parts, sizes, bytes_of(values))
+            return offsets, values
+
+    def read_range(
+        self,
+        start: int,
+        stop: int,
+        dtype: DTypeLike = np.uint8,
+        shape: Union[int, Sequence[int], None] = None,
+    ) -> Any:
+        """Elements start to stop of an array or varray. Collective: each rank reads its own range; they may overlap,
+        be empty, and come in any order.
+
+        Args:
+            start, stop: the first element, and the one behind the last.
+            dtype, shape: as for :meth:`to_numpy`; shape not for a varray.
+
+        Returns:
+            What :meth:`read_partition` returns, for these elements.
+
+        >>> with scda.open("hello.scda") as f:
+        ...     f["moons"].read_range(1, 3, "S1")[0].tolist()
+        [0, 5, 20]
+        """
+        with self._file._reading() as core:
+            self._expect_elements("read_range")
+            first, end = operator.index(start), operator.index(stop)
+            if not 0 <= first <= end <= self.count:
+                raise ValueError(f"range: found {first} to {end}, expected a part of 0 to {self.count}")
+            return self._range(core, first, end, dtype_of(dtype), shape)
+
+    def _range(
+        self, core: _core.Reader, start: int, stop: int, item: np.dtype[Any], shape: Union[int, Sequence[int], None]
+    ) -> Any:
+        if self.kind == "varray":
+            self._expect_no(shape)
+            return self._ragged_range(core, start, stop, item)
+        array = np.empty((stop - start, *self._inner_shape(item, shape)), item)
+        core.read_array(self.offset, start, stop, self.size, bytes_of(array))
+        return array
+
+    def _ragged_range(
+        self, core: _core.Reader, start: int, stop: int, item: np.dtype[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        sizes = self._sizes(start, stop)
         offsets = _offsets(sizes, item)
         values = np.empty(int(offsets[-1]), item)
-        if ranks is None:
-            core.read_varray(self.offset, 0, own, sizes, bytes_of(values))
-        else:
-            core.read_varray_part(parts, sizes, bytes_of(values))
+        core.read_varray(self.offset, start, stop, sizes, bytes_of(values))
         return offsets, values
 
     @property
@@ -292,15 +316,18 @@ class Section:
         if self.kind != "varray":
             raise TypeError(f"{what}: found {a_or_an(self.kind)}, expected a varray")
 
-    def _alone(self) -> None:
-        self._file._check_open()
-        if self._file._ranks is not None:
-            raise UsageError(
-                f"{self._file.path}: found a file that {self._file._ranks.size} ranks read together, whose "
-                "elements read_partition shares out; to read any of them, open it without comm",
-                None,
-                self._file.path,
-            )
+    def _expect_elements(self, what: str) -> None:
+        if not self._has_elements:
+            raise TypeError(f"{what}: found {a_or_an(self.kind)}, which has no elements; use read")
+
+    def _expect_no(self, shape: Union[int, Sequence[int], None]) -> None:
+        if shape is not None:
+            raise ValueError("shape: found one for a varray, whose elements have sizes of their own")
+
+    @property
+    def _is_mapped(self) -> bool:
+        """Whether the data are mapped into memory, and not read."""
+        return not self.compressed and self._file._ranks is None
 
     def _number(self, key: Any) -> int:
         try:
@@ -329,6 +356,12 @@ class Section:
             )
         return inner
 
+    def _bytes(self, core: _core.Reader, start: int, stop: int) -> bytes:
+        """Bytes of an inline section or a block."""
+        if self._file._ranks is None or self.kind == "inline":
+            return self.to_numpy()[start:stop].tobytes()
+        return core.read_block_range(self.offset, start, stop)
+
     def _read(self, start: int, stop: int) -> bytes:
         """Elements one after the other."""
         sizes = self._sizes(start, stop) if self.kind == "varray" else None
@@ -348,7 +381,6 @@ class Section:
         return [data[begin:end] for begin, end in zip([0, *ends], ends)]
 
     def _sizes(self, start: int, stop: int) -> NDArray[np.uint64]:
-        self._alone()
         sizes = np.empty(stop - start, np.uint64)
         with self._file._reading() as core:
             core.read_sizes(self.offset, start, stop, sizes)
@@ -360,7 +392,7 @@ class Section:
         with self._file._reading() as core:
             item = dtype_of(dtype)
             inner = self._inner_shape(item, shape)
-            if ranks is None and not self.compressed:
+            if self._is_mapped:
                 return self._map(item, inner)
             array = np.empty(inner, item)
             memory = bytes_of(array)
@@ -376,7 +408,7 @@ class Section:
         return array
 
     def _array(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        if not self.compressed:
+        if self._is_mapped:
             return self._map(item, shape)
         array = np.empty(shape, item)
         with self._file._reading() as core:

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, local_count, prepare, reason, together
-from ._errors import Error, UsageError
+from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +35,7 @@ def create(
     threads: Optional[int] = None,
     atomic: bool = True,
     sync: bool = False,
+    seal: bool = True,
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
@@ -42,8 +43,9 @@ def create(
 
     Use it in a ``with`` statement: the file is complete, and errors are known, only when it is closed. If the
     statement is left by an exception, the file is not completed: with ``atomic`` the old file stays, or none is
-    there; else what was written ends with something that is no section, so that no reader takes it for whole. Ctrl-C
-    interrupts compression between two elements, and ends the file so.
+    there; else it ends behind what was last committed (:meth:`Writer.commit`), or if nothing was, with something
+    that is no section, so that no reader takes it for whole. Ctrl-C interrupts compression between two elements,
+    and ends the file so.
     A writer that is dropped without being closed writes nothing more: without atomic, what is there stays as it is.
 
     A writer of this process that is still open for the same file is closed first, incomplete.
@@ -58,6 +60,8 @@ def create(
             use of the cores, with a communicator one.
         atomic: the file appears under its name when it is complete, at close, and is then on the disk.
         sync: close brings the file to the disk; always so with atomic.
+        seal: the file ends with a seal, by which readers know that it is whole, find sections by number and user
+            string, and check it. It takes 256 bytes for each section, and 704 more.
         comm: a communicator of mpi4py. With more than one rank all calls are collective, every rank gives its
             part, and the file is the same as if one process had written it.
         driver: ``"posix"`` insists on writing by several nodes to a file system that is not known to show all
@@ -80,6 +84,60 @@ def create(
         threads=threads,
         atomic=atomic,
         sync=sync,
+        seal=seal,
+        comm=comm,
+        driver=driver,
+    )
+
+
+def append(
+    path: Path,
+    *,
+    style: str = "unix",
+    encoder: str = "fast",
+    level: Optional[int] = None,
+    threads: Optional[int] = None,
+    atomic: bool = False,
+    sync: bool = False,
+    seal: bool = True,
+    comm: Any = None,
+    driver: str = "auto",
+) -> Writer:
+    """Opens a file that exists, to write more sections behind those that it has. Its user string stays.
+
+    The new sections are a part of the file when it is closed, or up to :meth:`Writer.commit`. If an exception leaves
+    the ``with`` statement, the file ends where it ended before, or behind what was last committed. What a job that
+    was killed had not committed is cut off, with a :class:`CutOffWarning`; :attr:`Writer.bytes_cut_off` says how
+    much. A file without any seal must be whole. Nobody else may write the file meanwhile.
+
+    Args:
+        atomic: the sections are written to a copy of the file, which gets its name at close.
+        seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
+            sealed file stays sealed in any case.
+        path, style, encoder, level, threads, sync, comm, driver: as for :func:`create`.
+
+    Raises:
+        Error: those of :func:`open` and of reading the file if it is not whole; FileInUseError if somebody else, or
+            this process, writes it; those of the file system. The file stays as it is.
+
+    >>> with scda.create("series.scda") as w:
+    ...     w.inline("time", b"%32d" % 0)
+    >>> with scda.append("series.scda") as w:
+    ...     w.inline("time", b"%32d" % 1)
+    >>> with scda.open("series.scda") as f:
+    ...     f.find("time", -1).read().split()
+    [b'1']
+    """
+    return Writer(
+        path,
+        None,
+        style=style,
+        encoder=encoder,
+        level=level,
+        threads=threads,
+        atomic=atomic,
+        sync=sync,
+        seal=seal,
         comm=comm,
         driver=driver,
     )
@@ -93,13 +151,13 @@ class Writer(Handle):
     get smaller. Numbers are written as they are in memory. No other thread may
     change them until the call returns: what is written then may not be readable.
 
-    It belongs to the process that has created it: in one that was forked off, it writes nothing.
+    It belongs to the process that has opened it: in one that was forked off, it writes nothing.
     """
 
     def __init__(
         self,
         path: Path,
-        user: Union[str, bytes],
+        user: Optional[Union[str, bytes]],
         *,
         style: str,
         encoder: str,
@@ -107,16 +165,21 @@ class Writer(Handle):
         threads: Optional[int],
         atomic: bool,
         sync: bool,
+        seal: bool,
         comm: Any,
         driver: str,
     ) -> None:
         self._process = os.getpid()
         self._failed = False
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync)
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync, seal=seal)
         self._atomic = bool(atomic)
+        # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
+        self._may_seal = bool(seal) or user is None
         failure: Optional[Exception] = None
         try:
-            text = _user(user)
+            text = None if user is None else _user(user)
+            if user is None:
+                self._check_unused()
             _check_names(style, encoder)
             depth = _core.DEFAULT_LEVEL if level is None else integer("level", level, 0, _MOST_LEVEL)
         except Exception as error:
@@ -128,12 +191,23 @@ class Writer(Handle):
                 raise failure
             self._replace_older()
             self._core = _core.Writer(
-                self._path, text, self._ranks, style, encoder, depth, number, self._atomic, bool(sync)
+                self._path, text, self._ranks, style, encoder, depth, number, self._atomic, bool(sync), bool(seal)
             )
         except BaseException:
             self._release()
             raise
         self._closed = False
+        if self.bytes_cut_off and self._rank == 0:
+            try:
+                warnings.warn(_cut_off(self._path, self.bytes_cut_off), CutOffWarning, stacklevel=3)
+            except BaseException as error:  # as the program wants it
+                self._abandon(reason(error), True)
+                raise
+
+    @property
+    def bytes_cut_off(self) -> int:
+        """How many bytes :func:`append` has cut off: what a job that was killed had not committed."""
+        return self._core.bytes_cut_off
 
     def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:
         """Writes an inline section: 32 bytes, of the rank root. The data of other ranks are ignored."""
@@ -218,6 +292,14 @@ class Writer(Handle):
         with self._writing():
             self._core.flush()
 
+    def commit(self) -> None:
+        """Writes everything, and a seal of it. What was written until now is then on the disk, and a part of the
+        file whatever happens later; with atomic only when the file is closed."""
+        with self._writing():
+            if not self._may_seal:
+                raise ValueError("commit: found a file that gets no seal, expected one that was opened with seal=True")
+            self._core.commit()
+
     def close(self) -> None:
         """Completes the file. Only when this returns is every byte in it. Closing again does nothing."""
         if self._failed:
@@ -259,6 +341,13 @@ class Writer(Handle):
         super()._check_open()
         if self._process != os.getpid():
             raise UsageError(f"{self._path}: the file is one of process {self._process}", None, self._path)
+
+    def _check_unused(self) -> None:
+        """A writer of this process for the same file must be closed before the file is appended to."""
+        with _changing_writers:
+            older = _writers.get(os.path.realpath(self._path))
+        if older is not None and not older._closed and older._process == os.getpid():
+            raise FileInUseError(f"{self._path}: a writer of this process has it open", None, self._path)
 
     def _replace_older(self) -> None:
         """Closes an older writer of this process for the same file, before this one opens it: what it has would
@@ -305,6 +394,10 @@ class Writer(Handle):
 
     def __repr__(self) -> str:
         return f"<scda writer {self._path!r}, {'closed' if self._closed else 'open'}>"
+
+
+def _cut_off(path: str, number: int) -> str:
+    return f"{path}: cut off {number} bytes behind the last seal, which were not committed"
 
 
 def _check_names(style: str, encoder: str) -> None:
