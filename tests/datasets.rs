@@ -595,6 +595,45 @@ fn accesses_may_fail() {
     }
 }
 
+/// The exchanges that each further call costs, among so many ranks; the same on all of them.
+fn exchanges(ranks: usize, call: impl Fn(&mut Writer, usize) -> Result<()> + Sync) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let count = |calls| {
+        let counts = run_on_threads(ranks, |comm| {
+            let rank = comm.rank();
+            let left = Arc::new(AtomicU64::new(u64::MAX));
+            let params = with(|params| params.check = false);
+            let mut file = Writer::create(Failing(comm, Arc::clone(&left)), &path, b"", &params).unwrap();
+            (0..calls).for_each(|_| call(&mut file, rank).unwrap());
+            file.close().unwrap();
+            u64::MAX - left.load(Ordering::Relaxed)
+        });
+        assert!(counts.windows(2).all(|pair| pair[0] == pair[1]));
+        counts[0]
+    };
+    (count(14) - count(4)) / 10
+}
+
+#[test]
+fn datasets_cost_few_exchanges() {
+    for ranks in [2, 5] {
+        let mut dataset = Dataset::new("rho", DataType::Float64, [10 * ranks as u64]);
+        let counts = vec![10; ranks];
+        let own = |rank: usize| [Region::new([10 * rank as u64], [10])];
+        // The short way: nothing but what buffered sections cost.
+        assert_eq!(exchanges(ranks, |file, _| file.field(&dataset, &counts, &[1; 80])), 0);
+        // An agreement and the counts, and an agreement that they are those of rows.
+        assert_eq!(exchanges(ranks, |file, rank| file.dataset(&dataset, &own(rank), &[1; 80])), 3);
+        // Whether all have their own chunks; two and a sum twice where compressed chunks lie.
+        dataset.layout = chunked(&[10]);
+        assert_eq!(exchanges(ranks, |file, rank| file.dataset(&dataset, &own(rank), &[1; 80])), 5);
+        // Two agreements, lengths and parts in each round.
+        dataset.layout = chunked(&[15]);
+        assert_eq!(exchanges(ranks, |file, rank| file.dataset(&dataset, &own(rank), &[1; 80])), 9);
+    }
+}
+
 #[test]
 fn zlib_is_an_encoder_of_chunks_too() {
     let folder = tempfile::tempdir().unwrap();

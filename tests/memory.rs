@@ -3,7 +3,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::cast_possible_truncation)] // test data
 
-use scda::{Encode, Params, Reader, Sink, Solo, Source, Writer};
+use scda::{
+    Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Sink, Solo, Source, Writer,
+    run_on_threads,
+};
 use std::path::Path;
 
 /// Bytes that the process had at most, beyond those it had before, while `run` ran.
@@ -36,6 +39,29 @@ fn read(path: &Path, sizes: &mut [u64], data: &mut [u8], threads: usize) {
     file.read_varray_sizes(&counts, Some(sizes)).unwrap();
     file.read_varray(&counts, Some(sizes), None, Sink::Contiguous(data)).unwrap();
     file.close().unwrap();
+}
+
+/// Two ranks have the columns of an array in turns, so that each has parts of every chunk.
+fn boxes_pass_through_bounded_memory(path: &Path) {
+    const SIDE: u64 = 2048;
+    const LITTLE: usize = 8 << 20;
+    let regions = |rank: u64| -> Vec<Region> {
+        (0..8).map(|i| Region::new([0, (2 * i + rank) * SIDE / 16], [SIDE, SIDE / 16])).collect()
+    };
+    let data = vec![7; (SIDE * SIDE * 8 / 2) as usize];
+    for layout in [Layout::Contiguous, Layout::Chunked { shape: None, text: false }] {
+        let mut dataset = Dataset::new("rho", DataType::Float64, [SIDE, SIDE]);
+        dataset.layout = layout;
+        let grown = growth(|| {
+            run_on_threads(2, |comm| {
+                let regions = regions(comm.rank() as u64);
+                let mut file = Writer::create(comm, path, b"", &Params::default()).unwrap();
+                file.dataset(&dataset, &regions, &data).unwrap();
+                file.close().unwrap();
+            });
+        });
+        assert!(grown < LITTLE, "{grown} bytes for {:?}", dataset.layout);
+    }
 }
 
 #[test]
@@ -71,4 +97,5 @@ fn entries_and_elements_pass_through_bounded_memory() {
         assert!(found_sizes == sizes && found == data);
         eprintln!("{count} elements of {size}, {threads} threads: writing {writing}, reading {reading}");
     }
+    boxes_pass_through_bounded_memory(&path);
 }
