@@ -14,7 +14,8 @@ use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
 use crate::file::interrupt::Interrupt;
 use crate::file::params::Encode;
 use crate::file::source::Source;
-use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::file::team::{FINE, Failure, Function, Topic, split};
+use crate::format::COUNT_BYTES;
 use crate::format::dataset::metadata::{self, Codecs};
 use crate::format::dataset::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout as DataLayout, Region};
 use crate::format::header::SectionType;
@@ -27,6 +28,8 @@ use std::ops::Range;
 
 /// A contiguous dataset is brought to those who write it in strips of about so many bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
+/// The most chunks that are tried before all of them are compressed.
+const MOST_SAMPLED: u64 = 32;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
@@ -90,9 +93,52 @@ impl WriterState {
         let data = self.tolerate(little_endian(dataset, data), Cow::Borrowed(&[]))?;
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
         match &dataset.layout {
-            DataLayout::Contiguous => self.contiguous(dataset, text, passed, counts),
-            DataLayout::Chunked { text: as_text, .. } => self.chunked(dataset, &text, passed, *as_text),
+            DataLayout::Contiguous => return self.contiguous(dataset, text, passed, counts),
+            DataLayout::Chunked { text: as_text, .. } => {
+                let plan = self.plan(dataset, passed)?;
+                let (encoded, bytes) = self.encode_dataset(dataset, &plan, *as_text)?;
+                return self.write_chunks(dataset, &text, &plan, (&encoded, bytes), *as_text);
+            }
+            DataLayout::Auto { .. } => {}
         }
+        let mut chosen = dataset.clone();
+        if let Some((plan, encoded, bytes)) = self.encode_if_smaller(dataset, passed)? {
+            chosen.layout =
+                DataLayout::Chunked { shape: Some(plan.grid().chunk_shape().to_vec()), text: false };
+            // What `begin_dataset` has made, which differs only in how the shape of the chunks was chosen.
+            return self.write_chunks(&chosen, &text, &plan, (&encoded, bytes), false);
+        }
+        chosen.layout = DataLayout::Contiguous;
+        let text = metadata::of_dataset(&chosen, Codecs::of(&chosen, self.params.level))?;
+        let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
+        self.contiguous(&chosen, text, passed, counts)
+    }
+
+    /// Encodes the chunks of a dataset, if they are smaller than the plain data.
+    fn encode_if_smaller<'a>(
+        &mut self,
+        dataset: &Dataset,
+        passed: Passed<'a>,
+    ) -> Result<Option<(Plan<'a>, Encoded, Partition)>, Failure> {
+        let (rows, row_bytes) = dataset.rows()?;
+        let mut plan = self.plan(dataset, passed)?;
+        let chunks = plan.own().total;
+        if chunks > MOST_SAMPLED {
+            let step = chunks.div_ceil(MOST_SAMPLED);
+            plan = plan.sampling(step);
+            let (_, bytes) = self.encode_dataset(dataset, &plan, false)?;
+            plan = plan.sampling(1);
+            let sampled = chunks.div_ceil(step);
+            if bytes.total + sampled * COUNT_BYTES as u64 >= sampled * plan.grid().chunk_bytes() {
+                return Ok(None);
+            }
+        }
+        let (encoded, bytes) = self.encode_dataset(dataset, &plan, false)?;
+        // Both as if they were at the beginning of the file: where they begin does not matter.
+        let [chunked, plain] = [Layout::varray(0, chunks, bytes.total), Layout::array(0, rows, row_bytes)]
+            .map(|l| l.map(|l| l.end));
+        let is_smaller = chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked < plain));
+        Ok(is_smaller.then_some((plan, encoded, bytes)))
     }
 
     /// Writes the block of metadata.
@@ -137,13 +183,14 @@ impl WriterState {
         rows: u64,
     ) -> Result<Option<Vec<u64>>, Failure> {
         let own = passed.rows(&dataset.shape);
-        let counts = self.team.gather(Ok(own.as_ref().map_or(FINE, |own| own.end - own.start)))?;
-        let below = counts[..self.team.rank()].iter().try_fold(0, |sum, &count| layout::sum(sum, count));
-        let total = counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
+        let count = own.as_ref().map_or(FINE, |own| own.end - own.start);
+        let (counts, mine) = split(self.team.agree(Ok(()))?.comm().allgather(count));
+        let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
+        let below = counts.get(..self.team.rank()).and_then(sum);
         let follows =
-            own.is_some_and(|own| total == Some(rows) && (own.is_empty() || Some(own.start) == below));
+            own.is_some_and(|own| sum(&counts) == Some(rows) && (own.is_empty() || Some(own.start) == below));
         let mut least = [if follows { FINE } else { 0 }];
-        self.team.agree_with(Ok(()), &mut least)?;
+        self.team.agree_with(mine, &mut least)?;
         let all_follow = if self.team.is_alone() { follows } else { least[0] == FINE };
         Ok(all_follow.then_some(counts))
     }
@@ -202,20 +249,24 @@ impl WriterState {
         })
     }
 
-    fn chunked(
-        &mut self,
-        dataset: &Dataset,
-        text: &str,
-        passed: Passed<'_>,
-        as_text: bool,
-    ) -> Result<(), Failure> {
-        let item_bytes = dataset.data_type.item_bytes();
+    /// Who has which parts of the chunks, on all ranks.
+    fn plan<'a>(&mut self, dataset: &Dataset, passed: Passed<'a>) -> Result<Plan<'a>, Failure> {
         let threads = self.params.threads as u64;
         let plan = dataset.grid().and_then(|grid| {
             let window = (WINDOW_BYTES / grid.chunk_bytes().max(1)).max(threads);
             Plan::new(&self.team, dataset, grid, passed, window)
         });
-        let plan = Plan::settle(plan, &mut self.team)?;
+        Plan::settle(plan, &mut self.team)
+    }
+
+    /// Encodes the chunks of this rank, and finds where their bytes lie.
+    fn encode_dataset(
+        &mut self,
+        dataset: &Dataset,
+        plan: &Plan<'_>,
+        as_text: bool,
+    ) -> Result<(Encoded, Partition), Failure> {
+        let item_bytes = dataset.data_type.item_bytes();
         let codec = ChunkCodec {
             encoder: self.params.encoder,
             level: dataset.level.unwrap_or(self.params.level),
@@ -229,7 +280,7 @@ impl WriterState {
             if self.team.has_deferred() || overlap.is_some() {
                 continue;
             }
-            match self.encode_window(&plan, &window, codec, &mut encoded) {
+            match self.encode_window(plan, &window, codec, &mut encoded) {
                 Ok(found) => overlap = found,
                 Err(error) => self.team.defer(Err(error)),
             }
@@ -238,6 +289,18 @@ impl WriterState {
         let mine = overlap.map_or(Ok(()), |index| Err(overlapping(dataset, &index)));
         self.must_agree = true;
         let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
+        Ok((encoded, bytes))
+    }
+
+    /// Writes metadata and encoded chunks.
+    fn write_chunks(
+        &mut self,
+        dataset: &Dataset,
+        text: &str,
+        plan: &Plan<'_>,
+        (encoded, bytes): (&Encoded, Partition),
+        as_text: bool,
+    ) -> Result<(), Failure> {
         self.put_metadata(text)?;
         let (name, chunks) = (dataset.name.as_bytes(), plan.own());
         if as_text {
@@ -248,7 +311,7 @@ impl WriterState {
             self.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
         }
         let layout = Layout::varray(self.end, chunks.total, bytes.total).ok_or_else(too_large)?;
-        self.write_encoded(name, layout, chunks, bytes, &encoded)
+        self.write_encoded(name, layout, chunks, bytes, encoded)
     }
 
     /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have.
@@ -301,7 +364,7 @@ fn encode_chunks(
     let (mut buffer, mut out) = (Vec::new(), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().text.is_some();
-    for chunk in chunks {
+    for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
         interrupt.check()?;
         if out.len() >= CHUNK_BYTES {
             reserve(&mut encoded.chunks, 1)?;

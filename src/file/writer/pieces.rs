@@ -94,6 +94,8 @@ pub(super) struct Plan<'a> {
     rank: usize,
     /// The most chunks of a window.
     window: u64,
+    /// One chunk in so many is wanted: see [`Plan::sampling`].
+    step: u64,
     /// Whether any rank has a part of another's chunk.
     exchanges: bool,
 }
@@ -175,6 +177,7 @@ impl<'a> Plan<'a> {
             owners,
             rank: team.rank(),
             window: window.max(1),
+            step: 1,
             exchanges: false,
         })
     }
@@ -192,6 +195,16 @@ impl<'a> Plan<'a> {
         let mut plan = plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan was lost"))?;
         plan.exchanges = !team.is_alone() && least[0] == 0;
         Ok(plan)
+    }
+
+    /// From now on, one chunk in so many is wanted.
+    pub fn sampling(self, step: u64) -> Self {
+        Self { step, ..self }
+    }
+
+    /// Whether a chunk is wanted.
+    pub fn wants(&self, chunk: u64) -> bool {
+        chunk.is_multiple_of(self.step)
     }
 
     pub fn grid(&self) -> &ChunkGrid {
@@ -336,7 +349,7 @@ impl<'a> Plan<'a> {
             return;
         }
         let chunks = self.window_of(rank, round);
-        for &(chunk, number) in self.parts_of(&chunks) {
+        for &(chunk, number) in self.parts_of(&chunks).iter().filter(|(chunk, _)| self.wants(*chunk)) {
             if let Some(part) = self.own_part(&self.grid.region_of(chunk), number) {
                 each(chunk - chunks.start, &part, chunk);
             }

@@ -33,7 +33,9 @@ impl Codecs {
         match dataset.layout {
             Layout::Contiguous => Self::default(),
             Layout::Chunked { text: true, .. } => Self { shuffle, ..Self::default() },
-            Layout::Chunked { text: false, .. } => Self { shuffle, zlib: level, ..Self::default() },
+            Layout::Chunked { text: false, .. } | Layout::Auto { .. } => {
+                Self { shuffle, zlib: level, ..Self::default() }
+            }
         }
     }
 

@@ -43,6 +43,11 @@ pub enum Layout {
     /// Plain, in C order: an array section with an element for each index of the first dimension.
     #[default]
     Contiguous,
+    /// In chunks, as zlib streams, if they are smaller than the plain data; else contiguous. The data alone decide.
+    Auto {
+        /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
+        shape: Option<Vec<u64>>,
+    },
     /// In chunks, each compressed by itself.
     Chunked {
         /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
@@ -122,8 +127,8 @@ impl Dataset {
     #[must_use]
     pub fn chunk_shape(&self) -> Vec<u64> {
         match &self.layout {
-            Layout::Chunked { shape: Some(chunk), .. } => chunk.clone(),
-            Layout::Chunked { shape: None, .. } => {
+            Layout::Chunked { shape: Some(chunk), .. } | Layout::Auto { shape: Some(chunk) } => chunk.clone(),
+            Layout::Chunked { shape: None, .. } | Layout::Auto { shape: None } => {
                 default_chunk_shape(&self.shape, self.data_type.item_bytes())
             }
             Layout::Contiguous => self.shape.iter().map(|&n| n.max(1)).collect(),
