@@ -424,7 +424,7 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
         let shape = [4, 3 + rank as u64];
         file.dataset(&Dataset::new("rho", DataType::Float64, shape), &[], &[])
     });
-    assert_eq!(differ, "the ranks disagree on the dataset");
+    assert_eq!(differ, "the ranks disagree on the dataset or group");
     let sum = run(&|_, file| file.field(&good, &[1, 2], &[0; 72]));
     assert_eq!(sum, "rank 0: counts N_q: found the sum 3, expected the 4 indices of the first dimension");
     let short = run(&|_, file| file.field(&good, &[2, 2], &[0; 40]));
@@ -627,6 +627,39 @@ fn auto_takes_the_smaller_one() {
                 assert!(write(&dataset, data, ranks) == expected, "{chunk} {is_smaller} {ranks}");
             }
         }
+    }
+}
+
+#[test]
+fn groups_have_attributes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for seal in [false, true] {
+        run_on_threads(3, |comm| {
+            let params = with(|params| params.seal = seal);
+            let mut file = Writer::create(comm, &path, b"", &params).unwrap();
+            file.group("/", r#"{"title": "a flow"}"#).unwrap();
+            file.group("flow", r#"{"time": 0.5}"#).unwrap();
+            file.group("flow", r#"{"time": 0.75}"#).unwrap();
+            file.close().unwrap();
+        });
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(file.sections().unwrap(), 6);
+        assert_eq!(file.find_group("/").unwrap().as_deref(), Some(r#"{"title":"a flow"}"#));
+        assert_eq!(file.find_group("flow").unwrap().as_deref(), Some(r#"{"time":0.75}"#));
+        assert_eq!(file.find_group("other").unwrap(), None);
+    }
+    let errors = run_on_threads(2, |comm| {
+        let rank = comm.rank();
+        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let attributes = [r#"{"a": 1}"#, r#"{"a": 2}"#][rank];
+        file.group("/", attributes).and_then(|()| file.close()).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
+    for (group, attributes) in [("a/", "{}"), ("", "{}"), ("a", "[]"), ("a", "{"), ("a", r#"{"a":1,"a":2}"#)]
+    {
+        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        assert_eq!(file.group(group, attributes).unwrap_err().kind(), ErrorKind::Argument, "{attributes}");
     }
 }
 

@@ -17,7 +17,10 @@ use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, Function, Topic, split};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::metadata::{self, Codecs};
-use crate::format::dataset::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout as DataLayout, Region};
+use crate::format::dataset::{
+    ChunkGrid, DATASET_CONVENTION, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region,
+    group_user,
+};
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
 use crate::memory::{copy, grow, reserve};
@@ -69,6 +72,16 @@ impl WriterState {
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
         self.write_dataset(dataset, text, data.map(|data| (&regions[..], data)), Some(counts))
+    }
+
+    /// Writes the attributes of a group.
+    pub(crate) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
+        self.team.note_call(Function::WriteGroup);
+        let (user, text) = (group_user(path)?, metadata::of_group(attributes)?);
+        self.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.inline(GROUP_CONVENTION, 0, Ok(GROUP_DATA))?;
+        self.end_part()?;
+        self.block(user.as_bytes(), 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)
     }
 
     /// Notes and checks what must be the same on all ranks; returns the metadata.

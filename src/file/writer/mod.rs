@@ -355,6 +355,16 @@ impl Writer {
         self.write(|open| open.field(dataset, counts, Ok(data)))
     }
 
+    /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before
+    /// a slash, or `/` for all of the file. Attributes that are written again replace the earlier ones.
+    ///
+    /// # Errors
+    /// `Argument` for a path or attributes that no group can have, `Usage`, `Memory`, and the errors of the file
+    /// system.
+    pub fn group(&mut self, path: &str, attributes: &str) -> Result<()> {
+        self.write(|open| open.group(path, attributes))
+    }
+
     /// Writes a block whose `size` bytes are read from `data` piece by piece, so that they need not fit memory;
     /// except if it is compressed. For a process that writes alone.
     ///
