@@ -7,6 +7,8 @@
 /// The programs of the documentation, which are run by its tests.
 #[cfg(doctest)]
 mod documentation {
+    #[doc = include_str!("../docs/datasets.md")]
+    mod datasets {}
     #[doc = include_str!("../docs/format.md")]
     mod format {}
     #[doc = include_str!("../docs/rust.md")]
