@@ -8,7 +8,7 @@
  * element where the caller leaves that to it. Data are never copied.
  *
  * Collective. What is collective in C is so here: all ranks call the constructors and members of a
- * file in the same order, except `is_open`, `at_end`, `rank`, `size` and `get`. Closing is collective,
+ * file in the same order, except `is_open`, `at_end`, `user`, `rank`, `size` and `get`. Closing is collective,
  * and so are the destructor of an open file and the assignment to one.
  *
  * Errors. A call that fails throws `scda::error`: on all ranks, with the same code (when: see "Errors"
