@@ -172,6 +172,14 @@ def test_pairs_of_a_sealed_file(tmp_path: Path) -> None:
     with scda.open(tmp_path / "f", decode=False) as f:
         assert f.sealed and len(f) == 8 and [s.index for s in f.find("*compressed scda 00")] == [1, 3, 5]
         assert f[-1].user == b"last" and f["grid"].kind == "varray"
+    with scda.open(tmp_path / "f", decode=False, verify=True) as f:
+        assert len(f) == 8
+        offset = f[4].data_offset
+    damage(tmp_path / "f", offset + 60)
+    with scda.open(tmp_path / "f", decode=False, verify=True) as f:
+        assert f[2].read() and f[1].user.startswith(b"B compressed")
+        with pytest.raises(scda.ChecksumError):
+            f[3]
 
 
 @pytest.mark.parametrize("seal", [False, True])
@@ -482,6 +490,25 @@ def test_a_torn_tail_is_cut_off_and_this_is_said(series: Path) -> None:
             appended(series)
         assert series.read_bytes() == whole
     assert issubclass(scda.CutOffWarning, UserWarning) and not issubclass(scda.CutOffWarning, scda.Error)
+
+
+def test_before_a_torn_tail_all_can_be_read(series: Path) -> None:
+    appended(series, "second")
+    with scda.append(series) as w:
+        w.block("third", b"third")
+        w.commit()
+        w.array("fourth", GRID)
+    os.truncate(series, series.stat().st_size - 2000)
+    with scda.open(series) as f:
+        assert not f.sealed and [f[i].user for i in range(4)] == [b"first", b"second", b"third", b"fourth"]
+        assert f["first"].read() == b"first" and f["third"].read() == b"third" and "second" in f
+        with pytest.raises(scda.ShortFileError):
+            f.find("third")
+    with pytest.raises(scda.ChecksumError, match="found no seal"):
+        scda.verify(series)
+    with pytest.warns(scda.CutOffWarning):
+        appended(series)
+    assert [line.split()[1] for line in independent_check(series)] == ["b'first'", "b'second'", "b'third'"]
 
 
 def test_a_writer_that_is_forgotten_loses_what_was_not_committed(series: Path) -> None:
