@@ -134,6 +134,7 @@ def test_an_argument_that_python_refuses_does_not_end_the_file(tmp_path: Path) -
 WRONG_OPTIONS: list[dict[str, Any]] = [
     {"style": "dos"}, {"encoder": "lzma"}, {"level": 10}, {"level": -1}, {"level": 1.5}, {"threads": 0},
     {"threads": -1}, {"atomic": 1}, {"sync": "no"}, {"driver": "mpi"}, {"user": "u" * 59}, {"user": 3},
+    {"user": None}, {"seal": 1},
 ]  # fmt: skip
 
 

@@ -130,7 +130,8 @@ def append(
     """
     return Writer(
         path,
-        None,
+        b"",
+        append=True,
         style=style,
         encoder=encoder,
         level=level,
@@ -157,8 +158,9 @@ class Writer(Handle):
     def __init__(
         self,
         path: Path,
-        user: Optional[Union[str, bytes]],
+        user: Union[str, bytes],
         *,
+        append: bool = False,
         style: str,
         encoder: str,
         level: Optional[int],
@@ -174,11 +176,11 @@ class Writer(Handle):
         self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync, seal=seal)
         self._atomic = bool(atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
-        self._may_seal = bool(seal) or user is None
+        self._may_seal = bool(seal) or append
         failure: Optional[Exception] = None
         try:
-            text = None if user is None else _user(user)
-            if user is None:
+            text = None if append else _user(user)
+            if append:
                 self._check_unused()
             _check_names(style, encoder)
             depth = _core.DEFAULT_LEVEL if level is None else integer("level", level, 0, _MOST_LEVEL)
