@@ -73,6 +73,8 @@ struct Case {
     shares: bool,
     /// Whether all elements are rank 0's.
     first_has_all: bool,
+    /// Whether the file is sealed.
+    seal: bool,
 }
 
 impl Case {
@@ -98,7 +100,9 @@ fn write(comm: impl Communicator + 'static, path: &Path, sections: usize, case: 
     let sizes = vec![case.size; usize::try_from(counts[rank]).unwrap()];
     let data = vec![7; usize::try_from(counts[rank] * case.size).unwrap()];
     let sums: Vec<u64> = counts.iter().map(|n| n * case.size).collect();
-    let mut file = Writer::create(comm, path, b"", &params())?;
+    let mut params = params();
+    params.seal = case.seal;
+    let mut file = Writer::create(comm, path, b"", &params)?;
     for _ in 0..sections {
         let source = Source::Contiguous(&data);
         if case.varray {
@@ -167,8 +171,15 @@ fn per_section(ranks: usize, case: Case) -> [u64; 2] {
     [0, 1].map(|i| (many[i] - few[i] + 60) / 200)
 }
 
-const CASE: Case =
-    Case { varray: false, elements: 20, size: 30, encode: Encode::None, shares: false, first_has_all: false };
+const CASE: Case = Case {
+    varray: false,
+    elements: 20,
+    size: 30,
+    encode: Encode::None,
+    shares: false,
+    first_has_all: false,
+    seal: false,
+};
 
 #[test]
 fn small_sections_cost_few_collectives_or_none() {
@@ -228,10 +239,113 @@ fn neither_collectives_nor_their_bytes_grow_with_the_number_of_ranks() {
     for varray in [false, true] {
         for encode in [Encode::None, Encode::Always, Encode::Auto] {
             for (elements, size) in [(20, 30), (500, 2000)] {
-                let case = Case { varray, elements, size, encode, shares: false, first_has_all: true };
+                let case =
+                    Case { varray, elements, size, encode, shares: false, first_has_all: true, seal: false };
                 let exchanged = |ranks| run(|| First { size: ranks }, &path, 6, case);
                 assert_eq!(exchanged(10_000), exchanged(100), "{case:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_sealed_section_costs_no_more_collectives() {
+    for (varray, encode, size) in [
+        (false, Encode::None, 30),
+        (true, Encode::None, 30),
+        (false, Encode::Always, 30),
+        (true, Encode::Always, 30),
+        (false, Encode::None, 9000),
+        (true, Encode::Auto, 9000),
+    ] {
+        for (ranks, shares) in [(2, true), (5, false)] {
+            let case = Case { varray, encode, size, shares, ..CASE };
+            let sealed = Case { seal: true, ..case };
+            let difference = |sections| {
+                let (plain, sealed) =
+                    (collectives(ranks, sections, case), collectives(ranks, sections, sealed));
+                assert_eq!(sealed[1] - plain[1], 0, "reading {case:?}");
+                sealed[0] - plain[0]
+            };
+            // An agreement before the sums of the checksums, those, and one each behind tables and seal; the default
+            // `Communicator::reduce_xor` gathers once for 2^20 values of all ranks.
+            assert_eq!((difference(6), difference(36)), (4, 4), "{ranks} ranks, {case:?}");
+        }
+    }
+}
+
+/// The collectives of an action on a file that is open for reading, the same on all ranks.
+fn of_reading(ranks: usize, path: &Path, params: &Params, action: impl Fn(&mut Reader) + Sync) -> u64 {
+    let counts = run_on_threads(ranks, |comm| {
+        let calls = Arc::<AtomicU64>::default();
+        let counting = Counting { comm, shares: false, calls: Arc::clone(&calls), bytes: Arc::default() };
+        let mut reader = Reader::open(counting, path, params).unwrap();
+        let before = calls.load(Ordering::Relaxed);
+        action(&mut reader);
+        calls.load(Ordering::Relaxed) - before
+    });
+    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+    counts[0]
+}
+
+#[test]
+fn looking_up_costs_one_collective_and_so_does_a_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for (sections, size, seal) in [(20, 30, true), (200, 30, true), (20, 9000, true), (20, 30, false)] {
+        let case = Case { varray: true, size, seal, ..CASE };
+        run_on_threads(3, |comm| write(comm, &path, sections, case).unwrap());
+        for ranks in [2, 5] {
+            let count = |action: &(dyn Fn(&mut Reader) + Sync)| of_reading(ranks, &path, &params(), action);
+            assert_eq!(count(&|reader| assert_eq!(reader.sections().unwrap(), sections as u64)), 1);
+            assert_eq!(
+                count(&|reader| assert_eq!(reader.find(b"", -1).unwrap(), Some(sections as u64 - 1))),
+                1
+            );
+            assert_eq!(count(&|reader| assert_eq!(reader.find(b"absent", 0).unwrap(), None)), 1);
+            assert_eq!(count(&|reader| reader.seek_section(7).unwrap()), 1);
+            // The header is read by each rank and agreed on; with five ranks, one reads and sends it. Then one for each range.
+            let ranges = |times: u64| {
+                count(&|reader| {
+                    reader.seek_section(7).unwrap();
+                    reader.next_section(true).unwrap().unwrap();
+                    for i in 0..times {
+                        let mut found = vec![0; usize::try_from(i % 3 * size).unwrap()];
+                        let sizes = vec![size; usize::try_from(i % 3).unwrap()];
+                        reader.read_varray_range(i..i + i % 3, &sizes, Sink::Contiguous(&mut found)).unwrap();
+                    }
+                })
+            };
+            assert_eq!(ranges(10) - ranges(2), 8);
+        }
+    }
+}
+
+#[test]
+fn verifying_costs_as_many_collectives_for_any_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    // A small section is verified by one rank; of a large one each verifies a part, and the sums are added up.
+    for (size, most) in [(30, 1), (9000, 4)] {
+        let per_section = |ranks: usize| {
+            let of = |sections: usize| {
+                let case = Case { size, seal: true, ..CASE };
+                run_on_threads(3, |comm| write(comm, &path, sections, case).unwrap());
+                let reading = |verify: bool| {
+                    let mut params = params();
+                    params.verify = verify;
+                    of_reading(ranks, &path, &params, |reader| {
+                        while reader.next_section(true).unwrap().is_some() {
+                            reader.skip().unwrap();
+                        }
+                    })
+                };
+                reading(true) - reading(false)
+            };
+            let (few, many) = (of(10), of(30));
+            assert_eq!((many - few) % 20, 0);
+            (many - few) / 20
+        };
+        assert_eq!([2, 3, 5, 8].map(per_section), [most; 4]);
     }
 }

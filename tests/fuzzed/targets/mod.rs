@@ -3,12 +3,14 @@
 //! Used by `fuzz/`, where libFuzzer makes up the bytes, and by `main.rs` in the folder above, which repeats with an ordinary
 //! `cargo test` what was found.
 
+mod appending;
 mod input;
 mod parsing;
 mod reading;
 mod sealing;
 mod writing;
 
+pub use appending::{append, look_up};
 pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
@@ -22,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 9] = [
+pub const ALL: [(&str, Target); 11] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -32,6 +34,8 @@ pub const ALL: [(&str, Target); 9] = [
     ("round_trip", round_trip),
     ("partitions", partitions),
     ("seals", seals),
+    ("append", append),
+    ("look_up", look_up),
 ];
 
 /// A file of this process in memory, removed in the end.

@@ -9,7 +9,7 @@ use scda::{Communicator, ErrorKind, Params, Reader, Result, SectionType, Sink, S
 use std::path::Path;
 
 /// What a reader of one rank may have in memory besides a few times the file: its window and its batches.
-const MEMORY_OF_A_RANK: usize = 5 << 20;
+pub(super) const MEMORY_OF_A_RANK: usize = 5 << 20;
 
 /// What a rank sees of a file: headers, sizes and data of its part, until the end or an error.
 struct Seen {
