@@ -23,12 +23,9 @@ static int ok (scda_fcontext_t *f, int err) {
   return f != NULL && err == 0;
 }
 
-/* Every function for writing, plain and encoded, small and large. */
-int write_everything (group_t g, const char *filename, const scda_params_t *params) {
-  int err = -1;
-  prepare (g);
+/* Every function for writing, plain and encoded, small and large; a sealed file is committed in the middle. */
+static int write_sections (group_t g, scda_fcontext_t *f, int seal, int err) {
   uint64_t Sq[most_ranks];
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "injected", NULL, params, &err);
   const uint64_t *sizes = Ei + first_of (Nq, g.rank);
   for (int k = 0; ok (f, err) && k < 24; ++k) {
     const int encode = k % 8 < 4 ? SCDA_ENCODE_NONE : k < 16 ? SCDA_ENCODE_ALWAYS : SCDA_ENCODE_AUTO;
@@ -40,7 +37,7 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
       if (!ok (f, err)) { break; }
       f = scda_fwrite_varray (f, data, Nq, sizes, k < 8 ? NULL : Sq, 0, "x", NULL, encode, &err);
     }
-    if (ok (f, err) && k == 12) { f = scda_fflush (f, &err); }
+    if (ok (f, err) && k == 12) { f = seal ? scda_fcommit (f, &err) : scda_fflush (f, &err); }
   }
   if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;
@@ -95,4 +92,26 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
   }
   if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;
+}
+
+int file_begins_with (const char *a, const char *b) {
+  FILE *fa = fopen (a, "rb"), *fb = fopen (b, "rb");
+  static char bytes[2][1 << 16];
+  int begins = fa != NULL && fb != NULL;
+  for (size_t n = 1; begins && n > 0;) {
+    n = fread (bytes[0], 1, sizeof bytes[0], fb);
+    begins = fread (bytes[1], 1, n, fa) == n && memcmp (bytes[0], bytes[1], n) == 0;
+  }
+  if (fa != NULL) { fclose (fa); }
+  if (fb != NULL) { fclose (fb); }
+  return begins;
+}
+
+void copy_file (const char *from, const char *to, const char *behind) {
+  FILE *in = fopen (from, "rb"), *out = fopen (to, "wb");
+  static char bytes[1 << 16];
+  REQUIRE (in != NULL && out != NULL);
+  for (size_t n; (n = fread (bytes, 1, sizeof bytes, in)) > 0;) { REQUIRE (fwrite (bytes, 1, n, out) == n); }
+  REQUIRE (fwrite (behind, 1, strlen (behind), out) == strlen (behind));
+  REQUIRE (fclose (in) == 0 && fclose (out) == 0);
 }

@@ -10,5 +10,9 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
 int append_everything (group_t g, const char *filename, const scda_params_t *params);
 /* Read a file that write_everything has written, and compare. Returns the error. */
 int read_everything (group_t g, const char *filename, const scda_params_t *params);
+/* Whether a file begins with all bytes of another one. */
+int file_begins_with (const char *a, const char *b);
+/* Copies a file, with some bytes behind it. */
+void copy_file (const char *from, const char *to, const char *behind);
 
 #endif

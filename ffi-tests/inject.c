@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,9 @@ int inject_disarm (void) {
 }
 
 static int is_due (const char *call) {
-  if (armed_call == NULL || strcmp (armed_call, call) != 0 || --countdown > 0) { return 0; }
+  if (armed_call == NULL) { return 0; }
+  if (strcmp (armed_call, call) != 0 && (strcmp (armed_call, "*") != 0 || strncmp (call, "MPI_", 4) == 0)) { return 0; }
+  if (--countdown > 0) { return 0; }
   if (countdown < 0 && armed_how != inject_always) { return 0; }
   ++hits;
   return 1;
@@ -67,7 +70,10 @@ static int is_our_fd (int fd) {
 
 /* Whether a call fails at once. */
 static int refused (const char *call, int ours) {
-  if (!ours || armed_how == inject_short || !is_due (call)) { return 0; }
+  if (!ours || armed_how == inject_short || (armed_how == inject_tear && strcmp (call, "pwrite") == 0) || !is_due (call)) {
+    return 0;
+  }
+  if (armed_how == inject_kill || armed_how == inject_tear) { kill (getpid (), SIGKILL); }
   errno = armed_how == inject_no_space    ? ENOSPC
           : armed_how == inject_quota     ? EDQUOT
           : armed_how == inject_interrupt ? EINTR
@@ -75,10 +81,17 @@ static int refused (const char *call, int ours) {
   return 1;
 }
 
-/* How many bytes a call moves: fewer if it is to be short. */
+/* How many bytes a call moves: fewer if it is to be short, or torn. */
 static size_t shortened (const char *call, int fd, size_t bytes) {
-  if (armed_call == NULL || armed_how != inject_short || bytes < 2 || !is_our_fd (fd) || !is_due (call)) { return bytes; }
+  const int tears = armed_how == inject_tear && strcmp (call, "pwrite") == 0;
+  if (armed_call == NULL || !(armed_how == inject_short || tears) || bytes < 2 || !is_our_fd (fd) || !is_due (call)) { return bytes; }
   return bytes / 2;
+}
+
+/* What a call has moved that was to move fewer bytes. */
+static ssize_t moved (ssize_t bytes) {
+  if (armed_call != NULL && armed_how == inject_tear) { kill (getpid (), SIGKILL); }
+  return bytes;
 }
 
 /* Whether a call that writes so many bytes only says that it did. */
@@ -91,7 +104,8 @@ static int discards (const char *call, int fd, size_t bytes) {
     NEXT (name)                                                                                        \
     if (discards (call, fd, bytes)) { return (ssize_t) bytes; }                                        \
     if (armed_call != NULL && refused (call, is_our_fd (fd))) { return -1; }                    \
-    return next (fd, buffer, shortened (call, fd, bytes), offset);                                     \
+    const size_t now = shortened (call, fd, bytes);                                                    \
+    return now < bytes ? moved (next (fd, buffer, now, offset)) : next (fd, buffer, bytes, offset);    \
   }
 MOVES (pwrite, "pwrite", const void *, off_t)
 MOVES (pwrite64, "pwrite", const void *, off64_t)
@@ -108,7 +122,7 @@ MOVES (pread64, "pread", void *, off64_t)
     if (count > 0 && shortened (call, fd, 2) == 1) {                                                   \
       struct iovec first = pieces[0];                                                                  \
       first.iov_len = (first.iov_len + 1) / 2;                                                         \
-      return next (fd, &first, 1, offset);                                                             \
+      return moved (next (fd, &first, 1, offset));                                                     \
     }                                                                                                  \
     return next (fd, pieces, count, offset);                                                           \
   }
@@ -121,7 +135,8 @@ MOVES_MANY (preadv64, "pread", off64_t)
   ssize_t name (int fd, buffer_t buffer, size_t bytes) {                                               \
     NEXT (name)                                                                                        \
     if (armed_call != NULL && refused (call, is_our_fd (fd))) { return -1; }                    \
-    return next (fd, buffer, shortened (call, fd, bytes));                                             \
+    const size_t now = shortened (call, fd, bytes);                                                    \
+    return now < bytes ? moved (next (fd, buffer, now)) : next (fd, buffer, bytes);                    \
   }
 STREAMS (write, "pwrite", const void *)
 STREAMS (read, "pread", void *)

@@ -5,11 +5,12 @@
 #include <stddef.h>
 
 /* How a call fails: at once (with EIO, ENOSPC, EDQUOT or EINTR); by moving fewer bytes; after it has done its work; at once, and
- * every later one, too. */
-enum { inject_error, inject_no_space, inject_quota, inject_interrupt, inject_short, inject_after, inject_always };
+ * every later one, too; by killing the process before the call, or when half of what it writes is written. */
+enum { inject_error, inject_no_space, inject_quota, inject_interrupt, inject_short, inject_after, inject_always,
+       inject_kill, inject_tear };
 
-/* From now on the k-th call (from 1) of this name fails. The functions that write (pwrite, pwritev, write) count as one,
- * "pwrite", and those that read, as "pread". */
+/* From now on the k-th call (from 1) of this name fails; "*" are all calls of the system. The functions that write (pwrite,
+ * pwritev, write) count as one, "pwrite", and those that read, as "pread". */
 void inject_arm (const char *call, int how, long k);
 /* Nothing fails any more. How many calls have failed? */
 int inject_disarm (void);

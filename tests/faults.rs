@@ -8,13 +8,14 @@ mod common;
 
 use common::{Data, Model, ModelSection, Want};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Params, Result, SharedMemory, ThreadComm, Writer, run_on_threads,
+    Communicator, Encode, Error, ErrorKind, Faults, Params, Reader, Result, SectionType, SharedMemory, Sink,
+    ThreadComm, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts the bytes that are in use.
 struct Counting;
@@ -37,6 +38,12 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// One test after the other, because the memory of all threads is counted together.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Fails one exchange of its rank, after it was made: the others know nothing of it.
 struct Failing {
@@ -123,16 +130,24 @@ fn run(
     params: &Params,
     size: usize,
     writing: bool,
+    failing: (usize, u64),
+) -> (Option<ErrorKind>, bool) {
+    run_program(size, failing, |comm| match writing {
+        true => write(comm, path, model, params),
+        false => common::read(comm, path, model, params, Want::All, 1),
+    })
+}
+
+/// As above, for any program.
+fn run_program(
+    size: usize,
     (rank, k): (usize, u64),
+    program: impl Fn(Failing) -> Result<()> + Sync,
 ) -> (Option<ErrorKind>, bool) {
     let countdowns: Vec<Arc<AtomicU64>> =
         (0..size).map(|r| Arc::new(AtomicU64::new(if r == rank { k } else { u64::MAX / 2 }))).collect();
     let results = run_on_threads(size, |comm| {
-        let comm = Failing { countdown: Arc::clone(&countdowns[comm.rank()]), comm };
-        match writing {
-            true => write(comm, path, model, params),
-            false => common::read(comm, path, model, params, Want::All, 1),
-        }
+        program(Failing { countdown: Arc::clone(&countdowns[comm.rank()]), comm })
     });
     let errors: Vec<Option<String>> =
         results.iter().map(|r| r.as_ref().err().map(Error::to_string)).collect();
@@ -142,8 +157,183 @@ fn run(
     (kind, is_met)
 }
 
+/// Appends the sections of the model, with a commit in the middle.
+fn append(comm: Failing, path: &Path, model: &Model, params: &Params) -> Result<()> {
+    let ranks = (comm.rank(), comm.size());
+    let file = Writer::append(comm, path, params)?;
+    common::write_sections(file, ranks, &model.sections, 1, |file, count| {
+        if count == model.sections.len() / 2 { file.commit() } else { Ok(()) }
+    })
+}
+
+#[test]
+fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let model = model();
+    let mut cases = 0;
+    for (aggregation, check, atomic, torn) in [
+        (64 << 10, false, false, true),
+        (0, false, true, false),
+        (64 << 10, true, false, false),
+        (0, false, false, true),
+    ] {
+        let mut params = Params::default();
+        (params.aggregation_bytes, params.check, params.seal) = (aggregation, check, true);
+        run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
+        let committed = std::fs::read(&path).unwrap();
+        let before = [&committed[..], &b"A torn ---"[..if torn { 10 } else { 0 }]].concat();
+        params.atomic = atomic;
+        std::fs::write(&path, &before).unwrap();
+        run_program(1, (0, u64::MAX / 2), |comm| append(comm, &path, &model, &params));
+        let whole = std::fs::read(&path).unwrap();
+        assert!(whole.starts_with(&committed) && whole.len() > committed.len());
+        for size in [2, 3] {
+            for rank in 0..size {
+                for k in 0.. {
+                    std::fs::write(&path, &before).unwrap();
+                    let (kind, is_met) =
+                        run_program(size, (rank, k), |comm| append(comm, &path, &model, &params));
+                    let left = std::fs::read(&path).unwrap();
+                    assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
+                    if atomic {
+                        assert!(
+                            left == if kind.is_some() { &before[..] } else { &whole },
+                            "exchange {k} of rank {rank}"
+                        );
+                    } else {
+                        // Nothing was changed, or what is not whole is cut off.
+                        let is_good =
+                            left == before || left.len() >= committed.len() && whole.starts_with(&left);
+                        assert!(
+                            is_good && (kind.is_some() || left == whole),
+                            "exchange {k} of rank {rank}: {kind:?}"
+                        );
+                        if kind.is_some() && k % 8 == 0 {
+                            run_program(1, (0, u64::MAX / 2), |comm| append(comm, &path, &model, &params));
+                            let next = std::fs::read(&path).unwrap();
+                            assert!(next.starts_with(&committed) && next.len() >= whole.len());
+                        }
+                    }
+                    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+                    if !is_met {
+                        assert_eq!(kind, None);
+                        break;
+                    }
+                    cases += 1;
+                }
+            }
+        }
+    }
+    println!("{cases} exchanges failed");
+    assert!(cases > 500, "{cases}");
+}
+
+/// Looks sections up and reads ranges of them, each rank its own.
+fn look_up(comm: Failing, path: &Path, model: &Model, params: &Params) -> Result<()> {
+    let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+    let mut file = Reader::open(comm, path, params)?;
+    let count = model.sections.len() as u64;
+    assert_eq!(file.sections()?, count);
+    assert_eq!(file.find(b"u", -1)?, Some(count - 1));
+    assert_eq!(file.find(b"absent", 0)?, None);
+    for number in [count - 1, 2, 9, 13, 19] {
+        file.seek_section(number)?;
+        let section = file.next_section(true)?.expect("a section");
+        let of = |n: u64| n * rank / size..n * (rank + 1) / size;
+        match section.section_type {
+            SectionType::Block => {
+                let range = of(section.size);
+                let mut data = vec![0; (range.end - range.start) as usize];
+                file.read_block_range(range, &mut data)?;
+                assert!(data.iter().all(|&byte| byte == b'b'));
+            }
+            SectionType::Array => {
+                let range = of(section.count);
+                let mut data = vec![0; ((range.end - range.start) * section.size) as usize];
+                file.read_array_range(range, section.size, Sink::Contiguous(&mut data))?;
+                assert!(data.iter().all(|&byte| byte == b'a'));
+            }
+            SectionType::Varray => {
+                let range = of(section.count);
+                let mut sizes = vec![0; (range.end - range.start) as usize];
+                file.read_varray_sizes_range(range.clone(), &mut sizes)?;
+                let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
+                file.read_varray_range(range, &sizes, Sink::Contiguous(&mut data))?;
+                assert!(data.iter().all(|&byte| byte == b'v'));
+            }
+            SectionType::Inline => file.skip()?,
+        }
+    }
+    file.close()
+}
+
+#[test]
+fn an_exchange_that_fails_while_looking_up_is_an_error_of_all() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let model = model();
+    let (mut cases, mut silent) = (0, 0);
+    for (seal, verify, check) in
+        [(true, false, false), (true, true, false), (false, false, false), (true, true, true)]
+    {
+        let mut params = Params::default();
+        (params.seal, params.check) = (seal, check);
+        run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
+        params.verify = verify;
+        for size in [2, 3, 5] {
+            for rank in 0..size {
+                for k in 0.. {
+                    let (kind, is_met) =
+                        run_program(size, (rank, k), |comm| look_up(comm, &path, &model, &params));
+                    if !is_met {
+                        assert_eq!(kind, None);
+                        break;
+                    }
+                    assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
+                    cases += 1;
+                    silent += usize::from(kind.is_none());
+                }
+            }
+        }
+    }
+    // The last agreement of each rank and program.
+    assert_eq!(silent, 4 * (2 + 3 + 5));
+    assert!(cases > 500, "{cases}");
+}
+
+/// As above, where accesses of the file fail.
+#[test]
+fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let model = model();
+    let (mut failed, mut fine) = (0, 0);
+    for seed in 0..90 {
+        let mut params = Params::default();
+        (params.seal, params.check) = (seed % 4 > 0, seed % 2 == 0);
+        run(&model, &path, &params, 1, true, (0, u64::MAX / 2));
+        params.verify = seed % 4 == 1;
+        params.faults = Some(Faults { every: 1 + seed * 3, seed });
+        let size = 1 + seed as usize % 3;
+        let (kind, _) = run_program(size, (0, u64::MAX / 2), |comm| look_up(comm, &path, &model, &params));
+        match kind {
+            None => fine += 1,
+            Some(kind) => {
+                assert_eq!(kind, ErrorKind::Io, "seed {seed}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 30 && fine > 10, "{failed} {fine}");
+}
+
 #[test]
 fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.scda");
     let model = model();

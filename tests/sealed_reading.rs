@@ -324,6 +324,36 @@ fn reads() -> u64 {
     counted("syscr")
 }
 
+/// What it costs to find the first section of a name in a file of many commits.
+#[test]
+#[ignore = "measures"]
+fn the_cost_of_many_seals() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    for seals in [1000, 10_000] {
+        let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+        for i in 0..seals {
+            writer.inline(if i == 0 { b"first" } else { b"other" }, 0, Some(&[b' '; 32])).unwrap();
+            writer.commit().unwrap();
+        }
+        writer.close().unwrap();
+        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        for (name, occurrence) in
+            [(b"first", 0), (b"other", -1), (b"other", 0), (b"first", -1), (b"nones", 0)]
+        {
+            let (start, before) = (std::time::Instant::now(), reads());
+            let found = reader.find(name, occurrence).unwrap();
+            println!(
+                "{seals} seals: {occurrence} {found:?}: {:?}, {} reads",
+                start.elapsed(),
+                reads() - before
+            );
+        }
+    }
+}
+
 #[test]
 fn few_reads_find_one_of_many_sections() {
     let folder = tempfile::tempdir().unwrap();
@@ -453,6 +483,57 @@ fn an_index_that_lies_leads_nowhere_else() {
     }
     println!("{errors} errors, {others} found");
     assert!(errors > 1000 && others > 500);
+}
+
+/// The checksum of a long index is not compared before it is used: a row of it that is damaged must not lead to another
+/// occurrence.
+#[test]
+fn a_damaged_order_of_a_long_index_leads_to_no_other_occurrence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let count = 4500_u64;
+    let plain = written(|w| {
+        for i in 0..count {
+            w.inline([&b"a"[..], b"b", b"c"][i as usize % 3], 0, Some(&[b' '; 32])).unwrap();
+        }
+    });
+    let file = seal::sealed(&plain, 0, LineBreak::Unix);
+    // Where bisection looks for the first and the last "b", and what is beside them.
+    let (first, end) = (1 + count / 3, 1 + 2 * (count / 3));
+    let mut places: Vec<u64> = [first, end].iter().flat_map(|&at| at - 3..at + 3).collect();
+    for bound in [first, end] {
+        let (mut least, mut most) = (1, count + 1);
+        while least < most {
+            let middle = u64::midpoint(least, most);
+            places.push(middle);
+            if middle < bound { least = middle + 1 } else { most = middle }
+        }
+    }
+    let row_of = |place: u64| 1 + (place - 1) % (count / 3) * 3 + (place - 1) / (count / 3);
+    let (mut errors, mut right) = (0, 0);
+    for place in places {
+        let old = row_of(place);
+        for value in [old - 1, old + 1, old + 2, old - old % 3, 1, 2, 3, count, count - 1, row_of(first), 0] {
+            if value == old || value > count {
+                continue;
+            }
+            std::fs::write(&path, with_entry(&file, place, 5, value, false)).unwrap();
+            for (occurrence, expected) in [(0, 1), (1, 4), (-1, count - 2), (-2, count - 5)] {
+                let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+                match reader.find(b"b", occurrence) {
+                    Ok(found) => {
+                        assert_eq!(found, Some(expected), "place {place}: {old}, now {value}");
+                        right += 1;
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Checksum, "{error}");
+                        errors += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(errors > 100 && right > 100, "{errors} {right}");
 }
 
 /// Elements of which anchors tell where they are, in a sealed file and in one that is not.

@@ -509,6 +509,76 @@ fn faults_leave_what_was_committed() {
     assert!(failed > 20, "{failed} failed");
 }
 
+/// Injected faults while sections are appended behind a torn tail: the committed part stays, byte for byte.
+#[test]
+fn faults_while_appending_leave_what_was_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, plain_path) = (folder.path().join("f"), folder.path().join("plain"));
+    let (mut refused, mut failed, mut done) = (0, 0, 0);
+    for seed in 0..60 {
+        let mut rng = Rng(seed * 31 + 5);
+        let (ranks, style) = (1 + rng.below(3) as usize, LineBreak::Unix);
+        let (model, mut commits) = random_model(seed, &mut rng);
+        let first = model.sections.len() / 3;
+        commits.retain(|&count| count > first);
+        commits.insert(0, first);
+        let mut params = params(false, style, [0, 64 << 10, 4 << 20][rng.below(3) as usize]);
+        (params.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
+        let plain = common::write_on(1, &plain_path, &model, &params, seed);
+        let ends: Vec<usize> =
+            common::section_ends(&plain_path).into_iter().map(|end| end as usize).collect();
+        let whole = expected(&plain, &ends, &commits, style);
+        let committed = expected(&plain, &ends, &[first], style);
+        let torn = rng.below(3000) as usize;
+        let before = [&committed[..], &vec![b'x'; torn]].concat();
+        std::fs::write(&path, &before).unwrap();
+        (params.seal, params.atomic) = (true, rng.below(4) == 0);
+        params.faults = Some(scda::Faults { every: 1 + rng.below(100), seed });
+        let sealed_until = std::sync::Mutex::new(first);
+        let errors = run_on_threads(ranks, |comm| {
+            let ranks = (scda::Communicator::rank(&comm), ranks);
+            let file = Writer::append(comm, &path, &params)?;
+            assert_eq!(file.bytes_cut_off(), torn as u64);
+            write_sections(file, ranks, &model.sections[first..], seed, |file, count| {
+                let count = first + count;
+                if commits.contains(&count) && count < model.sections.len() {
+                    file.commit()?;
+                    *sealed_until.lock().unwrap() = count;
+                }
+                Ok(())
+            })
+        });
+        let errors: Vec<_> = errors.into_iter().map(|result| result.err().map(|e| e.to_string())).collect();
+        assert!(errors.windows(2).all(|pair| pair[0] == pair[1]), "seed {seed}: {errors:?}");
+        let left = std::fs::read(&path).unwrap();
+        let names = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(names, 2, "seed {seed}: a file is left");
+        let Some(error) = &errors[0] else {
+            assert!(left == whole, "seed {seed}");
+            done += 1;
+            continue;
+        };
+        if left == before {
+            refused += 1;
+        } else {
+            let sealed_until = sealed_until.into_inner().unwrap();
+            let sealed: Vec<usize> = commits.iter().copied().filter(|&count| count <= sealed_until).collect();
+            let least = expected(&plain, &ends, &sealed, style);
+            assert!(
+                !params.atomic && left.starts_with(&least) && whole.starts_with(&left),
+                "seed {seed}: {error}"
+            );
+            failed += 1;
+        }
+        // The next one goes on.
+        params.faults = None;
+        append_on(ranks, &path, &[], &params).unwrap();
+        assert!(std::fs::read(&path).unwrap().starts_with(&committed));
+    }
+    println!("{refused} refused, {failed} failed, {done} done");
+    assert!(refused > 10 && failed > 10 && done > 0, "{refused} {failed} {done}");
+}
+
 /// Elements of 100 bytes, one after the other.
 struct Elements<'a> {
     data: std::io::Cursor<&'a Vec<u8>>,

@@ -117,6 +117,11 @@ impl ReaderState {
         Ok(sum)
     }
 
+    /// Whether the checksum of this index was compared.
+    pub(super) fn is_checked(&self, place: usize) -> bool {
+        self.chain.0.get(place).is_some_and(|known| known.is_checked)
+    }
+
     /// Compares the checksum of index and seal, once.
     pub(super) fn check_index(&mut self, place: usize) -> Result<()> {
         let Some(Known { sealed, is_checked: false, .. }) = self.chain.0.get(place) else { return Ok(()) };

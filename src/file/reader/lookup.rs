@@ -8,7 +8,7 @@ use crate::file::team::{Failure, Function, Team, Topic, split};
 use crate::file::window::Window;
 use crate::format::FILE_HEADER_BYTES;
 use crate::format::crc;
-use crate::format::header::SectionType;
+use crate::format::header::{SectionType, UserString};
 use crate::format::index::{ROW_BYTES, Row};
 use crate::memory::{reserve, reserve_count, resize};
 use crate::numbers::to_usize;
@@ -188,6 +188,12 @@ impl ReaderState {
             };
             if left < end - first {
                 let at = if is_backward { end - 1 - left } else { first + left };
+                if !self.is_checked(place) {
+                    self.check_order(&sealed, if is_backward { end } else { first })?;
+                    if left > 0 {
+                        self.check_order(&sealed, at)?;
+                    }
+                }
                 return self.section_at(&sealed, at, user).map(Some);
             }
             // If the index is damaged, the section may exist nevertheless.
@@ -229,6 +235,24 @@ impl ReaderState {
             }
         }
         Ok(numbers)
+    }
+
+    /// An error unless the rows around this place are in the order of user strings and the two beside it are those of their
+    /// sections: then no single row that is damaged has led bisection to a wrong place.
+    fn check_order(&mut self, sealed: &Sealed, place: u64) -> Result<()> {
+        let mut before = None;
+        for at in place.saturating_sub(2).max(sealed.header_rows())..(place + 2).min(sealed.seal.rows()) {
+            let number = self.sorted_row(sealed, at)?;
+            let is_beside = at == place || at + 1 == place;
+            let row = if is_beside { self.checked_row(sealed, number)? } else { self.row(sealed, number)? };
+            let is_ordered = before
+                .is_none_or(|(user, before): (UserString, u64)| (&*user, before) < (&*row.user, number));
+            if !is_ordered || row.section.is_none() {
+                return Err(differs("index", "another order", "that of user strings", sealed.row_offset(at)));
+            }
+            before = Some((row.user, number));
+        }
+        Ok(())
     }
 
     /// The first place in the order of user strings, from `least` on, whose row does not satisfy the predicate.

@@ -1,0 +1,192 @@
+/* A series of sections that is appended to one file, with commits between them, until somebody kills us: see
+ * killed_append.py.
+ *
+ *   killed_append append DIR DRIVER ATOMIC CALL HOW RANK    cuts off what a killed run has left, and appends some sections to
+ *                   DIR/series.scda (DRIVER: 1 MPI-IO, 2 POSIX). The CALL-th call on a file of ours kills RANK, or with -1 all ranks,
+ *                   each at its own: before the call (HOW 0), or when half of what it writes is written (1). CALL 0: none does.
+ *   killed_append check DIR    reads what is left, cuts off what is not whole, and verifies the rest by its checksums
+ *
+ * DIR/committed says how many sections were committed; DIR/pid.RANK has the process numbers. Section i of the series depends on i
+ * alone. */
+#define _POSIX_C_SOURCE 200809L
+#include "common.h"
+#include "inject.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { elems = 4200, kinds = 5, rounds = 3, sections_between = 4 };
+
+static char filename[1200], committed[1200];
+
+static unsigned char byte_of (uint64_t i, uint64_t j) { return (unsigned char) (mix (i, j / 8) >> (j % 8)); }
+static uint64_t size_of (uint64_t i, uint64_t j) { return (i + j) % 5; }
+
+/* Where element j of section i begins among its bytes. */
+static uint64_t place_of (uint64_t i, uint64_t j, uint64_t size) {
+  uint64_t place = size * j;
+  if (size == 0) {
+    for (uint64_t k = 0; k < j; ++k) { place += size_of (i, k); }
+  }
+  return place;
+}
+
+/* The bytes of each element: of a varray 0. */
+static uint64_t bytes_of (uint64_t i) { return i % kinds == 2 ? 30 : i % kinds == 3 ? 6 : 0; }
+
+/* An inline section, a small block, a large array, an encoded one, a varray. */
+static scda_fcontext_t *write_section (scda_fcontext_t *f, group_t g, uint64_t i, int *err) {
+  const uint64_t size = bytes_of (i);
+  uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq), state = i;
+  partition (&state, elems, g.size, Nq);
+  const uint64_t own = Nq[g.rank], first = first_of (Nq, g.rank), begin = place_of (i, first, size);
+  const uint64_t bytes = i % kinds < 2 ? 100 : place_of (i, first + own, size) - begin;
+  unsigned char *data = (unsigned char *) get_memory (bytes + 1);
+  uint64_t *Ei = (uint64_t *) get_memory ((own + 1) * sizeof *Ei);
+  char text[SCDA_INLINE_BYTES + 1];
+  for (uint64_t j = 0; j < own; ++j) { Ei[j] = size_of (i, first + j); }
+  for (uint64_t j = 0; j < bytes; ++j) { data[j] = byte_of (i, j + (i % kinds < 2 ? 0 : begin)); }
+  snprintf (text, sizeof text, "section %23llu\n", (unsigned long long) i);
+  switch (i % kinds) {
+  case 0: f = scda_fwrite_inline (f, text, "number", NULL, 0, err); break;
+  case 1: f = scda_fwrite_block (f, data, 100, "block", NULL, g.size - 1, SCDA_ENCODE_NONE, err); break;
+  case 2: f = scda_fwrite_array (f, data, Nq, size, 0, "plain", NULL, SCDA_ENCODE_NONE, err); break;
+  case 3: f = scda_fwrite_array (f, data, Nq, size, 0, "encoded", NULL, SCDA_ENCODE_ALWAYS, err); break;
+  default: f = scda_fwrite_varray (f, data, Nq, Ei, NULL, 0, "sizes", NULL, SCDA_ENCODE_NONE, err);
+  }
+  free (Nq), free (data), free (Ei);
+  return f;
+}
+
+/* How many sections can be read, as they were written; with `verify` by their checksums, and it must be all. */
+static uint64_t read_sections (int verify) {
+  const uint64_t room = elems * 30;
+  unsigned char *data = (unsigned char *) get_memory (room);
+  uint64_t *Ei = (uint64_t *) get_memory (elems * sizeof *Ei), i = 0;
+  scda_params_t params = default_params ();
+  int err = -1;
+  params.verify = verify;
+  scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, &params, &err);
+  for (; f != NULL && !scda_feof (f); ++i) {
+    char user[SCDA_USER_STRING_BYTES + 1], type;
+    uint64_t N = elems, E = 0, bytes = 100;
+    int decode = 1;
+    f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err);
+    /* Tables whose seal is missing are shown. */
+    if (f == NULL || strncmp (user, "scda ", 5) == 0) { break; }
+    REQUIRE (type == "IBAAV"[i % kinds] && decode == (i % kinds == 3) && (i % kinds < 2 || N == elems));
+    memset (data, 0, room);
+    switch (i % kinds) {
+    case 0: f = scda_fread_inline_data (f, data, 0, &err); break;
+    case 1: f = scda_fread_block_data (f, data, E, 0, &err); break;
+    case 4:
+      f = scda_fread_varray_sizes (f, Ei, &N, &err);
+      for (uint64_t j = 0; f != NULL && j < elems; ++j) { REQUIRE (Ei[j] == size_of (i, j)); }
+      bytes = place_of (i, elems, 0);
+      if (f != NULL) { f = scda_fread_varray_data (f, data, &N, Ei, NULL, 0, &err); }
+      break;
+    default: bytes = elems * bytes_of (i), f = scda_fread_array_data (f, data, &N, E, 0, &err);
+    }
+    if (f == NULL) { break; }
+    if (i % kinds == 0) {
+      char text[SCDA_INLINE_BYTES + 1];
+      snprintf (text, sizeof text, "section %23llu\n", (unsigned long long) i);
+      REQUIRE (memcmp (data, text, SCDA_INLINE_BYTES) == 0);
+      continue;
+    }
+    for (uint64_t j = 0; j < bytes; ++j) { REQUIRE (data[j] == byte_of (i, j)); }
+  }
+  REQUIRE (!verify || f != NULL);
+  if (f != NULL) { REQUIRE (scda_fclose (f, &err) == 0); }
+  free (data), free (Ei);
+  return i;
+}
+
+static uint64_t bytes_of_file (void) {
+  struct stat status;
+  REQUIRE (stat (filename, &status) == 0);
+  return (uint64_t) status.st_size;
+}
+
+/* Opens the file to append to it; `atomic` leaves the file itself as it is. Returns how many bytes are cut off. */
+static scda_fcontext_t *open_append (group_t g, const scda_params_t *params, uint64_t *cut) {
+  const uint64_t before = bytes_of_file ();
+  int err = -1;
+  barrier (g);
+  scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
+  REQUIRE (f != NULL && err == 0);
+  REQUIRE (scda_fcut_off (f, cut, &err) == f && err == 0);
+  REQUIRE (bytes_of_file () + (params->atomic ? 0 : *cut) == before);
+  barrier (g);
+  return f;
+}
+
+static void append (group_t g, const scda_params_t *params) {
+  uint64_t cut, n = 0;
+  int err = -1;
+  scda_fcontext_t *f = open_append (g, params, &cut);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  f = scda_fopen_read (g.comm, filename, NULL, NULL, NULL, &err);
+  REQUIRE (f != NULL && scda_fsections (f, &n, &err) == f && scda_fclose (f, &err) == 0);
+  f = open_append (g, params, &cut);
+  REQUIRE (cut == 0);
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < sections_between; ++i) {
+      f = write_section (f, g, n++, &err);
+      REQUIRE (f != NULL);
+    }
+    const int closes = round + 1 == rounds;
+    if (closes) { REQUIRE (scda_fclose (f, &err) == 0); }
+    else { REQUIRE (scda_fcommit (f, &err) == f); }
+    if (g.rank == 0 && (closes || !params->atomic)) {
+      char text[40];
+      const int fd = open (committed, O_WRONLY | O_CREAT, 0666);
+      snprintf (text, sizeof text, "%20llu\n", (unsigned long long) n);
+      REQUIRE (fd >= 0 && write (fd, text, 21) == 21 && close (fd) == 0);
+    }
+  }
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc >= 3);
+  const group_t g = world ();
+  scda_params_t params = default_params ();
+  uint64_t cut = 0;
+  int err = -1;
+  snprintf (filename, sizeof filename, "%s/series.scda", argv[2]);
+  snprintf (committed, sizeof committed, "%s/committed", argv[2]);
+  params.seal = 1;
+  if (strcmp (argv[1], "check") == 0) {
+    unsigned long long least = 0;
+    FILE *file = fopen (committed, "r");
+    REQUIRE (file == NULL || (fscanf (file, "%llu", &least) == 1 && fclose (file) == 0));
+    const uint64_t seen = read_sections (0);
+    REQUIRE (seen >= least);
+    scda_fcontext_t *f = open_append (g, &params, &cut);
+    REQUIRE (scda_fclose (f, &err) == 0);
+    const uint64_t kept = read_sections (1);
+    REQUIRE (kept >= least && kept <= seen);
+    printf ("%llu %llu %llu\n", least, (unsigned long long) kept, (unsigned long long) cut);
+    return finish ();
+  }
+  REQUIRE (argc == 8);
+  params.driver = atoi (argv[3]), params.atomic = atoi (argv[4]);
+  if (access (filename, F_OK) != 0) {
+    barrier (g);
+    scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "series", NULL, &params, &err);
+    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+  }
+  char name[1300];
+  snprintf (name, sizeof name, "%s/pid.%d", argv[2], g.rank);
+  FILE *file = fopen (name, "w");
+  REQUIRE (file != NULL && fprintf (file, "%ld\n", (long) getpid ()) > 0 && fclose (file) == 0);
+  barrier (g);
+  const int rank = atoi (argv[7]);
+  if (atoi (argv[5]) > 0 && (rank < 0 || rank == g.rank)) {
+    inject_arm ("*", atoi (argv[6]) ? inject_tear : inject_kill, atol (argv[5]));
+  }
+  append (g, &params);
+  inject_disarm ();
+  return finish ();
+}

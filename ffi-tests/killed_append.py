@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Kills a program that appends to a file, and looks at what is left: see killed_append.c.
+
+    killed_append.py DIR KILLS SEED DRIVER PROGRAM [LAUNCHER...]
+
+KILLS is how often, at random calls of the system and at random moments, in place and atomically; or "all": before each call of the
+system in turn, and in the middle of each that writes. LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After each
+kill everything that was committed must be there, all that can be read must be right, and the next run goes on."""
+import glob, os, random, shutil, signal, subprocess, sys, time
+
+folder, kills, seed, driver, program, *launcher = sys.argv[1:]
+rng = random.Random(int(seed))
+ranks = int(launcher[-1]) if launcher else 1
+begin = time.time()
+count, cuts, most_cut, alone, finished = 0, 0, 0, 0, 0
+
+
+def run(*arguments, launched=True, wait=True):
+    # Open MPI's MPI-IO waits for ever for a semaphore that a killed job has left.
+    for name in glob.glob("/dev/shm/sem.OMPIO_series.scda*"):
+        os.remove(name)
+    job = subprocess.Popen((launcher if launched else []) + [program, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    if not wait:
+        return job
+    try:
+        out, errors = job.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"kill {count}: still runs after 120 seconds: {arguments}")
+    return job.returncode, out, errors
+
+
+def pids():
+    found = []
+    for rank in range(ranks):
+        try:
+            found.append(int(open(os.path.join(folder, f"pid.{rank}")).read()))
+        except (OSError, ValueError):
+            pass
+    return found
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def start_anew():
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    status, _, errors = run("append", folder, driver, 0, 0, 0, 0)
+    if status != 0:
+        sys.exit(f"the program does not run: {errors}")
+
+
+def append(atomic, call, how, rank, moment=None):
+    """Runs the program, which is killed; tells whether it was."""
+    for name in glob.glob(os.path.join(folder, "pid.*")):
+        os.remove(name)
+    job = run("append", folder, driver, atomic, call, how, rank, wait=False)
+    if moment is not None:
+        started = time.time()
+        while len(pids()) < ranks and job.poll() is None and time.time() < started + 120:
+            time.sleep(0.002)
+        time.sleep(moment)
+        victims = pids()
+        for pid in victims if rank < 0 else victims[rank:rank + 1]:
+            kill(pid)
+    try:
+        _, errors = job.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"kill {count}: the other ranks still run after 60 seconds")
+    for pid in pids():
+        kill(pid)
+    while any(os.path.exists(f"/proc/{pid}/exe") for pid in pids()):
+        time.sleep(0.002)
+    if "killed_append.c:" in errors:
+        sys.exit(f"kill {count}: driver {driver}, atomic {atomic}, call {call}, how {how}, rank {rank}: {errors}")
+    return job.returncode != 0
+
+
+def check(words):
+    """What is left; the next run may be the first that looks, on all ranks."""
+    global cuts, most_cut
+    status, out, errors = run("check", folder, launched=False)
+    if status != 0:
+        sys.exit(f"kill {count}: {words}: {errors}")
+    cut = int(out.split()[2])
+    cuts, most_cut = cuts + (cut > 0), max(most_cut, cut)
+
+
+if kills == "all":
+    for atomic in 0, 1:
+        for how in 0, 1:
+            call = 0
+            while True:
+                call += 1
+                start_anew()
+                if not append(atomic, call, how, -1):
+                    break
+                count += 1
+                check(f"atomic {atomic}, call {call}, how {how}")
+else:
+    start_anew()
+    while count < int(kills):
+        if count % 50 == 49:  # the file has become long
+            start_anew()
+        atomic, how = rng.randrange(2) if rng.randrange(4) == 0 else 0, rng.randrange(2)
+        rank = rng.choice([-1, rng.randrange(ranks)])
+        if rng.randrange(2):
+            was_killed = append(atomic, 0, 0, rank, rng.uniform(0, 0.3))
+        else:
+            was_killed = append(atomic, rng.randrange(1, 150), how, rank)
+        finished += not was_killed
+        count += 1
+        alone += was_killed and rank >= 0 and ranks > 1
+        # Else the next job cuts off, on all its ranks.
+        if rng.randrange(2):
+            check(f"atomic {atomic}, how {how}, rank {rank}")
+    check("at the end")
+print(f"{count} kills, {alone} of one rank alone, on {ranks} ranks in {time.time() - begin:.0f} s: {cuts} times a torn end, "
+      f"of at most {most_cut} bytes, was cut off; {finished} runs had ended before")
+if cuts == 0 or finished > count // 2:
+    sys.exit("too few kills hit a file that was being appended to")
