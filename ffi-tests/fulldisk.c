@@ -130,6 +130,53 @@ static void edges (group_t g, const char *dir, const scda_params_t *params, long
   CHECK (full > 0 && full <= enough);
 }
 
+/* The same while a sealed file is appended to: what it had stays in any case. */
+static void edges_of_appending (group_t g, const char *dir, scda_params_t params, long *cases) {
+  char filename[1024], base[1024], whole[1024];
+  struct stat before, after;
+  snprintf (filename, sizeof filename, "%s/full.scda", dir);
+  snprintf (base, sizeof base, "%s/../base.scda", dir);
+  snprintf (whole, sizeof whole, "%s/../whole.scda", dir);
+  params.seal = 1;
+  REQUIRE (write_everything (g, base, &params) == 0);
+  barrier (g);
+  if (g.rank == 0) { copy_file (base, whole, ""); }
+  barrier (g);
+  REQUIRE (append_everything (g, whole, &params) == 0 && stat (base, &before) == 0 && stat (whole, &after) == 0);
+  const unsigned long had = params.atomic ? 0 : (unsigned long) (before.st_size + 4095) / 4096;
+  const unsigned long pages = (unsigned long) (after.st_size + 4095) / 4096 - had;
+  const int exact = is_exact (dir);
+  const unsigned long enough = pages + (exact ? 1 : 16);
+  unsigned long full = 0;
+  for (unsigned long room = 0; room <= enough; ++room, ++*cases) {
+    barrier (g);
+    if (g.rank == 0) {
+      char ballast[1024];
+      snprintf (ballast, sizeof ballast, "%s/ballast", dir);
+      unlink (ballast);
+      copy_file (base, filename, "");
+      leave (dir, room);
+    }
+    barrier (g);
+    const int err = append_everything (g, filename, &params);
+    const int good = err == 0 ? files_equal (filename, whole, 0) : params.atomic ? files_equal (filename, base, 0) : file_begins_with (filename, base);
+    if (!all_same (g, (uint64_t) err) || (exact && (err == 0) != (room >= pages)) || !good) {
+      fprintf (stderr, "rank %d of %d: appending, driver %d, atomic %d, aggregation %d, room for %lu of %lu pages: error %d (%s)%s\n",
+               g.rank, g.size, params.driver, params.atomic, (int) params.aggregation_bytes, room, pages, err,
+               err ? scda_last_error_message () : "", good ? "" : ", what was there is not, or not whole");
+      ++failures;
+    }
+    full += err != 0;
+    if (params.driver == SCDA_DRIVER_POSIX) { CHECK (err == 0 || err == SCDA_ERR_NO_SPACE); }
+    barrier (g);
+    CHECK (entries (dir) == 4); /* the file and the ballast */
+    barrier (g);
+    if (g.rank == 0) { unlink (filename); }
+    barrier (g);
+  }
+  CHECK (full > 0 && full <= enough);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 3);
@@ -160,6 +207,7 @@ int main (int argc, char **argv) {
       params.driver = drivers[which % 2], params.atomic = which / 2 % 2;
       if (which >= 4) { params.aggregation_bytes = 0; }
       edges (g, dir, &params, &cases);
+      edges_of_appending (g, dir, params, &cases);
     }
     if (g.rank == 0) { printf ("%ld cases\n", cases); }
     return finish ();

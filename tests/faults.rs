@@ -171,7 +171,9 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.scda");
-    let model = model();
+    // Each kind of section, small or large, plain and encoded.
+    let mut model = model();
+    model.sections = model.sections.into_iter().step_by(3).collect();
     let mut cases = 0;
     for (aggregation, check, atomic, torn) in [
         (64 << 10, false, false, true),
@@ -227,7 +229,7 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
         }
     }
     println!("{cases} exchanges failed");
-    assert!(cases > 500, "{cases}");
+    assert!(cases > 300, "{cases}");
 }
 
 /// Looks sections up and reads ranges of them, each rank its own.
