@@ -23,9 +23,12 @@ static int ok (scda_fcontext_t *f, int err) {
   return f != NULL && err == 0;
 }
 
-/* Every function for writing, plain and encoded, small and large; a sealed file is committed in the middle. */
-static int write_sections (group_t g, scda_fcontext_t *f, int seal, int err) {
+/* Every function for writing, plain and encoded, small and large. */
+int write_everything (group_t g, const char *filename, const scda_params_t *params) {
+  int err = -1;
+  prepare (g);
   uint64_t Sq[most_ranks];
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "injected", NULL, params, &err);
   const uint64_t *sizes = Ei + first_of (Nq, g.rank);
   for (int k = 0; ok (f, err) && k < 24; ++k) {
     const int encode = k % 8 < 4 ? SCDA_ENCODE_NONE : k < 16 ? SCDA_ENCODE_ALWAYS : SCDA_ENCODE_AUTO;
@@ -37,7 +40,7 @@ static int write_sections (group_t g, scda_fcontext_t *f, int seal, int err) {
       if (!ok (f, err)) { break; }
       f = scda_fwrite_varray (f, data, Nq, sizes, k < 8 ? NULL : Sq, 0, "x", NULL, encode, &err);
     }
-    if (ok (f, err) && k == 12) { f = seal ? scda_fcommit (f, &err) : scda_fflush (f, &err); }
+    if (ok (f, err) && k == 12) { f = scda_fflush (f, &err); }
   }
   if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;

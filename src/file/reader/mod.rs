@@ -438,7 +438,8 @@ impl Reader {
     ///
     /// With a seal at the end of the file by bisection: the number of reads grows with the logarithm of the number of sections,
     /// and with the number of seals. A row is compared as in [`Self::seek_section`]. The checksum of an index is compared, once, before
-    /// it is used if it has no more than 4096 rows; if it has more, before it says that a section is not there.
+    /// it is used if it has no more than 4096 rows. If it has more, the rows beside the one that was found are compared, so that
+    /// no single damaged row leads to another section, and the checksum before the index says that a section is not there.
     ///
     /// # Errors
     /// `Checksum`, and those of [`Self::sections`].
