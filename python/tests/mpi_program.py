@@ -244,7 +244,7 @@ def verify(folder: Path) -> None:
     data = path.read_bytes()
     generator = np.random.default_rng(size)
     offsets = [large.data_offset + 70000, small.data_offset + 9, 100, len(data) - 400]
-    offsets += generator.integers(128, len(data), 12).tolist()
+    offsets += generator.integers(128, len(data), 6).tolist()
     for number, offset in enumerate(offsets):
         damaged = bytearray(data)
         damaged[offset] ^= 4

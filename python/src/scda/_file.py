@@ -308,7 +308,7 @@ class File(Handle):
                     self._finder.get(index)
             except Error as error:
                 more = [f"{type(error).__name__}: {error}"]
-        rows = [("index", "kind", "count", "size", "compressed", "user string")]
+        rows: list[tuple[str, ...]] = [("index", "kind", "count", "size", "compressed", "user string")]
         found = self._finder.known()
         for s in found[:_MOST_SHOWN]:
             size = "" if s.kind == "varray" else str(s.size)

@@ -349,7 +349,8 @@ class Writer(Handle):
         with _changing_writers:
             older = _writers.get(os.path.realpath(self._path))
         if older is not None and not older._closed and older._process == os.getpid():
-            raise FileInUseError(f"{self._path}: a writer of this process has it open; close that first", None, self._path)
+            message = f"{self._path}: a writer of this process has it open; close that first"
+            raise FileInUseError(message, None, self._path)
 
     def _replace_older(self) -> None:
         """Closes an older writer of this process for the same file, before this one opens it: what it has would
