@@ -577,3 +577,66 @@ fn groups_have_attributes_and_the_last_ones_count() {
         file.close().unwrap();
     });
 }
+
+/// What numpy saved: the shape, and the items in the byte order of the machine.
+fn npy(path: &Path, number: usize) -> (Vec<u64>, Vec<u8>) {
+    let bytes = std::fs::read(path).unwrap();
+    let end = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let header = std::str::from_utf8(&bytes[10..end]).unwrap();
+    assert!(header.contains("'fortran_order': False"), "{header}");
+    let shape = header.split("'shape': (").nth(1).unwrap().split(')').next().unwrap();
+    let shape = shape.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    let mut data = bytes[end..].to_vec();
+    if header.contains("'descr': '>") != cfg!(target_endian = "big") {
+        data.chunks_mut(number).for_each(<[u8]>::reverse);
+    }
+    (shape, data)
+}
+
+#[test]
+fn arrays_by_zarr_python_are_read_from_their_own_metadata_and_chunks() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/zarr");
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("zarr.scda");
+    let mut missing = 0;
+    for (name, item, number) in [
+        ("big_endian", 8, 8),
+        ("fields/level", 4, 4),
+        ("fields/mostly_fill", 4, 4),
+        ("mask", 1, 1),
+        ("plain", 8, 8),
+        ("scalar", 2, 2),
+        ("state", 8, 8),
+        ("wave", 16, 8),
+    ] {
+        let (shape, data) = npy(&root.join(name.replace('/', "-") + ".npy"), number);
+        let folder = root.join("store.zarr").join(name);
+        let text = std::fs::read(folder.join("zarr.json")).unwrap();
+        let metadata: Value = serde_json::from_slice(&text).unwrap();
+        let chunk: Vec<u64> =
+            serde_json::from_value(metadata["chunk_grid"]["configuration"]["chunk_shape"].clone()).unwrap();
+        let array = Array { name: name.into(), shape, chunk, item, data, ..simple(Kind::Binary) };
+        let file_of =
+            |at: Vec<u64>| at.iter().fold(folder.join("c"), |path, index| path.join(index.to_string()));
+        let chunks: Vec<Vec<u8>> =
+            indices(&array.counts()).map(|at| std::fs::read(file_of(at)).unwrap_or_default()).collect();
+        missing += chunks.iter().filter(|chunk| chunk.is_empty()).count();
+        let sizes: Vec<u64> = chunks.iter().map(|chunk| chunk.len() as u64).collect();
+        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        put_block(&mut file, b"scda dataset 00", &text, Encode::None);
+        let counts = [chunks.len() as u64];
+        file.varray(name.as_bytes(), &counts, &sizes, None, Source::Indirect(&chunks), Encode::None).unwrap();
+        file.close().unwrap();
+        run_on_threads(2, |comm| {
+            let mut rng = Rng(comm.rank() as u64);
+            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let dataset = file.find_dataset(name, 0).unwrap().unwrap();
+            assert_eq!((&dataset.shape, dataset.data_type.item_bytes()), (&array.shape, item as u64));
+            let mut found = vec![0; array.data.len()];
+            file.read_dataset(&[Region::all(&array.shape)], &mut found).unwrap();
+            assert!(found == array.data, "{name}");
+            read_regions(&mut file, &array, &mut rng);
+        });
+    }
+    assert!(missing > 0);
+}
