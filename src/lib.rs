@@ -32,6 +32,7 @@ pub mod internals {
     pub use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::{ElementDecoder, ElementEncoder};
+    pub use crate::format::dataset::{metadata, parse};
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};
     pub use crate::format::padding::{MAX_DATA_PADDING, data_padding};

@@ -96,6 +96,9 @@ pub fn of_group(group_attributes: &str) -> Result<String> {
 }
 
 /// Attributes, if they are a JSON object: without white space.
+///
+/// # Errors
+/// `Argument`.
 pub fn attributes(text: &str) -> Result<String> {
     let invalid = |what: &str| Error::argument(format!("attributes: {what}"));
     if text.len() as u64 > MAX_METADATA_BYTES {

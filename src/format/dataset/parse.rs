@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 pub struct Metadata {
     /// With the layout still to be told from the section of its data.
     pub dataset: Dataset,
+    /// The shape of the chunks.
     pub chunk_shape: Vec<u64>,
+    /// What was done to the bytes.
     pub codecs: Codecs,
 }
 

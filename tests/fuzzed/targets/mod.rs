@@ -4,6 +4,7 @@
 //! `cargo test` what was found.
 
 mod appending;
+mod datasets;
 mod input;
 mod parsing;
 mod reading;
@@ -11,6 +12,7 @@ mod sealing;
 mod writing;
 
 pub use appending::{append, look_up};
+pub use datasets::datasets;
 pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
@@ -24,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 11] = [
+pub const ALL: [(&str, Target); 12] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -36,6 +38,7 @@ pub const ALL: [(&str, Target); 11] = [
     ("seals", seals),
     ("append", append),
     ("look_up", look_up),
+    ("datasets", datasets),
 ];
 
 /// A file of this process in memory, removed in the end.
