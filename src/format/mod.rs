@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod crc;
-#[allow(dead_code)] // until groups are written
 pub mod dataset;
 pub mod entry;
 pub mod header;
