@@ -254,6 +254,40 @@ fn check_file(path: &Path, dataset: &Dataset, array: &[u8]) {
     file.close().unwrap();
 }
 
+/// Reads boxes of it, on each rank others, and compares what the file says of it.
+fn read_back(path: &Path, dataset: &Dataset, array: &[u8], ranks: usize, seed: u64) {
+    let item = dataset.data_type.item_bytes() as usize;
+    run_on_threads(ranks, |comm| {
+        let mut random = Random(seed + comm.rank() as u64);
+        let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+        let found = file.find_dataset(&dataset.name, 0).unwrap().unwrap();
+        assert_eq!(
+            (&found.name, found.data_type, &found.shape),
+            (&dataset.name, dataset.data_type, &dataset.shape)
+        );
+        match (&found.layout, &dataset.layout) {
+            (Layout::Chunked { shape, text }, Layout::Chunked { text: expected, .. }) => {
+                assert_eq!((shape.as_ref(), text), (Some(&dataset.chunk_shape()), expected));
+            }
+            (found, expected) => assert_eq!(found, expected),
+        }
+        let mut regions = Vec::new();
+        for _ in 0..random.below(4) {
+            let mut region = Region::all(&dataset.shape);
+            for d in 0..region.count.len() {
+                region.start[d] = random.below(dataset.shape[d] + 1);
+                region.count[d] = random.below(dataset.shape[d] - region.start[d] + 1);
+            }
+            regions.push(region);
+        }
+        let expected: Vec<u8> = regions.iter().flat_map(|r| items(array, item, &dataset.shape, r)).collect();
+        let mut data = vec![9; expected.len()];
+        file.read_dataset(&regions, &mut data).unwrap();
+        assert!(data == expected, "{dataset:?} {regions:?}");
+        file.close().unwrap();
+    });
+}
+
 /// Where the first section ends.
 fn block_end(path: &Path) -> u64 {
     let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
@@ -288,6 +322,7 @@ fn the_file_does_not_depend_on_who_passes_what() {
         file.dataset(&case.dataset, &whole, &case.array).unwrap();
         file.close().unwrap();
         check_file(&alone, &case.dataset, &case.array);
+        read_back(&alone, &case.dataset, &case.array, 1 + seed as usize % 3, seed);
         let expected = std::fs::read(&alone).unwrap();
         for params in ways() {
             case.write(&path, &params);

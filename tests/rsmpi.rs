@@ -7,7 +7,7 @@ mod checkpoint;
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
-use scda::{Driver, Encode, ErrorKind, Mpi, Params, Reader, Sink, Source, Writer};
+use scda::{DataType, Dataset, Driver, Encode, ErrorKind, Mpi, Params, Reader, Region, Sink, Source, Writer};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -90,6 +90,42 @@ fn part_exchange() {
     let mut received = vec![9; expected.concat().len()];
     comm.alltoallv(&sent.concat(), &lengths(&sent), &mut received, &lengths(&expected)).unwrap();
     assert!(received == expected.concat(), "rank {rank} of {size}");
+}
+
+/// A dataset in chunks and a contiguous one, of which each rank passes every so many columns.
+fn write_datasets(comm: impl scda::Communicator + 'static, path: &Path) {
+    let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+    let mut file = Writer::create(comm, path, b"", &Params::default()).unwrap();
+    for layout in [scda::Layout::Contiguous, scda::Layout::Chunked { shape: Some(vec![70, 20]), text: false }]
+    {
+        let mut dataset = Dataset::new("rho", DataType::Float64, [1000, 60]);
+        dataset.layout = layout;
+        let regions: Vec<Region> =
+            (0..60).filter(|i| i % size == rank).map(|i| Region::new([0, i], [1000, 1])).collect();
+        let values = regions.iter().flat_map(|r| (0..1000).map(move |i| (1000 * r.start[1] + i) as f64));
+        let data: Vec<u8> = values.flat_map(f64::to_ne_bytes).collect();
+        file.dataset(&dataset, &regions, &data).unwrap();
+    }
+    file.close().unwrap();
+}
+
+#[test]
+fn datasets_are_the_same_on_any_number_of_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("alone");
+    write_datasets(scda::Solo, &alone);
+    for ranks in [2, 5] {
+        let path = folder.path().join(ranks.to_string());
+        run("part_datasets", ranks, &path);
+        assert!(std::fs::read(path).unwrap() == std::fs::read(&alone).unwrap(), "{ranks} ranks");
+    }
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn part_datasets() {
+    let universe = mpi::initialize().unwrap();
+    write_datasets(Mpi::new(&universe.world()).unwrap(), &file());
 }
 
 #[test]
