@@ -6,7 +6,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{FINE, Failure, Team, split};
-use crate::format::dataset::{ChunkGrid, Dataset, Region, Runs};
+use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
 use crate::format::layout::{product, sum};
 use crate::memory::{grow, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
@@ -138,8 +138,8 @@ struct Part<'a> {
     region: Region,
     items: u64,
     from: &'a [u8],
-    from_shape: &'a [u64],
-    from_start: Vec<u64>,
+    /// The array that they are a part of, and where in it; none: nothing but the items.
+    within: Option<(&'a [u64], Vec<u64>)>,
 }
 
 impl<'a> Plan<'a> {
@@ -303,7 +303,7 @@ impl<'a> Plan<'a> {
         let (sent_bytes, received_bytes) = (bytes(&sending), bytes(&receiving));
         window.received.truncate(received_bytes.iter().sum());
         for rank in 0..ranks {
-            self.pack(rank, round, window.has_data, &mut sent);
+            self.pack(rank, round, sending[rank][0], window.has_data, &mut sent);
         }
         // Nothing since the agreement can fail: there is room for all that was packed.
         let comm = agreed.comm();
@@ -319,7 +319,7 @@ impl<'a> Plan<'a> {
     /// The bytes of the boxes and of the data that another rank gets.
     fn lengths_to(&self, rank: usize, round: u64) -> Result<[u64; LENGTHS]> {
         let mut lengths = [0; LENGTHS];
-        self.for_each_part_to(rank, round, |chunk, part, _| {
+        self.for_each_part_to(rank, round, |chunk, part| {
             let mut header = Counter(0);
             put_header(&mut header, chunk, part);
             lengths[0] += header.0;
@@ -328,31 +328,42 @@ impl<'a> Plan<'a> {
         Ok(lengths)
     }
 
-    /// Appends what another rank gets: the boxes, then their data.
-    fn pack(&self, rank: usize, round: u64, with_data: bool, out: &mut Vec<u8>) {
-        self.for_each_part_to(rank, round, |chunk, part, _| put_header(out, chunk, part));
-        if with_data {
-            let item_bytes = self.item_bytes;
-            self.for_each_part_to(rank, round, |_, part, _| {
-                let zeros = vec![0; part.region.count.len()];
-                for run in part.runs((&part.region.count, &zeros)) {
-                    let start = to_usize(run.from) * item_bytes;
-                    out.extend_from_slice(&part.from[start..start + to_usize(run.items) * item_bytes]);
+    /// Appends what another rank gets: the boxes, of so many bytes, then their data. There is room for both.
+    fn pack(&self, rank: usize, round: u64, header_bytes: u64, with_data: bool, out: &mut Vec<u8>) {
+        let mut headers = out.len();
+        out.resize(headers + to_usize(header_bytes), 0);
+        self.for_each_part_to(rank, round, |chunk, part| {
+            let mut header = Header { out: &mut out[headers..], bytes: 0 };
+            put_header(&mut header, chunk, part);
+            headers += header.bytes;
+            if with_data {
+                let count = &part.region.count;
+                for run in part.runs((count, &[0; MAX_DIMENSIONS][..count.len()])) {
+                    let start = to_usize(run.from) * self.item_bytes;
+                    let end = start + to_usize(run.items) * self.item_bytes;
+                    out.extend_from_slice(&part.from[start..end]);
                 }
-            });
-        }
+            }
+        });
     }
 
     /// The parts that this rank has of the chunks of another in a round: each with the number of the chunk in the window.
-    fn for_each_part_to(&self, rank: usize, round: u64, mut each: impl FnMut(u64, &Part<'_>, u64)) {
+    fn for_each_part_to(&self, rank: usize, round: u64, mut each: impl FnMut(u64, &Part<'_>)) {
         if rank == self.rank {
             return;
         }
         let chunks = self.window_of(rank, round);
+        // A chunk may have many parts.
+        let mut last = None;
         for &(chunk, number) in self.parts_of(&chunks).iter().filter(|(chunk, _)| self.wants(*chunk)) {
-            if let Some(part) = self.own_part(&self.grid.region_of(chunk), number) {
-                each(chunk - chunks.start, &part, chunk);
+            let region = match last.take() {
+                Some((same, region)) if same == chunk => region,
+                _ => self.grid.region_of(chunk),
+            };
+            if let Some(part) = self.own_part(&region, number) {
+                each(chunk - chunks.start, &part);
             }
+            last = Some((chunk, region));
         }
     }
 
@@ -368,8 +379,7 @@ impl<'a> Plan<'a> {
             items: part.count.iter().product(),
             region: part,
             from: &self.passed.data[self.passed.starts[number]..],
-            from_shape: &region.count,
-            from_start,
+            within: Some((&region.count, from_start)),
         })
     }
 
@@ -409,28 +419,27 @@ impl<'a> Plan<'a> {
         Ok((chunk, region))
     }
 
-    fn part<'b>(
+    /// The parts of a chunk.
+    fn parts_at<'b>(
         &'b self,
         window: &'b Window,
-        shape: &'b mut Vec<u64>,
         chunk: &Region,
-        place: Place,
-    ) -> Result<Part<'b>> {
-        match place {
-            Place::Own(number) => self.own_part(chunk, number).ok_or_else(torn),
-            Place::Received { header, data } => {
-                let mut rest = &window.received[header..];
-                let (_, region) = self.header(&mut rest, &window.chunks)?;
-                shape.clone_from(&region.count);
-                Ok(Part {
-                    items: region.items()?,
-                    from: window.received.get(data..).unwrap_or_default(),
-                    from_shape: shape,
-                    from_start: vec![0; region.count.len()],
-                    region,
-                })
-            }
+        places: &[(u64, Place)],
+    ) -> Result<Vec<Part<'b>>> {
+        let mut parts = Vec::new();
+        reserve(&mut parts, places.len())?;
+        for &(_, place) in places {
+            parts.push(match place {
+                Place::Own(number) => self.own_part(chunk, number).ok_or_else(torn)?,
+                Place::Received { header, data } => {
+                    let (_, region) = self.header(&mut &window.received[header..], &window.chunks)?;
+                    let items = region.items()?;
+                    let from = window.received.get(data..).unwrap_or_default();
+                    Part { region, items, from, within: None }
+                }
+            });
         }
+        Ok(parts)
     }
 
     /// A chunk of the window, put together in `buffer` if need be.
@@ -446,16 +455,15 @@ impl<'a> Plan<'a> {
         let (origin, shape) = (self.grid.region_of(chunk), self.grid.chunk_shape());
         let bytes = to_usize(self.grid.chunk_bytes());
         let item_bytes = self.item_bytes;
-        if let [(_, Place::Own(number))] = places
-            && let Some(part) = self.own_part(&origin, *number)
+        let parts = self.parts_at(window, &origin, places)?;
+        if let [part] = &parts[..]
             && part.items * item_bytes as u64 == self.grid.chunk_bytes()
+            && let mut runs = part.runs((shape, &part.region.start))
+            && let (Some(run), None) = (runs.next(), runs.next())
+            && let Some(bytes) =
+                part.from.get(to_usize(run.from) * item_bytes..).and_then(|from| from.get(..bytes))
         {
-            let mut runs = part.runs((shape, &part.region.start));
-            if let (Some(run), None) = (runs.next(), runs.next()) {
-                let at = to_usize(run.from) * item_bytes;
-                let bytes = &self.passed.data[self.passed.starts[*number] + at..][..bytes];
-                return Ok(if self.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
-            }
+            return Ok(if self.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
         }
         let overlap = |items: u64| {
             let mut index = origin.start.clone();
@@ -466,7 +474,7 @@ impl<'a> Plan<'a> {
             }
             Ok(Chunk::Overlap(index))
         };
-        if let Some(items) = self.first_overlap(window, &origin, places)? {
+        if let Some(items) = first_overlap(shape, &parts)? {
             return overlap(items);
         }
         if !window.has_data {
@@ -477,16 +485,11 @@ impl<'a> Plan<'a> {
         }
         grow(buffer, bytes)?;
         let buffer = &mut buffer[..bytes];
-        let mut room = Vec::new();
-        let mut items = 0;
-        for &(_, place) in places {
-            items += self.part(window, &mut room, &origin, place)?.items;
-        }
+        let items: u64 = parts.iter().map(|part| part.items).sum();
         if items * (item_bytes as u64) < self.grid.chunk_bytes() {
             self.put_fill(buffer);
         }
-        for &(_, place) in places {
-            let part = self.part(window, &mut room, &origin, place)?;
+        for part in &parts {
             for run in part.runs((shape, &part.region.start)) {
                 let length = to_usize(run.items) * item_bytes;
                 let (from, to) = (to_usize(run.from) * item_bytes, to_usize(run.to) * item_bytes);
@@ -511,41 +514,30 @@ impl<'a> Plan<'a> {
         // Each item is the one before it.
         bytes.starts_with(&self.fill) && bytes[self.item_bytes..] == bytes[..bytes.len() - self.item_bytes]
     }
+}
 
-    /// The first item of a chunk that two parts have: its number in C order.
-    fn first_overlap(&self, window: &Window, chunk: &Region, places: &[(u64, Place)]) -> Result<Option<u64>> {
-        let shape = self.grid.chunk_shape();
-        let number = |index: &[u64]| index.iter().zip(shape).fold(0, |at, (index, n)| at * n + index);
-        let mut room = Vec::new();
-        if places.len() < 2 {
-            return Ok(None);
-        }
-        if places.len() <= FEW_PARTS {
-            let mut boxes = Vec::new();
-            let mut first = None;
-            for &(_, place) in places {
-                let part = self.part(window, &mut room, chunk, place)?.region;
-                let common = boxes.iter().filter_map(|other: &Region| other.intersection(&part));
-                first = common.map(|common| number(&common.start)).chain(first).min();
-                boxes.push(part);
-            }
-            return Ok(first);
-        }
-        let mut bits = Bits::new(shape.iter().product())?;
-        let mut first = None;
-        for &(_, place) in places {
-            let part = self.part(window, &mut room, chunk, place)?;
-            let common = part.runs((shape, &part.region.start)).filter_map(|run| bits.set(run.to, run.items));
-            first = common.chain(first).min();
-        }
-        Ok(first)
+/// The first item of a chunk of this shape that two parts have: its number in C order.
+fn first_overlap(shape: &[u64], parts: &[Part<'_>]) -> Result<Option<u64>> {
+    let number = |index: &[u64]| index.iter().zip(shape).fold(0, |at, (index, n)| at * n + index);
+    if parts.len() <= FEW_PARTS {
+        let pairs =
+            parts.iter().enumerate().flat_map(|(i, part)| parts[..i].iter().map(move |other| (part, other)));
+        let common = pairs.filter_map(|(part, other)| part.region.intersection(&other.region));
+        return Ok(common.map(|common| number(&common.start)).min());
     }
+    let mut bits = Bits::new(shape.iter().product())?;
+    let runs = parts.iter().flat_map(|part| part.runs((shape, &part.region.start)));
+    Ok(runs.filter_map(|run| bits.set(run.to, run.items)).min())
 }
 
 impl Part<'_> {
     /// The runs of its items, from where they are to an array where the box begins at an index.
     fn runs(&self, to: (&[u64], &[u64])) -> Runs {
-        Runs::new(&self.region.count, (self.from_shape, &self.from_start), to)
+        let count = &self.region.count;
+        match &self.within {
+            Some((shape, start)) => Runs::new(count, (shape, start), to),
+            None => Runs::new(count, (count, &[0; MAX_DIMENSIONS][..count.len()]), to),
+        }
     }
 }
 
@@ -593,14 +585,22 @@ trait Numbers {
     fn put(&mut self, number: u64);
 }
 
-impl Numbers for Vec<u8> {
+/// Puts numbers one after the other, in groups of 7 bits.
+struct Header<'a> {
+    out: &'a mut [u8],
+    bytes: usize,
+}
+
+impl Numbers for Header<'_> {
     fn put(&mut self, number: u64) {
         let mut rest = number;
         while rest >= 0x80 {
-            self.push(rest.to_le_bytes()[0] | 0x80);
+            self.out[self.bytes] = rest.to_le_bytes()[0] | 0x80;
+            self.bytes += 1;
             rest >>= 7;
         }
-        self.push(rest.to_le_bytes()[0]);
+        self.out[self.bytes] = rest.to_le_bytes()[0];
+        self.bytes += 1;
     }
 }
 
