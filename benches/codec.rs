@@ -330,7 +330,7 @@ fn compress2(data: &[u8], level: u32, out: &mut [u8]) -> usize {
     let mut n = out.len() as libz_sys::uLong;
     // SAFETY: both buffers have the lengths that are said.
     let status = unsafe {
-        libz_sys::compress2(out.as_mut_ptr(), &raw mut n, data.as_ptr(), data.len() as _, level as i32)
+        libz_sys::compress2(out.as_mut_ptr(), &raw mut n, data.as_ptr(), data.len() as _, level.cast_signed())
     };
     assert_eq!(status, libz_sys::Z_OK);
     n as usize

@@ -244,7 +244,7 @@ fn check_file(path: &Path, dataset: &Dataset, array: &[u8]) {
             assert_eq!(size as usize, item * shape.iter().skip(1).product::<u64>() as usize);
             let mut data = vec![0; array.len()];
             if array.len() >= 65536 {
-                assert!((block_end(path) + 128) % 4096 == 0, "{dataset:?}");
+                assert!((block_end(path) + 128).is_multiple_of(4096), "{dataset:?}");
             }
             file.read_array(&[rows], size, Sink::Contiguous(&mut data)).unwrap();
             assert!(data == array, "{dataset:?}");
@@ -611,7 +611,7 @@ fn each_exchange_may_fail_on_each_rank() {
                 }
                 assert_eq!(results[0], Err(ErrorKind::Mpi));
                 if path.exists() && std::fs::metadata(&path).unwrap().len() > 0 {
-                    assert!(walk(&path) % 2 == 0, "{failing} {countdown}: metadata without data");
+                    assert!(walk(&path).is_multiple_of(2), "{failing} {countdown}: metadata without data");
                 }
             }
         }

@@ -302,8 +302,8 @@ impl<'a> Plan<'a> {
         };
         let (sent_bytes, received_bytes) = (bytes(&sending), bytes(&receiving));
         window.received.truncate(received_bytes.iter().sum());
-        for rank in 0..ranks {
-            self.pack(rank, round, sending[rank][0], window.has_data, &mut sent);
+        for (rank, [header_bytes, _]) in sending.iter().enumerate() {
+            self.pack(rank, round, *header_bytes, window.has_data, &mut sent);
         }
         // Nothing since the agreement can fail: there is room for all that was packed.
         let comm = agreed.comm();
