@@ -283,7 +283,7 @@ impl<'a> Plan<'a> {
         let (sending, receiving) = (read(&lengths), read(&others));
         // More data than the chunks have room for: some of them overlap. The boxes tell where.
         let room = (window.chunks.end - window.chunks.start) * self.grid.chunk_bytes();
-        let fits = receiving.iter().map(|[_, data]| data).sum::<u64>() <= room;
+        let fits = receiving.iter().fold(0, |sum: u64, [_, data]| sum.saturating_add(*data)) <= room;
         let total = |lengths: &[[u64; LENGTHS]], has_data: bool| -> u64 {
             lengths.iter().map(|[headers, data]| headers + if has_data { *data } else { 0 }).sum()
         };
