@@ -15,6 +15,8 @@ const SHORT_BYTES: usize = 16384;
 /// The bytes of a block whose bytes are only counted.
 const BLOCK_BYTES: usize = 1 << 15;
 
+/// Up to this length, planes are compressed one by one, too, where repetitions pay.
+const SHORT_PLANES: usize = 4096;
 /// Shorter planes are not worth blocks of their own.
 const MIN_PLANE_BYTES: usize = 1 << 10;
 
@@ -117,7 +119,7 @@ impl Adaptive {
             }
         }
         let rest = &data[done..];
-        let length = if rest.len() <= SHORT_BYTES {
+        let length = if rest.len() <= SHORT_PLANES {
             for piece in rest.chunks(plane_bytes.min(BLOCK_BYTES)) {
                 blocks.write_tokens(piece, matcher.tokens(piece), false, &mut writer);
             }
