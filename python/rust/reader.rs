@@ -22,6 +22,8 @@ pub struct Reader {
     path: PathBuf,
     user: Vec<u8>,
     sealed: bool,
+    /// Whether a process reads alone, which goes on after an error.
+    is_alone: bool,
     open: Mutex<Option<Open>>,
     cause: Cause,
 }
@@ -90,11 +92,15 @@ impl Reader {
         operation: impl FnOnce(&mut Open) -> scda::Result<T> + Send,
     ) -> PyResult<T> {
         self.operate(py, |open| {
-            open.as_mut().map(|open| {
-                operation(open).inspect_err(|_| {
-                    open.current = None;
-                })
-            })
+            let result = operation(open.as_mut()?);
+            if result.is_err() {
+                match open {
+                    Some(open) if self.is_alone => open.current = None,
+                    // The core has closed it, on all ranks.
+                    _ => *open = None,
+                }
+            }
+            Some(result)
         })
     }
 
@@ -130,6 +136,7 @@ impl Reader {
         (params.threads, params.verify) = (threads, verify);
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
+        let is_alone = ranks.is_none();
         let opened = py.detach(|| match ranks {
             Some(ranks) => scda::Reader::open(ranks, &path, &params),
             None => {
@@ -141,7 +148,7 @@ impl Reader {
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
         let (user, sealed) = (reader.user().to_vec(), reader.is_sealed());
         let open = Mutex::new(Some(Open { reader, decode, current: None }));
-        Ok(Self { path, user, sealed, open, cause })
+        Ok(Self { path, user, sealed, is_alone, open, cause })
     }
 
     #[getter]

@@ -254,6 +254,11 @@ def verify(folder: Path) -> None:
         error = fails(scda.ChecksumError, "", lambda: scda.verify(folder / f"damaged {number}", comm=comm))
         assert len(set(comm.allgather(str(error)))) == 1
     fails(scda.ChecksumError, "large", lambda: read_verified(folder / "damaged 0"))
+    # An error that is dealt with has closed the file.
+    with scda.open(folder / "damaged 0", comm=comm, verify=True) as f:
+        fails(scda.ChecksumError, "large", lambda: f["large"])
+        if size > 1:
+            fails(scda.UsageError, "damaged 0: the file is closed", lambda: f["small 7"])
     scda.verify(path, comm=comm)
     read_verified(path)
     comm.Barrier()
