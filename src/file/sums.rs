@@ -9,8 +9,9 @@ use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
-/// Longer pieces are summed up and written so many bytes at a time, so that they are read from memory only once.
-const CHUNK_BYTES: usize = 256 << 10;
+/// Longer pieces are written and summed up so many bytes at a time. Writing brings them into the processor's cache, so that
+/// summing up takes a fifth of the time: the other way round it would wait for the memory (measured with `benches`).
+const CHUNK_BYTES: usize = 128 << 10;
 
 /// A file that sums up what is written to it, if that is wanted.
 pub struct SummedFile {
@@ -39,14 +40,15 @@ impl ParallelFile for SummedFile {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         let Some(sums) = &mut self.sums else { return self.file.write_at(offset, pieces) };
         if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= CHUNK_BYTES {
+            self.file.write_at(offset, pieces)?;
             sums.add(offset, pieces);
-            return self.file.write_at(offset, pieces);
+            return Ok(());
         }
         let mut offset = offset;
         for piece in pieces {
             for chunk in piece.chunks(CHUNK_BYTES) {
-                sums.add(offset, &[chunk]);
                 self.file.write_at(offset, &[chunk])?;
+                sums.add(offset, &[chunk]);
                 offset += chunk.len() as u64;
             }
         }

@@ -21,7 +21,7 @@ const FILE_LETTER: u8 = b'F';
 pub struct UserString {
     /// The string; the bytes behind it have no meaning.
     bytes: [u8; USER_STRING_BYTES],
-    len: usize,
+    len: u8,
 }
 
 impl UserString {
@@ -36,7 +36,7 @@ impl UserString {
         Self::check(text)?;
         let mut bytes = [0; USER_STRING_BYTES];
         bytes[..text.len()].copy_from_slice(text);
-        Ok(Self { bytes, len: text.len() })
+        Ok(Self { bytes, len: short_length(text) })
     }
 
     /// Returns an error if there are more bytes than a user string can have.
@@ -49,9 +49,15 @@ impl UserString {
     #[inline]
     fn of_field(field: &[u8; SECTION_HEADER_BYTES - 2]) -> Option<Self> {
         // The shortest padding has four bytes, so the string has at most 58.
-        let len = strip_dashes(field)?.len();
+        let len = short_length(strip_dashes(field)?);
         field.first_chunk().map(|bytes| Self { bytes: *bytes, len })
     }
+}
+
+/// The length of a text that has no more bytes than a user string can have.
+#[allow(clippy::cast_possible_truncation)] // at most 58
+fn short_length(text: &[u8]) -> u8 {
+    text.len() as u8
 }
 
 #[cold]
@@ -82,7 +88,7 @@ impl PartialOrd for UserString {
 impl Deref for UserString {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes[..usize::from(self.len)]
     }
 }
 

@@ -261,15 +261,35 @@ impl Row {
 /// # Errors
 /// `Memory`.
 pub fn sort_rows(rows: &mut [Row]) -> Result<()> {
-    let mut order: Vec<usize> = Vec::new();
+    let common = common_start(rows);
+    // The next bytes, as a number, tell most user strings apart without an access to the rows.
+    let key = |row: &Row| {
+        let rest = row.user.get(common..).filter(|_| row.section.is_some()).unwrap_or_default();
+        let mut key = [0; 8];
+        let bytes = rest.len().min(key.len());
+        key[..bytes].copy_from_slice(&rest[..bytes]);
+        u64::from_be_bytes(key)
+    };
+    let mut order: Vec<(u64, usize)> = Vec::new();
     order
         .try_reserve_exact(rows.len())
-        .map_err(|_| Error::memory(rows.len().saturating_mul(size_of::<usize>())))?;
-    order.extend(0..rows.len());
+        .map_err(|_| Error::memory(rows.len().saturating_mul(size_of::<(u64, usize)>())))?;
+    order.extend(rows.iter().enumerate().map(|(number, row)| (key(row), number)));
     // Rows with the same user string keep the order of the file.
-    order.sort_unstable_by(|&a, &b| rows[a].compare_names(&rows[b]).then(a.cmp(&b)));
-    rows.iter_mut().zip(order).for_each(|(row, number)| row.sorted = number as u64);
+    order.sort_unstable_by(|&(first, a), &(second, b)| {
+        first.cmp(&second).then_with(|| rows[a].compare_names(&rows[b]).then(a.cmp(&b)))
+    });
+    rows.iter_mut().zip(order).for_each(|(row, (_, number))| row.sorted = number as u64);
     Ok(())
+}
+
+/// How many bytes the user strings of all sections have in common at their beginning.
+fn common_start(rows: &[Row]) -> usize {
+    let mut users = rows.iter().filter(|row| row.section.is_some()).map(|row| &*row.user);
+    let Some(first) = users.next() else { return 0 };
+    users.fold(first.len(), |common, user| {
+        first[..common].iter().zip(user).take_while(|(a, b)| a == b).count()
+    })
 }
 
 #[cfg(test)]
@@ -401,7 +421,13 @@ mod tests {
         #[test]
         fn user_strings_are_sorted_as_by_the_naive_way(
             names in proptest::collection::vec(proptest::collection::vec(b'a'..b'c', 0..3), 0..40), has_header in any::<bool>(),
+            common in proptest::sample::select(vec![0, 1, 20]), spread in proptest::sample::select(vec![1, 9]),
         ) {
+            // User strings that begin alike, and those that differ only behind some bytes of 0.
+            let names: Vec<Vec<u8>> = names.iter().map(|name| {
+                let rest = name.iter().flat_map(|&byte| std::iter::once(byte).chain(std::iter::repeat_n(0, spread - 1)));
+                std::iter::repeat_n(b'b', common).chain(rest).collect()
+            }).collect();
             let mut rows: Vec<Row> = names.iter().map(|name| row(Some(SectionType::Inline), name, 0, 32)).collect();
             if has_header {
                 rows.insert(0, row(None, b"zzz", 0, 0));

@@ -2,7 +2,6 @@
 //! checked.
 
 use super::ReaderState;
-use super::elements::BATCH_BYTES;
 use super::index::Sealed;
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::format::header::SectionType;
@@ -13,6 +12,8 @@ use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, crc};
 use crate::memory::{reserve, resize};
 
+/// So many bytes are read and summed up at a time: they stay in the processor's cache.
+const SUM_BYTES: u64 = 128 << 10;
 /// The entry `S` is the last one of a row.
 const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
 
@@ -109,7 +110,7 @@ impl ReaderState {
     pub(super) fn crc_of(&mut self, start: u64, end: u64) -> Result<u64> {
         let (mut at, mut sum, mut bytes) = (start, 0, Vec::new());
         while at < end {
-            resize(&mut bytes, (end - at).min(BATCH_BYTES as u64))?;
+            resize(&mut bytes, (end - at).min(SUM_BYTES))?;
             self.file.read_at(at, &mut bytes)?;
             sum = crc::extend(sum, &bytes);
             at += bytes.len() as u64;
