@@ -121,6 +121,7 @@ impl SectionBuffer {
     }
 
     /// Takes this rank's bytes at `offset` of the file; what is buffered begins at `start`.
+    #[inline(always)]
     pub fn put(&mut self, start: u64, offset: u64, pieces: &[&[u8]]) -> Result<()> {
         match &mut self.store {
             Store::Shared(turns, _) => {

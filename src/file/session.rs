@@ -48,12 +48,11 @@ impl<S: State> Session<S> {
         };
         // A rank that is alone has nobody to wait for with an error of its own, be it from before.
         let is_alone = state.team().is_alone();
-        let result = if is_alone && state.team().has_deferred() {
-            Err(state.team().take_deferred())
-        } else {
-            operation(state)
-        };
-        let result = match result {
+        if is_alone && state.team().has_deferred() {
+            let failure = state.team().take_deferred();
+            return Err(self.failed(failure));
+        }
+        let result = match operation(state) {
             Ok(value) if is_alone => match state.team().has_deferred() {
                 false => return Ok(value),
                 true => Err(state.team().take_deferred()),

@@ -256,11 +256,11 @@ impl Team {
 
     /// Notes the rank that has the data of a section without partition, and tells whether it is this
     /// one. An error if it is none.
+    #[inline]
     pub fn check_root(&mut self, root: usize) -> Result<bool> {
         self.note(Topic::Root, root as u64);
-        let size = self.size();
-        if root >= size {
-            return Err(Error::argument(format!("root: found {root}, expected a rank below {size}")));
+        if root >= self.size() {
+            return Err(no_rank(root, self.size()));
         }
         Ok(self.rank() == root)
     }
@@ -499,6 +499,12 @@ impl Journal {
             self.marks.clear();
         }
     }
+}
+
+/// No rank has this number.
+#[cold]
+fn no_rank(root: usize, size: usize) -> Error {
+    Error::argument(format!("root: found {root}, expected a rank below {size}"))
 }
 
 /// The high and the low 32 bits.

@@ -147,7 +147,8 @@ fn leading_digits(text: u64) -> (u64, u64, usize) {
     let digits = text ^ eight(b'0');
     let others = (digits.wrapping_add(eight(0x76)) | digits) & eight(0x80);
     let count = others.trailing_zeros() / 8;
-    let mask = if count > 0 { u64::MAX >> (64 - 8 * count) } else { 0 };
+    // The bits below the first other byte; all, if there is none.
+    let mask = ((others & others.wrapping_neg()) >> 7).wrapping_sub(1);
     (digits & mask, text & !mask, count as usize)
 }
 

@@ -12,12 +12,21 @@ use crate::parallel::Partition;
 
 impl ReaderState {
     /// The current section, if it is of this type and its data come next.
+    #[inline(always)]
     pub(super) fn expect_data(&mut self, function: Function, section_type: SectionType) -> Result<Current> {
         self.team.note_call(function);
         match self.expect {
             Expect::Data(current) if current.section_type == section_type => Ok(current),
-            Expect::CutData(current) if current.section_type == section_type => Err(self.cut(&current)),
-            _ => Err(self.out_of_order(&data_of(section_type))),
+            _ => Err(self.no_data(section_type)),
+        }
+    }
+
+    /// Data of this type do not come next.
+    #[cold]
+    fn no_data(&self, section_type: SectionType) -> Error {
+        match self.expect {
+            Expect::CutData(current) if current.section_type == section_type => self.cut(&current),
+            _ => self.out_of_order(&data_of(section_type)),
         }
     }
 

@@ -31,12 +31,21 @@ impl ReaderState {
     }
 
     /// Reads or decodes a block into the memory of the root.
+    #[inline(always)]
     pub(super) fn read_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
-        let (size, layout) = (current.size, current.layout);
-        Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size })?;
-        if !current.decoded {
-            return self.read_own(layout.data, data);
+        Sink::Contiguous(data).check(Sizes::Fixed { count: 1, size: current.size })?;
+        // A copy, so that what the short way needs can stay in registers.
+        if current.decoded {
+            self.decode_own_block(&{ *current }, data)
+        } else {
+            self.read_own(current.layout.data, data)
         }
+    }
+
+    /// Decodes a block into memory of its size.
+    #[inline(never)]
+    fn decode_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+        let (size, layout) = (current.size, current.layout);
         let mut text = Vec::new();
         self.read_own_text(layout.data, layout.data_bytes, size, &mut text)?;
         self.decoders.decode_one(Job { text: &text, at: layout.data, memory: data })
@@ -166,7 +175,7 @@ impl ReaderState {
     }
 
     /// Has all ranks read a section's data with the headers if it is small, and tells whether it is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_if_small(&mut self, layout: Layout) -> Result<bool, Failure> {
         let small = layout.bytes() <= self.small_bytes;
         if small {

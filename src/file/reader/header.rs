@@ -13,6 +13,9 @@ use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 /// The bytes of a section header with all its counts.
 const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
+/// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
+const CONVENTION_END: &[u8] = b" 00";
+
 /// The type of the compressed section that begins with this one, if it is the first of a pair.
 #[inline(always)]
 fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
@@ -79,6 +82,18 @@ impl ReaderState {
         if self.at_end() {
             return Ok(false);
         }
+        let (user, current) = self.look_at_header(self.position)?;
+        if user.ends_with(CONVENTION_END) {
+            return self.look_at_convention(decode);
+        }
+        self.begin_section(user, current);
+        Ok(true)
+    }
+
+    /// As [`Self::look_at_section`], for a section that may be a part of a seal or begin a pair. Reads its header again:
+    /// handed over, it could not stay in registers where all sections pass.
+    #[inline(never)]
+    fn look_at_convention(&mut self, decode: bool) -> Result<bool, Failure> {
         let (mut user, mut current) = self.look_at_header(self.position)?;
         while let Some(end) = self.end_of_seal(&user, &current)? {
             if end >= self.end {
@@ -91,6 +106,13 @@ impl ReaderState {
         if decode && let Some(pair) = self.look_at_pair(&user, &current)? {
             (user, current) = pair;
         }
+        self.begin_section(user, current);
+        Ok(true)
+    }
+
+    /// The data of this section come next.
+    #[inline(always)]
+    fn begin_section(&mut self, user: UserString, current: Current) {
         let Current { section_type, count, size, decoded, layout, .. } = current;
         self.expect = match section_type {
             _ if layout.end > self.size => Expect::CutData(current),
@@ -99,7 +121,6 @@ impl ReaderState {
         };
         let (offset, data_offset) = (self.position, layout.data);
         self.header = Some(Section { section_type, user, count, size, decoded, offset, data_offset });
-        Ok(true)
     }
 
     /// Reads one section header as the file has it, and checks that the file is long enough for what it
@@ -255,4 +276,18 @@ impl Current {
 /// In a compressed pair, what is malformed breaks the convention.
 fn as_decode_error(error: Error) -> Error {
     if error.kind() == ErrorKind::Format { error.with_kind(ErrorKind::Decode) } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::index::{ANCHORS, INDEX};
+    use crate::format::seal::SEAL;
+
+    #[test]
+    fn the_user_strings_of_the_conventions_end_alike() {
+        for user in [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION, ANCHORS, INDEX, SEAL] {
+            assert!(user.ends_with(CONVENTION_END), "{}", user.escape_ascii());
+        }
+    }
 }

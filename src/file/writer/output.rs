@@ -76,6 +76,7 @@ impl WriterState {
     }
 
     /// Writes a block whose data the owner has in pieces.
+    #[inline(always)]
     pub(super) fn write_block(
         &mut self,
         user: &[u8],
@@ -196,16 +197,21 @@ impl WriterState {
 
     /// Writes a section, or buffers it if it is small. What this rank owns of it are these pieces, which lie one
     /// after the other from `offset`; the first one is the header, or empty.
-    #[inline]
+    #[inline(always)]
     fn write_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
-        if self.is_small(layout) {
-            self.make_room(layout)?;
-            if !self.team.has_deferred() {
-                let put = self.buffer.put(self.written, offset, pieces);
-                self.tolerate(put, ())?;
-            }
-            return self.end_small(layout);
+        if !self.is_small(layout) {
+            return self.write_large_run(layout, offset, pieces);
         }
+        self.make_room(layout)?;
+        if !self.team.has_deferred() {
+            let put = self.buffer.put(self.written, offset, pieces);
+            self.tolerate(put, ())?;
+        }
+        self.end_small(layout)
+    }
+
+    #[inline(never)]
+    fn write_large_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
         self.write_all()?;
         if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
             return self.end_large(layout, Ok(()), &[]);
