@@ -9,6 +9,9 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --full              as much data as the bars are about: 1 GiB and more in 15 files at once (hours)
 --mpi openmpi|mpich with this MPI alone (default: both)
 --ranks "1 2 4"     how many ranks write; what each number has written, the next number reads, too
+--seal              all about sealed files, at full size (1 GiB): what sealing costs, --access, benches/seal.rs (half an hour)
+--own               libscda alone, in all its ways: what sealing costs, for example
+--access            only finding a section among many and reading a few elements of many, beside HDF5
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
 --existing          write over existing files
@@ -18,12 +21,15 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="1 2 4" reader="" works=() reps=7 installed="" record="" options=() folders=()
+scale=default mpis=() ranks="1 2 4" reader="" works=() reps=7 installed="" record="" access="" seal="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
-  --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) ;;
+  --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) access=${access:-too} ;;
   --full) scale=full ;;
   --existing) options+=(--existing) ;;
+  --own) options+=(--own) ;;
+  --seal) seal=yes scale=full access=too works=(array-8 small blocks) options+=(--own) ;;
+  --access) access=only ;;
   --record) record=yes ;;
   --mpi | --ranks | --work | --reps | --installed)
     [ $# -ge 2 ] || usage
@@ -90,15 +96,29 @@ measure() {
   local work writers
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
-  for work in "${works[@]}"; do
+  if [ -n "$access" ]; then
+    for writers in $ranks; do
+      echo "$there, $1: access on $writers" >&2
+      job "$writers" --access --folder "$files"
+    done
+  fi
+  [ "$access" = only ] || for work in "${works[@]}"; do
     for writers in $ranks; do
       echo "$there, $1: $work on $writers" >&2
+      if [ -n "$seal" ]; then # reading is as without a seal
+        job "$writers" --work "$work" --folder "$files"
+        continue
+      fi
       job "$writers" --work "$work" --folder "$files" --keep
       job "${reader:-$(next_after "$writers")}" --work "$work" --folder "$files" --written-by "$writers"
     done
   done
   rm -rf "$files"
   printf '\n## %s, %s (%s)\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
+  if [ -n "$access" ]; then
+    table access "Access" "what" ranks contender "ms, median" "least, quartiles" "file, MB" "bar, ms" ""
+  fi
+  [ "$access" != only ] || return 0
   table bar "Bars" workload ranks operation contender "peer, its best mode" "times as fast" bar ""
   table all "All" workload ranks operation contender "ms, median" "least, quartiles" "of these open" "MB/s" "file, MB" \
     "time / libscda's"
@@ -107,7 +127,7 @@ files=""
 trap 'rm -rf "$files"' EXIT
 
 about() {
-  echo "# libscda beside its peers"
+  if [ -n "$seal" ]; then echo "# Sealed files"; else echo "# libscda beside its peers"; fi
   echo
   echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
   echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
@@ -132,6 +152,7 @@ for mpi in "${mpis[@]}"; do
   fi
   build_with_library benches/peers "$there"
   if [ ${#works[@]} -eq 0 ]; then
+    access=${access:-too}
     mapfile -t works < <("$there/benches/peers/bench" --list)
   fi
   printf '\nWith %s:\n\n%s\n' "$mpi" "$("$there/benches/peers/bench" --about)" | tee -a "$report"
@@ -139,6 +160,10 @@ for mpi in "${mpis[@]}"; do
     measure "$folder" | tee -a "$report"
   done
 done
+if [ -n "$seal" ]; then
+  printf '\n## One rank, in time of the processor, too\n' | tee -a "$report"
+  cargo bench --quiet --locked --no-default-features --features cli,bundled-zlib --bench seal -- "${folders[@]}" | tee -a "$report"
+fi
 if [ -n "$record" ]; then
-  cp "$report" "benches/records/peers-$(date -u +%Y-%m-%d).md"
+  cp "$report" "benches/records/$([ -n "$seal" ] && echo seal || echo peers)-$(date -u +%Y-%m-%d).md"
 fi

@@ -50,7 +50,7 @@ void mark_moved (void) { moved = MPI_Wtime (); }
 
 typedef struct {
   const char *work, *folder;
-  int scale, reps, writers, existing, keep;
+  int scale, reps, writers, existing, keep, own, access;
 } options_t;
 
 typedef struct {
@@ -140,10 +140,12 @@ static void run_all (race_t *race, int only_read) {
 
 static const char usage[] =
     "usage: mpiexec -n RANKS bench --work NAME|all --folder FOLDER [OPTION...]\n"
+    "       mpiexec -n RANKS bench --access --folder FOLDER [OPTION...]    what access.c measures\n"
     "       bench --list     the names of the workloads\n"
     "       bench --about    the versions of the contenders, and who does not take part\n"
     "  --scale quick|default|full   how much data (default: default)\n"
     "  --reps N                     repetitions that count (default: 7)\n"
+    "  --own                        libscda alone, in all its ways\n"
     "  --keep                       leave the files, for --written-by\n"
     "  --written-by RANKS           only read the files that a job of so many ranks has left, and remove them\n"
     "  --existing                   write over the file of the last repetition instead of making a new one\n";
@@ -181,12 +183,13 @@ static int number (const char *text) {
 
 static options_t parse (int argc, char **argv) {
   options_t options = {.scale = 1, .reps = 7};
-  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, LIST, ABOUT };
+  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, OWN, ACCESS, LIST, ABOUT };
   static const struct option known[] = {
       {"work", required_argument, NULL, WORK},   {"folder", required_argument, NULL, FOLDER},
       {"scale", required_argument, NULL, SCALE}, {"reps", required_argument, NULL, REPS},
       {"keep", no_argument, NULL, KEEP},         {"written-by", required_argument, NULL, WRITTEN_BY},
       {"existing", no_argument, NULL, EXISTING}, {"list", no_argument, NULL, LIST},
+      {"own", no_argument, NULL, OWN},           {"access", no_argument, NULL, ACCESS},
       {"about", no_argument, NULL, ABOUT},             {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long (argc, argv, "", known, NULL)) != -1;) {
     switch (option) {
@@ -196,6 +199,8 @@ static options_t parse (int argc, char **argv) {
     case KEEP: options.keep = 1; break;
     case WRITTEN_BY: options.writers = number (optarg); break;
     case EXISTING: options.existing = 1; break;
+    case OWN: options.own = 1; break;
+    case ACCESS: options.access = 1; break;
     case SCALE:
       if (strcmp (optarg, "quick") == 0) {
         options.scale = 0;
@@ -212,7 +217,7 @@ static options_t parse (int argc, char **argv) {
     default: give_up ();
     }
   }
-  if (optind < argc || !options.work || !options.folder) { give_up (); }
+  if (optind < argc || !options.work == !options.access || !options.folder) { give_up (); }
   return options;
 }
 
@@ -233,14 +238,16 @@ static void race_through (const workload_t *work, const options_t *options, int 
   race.options = options;
   job_open (&race.job, work, options->scale, options->writers);
   gather_contenders (&race, scda_contenders);
-  gather_contenders (&race, mpiio_contenders);
-  gather_contenders (&race, posix_contenders);
+  if (!options->own) {
+    gather_contenders (&race, mpiio_contenders);
+    gather_contenders (&race, posix_contenders);
 #ifdef BENCH_HDF5
-  gather_contenders (&race, hdf5_contenders);
+    gather_contenders (&race, hdf5_contenders);
 #endif
 #ifdef BENCH_PNETCDF
-  gather_contenders (&race, pnetcdf_contenders);
+    gather_contenders (&race, pnetcdf_contenders);
 #endif
+  }
   for (int reading = 0; reading < 2; ++reading) {
     race.laps[reading] = allocate ((size_t) (race.contenders * options->reps) * sizeof *race.laps[reading]);
   }
@@ -259,6 +266,11 @@ static void race_through (const workload_t *work, const options_t *options, int 
 int main (int argc, char **argv) {
   options_t options = parse (argc, argv);
   MPI_Init (&argc, &argv);
+  if (options.access) {
+    measure_access (options.folder, options.scale, options.reps);
+    MPI_Finalize ();
+    return 0;
+  }
   const int only_read = options.writers > 0;
   if (!only_read) { MPI_Comm_size (MPI_COMM_WORLD, &options.writers); }
   int found = 0;

@@ -82,6 +82,10 @@ typedef struct contender {
 extern const contender_t scda_contenders[], mpiio_contenders[], posix_contenders[], hdf5_contenders[],
     pnetcdf_contenders[];
 
+/* HDF5 as a process alone uses it: a file of so many datasets, each of its number; and the number in the dataset of that name. */
+void hdf5_make (const char *file, uint64_t count, void (*name_of) (char *name, uint64_t number));
+uint64_t hdf5_find (const char *file, const char *name);
+
 const char *hdf5_version (void);
 const char *pnetcdf_version (void);
 
@@ -103,5 +107,11 @@ typedef struct {
 /* `laps[c * reps + r]` is repetition `r` of contender `c`, whose file has `file_bytes[c]`. `data_bytes`: of the workload. Rank 0. */
 void report (const job_t *job, int writers, int reading, int contenders, const contender_t *const *contender, int reps,
              const lap_t *laps, const uint64_t *file_bytes, uint64_t data_bytes);
+
+/* The value below which the part `q` of them lies; sorts them. */
+double quantile (double *values, int n, double q);
+
+/* Measures what access.c says, and prints the lines of its table. */
+void measure_access (const char *folder, int scale, int reps);
 
 #endif

@@ -18,6 +18,10 @@ static const bar_t all_bars[] = {
     {"big", "HDF5", {1, 1, 1}, {1, 1, 1}, NULL},
     {"big", "PnetCDF", {1, 1, 1}, {1, 1, 1}, NULL},
     {"big", "libscda", {0.5, 0.5, 0.5}, {0, 0, 0}, "libscda, SCDA_ENCODE_AUTO"},
+    {"big", "libscda", {0.91, 0.91, 0.91}, {0, 0, 0}, "libscda, sealed"},
+    {"big", "libscda, sync", {0.97, 0.97, 0.97}, {0, 0, 0}, "libscda, sealed, sync"},
+    {"small", "libscda", {0.77, 0.77, 0.77}, {0, 0, 0}, "libscda, sealed"},
+    {"blocks", "libscda", {0.77, 0.77, 0.77}, {0, 0, 0}, "libscda, sealed"},
     {"small", "MPI-IO, collective", {7, 10, 10}, {5, 5, 40}, NULL},
     {"small", "HDF5", {3, 3, 3}, {3, 3, 3}, NULL},
     {"small", "PnetCDF", {3, 3, 3}, {3, 3, 3}, NULL},
@@ -32,8 +36,7 @@ static int ascending (const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The value below which the part `q` of them lies; sorts them. */
-static double quantile (double *values, int n, double q) {
+double quantile (double *values, int n, double q) {
   qsort (values, (size_t) n, sizeof *values, ascending);
   const double at = q * (n - 1);
   const int i = (int) at;

@@ -4,14 +4,16 @@
 #include <scda.h>
 #include <stdlib.h>
 
-enum { DEFAULT, CHECKED, MPIIO, ZLIB, DEFAULT_LEVEL, AUTO };
+enum { DEFAULT, CHECKED, MPIIO, ZLIB, DEFAULT_LEVEL, AUTO, SEALED, SYNCED, SEALED_SYNCED };
 
 static void succeed (int err) {
   if (err != SCDA_SUCCESS) { die ("libscda: %s", scda_last_error_message ()); }
 }
 
-/* AUTO is for data that do not get smaller: how much does it cost to notice? */
+/* AUTO is for data that do not get smaller: how much does it cost to notice? Bringing everything to stable storage is for one
+ * large array: it takes long. */
 static int takes_part (const workload_t *work, int mode) {
+  if (mode == SYNCED || mode == SEALED_SYNCED) { return work->kind == ARRAY && work->elem_bytes == 8 && !work->per_rank; }
   if (mode == ZLIB || mode == DEFAULT_LEVEL) { return work->level >= 0; }
   return mode != AUTO || (work->level < 0 && work->content == HASHES && work->elem_bytes > 64);
 }
@@ -20,6 +22,8 @@ static scda_params_t params_of (const job_t *job, int mode) {
   scda_params_t params;
   scda_params_init (&params);
   if (mode == CHECKED) { params.check = 1; }
+  params.seal = mode == SEALED || mode == SEALED_SYNCED;
+  params.sync = mode == SYNCED || mode == SEALED_SYNCED;
   if (mode == MPIIO) { params.driver = SCDA_DRIVER_MPIIO; }
   if (mode == ZLIB) { params.encoder = SCDA_ENCODER_ZLIB; }
   if (mode != DEFAULT_LEVEL && job->work->level >= 0) { params.level = job->work->level; }
@@ -90,6 +94,9 @@ static void read_file (const job_t *job, int mode, const char *name) {
 const contender_t scda_contenders[] = {
     {"libscda", "libscda", DEFAULT, takes_part, write_file, read_file},
     {"libscda, check = 1", NULL, CHECKED, takes_part, write_file, read_file},
+    {"libscda, sealed", NULL, SEALED, takes_part, write_file, read_file},
+    {"libscda, sync", "libscda, sync", SYNCED, takes_part, write_file, read_file},
+    {"libscda, sealed, sync", NULL, SEALED_SYNCED, takes_part, write_file, read_file},
     {"libscda, MPI-IO driver", NULL, MPIIO, takes_part, write_file, read_file},
     {"libscda, zlib encoder", NULL, ZLIB, takes_part, write_file, read_file},
     {"libscda, default level", NULL, DEFAULT_LEVEL, takes_part, write_file, read_file},
