@@ -8,8 +8,8 @@ mod common;
 
 use common::{Data, Model, ModelSection, Want};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Faults, Params, Reader, Result, SectionType, SharedMemory, Sink,
-    ThreadComm, Writer, run_on_threads,
+    Communicator, DataType, Dataset, Encode, Error, ErrorKind, Faults, Layout as DataLayout, Params, Reader,
+    Region, Result, SectionType, SharedMemory, Sink, Solo, ThreadComm, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::fs::MetadataExt;
@@ -331,6 +331,95 @@ fn an_access_that_fails_while_looking_up_is_an_error_of_all() {
         }
     }
     assert!(failed > 30 && fine > 10, "{failed} {fine}");
+}
+
+/// A file with datasets of each layout, and a group.
+fn write_datasets(path: &Path, seal: bool) {
+    let mut params = Params::default();
+    params.seal = seal;
+    let mut file = Writer::create(Solo, path, b"", &params).unwrap();
+    file.group("/", "{\"title\": \"faults\"}").unwrap();
+    for (name, layout) in [
+        ("rows", DataLayout::Contiguous),
+        ("binary", DataLayout::Chunked { shape: Some(vec![40, 40]), text: false }),
+        ("text", DataLayout::Chunked { shape: Some(vec![40, 40]), text: true }),
+    ] {
+        let mut dataset = Dataset::new(name, DataType::Uint16, [200, 200]);
+        dataset.layout = layout;
+        file.dataset(&dataset, &[Region::all(&dataset.shape)], &[b'd'; 80_000]).unwrap();
+    }
+    file.close().unwrap();
+}
+
+/// Reads datasets by name and one after the other, each rank regions of its own.
+fn read_datasets(comm: Failing, path: &Path, params: &Params) -> Result<()> {
+    let rank = comm.rank() as u64;
+    let mut file = Reader::open(comm, path, params)?;
+    let read = |file: &mut Reader| {
+        let regions = [Region::new([30 * rank, 7], [35, 100]), Region::new([3, 3], [rank, 150])];
+        let mut data = vec![0; 7000 + 300 * rank as usize];
+        file.read_dataset(&regions, &mut data)?;
+        assert!(data.iter().all(|&byte| byte == b'd'));
+        Ok(())
+    };
+    for name in ["text", "binary", "rows"] {
+        assert_eq!(file.find_dataset(name, -1)?.expect("a dataset").shape, [200, 200]);
+        read(&mut file)?;
+    }
+    assert!(file.find_group("/")?.is_some());
+    while file.next_section(true)?.is_some() {
+        assert!(file.dataset()?.is_some());
+        read(&mut file)?;
+    }
+    file.close()
+}
+
+#[test]
+fn an_exchange_or_access_that_fails_while_reading_datasets_is_an_error_of_all() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let (mut cases, mut silent) = (0, 0);
+    for (seal, check) in [(true, false), (false, false), (true, true)] {
+        write_datasets(&path, seal);
+        let mut params = Params::default();
+        (params.check, params.verify) = (check, check);
+        for size in [2, 3] {
+            for rank in 0..size {
+                for k in 0.. {
+                    let (kind, is_met) =
+                        run_program(size, (rank, k), |comm| read_datasets(comm, &path, &params));
+                    if !is_met {
+                        assert_eq!(kind, None);
+                        break;
+                    }
+                    assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
+                    cases += 1;
+                    silent += usize::from(kind.is_none());
+                }
+            }
+        }
+    }
+    // The last agreement of each rank and program.
+    assert_eq!(silent, 3 * (2 + 3));
+    assert!(cases > 300, "{cases}");
+    let (mut failed, mut fine) = (0, 0);
+    for seed in 0..60 {
+        write_datasets(&path, seed % 4 > 0);
+        let mut params = Params::default();
+        (params.check, params.verify) = (seed % 2 == 0, seed % 4 == 1);
+        params.faults = Some(Faults { every: 1 + seed * 5, seed });
+        let size = 1 + seed as usize % 3;
+        let (kind, _) = run_program(size, (0, u64::MAX / 2), |comm| read_datasets(comm, &path, &params));
+        match kind {
+            None => fine += 1,
+            Some(kind) => {
+                assert_eq!(kind, ErrorKind::Io, "seed {seed}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 15 && fine > 5, "{failed} {fine}");
 }
 
 #[test]

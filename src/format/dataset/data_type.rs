@@ -40,7 +40,7 @@ pub enum DataType {
 
 impl DataType {
     /// The most bytes of a raw item.
-    pub const MAX_RAW_BYTES: u32 = 1 << 24;
+    pub const MAX_RAW_BYTES: u32 = 1 << 16;
 
     /// The types that have one size each, with their names, sizes, and the sizes of their numbers, in bytes.
     const NAMED: [(Self, &'static str, u64, u64); 14] = [
@@ -130,8 +130,8 @@ mod tests {
         assert_eq!(DataType::from_name("r24"), Some(DataType::Raw(3)));
         assert_eq!(DataType::Raw(3).to_string(), "r24");
         assert_eq!((DataType::Raw(3).item_bytes(), DataType::Raw(3).number_bytes()), (3, 1));
-        let most = format!("r{}", 8_u64 << 24);
-        assert_eq!(DataType::from_name(&most), Some(DataType::Raw(1 << 24)));
+        let most = format!("r{}", 8_u64 << 16);
+        assert_eq!(DataType::from_name(&most), Some(DataType::Raw(1 << 16)));
         for name in [
             "r0",
             "r7",
@@ -141,7 +141,7 @@ mod tests {
             "r08",
             "r",
             "r 8",
-            "r134217736",
+            "r524296",
             "r99999999999",
             "int128",
             "",

@@ -1,6 +1,7 @@
 //! JSON as the metadata of datasets have it: checked before any of it is used, and laid out in one way.
 
 use crate::error::{Error, ErrorKind, Result, quote};
+use crate::memory::reserve;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ pub struct Member<'a> {
 /// [`MAX_DEPTH`], without a key that stands twice in an object.
 ///
 /// # Errors
-/// `Format`, at the byte counted from the beginning of the text.
+/// `Format`, at the byte counted from the beginning of the text; `Memory`.
 pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
     if text.len() as u64 > MAX_METADATA_BYTES {
         let found = text.len();
@@ -32,6 +33,8 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
         let at = error.valid_up_to();
         wrong(format!("found {}, which is not UTF-8", quote(&text[at..text.len().min(at + 4)])), at)
     })?;
+    // The parser ends the process where it cannot allocate: so room is asked for first. A value takes most if it is a digit.
+    reserve(&mut Vec::<u8>::new(), 32 * text.len())?;
     check(text, 0)?;
     let mut parser = serde_json::Deserializer::from_str(text);
     let members = parser.deserialize_map(Members).map_err(|error| of_serde(text, &error))?;
