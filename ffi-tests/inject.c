@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -154,6 +155,11 @@ int fsync (int fd) {
   return armed_call != NULL && refused ("fsync", is_our_fd (fd)) ? -1 : next (fd);
 }
 
+int flock (int fd, int how) {
+  NEXT (flock)
+  return armed_call != NULL && refused ("flock", is_our_fd (fd)) ? -1 : next (fd, how);
+}
+
 /* The descriptor is given back even then, as Linux does. */
 int close (int fd) {
   NEXT (close)
@@ -235,6 +241,7 @@ OPENS (open64)
   }
 
 MPI_CALL (Allreduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (s, r, n, t, o, c))
+MPI_CALL (Reduce, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm c), (s, r, n, t, o, root, c))
 MPI_CALL (Exscan, (const void *s, void *r, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (s, r, n, t, o, c))
 MPI_CALL (Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c), (b, n, t, root, c))
 MPI_CALL (Allgather, (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Datatype u, MPI_Comm c),

@@ -3,6 +3,7 @@
 //! (`ffi-tests/injected.c` does the same to calls of the system and of MPI.)
 
 #![allow(unsafe_code)] // an allocator that counts
+#![allow(clippy::cast_possible_truncation)] // test data
 
 mod common;
 
