@@ -8,6 +8,7 @@ use crate::format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
 };
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
+use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
 /// Bytes of a table without its elements.
@@ -26,18 +27,19 @@ pub(super) struct Sealed {
 impl Sealed {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
     pub fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
-        let Some(seal) = seal_at(file, size, offset)? else { return Ok(None) };
-        if table_at(file, size, seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
+        let mut file = Bytes::up_to(file, size, offset.saturating_add(SEAL_BYTES as u64))?;
+        let Some(seal) = file.seal_at(offset)? else { return Ok(None) };
+        if file.table_at(seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
             return Ok(None);
         }
         let mut first = 0;
         if seal.previous > 0 {
-            match seal_at(file, size, seal.previous)? {
+            match file.seal_at(seal.previous)? {
                 Some(previous) if seal.check_previous(&previous).is_ok() => first = previous.sections,
                 _ => return Ok(None),
             }
         }
-        let start = start_of(file, size, &seal)?;
+        let start = file.start_of(&seal)?;
         Ok(Some(Self { seal, start, first }))
     }
 
@@ -47,49 +49,79 @@ impl Sealed {
     }
 }
 
-/// Bytes of the file at `offset`, if the file is long enough.
-fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<[u8; N]>> {
-    if offset.checked_add(N as u64).is_none_or(|end| end > size) {
-        return Ok(None);
-    }
-    let mut bytes = [0; N];
-    file.read_at(offset, &mut bytes)?;
-    Ok(Some(bytes))
-}
+/// So many bytes up to the end of a seal are read at once: of a seal of few sections all that is looked at.
+const NEAR_BYTES: usize = 2048;
 
-/// The bytes at `offset`, if they have the form of a seal.
-fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Seal>> {
-    Ok(bytes_at(file, size, offset)?.and_then(|bytes| Seal::parse(&bytes, offset)))
-}
-
-/// The number of elements of the table of this name at `offset`, if there is one.
-fn table_at(
-    file: &mut dyn ParallelFile,
+/// A file of this size, and bytes of it that were read at once.
+struct Bytes<'a> {
+    file: &'a mut dyn ParallelFile,
     size: u64,
-    offset: u64,
-    user: &[u8],
-    element: usize,
-) -> Result<Option<u64>> {
-    Ok(bytes_at(file, size, offset)?.and_then(|header| parse_table_header(&header, user, element)))
+    near: [u8; NEAR_BYTES],
+    /// The offset of these bytes, and how many there are.
+    start: u64,
+    length: usize,
+}
+
+impl<'a> Bytes<'a> {
+    fn new(file: &'a mut dyn ParallelFile, size: u64) -> Self {
+        Self { file, size, near: [0; NEAR_BYTES], start: 0, length: 0 }
+    }
+
+    /// Reads the last bytes before `end`, if the file is long enough.
+    fn up_to(file: &'a mut dyn ParallelFile, size: u64, end: u64) -> Result<Self> {
+        let mut this = Self::new(file, size);
+        if end <= size {
+            this.length = NEAR_BYTES.min(to_usize(end));
+            this.start = end - this.length as u64;
+            this.file.read_at(this.start, &mut this.near[..this.length])?;
+        }
+        Ok(this)
+    }
+
+    /// Bytes at `offset`, if the file is long enough.
+    fn at<const N: usize>(&mut self, offset: u64) -> Result<Option<[u8; N]>> {
+        if offset.checked_add(N as u64).is_none_or(|end| end > self.size) {
+            return Ok(None);
+        }
+        let near = offset
+            .checked_sub(self.start)
+            .and_then(|from| self.near[..self.length].get(usize::try_from(from).ok()?..)?.first_chunk());
+        if let Some(bytes) = near {
+            return Ok(Some(*bytes));
+        }
+        let mut bytes = [0; N];
+        self.file.read_at(offset, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// The bytes at `offset`, if they have the form of a seal.
+    fn seal_at(&mut self, offset: u64) -> Result<Option<Seal>> {
+        Ok(self.at(offset)?.and_then(|bytes| Seal::parse(&bytes, offset)))
+    }
+
+    /// The number of elements of the table of this name at `offset`, if there is one.
+    fn table_at(&mut self, offset: u64, user: &[u8], element: usize) -> Result<Option<u64>> {
+        Ok(self.at(offset)?.and_then(|header| parse_table_header(&header, user, element)))
+    }
+
+    /// The offset of the anchors of a seal, or of its index if it has none: where its last section ends.
+    fn start_of(&mut self, seal: &Seal) -> Result<u64> {
+        if seal.rows() == 0 {
+            return Ok(seal.index);
+        }
+        let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
+        let row: Option<[u8; ROW_BYTES]> = self.at(at)?;
+        // A wrong row cannot lead elsewhere: the anchors must begin at this offset.
+        let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
+        let anchors = if end < seal.index { self.table_at(end, ANCHORS, ANCHOR_BYTES)? } else { None };
+        let has_anchors = anchors.and_then(|count| table_end(end, count, ANCHOR_BYTES)) == Some(seal.index);
+        Ok(if has_anchors { end } else { seal.index })
+    }
 }
 
 /// The end of a table with this number of elements at `offset`.
 fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
     count.checked_mul(element as u64)?.checked_add(TABLE_FRAME_BYTES)?.checked_add(offset)
-}
-
-/// The offset of the anchors of a seal, or of its index if it has none: where its last section ends.
-fn start_of(file: &mut dyn ParallelFile, size: u64, seal: &Seal) -> Result<u64> {
-    if seal.rows() == 0 {
-        return Ok(seal.index);
-    }
-    let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
-    let row: Option<[u8; ROW_BYTES]> = bytes_at(file, size, at)?;
-    // A wrong row cannot lead elsewhere: the anchors must begin at this offset.
-    let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
-    let anchors = if end < seal.index { table_at(file, size, end, ANCHORS, ANCHOR_BYTES)? } else { None };
-    let has_anchors = anchors.and_then(|count| table_end(end, count, ANCHOR_BYTES)) == Some(seal.index);
-    Ok(if has_anchors { end } else { seal.index })
 }
 
 /// The end of the sections of a file, behind which there are only seals; without a seal, the end of the file.
@@ -141,7 +173,7 @@ impl ReaderState {
             SectionType::Block => Some(start),
             _ if user == INDEX => Some(end),
             _ => {
-                let rows = table_at(file, size, end, INDEX, ROW_BYTES)?;
+                let rows = Bytes::new(file, size).table_at(end, INDEX, ROW_BYTES)?;
                 rows.and_then(|rows| table_end(end, rows, ROW_BYTES))
             }
         };
