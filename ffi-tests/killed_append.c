@@ -125,6 +125,7 @@ static void append (group_t g, const scda_params_t *params) {
   uint64_t cut, n = 0;
   int err = -1;
   scda_fcontext_t *f = open_append (g, params, &cut);
+  if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
   REQUIRE (scda_fclose (f, &err) == 0);
   f = scda_fopen_read (g.comm, filename, NULL, NULL, NULL, &err);
   REQUIRE (f != NULL && scda_fsections (f, &n, &err) == f && scda_fclose (f, &err) == 0);
@@ -188,5 +189,9 @@ int main (int argc, char **argv) {
   }
   append (g, &params);
   inject_disarm ();
+  /* A rank that is killed in MPI_Finalize leaves the others waiting there. */
+  barrier (g);
+  REQUIRE (unlink (name) == 0);
+  barrier (g);
   return finish ();
 }
