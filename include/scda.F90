@@ -635,7 +635,8 @@ contains
     call finish(f, ierr)
   end subroutine scda_fflush
 
-  !> Writes all that waits, and a seal: who appends after a kill goes on here. Needs params%seal.
+  !> Writes all that waits, and a seal: who appends after a kill goes on here. Needs params%seal, or a file with a seal that
+  !> is appended to.
   subroutine scda_fcommit(f, ierr)
     type(scda_fcontext_t), intent(inout) :: f
     integer, intent(out), optional :: ierr

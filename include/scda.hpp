@@ -511,7 +511,8 @@ public:
     call ([&] (int *err) { return scda_fflush (f_, err); });
   }
 
-  /** Writes all that waits, and a seal: who appends after a kill goes on here. Needs `params::seal`. */
+  /** Writes all that waits, and a seal: who appends after a kill goes on here.
+   * Needs `params::seal`, or a file with a seal that is appended to. */
   void commit () {
     call ([&] (int *err) { return scda_fcommit (f_, err); });
   }
