@@ -300,7 +300,7 @@ static void sealed () {
   // What a job leaves that was killed while it appended.
   if (g.rank == 0) { std::ofstream (name, std::ios::binary | std::ios::app) << std::string (70, 'x'); }
   barrier (g);
-  w = scda::writer::append (g.comm, name, seal);
+  w = scda::writer::append (g.comm, name); // what has a seal stays sealed
   CHECK (std::string (scda_last_error_message ()).find ("70") != std::string::npos);
   CHECK (w.user () == "sealed" && w.bytes_cut_off () == 70);
   w.write_array ("state", std::vector<int> (2, g.rank + 100), each (2));
