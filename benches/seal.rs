@@ -3,7 +3,7 @@
 //!
 //! Variants take turns, each also goes first, and ratios are those within one turn: what else the machine does meets all of
 //! them. Time of the processor is that of the process, in its own code and in the system's.
-#![allow(unsafe_code)] // getrusage
+#![allow(unsafe_code, clippy::cast_possible_truncation)] // getrusage; test data
 
 use scda::internals::crc;
 use scda::{Encode, Params, Result, Solo, Source, Writer};

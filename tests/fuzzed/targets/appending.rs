@@ -139,7 +139,7 @@ fn find(mut reader: Reader, names: &[Vec<u8>], seed: u64) -> Result<Found> {
     let mut rng = Rng(seed);
     let sections = reader.sections()?;
     let name = &names[rng.below(names.len() as u64) as usize];
-    let number = reader.find(name, rng.below(5) as i64 - 2)?;
+    let number = reader.find(name, rng.below(5).cast_signed() - 2)?;
     let mut found = Found { sections, number, offset: None, data: Vec::new() };
     let wanted = number.unwrap_or_else(|| rng.below(sections));
     if wanted >= sections {
