@@ -371,6 +371,25 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
             assert!(found == expected, "{start}");
         }
     }
+    // Chunks that are decompressed on threads; one is missing.
+    (array.shape, array.chunk) = (vec![700, 300], vec![250, 170]);
+    array.data = (0..210_000_u32).flat_map(|n| (n / 7).to_ne_bytes()).collect();
+    for place in array.places(3).into_iter().flatten() {
+        array.data[place..place + 4].copy_from_slice(&array.fill);
+    }
+    one(&path, &array, false);
+    for threads in [1, 2, 3, 8] {
+        let mut params = Params::default();
+        params.threads = threads;
+        let mut file = Reader::open(Solo, &path, &params).unwrap();
+        file.find_dataset("a", 0).unwrap().unwrap();
+        let regions =
+            [Region::all(&[700, 300]), Region::new([100, 10], [500, 200]), Region::new([1, 1], [9, 9])];
+        let expected: Vec<u8> = regions.iter().flat_map(|region| array.slice(region)).collect();
+        let mut found = vec![0; expected.len()];
+        file.read_dataset(&regions, &mut found).unwrap();
+        assert!(found == expected, "{threads} threads");
+    }
     // Rows that are read with what lies between them, and rows that are not.
     let mut array = simple(Kind::Contiguous);
     for (shape, start, count) in

@@ -6,9 +6,11 @@ use super::{Current, Expect, Reader, ReaderState};
 use crate::codec::chunk::{ChunkDecoder, swap};
 use crate::codec::{can_expand, max_encoded_bytes};
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::encoding::on_threads;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function};
 use crate::format::COUNT_BYTES;
+use crate::format::dataset::metadata::Codecs;
 use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
 use crate::format::dataset::{Dataset, MAX_METADATA_BYTES, Region, Run, Runs, Visits};
 use crate::format::layout::sum;
@@ -23,6 +25,9 @@ const NEAR_BYTES: u64 = 4096;
 const MOST_RUNS: usize = 4096;
 /// The most sizes of chunks that are read at once.
 const MOST_SIZES: u64 = 1024;
+
+/// A smaller chunk is not worth a thread.
+const BYTES_PER_THREAD: u64 = 1 << 17;
 
 /// The dataset whose data can be read.
 pub(super) struct Open {
@@ -71,8 +76,8 @@ impl Reader {
     /// region after the other, each in C order, with numbers in the byte order of this machine. The section goes on:
     /// other regions can be read, until the next header is.
     ///
-    /// Each rank reads and decompresses the chunks that its regions touch, each one once. Besides `data` it needs memory for two
-    /// chunks.
+    /// Each rank reads and decompresses the chunks that its regions touch, each one once, zlib streams of chunks of
+    /// 128 KiB and more on [`Params::threads`](crate::Params::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
     ///
     /// # Errors
     /// `Usage` if there is no current dataset, `Argument` for regions that do not lie in it or memory of another size,
@@ -323,34 +328,63 @@ impl ReaderState {
         wanted: &Wanted<'_>,
         data: &mut [u8],
     ) -> Result<()> {
-        let mut chunks = Chunks::new(current, stored, wanted, self.params.strict);
+        let mut chunks = Chunks::new(current, stored, wanted);
         let chunk_bytes = stored.grid.chunk_bytes();
-        let (mut buffer, mut held) = (Vec::new(), None);
+        // Streams are decompressed by all threads at once, each a chunk.
+        let is_worth_it = stored.codecs.zlib.is_some() && chunk_bytes >= BYTES_PER_THREAD;
+        let threads = if is_worth_it { self.params.threads } else { 1 };
+        let mut slots = Vec::new();
         let mut visits = Visits::new(&stored.grid, wanted.regions)?;
-        while let Some((chunk, region)) = visits.next() {
-            if held != Some(chunk) {
-                let Some(place) = self.locate(&mut chunks, chunk)? else {
-                    wanted.runs(stored, chunk, region).for_each(|run| chunks.fill(&mut data[memory(run)]));
-                    continue;
-                };
-                // All of a chunk in one piece is decoded where it goes, unless another region needs it, too.
-                let first = wanted.runs(stored, chunk, region).next();
-                if let Some(run) = first.filter(|run| run.items == chunk_bytes)
-                    && visits.peek() != Some(chunk)
-                {
-                    self.read_chunk(&mut chunks, chunk, place, &mut data[memory(run)])?;
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < threads
+                && let Some((chunk, region)) = visits.next()
+            {
+                let mut regions = vec![region];
+                while visits.peek() == Some(chunk) {
+                    regions.extend(visits.next().map(|(_, region)| region));
+                }
+                match self.locate(&mut chunks, chunk)? {
+                    Some((at, bytes)) => batch.push(Present { chunk, at, bytes, regions }),
+                    None => {
+                        let runs = regions.iter().flat_map(|&region| wanted.runs(stored, chunk, region));
+                        runs.for_each(|run| chunks.fill(&mut data[memory(run)]));
+                    }
+                }
+            }
+            while slots.len() < batch.len() {
+                slots.push(Slot { decoder: ChunkDecoder::new(self.params.strict), buffer: Vec::new() });
+            }
+            match &*batch {
+                [] => return Ok(()),
+                // All of a chunk in one piece is decoded where it goes.
+                [one] if let Some(run) = one.in_one_piece(stored, wanted) => {
+                    let decoder = &mut slots[0].decoder;
+                    self.fetch(&chunks, one, decoder, &mut data[memory(run)])?;
+                    chunks.decode(one, decoder, &mut data[memory(run)])?;
                     continue;
                 }
-                resize(&mut buffer, chunk_bytes)?;
-                self.read_chunk(&mut chunks, chunk, place, &mut buffer)?;
-                held = Some(chunk);
+                _ => {}
             }
-            for run in wanted.runs(stored, chunk, region) {
-                let from = to_usize(run.from);
-                data[memory(run)].copy_from_slice(&buffer[from..from + to_usize(run.items)]);
+            for (present, Slot { decoder, buffer }) in batch.iter().zip(&mut slots) {
+                resize(buffer, chunk_bytes)?;
+                self.fetch(&chunks, present, decoder, buffer)?;
+            }
+            let chunks = &chunks;
+            let jobs = batch
+                .iter()
+                .zip(&mut slots)
+                .map(|(present, Slot { decoder, buffer })| move || chunks.decode(present, decoder, buffer));
+            on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;
+            for (present, Slot { buffer, .. }) in batch.iter().zip(&slots) {
+                for run in
+                    present.regions.iter().flat_map(|&region| wanted.runs(stored, present.chunk, region))
+                {
+                    let from = to_usize(run.from);
+                    data[memory(run)].copy_from_slice(&buffer[from..from + to_usize(run.items)]);
+                }
             }
         }
-        Ok(())
     }
 
     /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. So many bytes can be a chunk.
@@ -415,12 +449,12 @@ impl ReaderState {
         known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))
     }
 
-    /// Reads a chunk into memory of its size.
-    fn read_chunk(
+    /// Reads a chunk: a stream for its decoder, else all of it into memory of its size.
+    fn fetch(
         &mut self,
-        chunks: &mut Chunks<'_>,
-        chunk: u64,
-        (at, bytes): (u64, u64),
+        chunks: &Chunks<'_>,
+        &Present { chunk, at, bytes, .. }: &Present,
+        decoder: &mut ChunkDecoder,
         out: &mut [u8],
     ) -> Result<()> {
         let current = chunks.current;
@@ -432,17 +466,34 @@ impl ReaderState {
             }
             false => self.read_own(at, memory),
         };
-        let codecs = chunks.stored.codecs;
-        if codecs.zlib.is_none() {
-            return chunks.decoder.unshuffle(codecs.shuffle, out, read);
+        match chunks.stored.codecs {
+            Codecs { zlib: Some(_), .. } => read(decoder.stream(bytes)?),
+            Codecs { shuffle, .. } => decoder.unshuffle(shuffle, out, read),
         }
-        read(chunks.decoder.stream(bytes)?)?;
-        let inflated = chunks.decoder.inflate(bytes, codecs.shuffle, out);
-        inflated.map_err(|error| match error.kind() {
-            ErrorKind::Decode => chunks.damaged(chunk, at, &error.to_string()),
-            _ => error,
-        })
     }
+}
+
+/// A chunk that the file has, where, and for which regions it is read.
+struct Present {
+    chunk: u64,
+    at: u64,
+    bytes: u64,
+    regions: Vec<usize>,
+}
+
+impl Present {
+    /// Where all of the chunk goes to in one piece, if it does.
+    fn in_one_piece(&self, stored: &Stored, wanted: &Wanted<'_>) -> Option<Run> {
+        let [region] = self.regions[..] else { return None };
+        let run = wanted.runs(stored, self.chunk, region).next();
+        run.filter(|run| run.items == stored.grid.chunk_bytes())
+    }
+}
+
+/// What a thread needs for a chunk.
+struct Slot {
+    decoder: ChunkDecoder,
+    buffer: Vec<u8>,
 }
 
 /// What is wanted of the data: regions, and where each begins in memory.
@@ -479,13 +530,12 @@ struct Chunks<'a> {
     /// The first one whose place is known; where it begins, and where each one from there on ends.
     first: u64,
     ends: Vec<u64>,
-    decoder: ChunkDecoder,
     /// The fill value in the byte order of the file.
     fill: Vec<u8>,
 }
 
 impl<'a> Chunks<'a> {
-    fn new(current: &Current, stored: &'a Stored, wanted: &Wanted<'_>, strict: bool) -> Self {
+    fn new(current: &Current, stored: &'a Stored, wanted: &Wanted<'_>) -> Self {
         let mut fill = stored.dataset.fill_item().into_owned();
         if stored.codecs.big_endian {
             swap(&mut fill, stored.dataset.data_type.number_bytes());
@@ -494,8 +544,21 @@ impl<'a> Chunks<'a> {
             let touched = stored.grid.touched_by(region);
             touched.nth(touched.count().checked_sub(1)?)
         });
-        let (last, decoder) = (last.max().unwrap_or(0), ChunkDecoder::new(strict));
-        Self { current: *current, stored, last, first: 0, ends: Vec::new(), decoder, fill }
+        let last = last.max().unwrap_or(0);
+        Self { current: *current, stored, last, first: 0, ends: Vec::new(), fill }
+    }
+
+    /// Decompresses a chunk that was read.
+    fn decode(&self, present: &Present, decoder: &mut ChunkDecoder, out: &mut [u8]) -> Result<()> {
+        let codecs = self.stored.codecs;
+        if codecs.zlib.is_none() {
+            return Ok(());
+        }
+        let inflated = decoder.inflate(present.bytes, codecs.shuffle, out);
+        inflated.map_err(|error| match error.kind() {
+            ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
+            _ => error,
+        })
     }
 
     /// Items of the fill value.
