@@ -7,7 +7,11 @@ mod common;
 
 use common::seal::sealed;
 use common::{Data, Model, ModelSection, Rng, write_sections};
-use scda::{Encode, LineBreak, Params, Result, Solo, ThreadComm, Writer, run_on_threads};
+use scda::{
+    DataStream, ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo,
+    Source, ThreadComm, Writer, run_on_threads,
+};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 fn params(seal: bool, style: LineBreak, aggregation_bytes: usize) -> Params {
@@ -358,7 +362,7 @@ fn streams_are_sealed_as_other_sections() {
                     if encode == Encode::Auto { Encode::None } else { encode },
                 )?;
                 file.array_from(b"array", 9_000, 1000, &mut std::io::Cursor::new(&bytes), encode)?;
-                let mut elements = Elements { data: std::io::Cursor::new(&bytes), left: 90_000 };
+                let mut elements = Elements { data: Cursor::new(&bytes), sizes: &[100; 90_000], next: 0 };
                 file.varray_from(b"varray", 90_000, &mut elements, encode)?;
             } else {
                 let source = scda::Source::Contiguous(&bytes);
@@ -412,18 +416,6 @@ fn impossible_sizes_of_a_stream_are_an_error_of_a_sealed_file_too() {
         file.varray_from(b"v", 20_000, &mut Huge(0), Encode::None).unwrap_err().to_string()
     });
     assert_eq!(errors[0], errors[1]);
-}
-
-#[test]
-fn halves_of_a_compressed_pair_are_refused_as_its_row_is_that_of_both() {
-    let folder = tempfile::tempdir().unwrap();
-    for seal in [false, true] {
-        let mut params = params(seal, LineBreak::Unix, 0);
-        params.raw = true;
-        let mut file = Writer::create(Solo, &folder.path().join("f"), b"u", &params).unwrap();
-        let written = file.inline(b"B compressed scda 00", 0, Some(&[b'-'; 32]));
-        assert_eq!(written.err().map(|error| error.kind()), seal.then_some(scda::ErrorKind::Argument));
-    }
 }
 
 #[test]
@@ -579,31 +571,151 @@ fn faults_while_appending_leave_what_was_committed() {
     assert!(refused > 10 && failed > 10 && done > 0, "{refused} {failed} {done}");
 }
 
-/// Elements of 100 bytes, one after the other.
+/// Elements one after the other.
 struct Elements<'a> {
-    data: std::io::Cursor<&'a Vec<u8>>,
-    left: usize,
+    data: Cursor<&'a Vec<u8>>,
+    sizes: &'a [u64],
+    next: usize,
 }
 
-impl std::io::Read for Elements<'_> {
+impl Read for Elements<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.data.read(buffer)
     }
 }
 
-impl scda::DataStream for Elements<'_> {
+impl DataStream for Elements<'_> {
     fn rewind(&mut self) -> std::io::Result<()> {
-        self.left = 90_000;
+        self.next = 0;
         self.data.set_position(0);
         Ok(())
     }
 }
 
-impl scda::ElementStream for Elements<'_> {
+impl ElementStream for Elements<'_> {
     fn read_sizes(&mut self, sizes: &mut [u64]) -> std::io::Result<()> {
-        assert!(sizes.len() <= self.left);
-        self.left -= sizes.len();
-        sizes.fill(100);
+        sizes.copy_from_slice(&self.sizes[self.next..][..sizes.len()]);
+        self.next += sizes.len();
         Ok(())
+    }
+}
+
+/// Copies all sections of a file as they lie in it, both of a compressed pair, into a sealed file.
+fn copy_raw(from: &Path, to: &Path, style: LineBreak, streams: bool) {
+    let mut reader = Reader::open(Solo, from, &Params::default()).unwrap();
+    let mut params = params(true, style, 4 << 20);
+    params.raw = true;
+    let mut writer = Writer::create(Solo, to, reader.user(), &params).unwrap();
+    while let Some(section) = reader.next_section(false).unwrap() {
+        let (user, none, count) = (&*section.user, Encode::None, section.count);
+        match section.section_type {
+            SectionType::Inline => {
+                let mut data = [0; 32];
+                reader.read_inline(0, Some(&mut data)).unwrap();
+                writer.inline(user, 0, Some(&data)).unwrap();
+            }
+            SectionType::Block => {
+                let mut data = vec![0; section.size as usize];
+                reader.read_block(section.size, 0, Some(&mut data)).unwrap();
+                match streams {
+                    true => writer.block_from(user, section.size, &mut &data[..], none).unwrap(),
+                    false => writer.block(user, 0, section.size, Some(&data), none).unwrap(),
+                }
+            }
+            SectionType::Array => {
+                let mut data = vec![0; (count * section.size) as usize];
+                reader.read_array(&[count], section.size, Sink::Contiguous(&mut data)).unwrap();
+                match streams {
+                    true => writer.array_from(user, count, section.size, &mut &data[..], none).unwrap(),
+                    false => {
+                        let source = Source::Contiguous(&data);
+                        writer.array(user, &[count], section.size, source, none).unwrap();
+                    }
+                }
+            }
+            SectionType::Varray => {
+                let mut sizes = vec![0; count as usize];
+                reader.read_varray_sizes(&[count], Some(&mut sizes)).unwrap();
+                let mut data = vec![0; sizes.iter().sum::<u64>() as usize];
+                reader.read_varray(&[count], Some(&sizes), None, Sink::Contiguous(&mut data)).unwrap();
+                match streams {
+                    true => {
+                        let mut stream = Elements { data: Cursor::new(&data), sizes: &sizes, next: 0 };
+                        writer.varray_from(user, count, &mut stream, none).unwrap();
+                    }
+                    false => {
+                        let source = Source::Contiguous(&data);
+                        writer.varray(user, &[count], &sizes, None, source, none).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_pair_that_is_written_as_two_sections_has_one_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("f"), folder.path().join("copy"));
+    for (seed, style) in [(3, LineBreak::Unix), (4, LineBreak::Mime)] {
+        let mut model = model(seed, 40_000);
+        // Longer than what a stream reads at once.
+        let elements = vec![b"element".to_vec(); 140_000];
+        model.sections.push(ModelSection {
+            user: b"long".to_vec(),
+            data: Data::Varray(elements),
+            encode: Encode::Always,
+        });
+        let expected = common::write_on(1, &path, &model, &params(true, style, 4 << 20), seed);
+        for streams in [false, true] {
+            copy_raw(&path, &copy, style, streams);
+            assert!(std::fs::read(&copy).unwrap() == expected, "seed {seed}, streams {streams}");
+        }
+    }
+}
+
+#[test]
+fn half_a_pair_is_not_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut raw = params(true, LineBreak::Unix, 4 << 20);
+    raw.raw = true;
+    let entry = |letter| -> [u8; 32] { common::seal::entry(letter, 5, LineBreak::Unix).try_into().unwrap() };
+    let none = Encode::None;
+    type Step<'a> = &'a dyn Fn(&mut Writer) -> Result<()>;
+    let first: Step<'_> = &|file| file.inline(b"A compressed scda 00", 0, Some(&entry('U')));
+    let sizes: Step<'_> =
+        &|file| file.array(b"V compressed scda 00", &[1], 32, Source::Contiguous(&entry('U')), none);
+    let entries = entry('E');
+    let wrong: [(Step<'_>, Step<'_>); 6] = [
+        (first, &|file| file.commit()),
+        (first, &|file| file.block(b"b", 0, 0, None, none)),
+        (first, &|file| file.inline(b"i", 0, Some(&[b'i'; 32]))),
+        (sizes, &|file| file.varray(b"v", &[2], &[0, 0], None, Source::Contiguous(&[]), none)),
+        (&|_| Ok(()), &|file| file.inline(b"B compressed scda 00", 0, Some(&entries))),
+        (&|_| Ok(()), &|file| {
+            file.array(b"V compressed scda 00", &[1], 5, Source::Contiguous(b"abcde"), none)
+        }),
+    ];
+    for (number, (begin, end)) in wrong.into_iter().enumerate() {
+        let mut file = Writer::create(Solo, &path, b"", &raw).unwrap();
+        file.block(b"before", 0, 3, Some(b"abc"), none).unwrap();
+        begin(&mut file).unwrap();
+        assert!(end(&mut file).is_err(), "{number}");
+        drop(file);
+        // What was whole before it is there.
+        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(reader.sections().unwrap(), 1, "{number}");
+    }
+    let mut file = Writer::create(Solo, &path, b"", &raw).unwrap();
+    first(&mut file).unwrap();
+    assert!(file.close().is_err());
+    // The ranks but one would not know the sizes.
+    for written in run_on_threads(2, |comm| {
+        let mut file = Writer::create(comm, &path, b"", &raw)?;
+        file.inline(b"A compressed scda 00", 0, Some(&entries))
+    }) {
+        assert_eq!(written.unwrap_err().kind(), ErrorKind::Argument);
     }
 }

@@ -19,12 +19,19 @@ pub use element::{
     ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes, other_line_break,
 };
 
-/// Whether a section of this type with this user string must be the first one of a compressed pair.
-#[inline]
-pub fn begins_pair(section: SectionType, user: &[u8]) -> bool {
-    match section {
-        SectionType::Inline => user == BLOCK_CONVENTION || user == ARRAY_CONVENTION,
-        SectionType::Array => user == VARRAY_CONVENTION,
-        SectionType::Block | SectionType::Varray => false,
+/// The type of the compressed section that begins with a section of this type and user string, if it is the first of a
+/// pair.
+#[inline(always)]
+pub fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
+    match (first, user) {
+        (SectionType::Inline, BLOCK_CONVENTION) => Some(SectionType::Block),
+        (SectionType::Inline, ARRAY_CONVENTION) => Some(SectionType::Array),
+        (SectionType::Array, VARRAY_CONVENTION) => Some(SectionType::Varray),
+        _ => None,
     }
+}
+
+/// The type of the second section of the pair for a compressed one.
+pub fn second_type(compressed: SectionType) -> SectionType {
+    if compressed == SectionType::Block { SectionType::Block } else { SectionType::Varray }
 }

@@ -76,8 +76,9 @@ pub struct Params {
     /// is sealed again in any case.
     pub seal: bool,
     /// Writing: sections may have the user strings of the compression convention, as copies of the sections of a
-    /// compressed pair have, one by one. Without it they are errors: the file could not be read. So they are with
-    /// [`Self::seal`], whose index has one row for a pair. Reading: the sections of a seal are shown.
+    /// compressed pair have, one by one. Without it they are errors: the file could not be read. With [`Self::seal`] a
+    /// process that writes alone may write both sections of a pair, which get one row of the index; for several ranks they
+    /// are errors. Reading: the sections of a seal are shown.
     pub raw: bool,
     /// Reading: an element whose zlib stream RFC 1951 forbids is an error, even if its data can be read. Each
     /// element is decoded twice, the second time by zlib: this is for checking files.

@@ -1,7 +1,7 @@
 //! Section headers, and the pairs of sections that stand for a compressed one.
 
 use super::{Current, Expect, ReaderState, Section};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION, can_expand};
+use crate::codec::{can_expand, compressed_type, second_type};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic};
 use crate::file::window::missed;
@@ -15,22 +15,6 @@ const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
 const CONVENTION_END: &[u8] = b" 00";
-
-/// The type of the compressed section that begins with this one, if it is the first of a pair.
-#[inline(always)]
-fn compressed_type(first: SectionType, user: &[u8]) -> Option<SectionType> {
-    match (first, user) {
-        (SectionType::Inline, BLOCK_CONVENTION) => Some(SectionType::Block),
-        (SectionType::Inline, ARRAY_CONVENTION) => Some(SectionType::Array),
-        (SectionType::Array, VARRAY_CONVENTION) => Some(SectionType::Varray),
-        _ => None,
-    }
-}
-
-/// The type of the second section of the pair for a compressed one.
-fn second_type(compressed: SectionType) -> SectionType {
-    if compressed == SectionType::Block { SectionType::Block } else { SectionType::Varray }
-}
 
 impl Section {
     /// If this section, read without decoding, is the first of the two that stand for a compressed one (paper, section

@@ -2,19 +2,20 @@
 
 use super::WriterState;
 use super::output::too_large;
-use crate::error::Result;
+use crate::codec::{compressed_type, second_type};
+use crate::error::{Error, Result};
 use crate::file::reader::Survey;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
 use crate::file::team::{Failure, Team};
 use crate::format::crc;
-use crate::format::entry::CountFormat;
+use crate::format::entry::{CountFormat, parse_count};
 use crate::format::header::{SectionType, UserString};
 use crate::format::index::{
     ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row, crc_tail, sort_rows, table_header,
     table_padding,
 };
-use crate::format::layout::Layout;
+use crate::format::layout::{Layout, sum};
 use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{grow, reserve};
@@ -36,6 +37,20 @@ pub(super) struct Sealer {
     previous: u64,
     /// The number of sections since the beginning of the file.
     sections: u64,
+    /// The first section of a compressed pair that is written as two sections, until the second follows.
+    half: Option<Half>,
+}
+
+/// What the first section of a compressed pair says of it.
+struct Half {
+    /// The type of the compressed section.
+    section: SectionType,
+    /// Its number of elements, if the first section tells.
+    count: Option<u64>,
+    /// The sum of the sizes that its entries have.
+    size: u64,
+    /// Whether it is written.
+    is_complete: bool,
 }
 
 /// What a row says of a section beside its place.
@@ -62,8 +77,8 @@ impl Sealer {
     /// For a file with this header, and the checksums of it and all that follows.
     pub(super) fn new(team: &Team, user: UserString, header: &[u8]) -> (Self, Sums) {
         let current = Current { section: None, user, is_compressed: false, count: 0, size: 0 };
-        let mut sealer =
-            Self { rows: Vec::new(), current, anchors: Anchors::default(), previous: 0, sections: 0 };
+        let (rows, anchors) = (Vec::new(), Anchors::default());
+        let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None };
         let mut sums = Sums::default();
         sums.put(FILE_HEADER_BYTES as u64, if team.rank() == 0 { crc::of(header) } else { 0 });
         // Rank 0 has the rows.
@@ -84,6 +99,7 @@ impl Sealer {
             anchors: Anchors::default(),
             previous,
             sections: sealed + survey.unsealed(),
+            half: None,
         }
     }
 
@@ -146,6 +162,39 @@ impl Sealer {
         self.current.size = bytes;
     }
 
+    /// As above, of a varray that is not compressed now: as the second section of a pair it may be so already.
+    pub(super) fn note_plain_size(&mut self, bytes: u64) {
+        if !self.current.is_compressed {
+            self.note_size(bytes);
+        }
+    }
+
+    /// Notes a section that is written now: it may be a half of a compressed pair.
+    fn note_section(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
+        let user = UserString::new(user)?;
+        let has_count = section == SectionType::Array;
+        self.current = match self.half.take_if(|half| half.is_complete) {
+            Some(half) => {
+                let is_second =
+                    section == second_type(half.section) && half.count.is_none_or(|half| half == count);
+                if !is_second {
+                    return Err(no_second());
+                }
+                Current { section: Some(half.section), user, is_compressed: true, count, size: half.size }
+            }
+            None => Current { section: Some(section), user, is_compressed: false, count, size },
+        };
+        if let Some(compressed) = compressed_type(section, &user) {
+            if has_count && size != COUNT_BYTES as u64 {
+                let words = format!("sizes of a compressed varray: found E = {size}, expected {COUNT_BYTES}");
+                return Err(Error::argument(words));
+            }
+            let count = has_count.then_some(count);
+            self.half = Some(Half { section: compressed, count, size: 0, is_complete: false });
+        }
+        Ok(())
+    }
+
     fn push_anchor(&mut self, offset: u64) -> Result<()> {
         reserve(&mut self.anchors.offsets, 1)?;
         self.anchors.offsets.push(offset);
@@ -177,11 +226,14 @@ impl WriterState {
 
     #[inline(never)]
     fn note_section(&mut self, section: SectionType, user: &[u8], count: u64, size: u64) -> Result<()> {
-        if let Some(sealer) = &mut self.sealer {
-            let (section, user) = (Some(section), UserString::new(user)?);
-            sealer.current = Current { section, user, is_compressed: false, count, size };
-        }
-        Ok(())
+        self.sealer.as_mut().map_or(Ok(()), |sealer| sealer.note_section(section, user, count, size))
+    }
+
+    /// Notes the entries that are data of the section that is written now, if that is the first of a compressed pair.
+    #[inline(always)]
+    pub(super) fn note_first_half(&mut self, data: &[u8]) -> Result<()> {
+        let half = self.sealer.as_mut().and_then(|sealer| sealer.half.as_mut());
+        half.map_or(Ok(()), |half| half.add(data))
     }
 
     /// The section that is written now is a compressed pair.
@@ -194,7 +246,12 @@ impl WriterState {
     /// A section of the user is complete. An error of this rank alone waits for the next agreement.
     #[inline(always)]
     pub(super) fn end_call(&mut self) -> Result<(), Failure> {
-        if self.sealer.is_some() {
+        if let Some(sealer) = &mut self.sealer {
+            if let Some(half) = &mut sealer.half {
+                // Both together are a section.
+                half.is_complete = true;
+                return Ok(());
+            }
             let noted = self.note_row();
             self.tolerate(noted, ())?;
         }
@@ -229,6 +286,9 @@ impl WriterState {
 
     /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
     pub(super) fn seal(&mut self, sync: bool) -> Result<(), Failure> {
+        if self.sealer.as_ref().is_some_and(|sealer| sealer.half.is_some()) {
+            return Err(no_second().into());
+        }
         self.flush()?;
         let rows = self.file.sums().map_or(0, |sums| sums.count()) as u64;
         if rows > 0 {
@@ -299,6 +359,21 @@ impl WriterState {
         self.team.mark(length);
         Ok(())
     }
+}
+
+impl Half {
+    fn add(&mut self, data: &[u8]) -> Result<()> {
+        for entry in data.as_chunks().0 {
+            self.size = sum(self.size, parse_count(entry, b'U')?).ok_or_else(too_large)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first section of a compressed pair was written, and something else follows.
+#[cold]
+fn no_second() -> Error {
+    Error::argument("sections: found the first one of a compressed pair, expected the second to follow")
 }
 
 /// Writes this rank's anchors, and on rank 0 the header of their section. Returns what that adds to the CRC of all

@@ -3,7 +3,7 @@
 use super::WriterState;
 use super::choice::Choice;
 use super::output::{LocalElements, too_large};
-use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, begins_pair};
+use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, compressed_type};
 use crate::error::{Error, Result, quote};
 use crate::file::encoding::{Encoded, Sample};
 use crate::file::params::Encode;
@@ -26,8 +26,12 @@ impl WriterState {
     /// An error if only a part of a compressed section may have this type and user string.
     #[inline]
     pub(super) fn check_free(&self, section: SectionType, user: &[u8]) -> Result<()> {
-        let is_free = self.params.raw && self.sealer.is_none();
-        if begins_pair(section, user) && !is_free { Err(reserved(user)) } else { Ok(()) }
+        if compressed_type(section, user).is_none() {
+            return Ok(());
+        }
+        // The row of a pair has a number that only the rank has that writes it.
+        let is_free = self.params.raw && (self.sealer.is_none() || self.team.is_alone());
+        if is_free { Ok(()) } else { Err(reserved(user)) }
     }
 
     /// The value, if this rank has no error; else `instead`, and the error is kept for the next
@@ -53,6 +57,7 @@ impl WriterState {
         let is_root = self.team.check_root(root)?;
         self.describe(SectionType::Inline, user, 0, INLINE_BYTES as u64)?;
         let data = if is_root { self.tolerate(data, &[0; INLINE_BYTES])? } else { &[0; INLINE_BYTES] };
+        self.note_first_half(data)?;
         self.write_inline(user, is_root, data)
     }
 
@@ -133,6 +138,9 @@ impl WriterState {
         let sizes = Sizes::Fixed { count: elements.count, size };
         let checked = data.and_then(|data| data.check(sizes).map(|()| data));
         let data = self.tolerate(checked, Source::EMPTY)?;
+        if compressed_type(SectionType::Array, user).is_some() {
+            data.for_each_piece(|piece| self.note_first_half(piece))?;
+        }
         // The products are bounded by the layout's.
         let bytes = Partition {
             offset: elements.offset * size,

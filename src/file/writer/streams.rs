@@ -212,6 +212,7 @@ impl WriterState {
         while at < layout.padding() {
             resize(&mut piece, (layout.padding() - at).min(PIECE_BYTES as u64))?;
             read(data, &mut piece)?;
+            self.note_first_half(&piece)?;
             self.file.write_at(at, &[&piece])?;
             at += piece.len() as u64;
             last = piece.last().copied();
@@ -298,7 +299,7 @@ impl WriterState {
             left -= step;
         }
         if let Some(sealer) = &mut self.sealer {
-            sealer.note_size(tail.total);
+            sealer.note_plain_size(tail.total);
         }
         self.finish_varray(user, count, &tail)
     }
