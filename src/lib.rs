@@ -26,12 +26,13 @@ mod numbers;
 mod parallel;
 mod storage;
 
-/// For the fuzzers and benchmarks of this package, which no other code may rely on.
+/// For the command, the fuzzers and the benchmarks of this package, which no other code may rely on.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::{ElementDecoder, ElementEncoder};
+    pub use crate::file::{Sealed, Seals};
     pub use crate::format::dataset::{metadata, parse};
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};

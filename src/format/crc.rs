@@ -134,6 +134,52 @@ pub fn extend(crc: u64, bytes: &[u8]) -> u64 {
     digest.finalize()
 }
 
+/// What zero bytes in front of a byte of each value make of its CRC, if that is neither begun nor ended with inversion.
+static BYTES: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut value = 0;
+    while value < 256 {
+        let (mut crc, mut bit) = (value as u64, 0);
+        while bit < 8 {
+            crc = times_x(crc);
+            bit += 1;
+        }
+        table[value] = crc;
+        value += 1;
+    }
+    table
+};
+
+/// If the CRCs of two pieces of so many bytes differ by this XOR, and one byte alone may be the reason: how many bytes
+/// follow it, and by which XOR it differs. Only one byte can.
+///
+/// Other differences are taken for that of one byte with a probability of some `bytes` in 2^56.
+#[must_use]
+pub fn single_byte(difference: u64, bytes: u64) -> Option<(u64, u8)> {
+    /// Which value has this highest byte in the table.
+    static OF_HIGHEST: [u8; 256] = {
+        let mut inverse = [0; 256];
+        let mut value = u8::MAX;
+        while value > 0 {
+            inverse[(BYTES[value as usize] >> 56) as usize] = value;
+            value -= 1;
+        }
+        inverse
+    };
+    let mut crc = difference;
+    for behind in 0..bytes {
+        // The byte that was taken in last, if there was one.
+        let [highest, ..] = crc.to_be_bytes();
+        let byte = OF_HIGHEST[usize::from(highest)];
+        let before = crc ^ BYTES[usize::from(byte)];
+        if before == 0 {
+            return (byte != 0).then_some((behind, byte));
+        }
+        crc = before << 8 | u64::from(byte);
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +210,23 @@ mod tests {
             let half = shift(crc, n / 2);
             assert_eq!(shift(shift(half, n / 2), n % 2), shift(crc, n), "{n}");
         }
+    }
+
+    #[test]
+    fn a_byte_that_differs_is_found_by_the_checksum() {
+        let bytes: Vec<u8> = (0..3000_u32).map(|i| (i * i >> 3) as u8).collect();
+        for at in [0, 1, 777, 2991, 2998, 2999] {
+            for change in [1, 0x80, 0x41, 0xff] {
+                let mut other = bytes.clone();
+                other[at] ^= change;
+                let difference = of(&bytes) ^ of(&other);
+                assert_eq!(single_byte(difference, 3000), Some((2999 - at as u64, change)));
+                assert_eq!(single_byte(difference, 2999 - at as u64), None);
+                other[(at + 9) % 3000] ^= 1;
+                assert_eq!(single_byte(of(&bytes) ^ of(&other), 3000), None);
+            }
+        }
+        assert_eq!(single_byte(0, 3000), None);
     }
 
     proptest! {

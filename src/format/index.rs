@@ -231,27 +231,40 @@ impl Row {
         Ok(())
     }
 
-    /// The least and the greatest size that a section with these numbers can have in the file, if that fits 63 bits.
+    /// The first section of a compressed pair; `None` if it is none, or its end exceeds 63 bits.
+    #[must_use]
+    pub fn first_of_pair(&self) -> Option<Layout> {
+        match self.section.filter(|_| self.is_compressed)? {
+            SectionType::Varray => Layout::array(self.offset, self.count, COUNT_BYTES as u64),
+            _ => Layout::inline(self.offset),
+        }
+    }
+
+    /// The section in the file that has the data, of a pair the second one; `stored` are the bytes of compressed data.
+    /// `None` if its end exceeds 63 bits, and for the header of the file.
+    #[must_use]
+    pub fn data_section(&self, stored: u64) -> Option<Layout> {
+        let Self { count, size, is_compressed, .. } = *self;
+        let start = if is_compressed { self.first_of_pair()?.end } else { self.offset };
+        match self.section? {
+            SectionType::Inline => Layout::inline(start),
+            SectionType::Block => Layout::block(start, if is_compressed { stored } else { size }),
+            SectionType::Array if !is_compressed => Layout::array(start, count, size),
+            SectionType::Varray if !is_compressed => Layout::varray(start, count, size),
+            SectionType::Array | SectionType::Varray => Layout::varray(start, count, stored),
+        }
+    }
+
+    /// The fewest and the most bytes that the section can take by its other numbers, if that fits 63 bits.
     fn possible_bytes(&self) -> Option<(u64, u64)> {
-        let Self { section, offset, count, size, .. } = *self;
-        let layout = match (section, self.is_compressed) {
-            (None, _) => return Some((FILE_HEADER_BYTES as u64, FILE_HEADER_BYTES as u64)),
-            (Some(SectionType::Inline), _) => Layout::inline(offset)?,
-            (Some(SectionType::Block), false) => Layout::block(offset, size)?,
-            (Some(SectionType::Array), false) => Layout::array(offset, count, size)?,
-            (Some(SectionType::Varray), false) => Layout::varray(offset, count, size)?,
-            (Some(section), true) => {
-                let first = match section {
-                    SectionType::Varray => Layout::array(offset, count, COUNT_BYTES as u64)?,
-                    _ => Layout::inline(offset)?,
-                };
-                let second = match section {
-                    SectionType::Block => Layout::block(first.end, 0)?,
-                    _ => Layout::varray(first.end, count, 0)?,
-                };
-                return Some((second.end - offset, MAX_OFFSET));
-            }
-        };
+        if self.section.is_none() {
+            return Some((FILE_HEADER_BYTES as u64, FILE_HEADER_BYTES as u64));
+        }
+        // Compressed data can have any length.
+        let layout = self.data_section(0)?;
+        if self.is_compressed {
+            return Some((layout.end - self.offset, MAX_OFFSET));
+        }
         Some((layout.bytes(), layout.bytes()))
     }
 }

@@ -44,6 +44,12 @@ pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) ->
     Err(differs(what, &format!("the checksum {found}"), &expected.to_string(), offset))
 }
 
+/// A row, which stands at `at`, has another number than the file.
+fn wrong_number<T>(what: &str, found: u64, expected: u64, at: u64) -> Result<T> {
+    let words = format!("{what} {expected}, as the file has it");
+    Err(differs("row of the index", &found.to_string(), &words, at))
+}
+
 /// Describes a section in an error message.
 pub(super) fn describe(row: &Row) -> String {
     match row.section {
@@ -56,11 +62,13 @@ pub(super) fn describe(row: &Row) -> String {
 
 impl Sealed {
     /// Number of rows before that of the first section: 1 if there is a row for the header of the file.
+    #[must_use]
     pub fn header_rows(&self) -> u64 {
         u64::from(self.seal.previous == 0)
     }
 
     /// The offset of a row.
+    #[must_use]
     pub fn row_offset(&self, row: u64) -> u64 {
         self.seal.index + TABLE_HEADER_BYTES as u64 + row * ROW_BYTES as u64
     }
@@ -125,23 +133,35 @@ impl ReaderState {
 
     /// Compares the checksum of index and seal, once.
     pub(super) fn check_index(&mut self, place: usize) -> Result<()> {
-        let Some(Known { sealed, is_checked: false, .. }) = self.chain.0.get(place) else { return Ok(()) };
+        let Some(&Known { sealed, is_checked: false, .. }) = self.chain.0.get(place) else { return Ok(()) };
+        self.compare_index(&sealed)?;
+        self.chain.0[place].is_checked = true;
+        Ok(())
+    }
+
+    /// Compares the checksum of index and seal.
+    pub(super) fn compare_index(&mut self, sealed: &Sealed) -> Result<()> {
         let Seal { index, crc: expected, .. } = sealed.seal;
         let offset = sealed.seal.offset();
         let index_crc = self.crc_of(index, offset)?;
         let mut seal = [0; SEAL_BYTES];
         self.file.read_at(offset, &mut seal)?;
         let words = format!("index of the seal at byte {offset}");
-        compare_crc(&words, Seal::crc_of(index_crc, &seal), expected, index)?;
-        self.chain.0[place].is_checked = true;
-        Ok(())
+        compare_crc(&words, Seal::crc_of(index_crc, &seal), expected, index)
     }
 
     /// Compares the checksum of the anchors, once, if there are any.
     pub(super) fn check_anchors(&mut self, place: usize) -> Result<()> {
-        let Some(Known { sealed, has_checked_anchors: false, .. }) = self.chain.0.get(place) else {
+        let Some(&Known { sealed, has_checked_anchors: false, .. }) = self.chain.0.get(place) else {
             return Ok(());
         };
+        self.compare_anchors(&sealed)?;
+        self.chain.0[place].has_checked_anchors = true;
+        Ok(())
+    }
+
+    /// Compares the checksum of the anchors, if there are any.
+    pub(super) fn compare_anchors(&mut self, sealed: &Sealed) -> Result<()> {
         let (start, end) = (sealed.start, sealed.seal.index);
         if start < end {
             let tail_offset = end - CRC_TAIL_BYTES as u64;
@@ -152,7 +172,6 @@ impl ReaderState {
             let expected = expected.map_err(|error| error.with_kind(ErrorKind::Checksum))?;
             compare_crc("anchors", found, expected, start)?;
         }
-        self.chain.0[place].has_checked_anchors = true;
         Ok(())
     }
 
@@ -185,10 +204,7 @@ impl ReaderState {
     /// The reading position of this rank is lost.
     pub(super) fn checked_row(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
-        let wrong = |what: &str, found: u64, expected: u64| {
-            let words = format!("{what} {expected}, as the file has it");
-            Err(differs("row of the index", &found.to_string(), &words, at))
-        };
+        let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
         let begin = if number == 0 { sealed.begin() } else { self.row(sealed, number - 1)?.end() };
         if row.offset != begin {
             return wrong("the offset", row.offset, begin);
@@ -208,13 +224,22 @@ impl ReaderState {
                 at,
             ));
         }
+        self.compare_with_header(&row, at)?;
+        Ok(row)
+    }
+
+    /// Compares a row, which stands at `at`, with the header of the section.
+    ///
+    /// The position of this rank is lost.
+    pub(super) fn compare_with_header(&mut self, row: &Row, at: u64) -> Result<()> {
+        let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
         if row.section.is_none() {
-            return Ok(row);
+            return Ok(());
         }
         self.advance(row.offset);
         let found = self.look_at_section(true).map_err(|failure| self.team.settle(failure))?;
         let Some(section) = self.header.filter(|section| found && section.offset == row.offset) else {
-            return Err(differs("row of the index", &describe(&row), "no section there", at));
+            return Err(differs("row of the index", &describe(row), "no section there", at));
         };
         let kind = (Some(section.section_type), section.user, section.decoded, section.count);
         if kind != (row.section, row.user, row.is_compressed, row.count) {
@@ -227,7 +252,7 @@ impl ReaderState {
             );
             return Err(differs(
                 "row of the index",
-                &format!("{} of {} elements", describe(&row), row.count),
+                &format!("{} of {} elements", describe(row), row.count),
                 &words,
                 at,
             ));
@@ -243,7 +268,7 @@ impl ReaderState {
         }
         match self.end_by_header() {
             Some(end) if end != row.end() => wrong("the end", row.end(), end),
-            _ => Ok(row),
+            _ => Ok(()),
         }
     }
 

@@ -16,7 +16,8 @@ const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64
 
 /// A seal of the file, and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sealed {
+pub struct Sealed {
+    /// What it says.
     pub seal: Seal,
     /// The offset of its anchors, or of its index if there are none.
     pub start: u64,
@@ -26,7 +27,7 @@ pub(super) struct Sealed {
 
 impl Sealed {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
-    pub fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
+    pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
         let mut file = Bytes::up_to(file, size, offset.saturating_add(SEAL_BYTES as u64))?;
         let Some(seal) = file.seal_at(offset)? else { return Ok(None) };
         if file.table_at(seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
@@ -44,6 +45,7 @@ impl Sealed {
     }
 
     /// The offset of what it seals; that of the first seal includes the header of the file.
+    #[must_use]
     pub fn begin(&self) -> u64 {
         if self.seal.previous == 0 { 0 } else { self.seal.previous + SEAL_BYTES as u64 }
     }

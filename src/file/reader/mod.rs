@@ -8,11 +8,15 @@ mod elements;
 mod groups;
 mod header;
 mod index;
+mod inspect;
+mod locate;
 mod lookup;
 mod ranges;
 mod survey;
 mod verify;
 
+pub use index::Sealed;
+pub use inspect::Seals;
 pub(super) use survey::Survey;
 
 use super::encoding::Decoders;

@@ -6,13 +6,14 @@ use super::index::Sealed;
 use super::{Expect, ReaderState};
 use crate::error::{Error, Result};
 use crate::file::params::Params;
+use crate::file::source::Sizes;
 use crate::file::sums::Sums;
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::header::{FileHeader, SectionType, parse_file_header};
-use crate::format::index::{ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row};
+use crate::format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row};
 use crate::format::layout::{Layout, sum};
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
-use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, INLINE_BYTES};
+use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::memory::{reserve, resize};
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
@@ -379,14 +380,15 @@ impl ReaderState {
         let mut give = |batch: &mut Vec<u64>, done: &mut u64| -> Result<()> {
             let part = Partition { offset: *done, count: batch.len() as u64, total: row.count };
             anchors(row, part, at, batch)?;
-            at += batch.iter().sum::<u64>();
+            let bytes = Sizes::Each(batch).total()?;
+            at = sum(at, bytes).ok_or_else(|| exceeds_63_bits(&[at, bytes]))?;
             *done += batch.len() as u64;
             batch.clear();
             Ok(())
         };
         self.read_own_entries(entries, row.count, b'E', |_, size| {
             batch.push(size);
-            if batch.len() == 4096 { give(&mut batch, &mut done) } else { Ok(()) }
+            if batch.len() as u64 == ANCHOR_ELEMENTS { give(&mut batch, &mut done) } else { Ok(()) }
         })?;
         if batch.is_empty() { Ok(()) } else { give(&mut batch, &mut done) }
     }

@@ -1,0 +1,323 @@
+//! Seals, indexes and sections as those see them who check, list or cut a file: the command `scda`. For a process that
+//! reads alone.
+
+use super::chain::{describe, differs};
+use super::index::Sealed;
+use super::{Reader, ReaderState, Section};
+use crate::error::{Error, ErrorKind, Result, quote};
+use crate::file::team::Failure;
+use crate::format::header::SectionType;
+use crate::format::index::{
+    ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, CRC_TAIL_BYTES, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES,
+};
+use crate::format::layout::sum;
+use crate::format::seal::{SEAL, SEAL_BYTES};
+use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
+use crate::memory::{reserve, resize};
+
+/// So many rows are read at once.
+const ROWS: u64 = 1 << 14;
+/// So much is searched for a seal at once.
+const SEARCH_BYTES: u64 = 1 << 20;
+
+/// The seals that a file has.
+pub struct Seals {
+    /// The first one comes first.
+    pub all: Vec<Sealed>,
+    /// Why there is none before the first one, although it says that there is.
+    pub fault: Option<Error>,
+}
+
+impl Reader {
+    /// Whether the file ends with a seal. Its checksum was not compared.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.session.state().is_some_and(ReaderState::is_sealed)
+    }
+
+    /// The seals. If none ends the file, the last one is found by walking, and where damage ends the walk by searching the
+    /// rest of the file for it.
+    #[doc(hidden)]
+    pub fn seals(&mut self) -> Result<Seals> {
+        self.session.operate(|open| {
+            open.check_alone("the list of seals")?;
+            let found = open.find_seals();
+            open.advance(FILE_HEADER_BYTES as u64);
+            Ok(found?)
+        })
+    }
+
+    /// Compares what belongs to a seal itself: the checksums of index and anchors, the rows with one another, and their
+    /// order.
+    #[doc(hidden)]
+    pub fn check_seal(&mut self, sealed: &Sealed) -> Result<()> {
+        self.session.operate(|open| Ok(open.check_tables(sealed)?))
+    }
+
+    /// Compares the checksum of the index.
+    #[doc(hidden)]
+    pub fn check_index(&mut self, sealed: &Sealed) -> Result<()> {
+        self.session.operate(|open| Ok(open.compare_index(sealed)?))
+    }
+
+    /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
+    /// index is to be compared before.
+    #[doc(hidden)]
+    pub fn read_rows(&mut self, sealed: &Sealed, first: u64, begin: u64, rows: &mut Vec<Row>) -> Result<()> {
+        self.session.operate(|open| Ok(open.read_rows(sealed, first, begin, rows)?))
+    }
+
+    /// Compares a row with the header of its section, with the sizes of its elements, and with the anchors, of which so many
+    /// are those of sections before it.
+    #[doc(hidden)]
+    pub fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
+        self.session.operate(|open| {
+            let compared = open.compare_row(sealed, number, row, anchors);
+            open.advance(row.offset.max(FILE_HEADER_BYTES as u64));
+            Ok(compared?)
+        })
+    }
+
+    /// The error for a section whose bytes have the checksum `found`, and not that of its row: it tells what differs;
+    /// and whether its offset is that of the one byte that differs.
+    #[doc(hidden)]
+    pub fn locate(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<(Error, bool)> {
+        self.session.operate(|open| {
+            let located = open.locate(sealed, number, row, found);
+            open.advance(row.offset.max(FILE_HEADER_BYTES as u64));
+            Ok(located?)
+        })
+    }
+}
+
+impl Section {
+    /// If this section looks like a part of a seal: the error that it is none. Seals themselves are not read as sections.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn broken_seal(&self) -> Option<Error> {
+        let is_part = match self.section_type {
+            SectionType::Array => {
+                *self.user == *INDEX && self.size == ROW_BYTES as u64
+                    || *self.user == *ANCHORS && self.size == ANCHOR_BYTES as u64
+            }
+            SectionType::Block => *self.user == *SEAL,
+            SectionType::Inline | SectionType::Varray => false,
+        };
+        is_part.then(|| {
+            let found = quote(&self.user);
+            let words = format!(
+                "seal: found the section {found} that belongs to none, expected a seal: it is damaged, or a user's section"
+            );
+            Error::new(ErrorKind::Checksum, words).at(self.offset)
+        })
+    }
+}
+
+impl ReaderState {
+    fn find_seals(&mut self) -> Result<Seals> {
+        let mut seals = Seals { all: Vec::new(), fault: None };
+        let mut next = match self.is_sealed() {
+            true => Sealed::at(&mut *self.file, self.size, self.size - SEAL_BYTES as u64)?,
+            false => self.find_last_seal()?,
+        };
+        while let Some(sealed) = next {
+            reserve(&mut seals.all, 1)?;
+            seals.all.push(sealed);
+            let (previous, namer) = (sealed.seal.previous, sealed.seal.offset());
+            if previous == 0 {
+                break;
+            }
+            next = Sealed::at(&mut *self.file, self.size, previous)?;
+            if next.is_none() {
+                let words = format!("a seal, as the one at byte {namer} says");
+                seals.fault = Some(differs("seal", "none", &words, previous));
+            }
+        }
+        seals.all.reverse();
+        Ok(seals)
+    }
+
+    /// The last seal, by walking, or searching where damage ends the walk.
+    pub(super) fn find_last_seal(&mut self) -> Result<Option<Sealed>> {
+        let raw = std::mem::replace(&mut self.params.raw, true);
+        self.advance(FILE_HEADER_BYTES as u64);
+        let mut last = None;
+        let walked = self.walk_seals(&mut last).map_err(|failure| self.team.settle(failure));
+        self.params.raw = raw;
+        match walked {
+            Err(error) if error.kind().is_of_file() => Ok(self.search_last_seal(self.position)?.or(last)),
+            Err(error) => Err(error),
+            Ok(()) => Ok(last),
+        }
+    }
+
+    fn walk_seals(&mut self, last: &mut Option<Sealed>) -> Result<(), Failure> {
+        while self.look_at_section(false)? {
+            let Some(section) = self.header else { break };
+            self.skip()?;
+            if section.section_type == SectionType::Block && *section.user == *SEAL {
+                let found = Sealed::at(&mut *self.file, self.size, section.offset)?;
+                let previous = last.map_or(0, |last: Sealed| last.seal.offset());
+                *last = found.filter(|found| found.seal.previous == previous).or(*last);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last seal from `start` on that leads back to a first one.
+    pub(super) fn search_last_seal(&mut self, start: u64) -> Result<Option<Sealed>> {
+        let begins_seal = [b"B ", SEAL, b" "].concat();
+        let (mut at, mut bytes, mut last) = (start.next_multiple_of(COUNT_BYTES as u64), Vec::new(), None);
+        while at < self.size {
+            resize(&mut bytes, (self.size - at).min(SEARCH_BYTES))?;
+            self.file.read_at(at, &mut bytes)?;
+            for (place, line) in bytes.chunks(COUNT_BYTES).enumerate() {
+                if line.starts_with(&begins_seal) {
+                    last = self.whole_chain(at + (place * COUNT_BYTES) as u64)?.or(last);
+                }
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(last)
+    }
+
+    /// The seal at this offset, if there is one, and all those before it.
+    fn whole_chain(&mut self, offset: u64) -> Result<Option<Sealed>> {
+        let found = Sealed::at(&mut *self.file, self.size, offset)?;
+        let mut next = found;
+        while let Some(sealed) = next {
+            match sealed.seal.previous {
+                0 => return Ok(found),
+                previous => next = Sealed::at(&mut *self.file, self.size, previous)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_tables(&mut self, sealed: &Sealed) -> Result<()> {
+        self.compare_index(sealed)?;
+        self.compare_anchors(sealed)?;
+        let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
+        let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
+        while number < sealed.seal.rows() {
+            self.read_rows(sealed, number, end, &mut rows)?;
+            for row in &rows {
+                anchors = anchors.saturating_add(row.anchors());
+                let next = (row.sorted < sealed.seal.rows()).then_some(row.sorted);
+                let next = next.map(|next| Ok::<_, Error>((next, self.row(sealed, next)?))).transpose()?;
+                let is_sorted = next.is_some_and(|(number, row)| {
+                    last.is_none_or(|(before, last)| {
+                        last.compare_names(&row).then(before.cmp(&number)).is_lt()
+                    })
+                });
+                if !is_sorted {
+                    let at = sealed.row_offset(number);
+                    return Err(differs("index", "another S", "the order of user strings", at));
+                }
+                (last, end) = (next, row.end());
+                number += 1;
+            }
+        }
+        let (start, bytes) = (sealed.start, sealed.seal.index - sealed.start);
+        let found = bytes.saturating_sub((TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64) / ANCHOR_BYTES as u64;
+        if found != anchors {
+            return Err(differs(
+                "anchors",
+                &found.to_string(),
+                &format!("{anchors}, as the index says"),
+                start,
+            ));
+        }
+        Ok(())
+    }
+
+    fn read_rows(&mut self, sealed: &Sealed, first: u64, begin: u64, rows: &mut Vec<Row>) -> Result<()> {
+        let (count, mut end) = (sealed.seal.rows().saturating_sub(first).min(ROWS), begin);
+        let mut bytes = Vec::new();
+        resize(&mut bytes, count * ROW_BYTES as u64)?;
+        self.file.read_at(sealed.row_offset(first), &mut bytes)?;
+        rows.clear();
+        reserve(rows, bytes.len() / ROW_BYTES)?;
+        for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
+            let at = sealed.row_offset(number);
+            let row = Row::parse(bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+            if row.offset != end || row.section.is_none() != (number < sealed.header_rows()) {
+                let found = format!("{} at byte {}", describe(&row), row.offset);
+                return Err(differs("row of the index", &found, &format!("what begins at byte {end}"), at));
+            }
+            end = row.end();
+            rows.push(row);
+        }
+        if first + count == sealed.seal.rows() && end != sealed.start {
+            let (found, expected) = (format!("sections up to byte {end}"), sealed.start.to_string());
+            return Err(differs("index", &found, &expected, sealed.seal.index));
+        }
+        Ok(())
+    }
+
+    fn compare_row(&mut self, sealed: &Sealed, number: u64, row: &Row, anchors: u64) -> Result<()> {
+        self.compare_with_header(row, sealed.row_offset(number))?;
+        let first = sealed.start + TABLE_HEADER_BYTES as u64 + anchors * ANCHOR_BYTES as u64;
+        self.compare_sizes(row, row.anchors() > 0, |this, element, offset| {
+            let at = first + (element / ANCHOR_ELEMENTS - 1) * ANCHOR_BYTES as u64;
+            let mut anchor = None;
+            this.read_own_entries(at, 1, b'O', |_, offset| {
+                anchor = Some(offset);
+                Ok(())
+            })?;
+            if anchor == Some(offset) {
+                return Ok(());
+            }
+            let words = format!("{offset}, where element {element} of the {} is", describe(row));
+            Err(differs("anchor", &anchor.map_or("none".to_owned(), |found| found.to_string()), &words, at))
+        })
+    }
+
+    /// Compares a row with the sizes of the elements of its section, and hands out where each element is that has an anchor.
+    pub(super) fn compare_sizes(
+        &mut self,
+        row: &Row,
+        has_anchors: bool,
+        mut anchor: impl FnMut(&mut Self, u64, u64) -> Result<()>,
+    ) -> Result<()> {
+        let has_elements = match row.section {
+            Some(SectionType::Varray) => true,
+            Some(SectionType::Array) => row.is_compressed,
+            _ => false,
+        };
+        if !has_elements {
+            return Ok(());
+        }
+        let wrong = |what: &str, found: u64, expected: u64| {
+            Err(differs(what, &found.to_string(), &format!("{expected}, as the index says"), row.offset))
+        };
+        let mut total = 0;
+        if let (Some(SectionType::Varray), Some(first)) = (row.section, row.first_of_pair()) {
+            self.read_own_entries(first.data, row.count, b'U', |_, size| {
+                total = sum(total, size).ok_or_else(|| super::header::exceeds_63_bits(&[total, size]))?;
+                Ok(())
+            })?;
+            if total != row.size {
+                return wrong("sum of the sizes", total, row.size);
+            }
+        }
+        let (mut stored, mut places) = (0, Vec::new());
+        let handed_out = self.hand_out(row, &mut |_, part, at, sizes| {
+            if part.offset > 0 && has_anchors {
+                reserve(&mut places, 1)?;
+                places.push((part.offset, at));
+            }
+            stored += crate::file::source::Sizes::Each(sizes).total()?;
+            Ok(())
+        });
+        handed_out?;
+        if row.section == Some(SectionType::Varray) && !row.is_compressed && stored != row.size {
+            return wrong("sum of the sizes", stored, row.size);
+        }
+        let end = row.data_section(stored).map_or(0, |layout| layout.end);
+        if end != row.end() {
+            return wrong("end of the section", end, row.end());
+        }
+        places.into_iter().try_for_each(|(element, at)| anchor(self, element, at))
+    }
+}
