@@ -2,8 +2,10 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 11] =
-    ["ls", "cat", "check", "salvage", "diff", "copy", "append", "join", "make", "sum", "doctor"];
+const COMMANDS: [&str; 13] = [
+    "ls", "cat", "check", "salvage", "diff", "copy", "append", "join", "seal", "rewind", "make", "sum",
+    "doctor",
+];
 
 #[test]
 fn every_command_has_help_with_examples() {

@@ -6,4 +6,5 @@ mod doctor;
 mod documents;
 mod large;
 mod run;
+mod sealed;
 mod written;

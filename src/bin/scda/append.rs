@@ -2,7 +2,7 @@
 
 use crate::copy::{Copied, How, sections};
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Threads};
+use crate::files::{Input, Output, Threads, identity};
 use crate::select::Selection;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -10,13 +10,18 @@ use std::path::{Path, PathBuf};
 
 /// Append the sections of other files to a file
 ///
-/// Writes a new file beside FILE: its sections, then those of the others. When the new file is complete, it replaces FILE.
-/// Until then FILE stays as it is, so there must be space for both. If FILE changes meanwhile, it is not replaced.
+/// A sealed file is appended to in place, and sealed again: its earlier seals stay, so whatever happens, nothing of what it
+/// had is lost. What follows its last seal and is not whole, because a program was killed, is cut off before, and that is
+/// said.
+///
+/// Of a file without a seal, a copy is made first. When all is appended to the copy, it replaces FILE. Until then FILE stays
+/// as it is, so there must be space for both. If FILE changes meanwhile, it is not replaced.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda append series.scda step-17.scda
-  scda append --select 'field*' series.scda step-17.scda step-18.scda")]
+  scda append --select 'field*' series.scda step-17.scda step-18.scda
+  scda append --seal old.scda step-17.scda    seals a file that is not sealed, too")]
 pub struct AppendArgs {
     /// The file that gets more sections
     file: PathBuf,
@@ -26,13 +31,16 @@ pub struct AppendArgs {
     /// Only these sections of each FROM: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
+    /// Seal FILE if it is not sealed
+    #[arg(long)]
+    seal: bool,
     #[command(flatten)]
     threads: Threads,
 }
 
 /// Join the sections of several files into a new one
 ///
-/// The new file has the user string and the line breaks of the first one.
+/// The new file has the user string and the line breaks of the first one, and is sealed if the first one is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -85,19 +93,26 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     }
     let before = status(&args.file)?;
     let input = Input::new(&args.file, &args.threads)?;
-    let mut reader = input.open()?;
-    let (user, how) = (*reader.user(), How::default());
-    let params = how.params(reader.line_break(), &args.threads);
+    let mut reader = input.open_damaged(false)?;
+    let is_in_place = !reader.seals()?.all.is_empty();
+    let how = How::default();
+    let mut params = how.params(reader.line_break(), &args.threads);
+    (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
     let inputs = inputs(&args.from, &args.threads)?;
-    let mut output = Output::create(&args.file, true, &user, params, &inputs)?;
-    sections(&input, &mut reader, output.writer()?, &how, &[], style)?;
+    // What comes from FILE itself is read as it is now.
+    let is_file =
+        |input: &Input| input.path().metadata().is_ok_and(|status| identity(&status) == identity(&before));
+    let readers = inputs.iter().map(|input| is_file(input).then(|| input.open()).transpose());
+    let readers: Vec<_> = readers.collect::<scda::Result<_>>()?;
+    let mut output = Output::append(&args.file, params, &inputs)?;
     let mut copied = Copied::default();
-    for input in &inputs {
-        copied += sections(input, &mut input.open()?, output.writer()?, &how, &args.select, style)?;
+    for (input, reader) in inputs.iter().zip(readers) {
+        let mut reader = reader.map_or_else(|| input.open(), Ok)?;
+        copied += sections(input, &mut reader, output.writer()?, &how, &args.select, style)?;
     }
     check_some(copied, &args.select)?;
-    if state(&before) != state(&status(&args.file)?) {
+    if !is_in_place && state(&before) != state(&status(&args.file)?) {
         return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was appended"));
     }
     output.finish()
@@ -111,7 +126,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
         let (output, style) = match &mut output {
             Some(output) => output,
             None => {
-                let params = args.how.params(reader.line_break(), &args.threads);
+                let params = args.how.params_like(&reader, &args.threads);
                 let style = params.line_break;
                 let new = Output::create(&args.to, args.force, reader.user(), params, &inputs)?;
                 output.insert((new, style))

@@ -84,7 +84,7 @@ fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Section> {
                 found.clear();
                 is_exact = true;
             }
-            if is_this || !is_exact && args.section.has(number, &section) {
+            if is_this || !is_exact && args.section.has(number, &section.user) {
                 found.push((number, section));
             }
             if !found.is_empty() && args.section.ends_before(number + 1) {

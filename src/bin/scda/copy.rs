@@ -1,7 +1,7 @@
 //! `scda copy`, and what it has in common with the other commands that write sections of files.
 
 use crate::fail::Result;
-use crate::files::{EncoderName, Input, Output, Style, Threads};
+use crate::files::{EncoderName, Input, Output, Seal, Style, Threads};
 use crate::output::complain;
 use crate::pieces::Stream;
 use crate::progress::Progress;
@@ -13,8 +13,8 @@ use std::str::FromStr;
 
 /// Copy a file, compressed or not, or some of its sections
 ///
-/// Without options the copy has the same sections, and compressed data stay byte for byte as they are. OUT appears when it
-/// is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
+/// Without options the copy has the same sections, and compressed data stay byte for byte as they are; it is sealed if IN
+/// is, with one seal. OUT appears when it is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -78,9 +78,18 @@ pub struct How {
     /// The encoder: fast, or zlib for the bytes that zlib writes
     #[arg(long, value_name = "ENCODER", requires = "encode")]
     encoder: Option<EncoderName>,
+    #[command(flatten)]
+    seal: Seal,
 }
 
 impl How {
+    /// The parameters for a file that is written as this one.
+    pub fn params_like(&self, reader: &Reader, threads: &Threads) -> Params {
+        let mut params = self.params(reader.line_break(), threads);
+        params.seal = self.seal.wanted(reader.is_sealed());
+        params
+    }
+
     /// The parameters for a file whose sections come from one with this style.
     pub fn params(&self, style: LineBreak, threads: &Threads) -> Params {
         let mut params = Params::default();
@@ -151,7 +160,7 @@ pub fn sections(
     let (mut number, mut copied) = (0, Copied::default());
     while let Some(section) = reader.next_section(true)? {
         number += 1;
-        if !select::any(selections, number, &section) {
+        if !select::any(selections, number, &section.user) {
             reader.skip()?;
             continue;
         }
@@ -249,7 +258,7 @@ pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.from, &args.threads)?;
     let mut reader = input.open()?;
     let user = *reader.user();
-    let params = args.how.params(reader.line_break(), &args.threads);
+    let params = args.how.params_like(&reader, &args.threads);
     let style = params.line_break;
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;

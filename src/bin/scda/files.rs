@@ -1,6 +1,7 @@
 //! The files that are read and written.
 
 use crate::fail::{Fail, Result};
+use crate::output::complain;
 use crate::signals;
 use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
 use std::fs::{File, Metadata};
@@ -10,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How many threads compress and decompress.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Threads {
     /// Threads that compress and decompress; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -60,6 +61,11 @@ impl Input {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many threads may work on it.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     pub fn open(&self) -> scda::Result<Reader> {
@@ -121,12 +127,37 @@ impl From<EncoderName> for Encoder {
     }
 }
 
-/// A file to write: it appears under its name when it is complete.
+/// Whether a new file is sealed.
+#[derive(clap::Args, Default)]
+pub struct Seal {
+    /// Seal the new file, by which others know that it is whole [default: if the one that its sections come from is sealed]
+    #[arg(long, conflicts_with = "no_seal")]
+    seal: bool,
+    /// Do not seal the new file
+    #[arg(long)]
+    no_seal: bool,
+}
+
+impl Seal {
+    /// What is wanted; `default` if nothing is said.
+    pub fn wanted(&self, default: bool) -> bool {
+        self.seal || default && !self.no_seal
+    }
+}
+
+/// Which file it is.
+pub fn identity(status: &Metadata) -> (u64, u64) {
+    (status.dev(), status.ino())
+}
+
+/// A file to write: it appears under its name when it is complete, or it is appended to in place.
 pub struct Output {
     path: PathBuf,
     force: bool,
     /// Until it is finished.
     writer: Option<Writer>,
+    /// Of a file that is appended to in place: where that began.
+    begin: Option<u64>,
 }
 
 impl Output {
@@ -145,7 +176,28 @@ impl Output {
         params.raw = true;
         signals::begin(path);
         let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
-        Ok(Self { path: path.to_owned(), force, writer: Some(writer) })
+        Ok(Self { path: path.to_owned(), force, writer: Some(writer), begin: None })
+    }
+
+    /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
+    pub fn append(path: &Path, mut params: Params, inputs: &[Input]) -> Result<Self> {
+        // What is in place stays if a signal ends the command.
+        if params.atomic {
+            inputs.iter().try_for_each(|input| check_not_left(path, input))?;
+            signals::begin(path);
+        }
+        (params.raw, params.sync) = (true, true);
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |status| status.len());
+        let writer = Writer::append(Solo, path, &params).inspect_err(|_| signals::end())?;
+        let cut = writer.bytes_cut_off();
+        if cut > 0 {
+            let name = path.display();
+            complain(&format!(
+                "{name}: cut off {cut} bytes behind the last seal, of sections that are not whole"
+            ));
+        }
+        let begin = (!params.atomic).then(|| size(path));
+        Ok(Self { path: path.to_owned(), force: true, writer: Some(writer), begin })
     }
 
     pub fn writer(&mut self) -> Result<&mut Writer> {
@@ -157,7 +209,20 @@ impl Output {
         check_free(&self.path, self.force)?;
         let closed = self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?));
         signals::end();
+        if closed.is_err() {
+            self.restore();
+        }
         closed
+    }
+
+    /// Cuts off what was appended in place, when that has failed.
+    fn restore(&self) {
+        let Some(begin) = self.begin else { return };
+        let restored = File::options().write(true).open(&self.path).and_then(|file| file.set_len(begin));
+        if let Err(error) = restored {
+            let name = self.path.display();
+            complain(&format!("{name}: what was appended behind byte {begin} could not be cut off: {error}"));
+        }
     }
 }
 
@@ -166,15 +231,15 @@ impl Drop for Output {
         if let Some(writer) = self.writer.take() {
             let _ = writer.abandon("the file is not completed");
             signals::end();
+            self.restore();
         }
     }
 }
 
 /// Trouble if the input is what an incomplete write of this file has left: the next write removes that.
 fn check_not_left(path: &Path, input: &Input) -> Result<()> {
-    let identity = |status: Metadata| (status.dev(), status.ino());
-    let from = std::fs::metadata(&input.path).map(identity);
-    let left = std::fs::symlink_metadata(part_path(path)).map(identity);
+    let from = std::fs::metadata(&input.path).map(|status| identity(&status));
+    let left = std::fs::symlink_metadata(part_path(path)).map(|status| identity(&status));
     match (from, left) {
         (Ok(from), Ok(left)) if from == left => Err(Fail::file(
             input.name(),

@@ -20,7 +20,9 @@ mod numbers;
 mod output;
 mod pieces;
 mod progress;
+mod rewind;
 mod salvage;
+mod seal;
 mod select;
 mod signals;
 mod sum;
@@ -55,6 +57,8 @@ enum Command {
     Copy(copy::Args),
     Append(append::AppendArgs),
     Join(append::JoinArgs),
+    Seal(seal::Args),
+    Rewind(rewind::Args),
     Make(make::Args),
     Sum(sum::Args),
     Doctor(examine::Args),
@@ -81,6 +85,8 @@ fn main() -> ExitCode {
         Command::Copy(args) => copy::run(&args),
         Command::Append(args) => append::run_append(&args),
         Command::Join(args) => append::run_join(&args),
+        Command::Seal(args) => seal::run(&args),
+        Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),

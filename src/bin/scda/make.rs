@@ -2,7 +2,7 @@
 
 use crate::described::{Data, Elements, Object, Sizes, Words, one};
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, Output, Style, Threads};
+use crate::files::{EncoderName, Output, Seal, Style, Threads};
 use scda::{Encode, Params, Writer};
 use serde_json::Value;
 use std::io::{self, Read};
@@ -34,6 +34,8 @@ pub struct Args {
     /// The encoder: fast, or zlib for the bytes that zlib writes
     #[arg(long, value_name = "ENCODER", default_value = "fast")]
     encoder: EncoderName,
+    #[command(flatten)]
+    seal: Seal,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -196,12 +198,14 @@ pub fn run(args: &Args) -> Result<()> {
         let mut object = Object::new(&manifest)?;
         let user = object.user()?;
         let sections = object.list("sections")?.ok_or("expected \"sections\", a list")?;
-        object.finish(&["file", "bytes", "vendor", "vendor_hex"])?;
-        Ok((user, sections))
+        let sealed = object.typed("sealed", "true or false", Value::as_bool)?.unwrap_or(false);
+        object.finish(&["file", "bytes", "vendor", "vendor_hex", "seals"])?;
+        Ok((user, sections, sealed))
     };
-    let (user, sections) = head().map_err(wrong)?;
+    let (user, sections, sealed) = head().map_err(wrong)?;
     let mut params = Params::default();
     (params.threads, params.line_break) = (args.threads.count(), args.style.into());
+    params.seal = args.seal.wanted(sealed);
     (params.level, params.encoder) = (args.level, args.encoder.into());
     let folder = args.from.parent().unwrap_or(Path::new(""));
     let mut output = Output::create(&args.to, args.force, &user, params, &[])?;

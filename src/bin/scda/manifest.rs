@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::ls::{Row, measure};
+use crate::ls::{Row, measure, seals};
 use crate::output::Output;
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::select::{self, Selection};
@@ -86,6 +86,9 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     head.insert("bytes".into(), reader.file_size().into());
     put_bytes(&mut head, "vendor", reader.vendor());
     put_bytes(&mut head, "user", reader.user());
+    let seals = seals(&reader, input)?;
+    head.insert("sealed".into(), seals.is_some().into());
+    head.insert("seals".into(), seals.map_or(0, |seals| seals.all.len()).into());
     out.text(format_args!("{{\n"))?;
     for (name, value) in &head {
         out.text(format_args!("{}: {value},\n", json!(name)))?;
@@ -95,7 +98,7 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     let mut selected = 0;
     let mut one = |out: &mut Output, reader: &mut Reader, number| -> Result<bool> {
         let Some(section) = reader.next_section(!raw)? else { return Ok(false) };
-        if !select::any(selections, number, &section) {
+        if !select::any(selections, number, &section.user) {
             reader.skip()?;
             return Ok(true);
         }

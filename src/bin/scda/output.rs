@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Standard output, or a file in its place. A reader that has gone away is no trouble.
 pub struct Output {
@@ -13,8 +14,30 @@ pub struct Output {
     colour: bool,
 }
 
+/// Whether standard output was closed when the command began. What is written to it then goes nowhere, and nothing says
+/// so: before `main`, Rust opens `/dev/null` in its place.
+static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Is called before that.
+#[used]
+#[allow(unsafe_code)]
+// SAFETY: the section holds functions of this type, and this one uses nothing that is not there yet.
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+static BEFORE_MAIN: extern "C" fn() = note_closed;
+
+#[allow(unsafe_code)]
+extern "C" fn note_closed() {
+    // SAFETY: it only asks for the flags of a descriptor, which need not be open.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    WAS_CLOSED.store(flags < 0, Relaxed);
+}
+
 impl Output {
     pub fn new() -> Result<Self> {
+        if WAS_CLOSED.load(Relaxed) {
+            return Err(Fail::file("standard output", "is closed"));
+        }
         let fd = io::stdout().as_fd().try_clone_to_owned().map_err(trouble)?;
         let is_terminal = io::stdout().is_terminal();
         let colour = is_terminal && wants_colour();

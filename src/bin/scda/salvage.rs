@@ -3,19 +3,18 @@
 use crate::check::{Part, scan, words};
 use crate::copy::{How, as_it_is, leading};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output as NewFile, Threads, check_free};
+use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, identity};
 use crate::output::{Output, complain, visible};
 use crate::progress::Progress;
 use scda::{Reader, Writer};
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Save what is whole of a damaged file
 ///
-/// Saves the whole sections, also those behind a damaged section if headers and sizes tell where that ends. Of a damaged
-/// array or varray, saves the elements before the first damaged one, as a shorter section. Reports what is left out. IN
-/// stays as it is.
+/// Saves the whole sections, also those behind a damaged section if a seal, or headers and sizes, tell where that ends. Of
+/// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
+/// which one that is. Reports what is left out. IN stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,6 +27,8 @@ pub struct Args {
     /// The file to write
     #[arg(value_name = "OUT")]
     to: PathBuf,
+    #[command(flatten)]
+    seal: Seal,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -39,15 +40,16 @@ pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &args.threads)?;
     check_replaceable(&args.to, args.to.metadata().ok().as_ref(), &input)?;
-    let scan = scan(&input, "check", false)?;
+    let scan = scan(&input, "check", false, false)?;
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
-    if scan.first_end == 0 {
+    if scan.first_start == 0 {
         complain(&format!("{}: nothing can be saved", input.name()));
         return Err(Fail::Said(NO));
     }
     let mut reader = input.open_damaged(false)?;
     let user = *reader.user();
-    let params = How::default().params(reader.line_break(), &args.threads);
+    let mut params = How::default().params(reader.line_break(), &args.threads);
+    params.seal = args.seal.wanted(scan.sealed.is_some());
     let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
@@ -90,7 +92,6 @@ fn check_replaceable(path: &Path, old: Option<&Metadata>, input: &Input) -> Resu
     if !old.is_file() {
         return trouble("found a folder, pipe or device, expected a file");
     }
-    let identity = |status: &Metadata| (status.dev(), status.ino());
     if input.path().metadata().is_ok_and(|from| identity(&from) == identity(old)) {
         return trouble("is the damaged file itself, which stays as it is; expected another OUT");
     }

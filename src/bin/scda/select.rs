@@ -2,7 +2,7 @@
 
 use crate::fail::{Fail, Result};
 use crate::output::escape;
-use scda::Section;
+use scda::{Section, UserString};
 use std::convert::Infallible;
 use std::str::FromStr;
 
@@ -32,10 +32,10 @@ impl FromStr for Selection {
 
 impl Selection {
     /// Whether the section with this number is meant.
-    pub fn has(&self, number: u64, section: &Section) -> bool {
+    pub fn has(&self, number: u64, user: &UserString) -> bool {
         match self {
             Self::Numbers(ranges) => ranges.iter().any(|&(from, to)| (from..=to).contains(&number)),
-            Self::Pattern(pattern) => matches(pattern, &escape(&section.user).chars().collect::<Vec<_>>()),
+            Self::Pattern(pattern) => matches(pattern, &escape(user).chars().collect::<Vec<_>>()),
         }
     }
 
@@ -66,8 +66,8 @@ impl Selection {
 }
 
 /// Whether any of the selections means the section; all of them mean it if there is none.
-pub fn any(selections: &[Selection], number: u64, section: &Section) -> bool {
-    selections.is_empty() || selections.iter().any(|selection| selection.has(number, section))
+pub fn any(selections: &[Selection], number: u64, user: &UserString) -> bool {
+    selections.is_empty() || selections.iter().any(|selection| selection.has(number, user))
 }
 
 /// Whether there are selections, but none of them means the section with this number or one after it.

@@ -1,11 +1,14 @@
 //! `scda ls`: what is in a file.
 
+mod index;
+
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
 use crate::manifest;
 use crate::output::{Output, quote, visible};
 use crate::pieces::{for_each_sizes, units};
 use crate::select::{self, Selection};
+use scda::internals::Seals;
 use scda::{Reader, Section, SectionType};
 use std::path::PathBuf;
 
@@ -14,7 +17,8 @@ use std::path::PathBuf;
 /// One line for each section: its number; its kind (I: inline data, B: a block, A: an array, V: an array of elements
 /// of different sizes); the number of elements N; the bytes E of each element (of V: the least, the mean, and the most); the
 /// bytes of data, decompressed; the offset in the file; for compressed sections the ratio of the data to their bytes in the
-/// file; the user string. Only headers and sizes are read.
+/// file; the user string. Only headers and sizes are read. Of a sealed file, only the index is: of V it has the mean alone,
+/// shown as ~E; -l and --json read the sizes.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,7 +70,7 @@ impl Row {
 
 /// For ratios, which need not be exact.
 #[allow(clippy::cast_precision_loss)]
-fn as_f64(n: u64) -> f64 {
+pub fn as_f64(n: u64) -> f64 {
     n as f64
 }
 
@@ -91,6 +95,15 @@ pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Resu
     reader.skip()?;
     let end = reader.position().unwrap_or(section.offset);
     Ok(Row { number, section, bytes, stored: end - section.offset, extremes })
+}
+
+/// The seals of a file that ends with one.
+pub fn seals(reader: &Reader, input: &Input) -> Result<Option<Seals>> {
+    if !reader.is_sealed() {
+        return Ok(None);
+    }
+    // Whatever is wrong with them, the sections can be read.
+    Ok(Some(input.open_damaged(false)?.seals()?))
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -121,17 +134,32 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     let mut reader = input.open()?;
     let size = reader.file_size().unwrap_or(0);
     let (user, vendor) = (quote(reader.user()), quote(reader.vendor()));
-    out.text(format_args!("{}: {user}, {size} bytes, by {vendor}\n", visible(input.name())))?;
+    let seals = seals(&reader, input)?;
+    let sealed = seals.as_ref().map_or(String::new(), |seals| match seals.all.len() {
+        1 => ", sealed".to_owned(),
+        count => format!(", sealed: {count} seals"),
+    });
+    let name = visible(input.name());
+    out.text(format_args!("{name}: {user}, {size} bytes, by {vendor}{sealed}\n"))?;
     if !args.long {
         let line = head();
         out.text(format_args!("{}\n", out.colour(1, &line)))?;
+    }
+    let mut damage = None;
+    if let Some(mut seals) = seals.filter(|_| !args.long && !args.raw) {
+        let mut reader = input.open_damaged(false)?;
+        damage = index::damage(&mut reader, &mut seals)?;
+        // If it is damaged, the sections themselves may be whole.
+        if damage.is_none() {
+            return index::list(out, &mut reader, input.name(), &seals, &args.select);
+        }
     }
     let (mut number, mut selected) = (0, 0);
     // What is behind the last one that is meant may be damaged.
     while !select::none_from(&args.select, number + 1) {
         let Some(section) = reader.next_section(!args.raw)? else { break };
         number += 1;
-        if !select::any(&args.select, number, &section) {
+        if !select::any(&args.select, number, &section.user) {
             reader.skip()?;
             continue;
         }
@@ -140,7 +168,8 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         if args.long { describe(out, &row)? } else { out.text(format_args!("{}\n", line(&row)))? }
     }
     select::check(&args.select, input.name(), number)?;
-    select::check_some(&args.select, input.name(), selected)
+    select::check_some(&args.select, input.name(), selected)?;
+    damage.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// What stands over the lines.
@@ -154,33 +183,54 @@ pub fn head() -> String {
 /// One line for a section.
 pub fn line(row: &Row) -> String {
     let section = &row.section;
-    let (mut n, mut e, mut ratio) = ("-".to_owned(), "-".to_owned(), "-".to_owned());
-    match section.section_type {
-        SectionType::Inline => {}
-        SectionType::Block => e = section.size.to_string(),
-        SectionType::Array => (n, e) = (section.count.to_string(), section.size.to_string()),
-        SectionType::Varray => {
-            n = section.count.to_string();
-            if let Some((least, most)) = row.extremes {
-                e = if least == most {
-                    least.to_string()
-                } else {
-                    format!("{least}/{:.1}/{most}", row.mean())
-                };
-            }
-        }
+    let e = match (section.section_type, row.extremes) {
+        (SectionType::Block | SectionType::Array, _) => section.size.to_string(),
+        (SectionType::Varray, Some((least, most))) if least == most => least.to_string(),
+        (SectionType::Varray, Some((least, most))) => format!("{least}/{:.1}/{most}", row.mean()),
+        (SectionType::Inline | SectionType::Varray, _) => "-".to_owned(),
+    };
+    Line {
+        number: row.number,
+        section_type: section.section_type,
+        count: section.count,
+        e: &e,
+        bytes: row.bytes,
+        offset: section.offset,
+        stored: section.decoded.then_some(row.stored),
+        user: &section.user,
     }
-    if section.decoded {
-        ratio = format!("{:.2}", as_f64(row.bytes) / as_f64(row.stored));
+    .text()
+}
+
+/// What stands in a line.
+pub struct Line<'a> {
+    pub number: u64,
+    pub section_type: SectionType,
+    pub count: u64,
+    /// The sizes of the elements.
+    pub e: &'a str,
+    pub bytes: u64,
+    pub offset: u64,
+    /// Of a compressed section, its bytes in the file.
+    pub stored: Option<u64>,
+    pub user: &'a [u8],
+}
+
+impl Line<'_> {
+    pub fn text(&self) -> String {
+        let Self { number, count, e, bytes, offset, .. } = self;
+        let kind = char::from(self.section_type.letter());
+        let n = match self.section_type {
+            SectionType::Inline | SectionType::Block => "-".to_owned(),
+            SectionType::Array | SectionType::Varray => count.to_string(),
+        };
+        let ratio = match self.stored {
+            Some(stored) => format!("{:.2}", as_f64(*bytes) / as_f64(stored)),
+            None => "-".to_owned(),
+        };
+        let user = quote(self.user);
+        format!("{number:5} {kind:4} {n:>12} {e:>18} {bytes:14} {offset:14} {ratio:>6}  {user}")
     }
-    let kind = char::from(section.section_type.letter());
-    format!(
-        "{:5} {kind:4} {n:>12} {e:>18} {:14} {:14} {ratio:>6}  {}",
-        row.number,
-        row.bytes,
-        section.offset,
-        quote(&section.user)
-    )
 }
 
 /// What a kind is called.

@@ -1,0 +1,186 @@
+//! `scda check`: whether files are whole, and what is wrong.
+
+mod finding;
+mod report;
+mod sealed;
+mod sums;
+mod walk;
+
+pub use finding::{Finding, Part, Scan, sections, words};
+
+use crate::fail::{Fail, Result, is_invalid};
+use crate::files::{Input, Threads};
+use crate::manifest;
+use crate::output::{Output, visible};
+use crate::progress::Progress;
+use finding::{Fault, whole};
+use report::as_json;
+use scda::Section;
+use serde_json::json;
+use std::path::PathBuf;
+use walk::walk;
+
+/// Check that files are valid, and report what is wrong with those that are not
+///
+/// Compares what is sealed with its checksums, on all cores. Of what is not sealed, reads every byte and decompresses every
+/// element. Reports where the file is damaged (byte, section, element), what was found and expected there, and what is
+/// whole; scda salvage saves that.
+///
+/// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
+/// should have, so sections missing at its end are not noticed.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 all files are valid; 1 one is not; 2 one could not be read.
+
+Examples:
+  scda check state.scda
+  scda check --strict state.scda              every padding and line break as this library writes it
+  scda check --json *.scda | jq 'select(.valid | not) | .file'")]
+pub struct Args {
+    /// The files; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also check what readers ignore: paddings and line breaks must be as this library writes them; and decompress every
+    /// element of what is sealed, too
+    #[arg(long)]
+    strict: bool,
+    /// Report only what is wrong
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Print JSON, an object for each file
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Reads a whole file. See [`Params::strict`](scda::Params::strict). What is sealed is compared with its checksums, and
+/// read only if `all` is.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn scan(input: &Input, progress_word: &str, strict: bool, all: bool) -> Result<Scan> {
+    let mut scan = Scan::new(std::fs::metadata(input.path()).map_or(0, |status| status.len()));
+    let mut reader = match input.open_damaged(strict) {
+        Ok(reader) => reader,
+        Err(error) if is_invalid(&error) => {
+            scan.findings.push(Finding::of_header(Fault::Invalid(error)));
+            return Ok(scan);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    scan.size = reader.file_size().unwrap_or(scan.size);
+    let mut progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
+    let start = reader.position().unwrap_or(0);
+    (scan.first_start, scan.first_end) = (start, start);
+    let seals = reader.seals()?;
+    sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
+    let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
+    let size = scan.size;
+    walk(&mut reader, &mut scan, &mut progress, end, size)?;
+    if all && scan.sealed.is_some() && scan.findings.is_empty() {
+        let mut read = Scan { sealed: scan.sealed, ..Scan::new(scan.size) };
+        (read.first_start, read.first_end) = (start, start);
+        walk(&mut reader, &mut read, &mut progress, start, size)?;
+        return Ok(read);
+    }
+    Ok(scan)
+}
+
+/// The first thing in the file that is not canonical.
+fn strict(input: &Input) -> Result<Option<Finding>> {
+    let mut reader = input.open()?;
+    let style = reader.line_break();
+    let mut number = 0;
+    let mut section: Option<Section> = None;
+    loop {
+        match reader.check_canonical(style) {
+            Ok(()) => {}
+            Err(error) if is_invalid(&error) => {
+                let user = section.map(|section| section.user);
+                let finding = Finding { number, section, user, ..Finding::of_header(Fault::Invalid(error)) };
+                return Ok(Some(finding));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        reader.skip()?;
+        number += 1;
+        section = reader.next_section(true)?;
+        if section.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
+/// What is said of the seals of a valid file.
+fn sealing(scan: &Scan) -> String {
+    // What no check can tell.
+    const UNKNOWN: &str = "; sections missing at its end would not be noticed";
+    match scan.sealed {
+        Some(sealed) if sealed.bytes == scan.size => ", sealed".to_owned(),
+        Some(sealed) => format!(", sealed up to section {}, byte {}{UNKNOWN}", sealed.sections, sealed.bytes),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// Says what a file is like; `code` is known before that is said.
+fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<()> {
+    let mut scan = scan(input, "check", true, args.strict)?;
+    if args.strict && scan.findings.is_empty() {
+        scan.findings.extend(strict(input)?);
+    }
+    *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
+    let name = visible(input.name());
+    if args.json {
+        out.text(format_args!("{}\n", as_json(input, &scan)))?;
+    } else if scan.findings.is_empty() {
+        if !args.quiet {
+            let (valid, count) = (out.colour(32, "valid"), sections(scan.sections));
+            let (size, sealing) = (scan.size, sealing(&scan));
+            out.text(format_args!("{name}: {valid}: {count}, {size} bytes{sealing}\n"))?;
+        }
+    } else {
+        for finding in &scan.findings {
+            let invalid = match finding.error {
+                Fault::Invalid(_) => out.colour(31, "INVALID"),
+                Fault::NoMemory(_) => out.colour(33, "NOT CHECKED"),
+            };
+            out.text(format_args!("{name}: {invalid}: {}\n", words(finding)))?;
+            if let Some(rest) = finding.rest() {
+                out.text(format_args!("{name}: whole of section {}: {rest}\n", finding.number))?;
+            }
+        }
+        if scan.whole < scan.sections || scan.first_end == 0 {
+            out.text(format_args!("{name}: {}\n", whole(&scan)))?;
+        }
+    }
+    Ok(())
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = Output::new()?;
+    let mut code = 0;
+    for path in &args.files {
+        let result =
+            Input::new(path, &args.threads).and_then(|input| check(&mut out, &input, args, &mut code));
+        if let (true, Err(Fail::Scda(_) | Fail::Trouble(_))) = (args.json, &result) {
+            let error = result.as_ref().err().map(manifest::failure);
+            let object = json!({ "file": path.display().to_string(), "valid": null, "complete": null, "error": error });
+            out.text(format_args!("{object}\n"))?;
+        }
+        let written = out.finish();
+        match result {
+            Ok(()) | Err(Fail::Quiet) => {}
+            Err(fail) => {
+                code = code.max(fail.code());
+                fail.report();
+            }
+        }
+        match written {
+            // Whoever reads no more has the answer that is known by now.
+            Err(Fail::Quiet) if code != 0 => return Err(Fail::Said(code)),
+            other => other?,
+        }
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+}

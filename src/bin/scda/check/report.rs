@@ -1,0 +1,55 @@
+//! The report in JSON.
+
+use super::finding::{Fault, Scan, Sealing};
+use crate::files::Input;
+use crate::manifest;
+use scda::ErrorKind;
+use serde_json::{Map, Value, json};
+
+/// All that is known of a file.
+pub fn as_json(input: &Input, scan: &Scan) -> Value {
+    let findings = scan.findings.iter().map(|finding| {
+        let mut object = Map::new();
+        object.insert("section".into(), finding.number.into());
+        if let Some(section) = finding.section {
+            object = manifest::facts(finding.number, &section);
+            object.shift_remove("number");
+            object.shift_insert(0, "section".into(), finding.number.into());
+        } else if let Some(user) = finding.user {
+            manifest::put_bytes(&mut object, "user", &user);
+        }
+        if let Some(seal) = finding.seal {
+            object.shift_insert(0, "seal".into(), seal.into());
+        }
+        object.insert("element".into(), finding.element.into());
+        object.insert("whole_elements".into(), finding.leading.into());
+        let error = match &finding.error {
+            Fault::Invalid(error) => manifest::error(error),
+            Fault::NoMemory(words) => {
+                let kind = ErrorKind::Memory;
+                json!({ "code": kind.code(), "kind": kind.text(), "message": words, "offset": null })
+            }
+        };
+        object.insert("error".into(), error);
+        Value::Object(object)
+    });
+    let is_invalid = scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_)));
+    // Null if it is not known. Only a seal tells that a file has all sections.
+    let complete = if is_invalid { Some(false) } else { scan.is_sealed().then_some(true) };
+    let sealed = scan.sealed.map(|sealed| {
+        let Sealing { seals, sections, bytes } = sealed;
+        json!({ "seals": seals, "sections": sections, "bytes": bytes })
+    });
+    let valid = (is_invalid || scan.findings.is_empty()).then_some(!is_invalid);
+    json!({
+        "file": input.name(),
+        "valid": valid,
+        "complete": complete,
+        "bytes": scan.size,
+        "sealed": sealed,
+        "sections": scan.sections,
+        "whole_sections": scan.whole,
+        "whole": { "sections": scan.first_sections, "bytes": scan.first_end },
+        "findings": findings.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,173 @@
+//! What is sealed, by the checksums of the seals.
+
+use super::finding::{Fault, Finding, Scan, Sealing};
+use super::sums::sums;
+use super::walk::{header_at, walk};
+use crate::fail::{Fail, Result, is_invalid};
+use crate::files::Input;
+use crate::pieces::{first_unreadable, for_each_sizes};
+use crate::progress::Progress;
+use scda::internals::{Sealed, Seals, index::Row};
+use scda::{Error, Reader, Section, SectionType};
+use std::fs::File;
+
+/// Before the first section.
+const FILE_HEADER_BYTES: u64 = 128;
+
+/// Compares all that is sealed with the checksums. Where a seal is damaged itself, its sections are read one after the
+/// other.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn check(
+    reader: &mut Reader,
+    input: &Input,
+    scan: &mut Scan,
+    progress: &mut Progress,
+    seals: Seals,
+) -> Result<()> {
+    let Seals { all, fault } = seals;
+    let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(()) };
+    let (count, sections, bytes) = (all.len() as u64, last.seal.sections, last.seal.length);
+    scan.sealed = Some(Sealing { seals: count, sections, bytes });
+    let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
+    if let Some(fault) = fault {
+        scan.findings.push(Finding::of_seal(1, Fault::Invalid(fault)));
+        walk(reader, scan, progress, FILE_HEADER_BYTES, first.begin())?;
+    }
+    for (number, sealed) in (1..).zip(&all) {
+        scan.sections = sealed.first;
+        let mut part = Part { reader, input, file: &file, scan, progress, sealed, number };
+        if let Some((at, error)) = part.check()? {
+            scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
+            walk(reader, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
+        }
+    }
+    Ok(())
+}
+
+/// What one seal is for.
+struct Part<'a> {
+    reader: &'a mut Reader,
+    input: &'a Input,
+    file: &'a File,
+    scan: &'a mut Scan,
+    progress: &'a mut Progress,
+    sealed: &'a Sealed,
+    number: u64,
+}
+
+impl Part<'_> {
+    /// Compares all. If the index is damaged: from where on nothing was compared, and the error.
+    fn check(&mut self) -> Result<Option<(u64, Error)>> {
+        let (mut number, mut end, mut anchors) = (0, self.sealed.begin(), 0);
+        let mut rows = Vec::new();
+        let checked = self.reader.check_seal(self.sealed);
+        if let Some(error) = invalid(checked)? {
+            let index = self.reader.check_index(self.sealed);
+            if let Some(error) = invalid(index)? {
+                return Ok(Some((end, error)));
+            }
+            // The rows are as they were written, and tell more.
+            self.scan.findings.push(Finding::of_seal(self.number, Fault::Invalid(error)));
+        }
+        while number < self.sealed.seal.rows() {
+            let read = self.reader.read_rows(self.sealed, number, end, &mut rows);
+            if let Some(error) = invalid(read)? {
+                return Ok(Some((end, error)));
+            }
+            let progress = |done| self.progress.set(done);
+            let found = sums(self.file, &rows, self.input.threads(), progress);
+            let found = found.map_err(|error| Fail::file(self.input.name(), error))?;
+            for (row, found) in rows.iter().zip(found) {
+                self.section(number, row, found, anchors)?;
+                anchors += row.anchors();
+                (number, end) = (number + 1, row.end());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Compares one section, whose bytes have this checksum.
+    fn section(&mut self, row_number: u64, row: &Row, found: u64, anchors: u64) -> Result<()> {
+        let number = match row.section {
+            None => 0,
+            Some(_) => self.sealed.first + row_number + 1 - self.sealed.header_rows(),
+        };
+        self.scan.sections = self.scan.sections.max(number);
+        let (error, is_exact) = match found == row.crc {
+            false => self.reader.locate(self.sealed, row_number, row, found)?,
+            true => {
+                let compared = self.reader.compare_row(self.sealed, row_number, row, anchors);
+                match invalid(compared)? {
+                    Some(error) => (error, false),
+                    None if row.section.is_none() => return Ok(()),
+                    None => {
+                        self.scan.add_whole(number, row.offset..row.end());
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        let offset = error.offset().filter(|_| is_exact);
+        let mut finding = Finding::of_section(number, Fault::Invalid(error));
+        finding.user = row.section.map(|_| row.user);
+        finding.section = header_at(self.reader, row.offset.max(FILE_HEADER_BYTES), true)
+            .filter(|section| is_of_row(section, row));
+        if let Some(section) = finding.section.filter(|_| has_elements(row)) {
+            finding.element = match offset {
+                Some(offset) => element_at(self.reader, row, offset),
+                None if section.decoded => first_unreadable(self.reader, &section, 0..section.count),
+                None => None,
+            };
+            finding.leading = finding.element.unwrap_or(0);
+        }
+        self.scan.add_finding(finding);
+        Ok(())
+    }
+}
+
+/// What is wrong with the file; other errors tell nothing about it.
+fn invalid(result: scda::Result<()>) -> Result<Option<Error>> {
+    match result {
+        Ok(()) => Ok(None),
+        Err(error) if is_invalid(&error) => Ok(Some(error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn has_elements(row: &Row) -> bool {
+    matches!(row.section, Some(SectionType::Array | SectionType::Varray))
+}
+
+/// Whether the header is what the index has.
+fn is_of_row(section: &Section, row: &Row) -> bool {
+    Some(section.section_type) == row.section
+        && (section.offset, section.user, section.decoded) == (row.offset, row.user, row.is_compressed)
+        && section.count == row.count
+}
+
+/// The element that has the byte at this offset, as the sizes in the file tell.
+fn element_at(reader: &mut Reader, row: &Row, offset: u64) -> Option<u64> {
+    let mut section = header_at(reader, row.offset, false)?;
+    if row.is_compressed {
+        reader.skip().ok()?;
+        section = reader.next_section(false).ok()??;
+    }
+    let mut left = offset.checked_sub(section.data_offset)?;
+    if section.section_type == SectionType::Array {
+        return left.checked_div(section.size).filter(|&element| element < section.count);
+    }
+    let (mut element, mut is_found) = (0, false);
+    for_each_sizes(reader, section.count, |sizes| {
+        for &size in sizes {
+            is_found = is_found || left < size;
+            if !is_found {
+                (left, element) = (left - size, element + 1);
+            }
+        }
+        Ok::<_, Error>(())
+    })
+    .ok()?;
+    is_found.then_some(element)
+}

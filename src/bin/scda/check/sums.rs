@@ -1,0 +1,106 @@
+//! The checksums of sections, on several threads.
+
+use scda::internals::{crc, index::Row};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// A thread takes so many bytes of the file at once.
+const PIECE_BYTES: u64 = 4 << 20;
+/// It reads so many, which stay in its cache until they are summed up.
+const CHUNK_BYTES: u64 = 256 << 10;
+/// How often it is said how far it is.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Some sections, one behind the other, and what is known of their checksums.
+struct Sums<'a> {
+    file: &'a File,
+    rows: &'a [Row],
+    begin: u64,
+    end: u64,
+    /// The number of the next piece that nobody has taken.
+    next: AtomicU64,
+    sums: Vec<AtomicU64>,
+}
+
+impl Sums<'_> {
+    /// Takes pieces until there are no more.
+    fn work(&self) -> io::Result<()> {
+        let mut buffer = Vec::new();
+        loop {
+            let start =
+                self.next.fetch_add(1, Relaxed).saturating_mul(PIECE_BYTES).saturating_add(self.begin);
+            if start >= self.end {
+                return Ok(());
+            }
+            let (mut at, end) = (start, self.end.min(start + PIECE_BYTES));
+            while at < end {
+                let step = usize::try_from((end - at).min(CHUNK_BYTES)).unwrap_or(0);
+                buffer.resize(step, 0);
+                self.file.read_exact_at(&mut buffer, at)?;
+                self.add(at, &buffer);
+                at += step as u64;
+            }
+        }
+    }
+
+    /// Adds these bytes to the checksums of the sections in which they are.
+    fn add(&self, mut at: u64, mut bytes: &[u8]) {
+        let first = self.rows.partition_point(|row| row.end() <= at);
+        for (row, sum) in self.rows.iter().zip(&self.sums).skip(first) {
+            let most = usize::try_from(row.end() - at).unwrap_or(usize::MAX);
+            let (now, rest) = bytes.split_at(bytes.len().min(most));
+            at += now.len() as u64;
+            sum.fetch_xor(crc::shift(crc::of(now), row.end() - at), Relaxed);
+            bytes = rest;
+            if bytes.is_empty() {
+                break;
+            }
+        }
+    }
+}
+
+/// The checksums of sections that lie one behind the other. `progress` is told up to which offset they are known.
+///
+/// # Errors
+/// Those of reading.
+pub fn sums(
+    file: &File,
+    rows: &[Row],
+    threads: usize,
+    mut progress: impl FnMut(u64),
+) -> io::Result<Vec<u64>> {
+    let begin = rows.first().map_or(0, |row| row.offset);
+    let end = rows.last().map_or(0, Row::end);
+    let new = || AtomicU64::new(0);
+    let sums = Sums { file, rows, begin, end, next: new(), sums: rows.iter().map(|_| new()).collect() };
+    let threads = usize::try_from((end - begin).div_ceil(PIECE_BYTES)).unwrap_or(usize::MAX).min(threads);
+    let result = std::thread::scope(|scope| {
+        let (results, waiting) = channel();
+        // A thread that cannot be started is done without.
+        let spawn = |_: &usize| {
+            let (results, sums) = (results.clone(), &sums);
+            let work = move || drop(results.send(sums.work()));
+            std::thread::Builder::new().spawn_scoped(scope, work).is_ok()
+        };
+        if threads < 2 || (0..threads).filter(spawn).count() == 0 {
+            return sums.work();
+        }
+        drop(results);
+        let mut result = Ok(());
+        loop {
+            match waiting.recv_timeout(INTERVAL) {
+                Ok(of_thread) => result = result.and(of_thread),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return result,
+            }
+            let done = sums.next.load(Relaxed).saturating_sub(threads as u64);
+            progress(begin + done.saturating_mul(PIECE_BYTES).min(end - begin));
+        }
+    });
+    progress(end);
+    result.map(|()| sums.sums.into_iter().map(AtomicU64::into_inner).collect())
+}

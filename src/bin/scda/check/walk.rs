@@ -1,0 +1,127 @@
+//! Sections one after the other, by their headers, with all their data.
+
+use super::finding::{Fault, Finding, Scan};
+use crate::fail::Result;
+use crate::pieces::{Pieces, first_unreadable};
+use crate::progress::Progress;
+use scda::{Reader, Section, SectionType};
+
+/// Reads a section to its end.
+fn read(reader: &mut Reader, pieces: &mut Pieces, progress: &mut Progress, base: u64) -> Result<()> {
+    let mut bytes = 0;
+    while pieces.next(reader)? {
+        bytes += pieces.data().len() as u64;
+        // How far it is in the file is known of plain data.
+        progress.set(if pieces.is_decoded() { 0 } else { base + bytes });
+    }
+    Ok(reader.skip()?)
+}
+
+/// Goes to a section and reads its header.
+pub fn header_at(reader: &mut Reader, position: u64, decode: bool) -> Option<Section> {
+    reader.seek(position).ok()?;
+    reader.next_section(decode).ok()?
+}
+
+/// Finds out about a section whose header and data have given an error. `pieces` tell how far its data were read.
+fn examine(
+    reader: &mut Reader,
+    number: u64,
+    position: u64,
+    header: Option<Section>,
+    pieces: Option<&Pieces>,
+    error: Fault,
+) -> Finding {
+    let mut finding = Finding { section: header, ..Finding::of_section(number, error) };
+    if let (Some(section), Some(pieces)) = (header, pieces) {
+        finding.user = Some(section.user);
+        if matches!(section.section_type, SectionType::Array | SectionType::Varray) {
+            finding.element = match pieces.is_done() {
+                true => None,
+                false => first_unreadable(reader, &section, pieces.range()),
+            };
+            finding.leading = finding.element.unwrap_or(if pieces.is_done() { section.count } else { 0 });
+        }
+    } else if let Some(mut section) = header_at(reader, position, false) {
+        // Of a broken pair, the second half has the user string.
+        if section.second_of_pair().is_some() {
+            let second = reader.skip().ok().and_then(|()| reader.next_section(false).ok()?);
+            let Some(second) = second else { return finding };
+            section = second;
+        }
+        finding.user = Some(section.user);
+    }
+    finding
+}
+
+/// Goes behind a damaged section, if its headers and sizes tell where it ends.
+fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
+    if header_at(reader, position, true).is_some() && reader.skip().is_ok() {
+        return Some(());
+    }
+    let section = header_at(reader, position, false)?;
+    reader.skip().ok()?;
+    // The second half of a broken pair is no section. If it is not even of its type, nothing tells where it ends.
+    if let Some(second) = section.second_of_pair() {
+        reader.next_section(false).ok()?.filter(|section| section.section_type == second)?;
+        reader.skip().ok()?;
+    }
+    Some(())
+}
+
+/// Reads all sections from one offset of the file to another, and nothing behind damage that hides where the next section
+/// is.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn walk(
+    reader: &mut Reader,
+    scan: &mut Scan,
+    progress: &mut Progress,
+    start: u64,
+    until: u64,
+) -> Result<()> {
+    reader.seek(start)?;
+    loop {
+        let position = reader.position().unwrap_or(until);
+        if position >= until {
+            return Ok(());
+        }
+        let number = scan.sections + 1;
+        let (mut section, mut pieces) = (None, None);
+        let result = match reader.next_section(true) {
+            Ok(None) => return Ok(()),
+            Ok(Some(header)) => {
+                section = Some(header);
+                let pieces = pieces.insert(Pieces::all(&header));
+                read(reader, pieces, progress, header.data_offset)
+            }
+            Err(error) => Err(error.into()),
+        };
+        // A seal may have come before it.
+        let position = section.map_or(position, |section| section.offset);
+        scan.sections = number;
+        match result {
+            Ok(()) => match section.and_then(|section| section.broken_seal()) {
+                None => scan.add_whole(number, position..reader.position().unwrap_or(position)),
+                Some(error) => {
+                    let user = section.map(|section| section.user);
+                    let finding = Finding::of_section(number, Fault::Invalid(error));
+                    scan.findings.push(Finding { section, user, ..finding });
+                }
+            },
+            Err(fail) => {
+                let error = Fault::of(fail)?;
+                let mut finding = examine(reader, number, position, section, pieces.as_ref(), error);
+                if section.is_some_and(|section| section.broken_seal().is_some()) {
+                    finding.leading = 0;
+                }
+                scan.add_finding(finding);
+                if step_over(reader, position).is_none() {
+                    return Ok(());
+                }
+            }
+        }
+        progress.set(reader.position().unwrap_or(0));
+    }
+}

@@ -1,0 +1,158 @@
+//! `scda rewind`: back to a seal.
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Threads};
+use crate::output::{Output, visible};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use scda::Reader;
+use scda::internals::Sealed;
+use serde_json::json;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// Cut a file back to one of its seals
+///
+/// A program that appends to a sealed file seals it again and again; each seal, and all before it, stays. Without SEAL, what
+/// is behind the last one is cut off: what a program that was killed had not sealed. With SEAL, also all that was sealed
+/// after that one. Says what it cuts off before it does. Whole sections are cut off only with --force.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda rewind --list series.scda              the seals, and what is behind the last one
+  scda rewind series.scda                     drop what was not completed
+  scda rewind --force series.scda 12          back to what was sealed by seal 12")]
+pub struct Args {
+    /// The file
+    file: PathBuf,
+    /// The number of the seal in --list [default: the last one]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    seal: Option<u64>,
+    /// Only list the seals
+    #[arg(short, long, conflicts_with_all = ["seal", "force"])]
+    list: bool,
+    /// With --list: print JSON
+    #[arg(long, requires = "list")]
+    json: bool,
+    /// Cut off whole sections, too
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// What is behind the last seal.
+struct Tail {
+    /// Whole sections.
+    sections: u64,
+    /// Bytes that are no whole section.
+    torn: u64,
+}
+
+impl Tail {
+    fn new(reader: &mut Reader, start: u64, size: u64) -> Result<Self> {
+        reader.seek(start)?;
+        let (mut sections, mut end) = (0, start);
+        // Whatever is wrong with it, it is not whole.
+        while end < size && reader.next_section(true).is_ok_and(|section| section.is_some()) {
+            if reader.skip().is_err() {
+                break;
+            }
+            end = reader.position().unwrap_or(end);
+            sections += 1;
+        }
+        Ok(Self { sections, torn: size - end.min(size) })
+    }
+
+    /// What so many bytes are, in words.
+    fn words(&self, bytes: u64, sealed_sections: u64) -> String {
+        let sections = crate::check::sections(self.sections + sealed_sections);
+        match (self.sections + sealed_sections, self.torn) {
+            (0, _) => format!("{bytes} bytes that are no whole section"),
+            (_, 0) => format!("{bytes} bytes with {sections}"),
+            (_, torn) => {
+                format!("{bytes} bytes with {sections}, and at the end {torn} bytes that are not whole")
+            }
+        }
+    }
+}
+
+fn list(out: &mut Output, args: &Args, seals: &[Sealed], tail: &Tail, size: u64) -> Result<()> {
+    let last = seals.last().map_or(0, |last| last.seal.length);
+    if args.json {
+        let seals = seals.iter().zip(1..).map(|(sealed, number)| {
+            let (sections, bytes) = (sealed.seal.sections, sealed.seal.length);
+            json!({ "seal": number, "sections": sections, "bytes": bytes })
+        });
+        let object = json!({
+            "file": args.file.display().to_string(),
+            "bytes": size,
+            "seals": seals.collect::<Vec<_>>(),
+            "behind": { "bytes": size - last, "sections": tail.sections, "torn_bytes": tail.torn },
+        });
+        return out.text(format_args!("{object}\n"));
+    }
+    out.text(format_args!("{:>5} {:>12} {:>18}\n", "seal", "sections", "bytes"))?;
+    for (number, sealed) in (1..).zip(seals) {
+        out.text(format_args!("{number:5} {:12} {:18}\n", sealed.seal.sections, sealed.seal.length))?;
+    }
+    match size - last {
+        0 => Ok(()),
+        bytes => out.text(format_args!("behind the last seal: {}\n", tail.words(bytes, 0))),
+    }
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    if args.file.as_os_str() == "-" {
+        return Err(Fail::Trouble("-: a file is cut back in place".to_owned()));
+    }
+    let input = Input::new(&args.file, &Threads::default())?;
+    let trouble = |error| Fail::file(input.name(), error);
+    let file = File::options().read(true).write(!args.list).open(&args.file).map_err(trouble)?;
+    if !args.list {
+        // As those who append: nobody does so now.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(Fail::file(input.name(), "another program is appending to the file"));
+        }
+    }
+    let mut reader = input.open_damaged(false)?;
+    let size = reader.file_size().unwrap_or(0);
+    let found = reader.seals()?;
+    if let Some(fault) = found.fault {
+        return Err(fault.into());
+    }
+    let seals = found.all;
+    let Some(last) = seals.last() else {
+        return Err(Fail::file(input.name(), "found no seal, to which it could be cut back"));
+    };
+    let tail = Tail::new(&mut reader, last.seal.length, size)?;
+    let mut out = Output::new()?;
+    if args.list {
+        list(&mut out, args, &seals, &tail, size)?;
+        return out.finish();
+    }
+    let count = seals.len() as u64;
+    let number = args.seal.unwrap_or(count);
+    let wanted = usize::try_from(number - 1).ok().and_then(|place| seals.get(place));
+    let Some(wanted) = wanted else {
+        return Err(Fail::file(input.name(), format_args!("found {count} seals, expected seal {number}")));
+    };
+    // Nothing is given up for a seal that is damaged.
+    reader.check_index(wanted)?;
+    let (end, name) = (wanted.seal.length, visible(input.name()));
+    if end == size {
+        out.text(format_args!("{name}: ends with seal {number} already\n"))?;
+        return out.finish();
+    }
+    let sealed = last.seal.sections - wanted.seal.sections;
+    let what = format!("behind seal {number}: {}", tail.words(size - end, sealed));
+    if sealed + tail.sections > 0 && !args.force {
+        let words = format!("would cut off what is {what}; --force does so");
+        return Err(Fail::file(input.name(), words));
+    }
+    out.text(format_args!("{name}: cuts off what is {what}\n"))?;
+    out.finish()?;
+    let found = file.metadata().map_err(trouble)?.len();
+    if found != size {
+        return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was cut off"));
+    }
+    file.set_len(end).and_then(|()| file.sync_all()).map_err(trouble)
+}

@@ -1,0 +1,93 @@
+//! `scda seal`: a seal for a file that has none.
+
+use crate::check::{Scan, scan, words};
+use crate::fail::{Fail, NO, Result};
+use crate::files::{Input, Output, Threads};
+use crate::output::{self, complain, visible};
+use scda::{Params, SectionType};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// Seal files that are not sealed
+///
+/// Reads each file as scda check does, and if it is valid, writes a seal behind its sections: the file itself grows, by 256
+/// bytes for each section and some more. From then on, damage of any byte is noticed, and sections are found without
+/// walking. A file that is sealed already stays as it is. One that is not valid is not sealed.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 all files are sealed; 1 one is not valid; 2 something else went wrong.
+
+Examples:
+  scda seal state.scda
+  scda copy --seal state.scda sealed.scda     a sealed copy")]
+pub struct Args {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Where a seal begins that was not completed, because a program was killed while it wrote it: all that is wrong with the
+/// file are its tables, at the end.
+fn unfinished(scan: &Scan) -> Option<u64> {
+    let is_table = |finding: &crate::check::Finding| {
+        let section = finding.section.filter(|section| section.section_type == SectionType::Array);
+        section.filter(|section| section.broken_seal().is_some())
+    };
+    let tables: Option<Vec<_>> = scan.findings.iter().map(is_table).collect();
+    let tables = tables.filter(|tables| !tables.is_empty())?;
+    let behind = scan.sections.saturating_sub(tables.len() as u64);
+    let are_last = scan.findings.iter().all(|finding| finding.number > behind);
+    are_last.then(|| tables[0].offset)
+}
+
+fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<()> {
+    if path.as_os_str() == "-" {
+        return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
+    }
+    let input = Input::new(path, threads)?;
+    let scan = scan(&input, "check", true, false)?;
+    let name = visible(input.name());
+    let begun = unfinished(&scan);
+    if begun.is_none() && !scan.findings.is_empty() {
+        scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
+        let advice = match scan.sealed {
+            Some(_) => "scda rewind cuts it back to its last seal, and scda salvage saves what is whole",
+            None => "scda salvage saves what is whole",
+        };
+        complain(&format!("{}: is not valid, so it is not sealed; {advice}", input.name()));
+        return Err(Fail::Said(scan.findings.iter().map(|finding| finding.error.code()).fold(NO, u8::max)));
+    }
+    if scan.is_sealed() {
+        return out.text(format_args!("{name}: is sealed already\n"));
+    }
+    let trouble = |error| Fail::file(input.name(), error);
+    if let Some(begun) = begun {
+        let cut = scan.size - begun;
+        complain(&format!("{}: cut off {cut} bytes of a seal that was not completed", input.name()));
+        let file = File::options().write(true).open(path).map_err(trouble)?;
+        file.set_len(begun).map_err(trouble)?;
+    }
+    let mut params = Params::default();
+    (params.seal, params.threads) = (true, threads.count());
+    params.line_break = input.open()?.line_break();
+    Output::append(path, params, &[])?.finish()?;
+    let bytes = std::fs::metadata(path).map_err(trouble)?.len();
+    let count = crate::check::sections(input.open()?.sections()?);
+    out.text(format_args!("{name}: sealed: {count}, {bytes} bytes\n"))
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut out = output::Output::new()?;
+    let mut code = 0;
+    for path in &args.files {
+        let result = seal(&mut out, path, &args.threads);
+        out.finish()?;
+        if let Err(fail) = result {
+            code = code.max(fail.code());
+            fail.report();
+        }
+    }
+    if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
+}

@@ -1,0 +1,515 @@
+//! Sealed files: checked, cut back, appended to, and made by all commands.
+
+use crate::run::{Place, with_few_elements, with_sections};
+use serde_json::Value;
+
+/// A sealed file with these sections twice, each with a seal of its own.
+fn sealed_twice(place: &Place, name: &str, style: &str) {
+    with_few_elements(place, "few.scda");
+    place.scda(&format!("copy -f --seal --style {style} few.scda {name}")).good();
+    place.scda(&format!("append {name} few.scda")).good();
+    std::fs::remove_file(place.path("few.scda")).unwrap();
+}
+
+fn offset(value: &Value) -> usize {
+    usize::try_from(value.as_u64().unwrap()).unwrap()
+}
+
+/// Where the sections of a file begin and end.
+fn sections(place: &Place, name: &str) -> Vec<(usize, usize)> {
+    let list = place.scda(&format!("ls --json {name}")).good().json();
+    let range = |section: &Value| {
+        let start = offset(&section["offset"]);
+        (start, start + offset(&section["stored_bytes"]))
+    };
+    list["sections"].as_array().unwrap().iter().map(range).collect()
+}
+
+/// The reports of the file with one bit flipped in each of these bytes.
+fn flipped(place: &Place, good: &[u8], bytes: impl Iterator<Item = usize>) -> Vec<(usize, Value)> {
+    let mut found = Vec::new();
+    let places: Vec<usize> = bytes.collect();
+    for places in places.chunks(256) {
+        let mut command = "check --json".to_owned();
+        for &at in places {
+            let mut bad = good.to_vec();
+            bad[at] ^= 1 << (at % 8);
+            place.write(&format!("flip{at}"), bad);
+            command += &format!(" flip{at}");
+        }
+        let run = place.scda(&command);
+        assert_eq!((run.code, run.err.as_str()), (1, ""));
+        let reports = run.text().lines().map(|line| serde_json::from_str(line).unwrap());
+        found.extend(places.iter().copied().zip(reports));
+        places.iter().for_each(|at| std::fs::remove_file(place.path(&format!("flip{at}"))).unwrap());
+    }
+    assert_eq!(found.len(), places.len());
+    found
+}
+
+#[test]
+fn each_flipped_bit_is_found_and_named() {
+    let place = Place::new();
+    for style in ["unix", "mime"] {
+        sealed_twice(&place, "a.scda", style);
+        let good = place.read("a.scda");
+        let sections = sections(&place, "a.scda");
+        assert_eq!(sections.len(), 20);
+        let mut named = 0;
+        // Of the second file, every third byte: the styles differ in ends of lines only.
+        let step = if style == "unix" { 1 } else { 3 };
+        for (at, report) in flipped(&place, &good, (0..good.len()).step_by(step)) {
+            assert_eq!(
+                (&report["valid"], &report["complete"]),
+                (&false.into(), &false.into()),
+                "{at}: {report}"
+            );
+            let Some(number) = sections.iter().position(|&(start, end)| (start..end).contains(&at)) else {
+                continue;
+            };
+            let findings = report["findings"].as_array().unwrap();
+            assert_eq!(findings.len(), 1, "{at}: {report}");
+            let (section, error) = (&findings[0]["section"], &findings[0]["error"]);
+            assert_eq!((section, &error["offset"]), (&(number + 1).into(), &at.into()), "{report}");
+            let words =
+                format!("0x{:02x}, expected 0x{:02x}, by the checksum", good[at] ^ 1 << (at % 8), good[at]);
+            assert!(error["message"].as_str().unwrap().ends_with(&words), "{error}\n{words}");
+            assert_eq!(
+                (&report["whole_sections"], &report["sections"]),
+                (&19.into(), &20.into()),
+                "{report}"
+            );
+            named += 1;
+        }
+        assert!(named > 1500, "{named}");
+    }
+}
+
+#[test]
+fn each_flipped_bit_of_anchors_is_found() {
+    let place = Place::new();
+    let text = r#"{"sealed": true, "sections": [
+      {"type": "V", "user": "v", "N": 8200, "generate_size_min": 0, "generate_size_max": 3, "generate": "counter"},
+      {"type": "A", "user": "a", "N": 4097, "E": 1, "encoded": true, "generate": "counter"}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    place.scda("check a.scda").good();
+    let good = place.read("a.scda");
+    let end = sections(&place, "a.scda")[1].1;
+    assert!(good[end..].starts_with(b"A scda anchors 00 "));
+    let places = (0..end).step_by(397).chain(end..good.len());
+    for (at, report) in flipped(&place, &good, places) {
+        assert_eq!(report["valid"], false, "{at}: {report}");
+    }
+}
+
+#[test]
+fn each_part_of_a_section_is_named() {
+    let place = Place::new();
+    let text = r#"{"sealed": true, "sections": [
+      {"type": "I", "user": "i", "data_text": "thirty-two bytes of inline data\n"},
+      {"type": "A", "user": "plain", "N": 10, "E": 3, "generate": "counter"},
+      {"type": "V", "user": "sizes", "elements_text": ["abc", "", "defgh"]},
+      {"type": "V", "user": "pair", "encoded": true, "elements_text": ["abc", "", "defgh"]}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let good = place.read("a.scda");
+    let starts: Vec<usize> = sections(&place, "a.scda").into_iter().map(|(start, _)| start).collect();
+    let pair = starts[3] + 128 + 3 * 32 + 32;
+    assert!(good[pair..].starts_with(b"V pair"));
+    for (at, words) in [
+        (10, "header of the file: byte 10: header: found 0x"),
+        (starts[0] + 5, "section 1 (\"i\"): byte 133: header: "),
+        (starts[0] + 70, "section 1 (inline \"i\"): byte 198: data: "),
+        (starts[1] + 128 + 10, "section 2 (array \"plain\", N 10), element 3: byte 362: data: "),
+        (starts[1] + 128 + 30, "section 2 (array \"plain\", N 10): byte 382: padding: "),
+        (starts[2] + 64 + 3, "section 3 (\"sizes\"): byte "),
+        (starts[2] + 96 + 32 + 2, "section 3 (varray \"sizes\", N 3): byte "),
+        (starts[2] + 96 + 96 + 3, "section 3 (varray \"sizes\", N 3), element 2: byte "),
+        (starts[3] + 128 + 20, "section 4 (varray \"pair\", N 3): byte "),
+        (pair + 96 + 96 + 30, "section 4 (varray \"pair\", N 3), element 1: byte 1118: data: "),
+    ] {
+        let mut bad = good.clone();
+        bad[at] ^= 0x40;
+        place.write("b.scda", &bad);
+        let run = place.scda("check b.scda").bad(1, "");
+        assert!(
+            run.text().starts_with(&format!("b.scda: INVALID: {words}")),
+            "{at}: {}\n{words}",
+            run.text()
+        );
+    }
+    // More than a byte: the checksum tells only that the section differs, and its parts where it may be.
+    for (at, words) in [
+        (starts[1] + 64, "section 2 (\"plain\"): byte 288: header: "),
+        (starts[1] + 130, "section 2 (array \"plain\", N 10): byte 352: data: found the checksum "),
+        (
+            starts[1] + 160,
+            "section 2 (array \"plain\", N 10): byte 352: data or padding: found the checksum ",
+        ),
+        (starts[2] + 98, "section 3 (varray \"sizes\", N 3): byte "),
+    ] {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        bad[at + 2] ^= 0x10;
+        place.write("b.scda", &bad);
+        let run = place.scda("check b.scda").bad(1, "");
+        assert!(
+            run.text().starts_with(&format!("b.scda: INVALID: {words}")),
+            "{at}: {}\n{words}",
+            run.text()
+        );
+    }
+}
+
+#[test]
+fn all_threads_find_the_same() {
+    let place = Place::new();
+    let text = r#"{"sealed": true, "sections": [
+      {"type": "A", "user": "a", "N": 3000000, "E": 8, "generate": "random"}, {"type": "B", "user": "b", "E": 0},
+      {"type": "B", "user": "c", "E": 9000000, "generate": "random"}]}"#;
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let mut bytes = place.read("a.scda");
+    bytes[20_000_000] ^= 4;
+    place.write("b.scda", bytes);
+    for threads in [1, 2, 5] {
+        place.scda(&format!("check a.scda --threads {threads}")).good();
+        let run = place.scda(&format!("check b.scda --threads {threads}")).bad(1, "");
+        let words = "b.scda: INVALID: section 1 (array \"a\", N 3000000), element 2499968: byte 20000000: data: found 0x";
+        assert!(run.text().starts_with(words), "{}", run.text());
+        assert!(run.text().ends_with("whole up to the end of the header, byte 128; 2 after that\n"));
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_seal_is_told() {
+    let place = Place::new();
+    sealed_twice(&place, "a.scda", "unix");
+    let good = place.read("a.scda");
+    let list = place.scda("rewind --list --json a.scda").good().json();
+    let first = offset(&list["seals"][0]["bytes"]);
+    assert_eq!(
+        (list["seals"].as_array().unwrap().len(), offset(&list["seals"][1]["bytes"])),
+        (2, good.len())
+    );
+    // A digit of the last seal: the sections before it are read without checksums, but for those of the first seal.
+    let mut bad = good.clone();
+    bad[good.len() - 288 + 96 + 3] ^= 1;
+    place.write("b.scda", bad);
+    let run = place.scda("check b.scda").bad(1, "");
+    let words = "INVALID: section 22 (block \"scda seal 00\"): byte ";
+    assert!(
+        run.text().contains(words) && run.text().contains("section 21 (array \"scda index 00\""),
+        "{}",
+        run.text()
+    );
+    let report = place.scda("check --json b.scda").json();
+    assert_eq!(report["sealed"]["bytes"], first);
+    // What is behind it is listed by walking, and copied.
+    assert_eq!(place.scda("ls b.scda").good().text().lines().count(), 2 + 22);
+    // An index: the sections are read without it, and saved.
+    let index = good.windows(16).position(|part| part == b"A scda index 00 ").unwrap();
+    let mut bad = good.clone();
+    bad[index + 128 + 300] ^= 1;
+    place.write("b.scda", bad);
+    let run = place.scda("check b.scda").bad(1, "");
+    assert!(
+        run.text().starts_with(&format!("b.scda: INVALID: seal 1: byte {index}: index of the seal ")),
+        "{}",
+        run.text()
+    );
+    let run = place.scda("ls b.scda").bad(1, "index of the seal");
+    assert_eq!(run.text().lines().count(), 2 + 20);
+    place.scda("salvage b.scda saved.scda");
+    place.scda("check saved.scda").good();
+    place.scda("diff a.scda saved.scda").good();
+}
+
+#[test]
+fn what_is_sealed_is_sealed_again() {
+    let place = Place::new();
+    with_sections(&place, "plain.scda");
+    assert_eq!(place.scda("seal plain.scda plain.scda").good().text().lines().count(), 2);
+    let sealed = place.read("plain.scda");
+    let sealing = |name: &str| {
+        let run = place.scda(&format!("check --json --strict {name}")).good();
+        run.json()["sealed"]["seals"].clone()
+    };
+    place.write("sealed.scda", &sealed);
+    with_sections(&place, "plain.scda -f");
+    assert!(sealed.starts_with(&place.read("plain.scda")));
+    for (command, count) in [
+        ("copy sealed.scda out.scda", 1),
+        ("copy --no-seal sealed.scda out.scda", 0),
+        ("copy plain.scda out.scda", 0),
+        ("copy --seal plain.scda out.scda", 1),
+        ("salvage sealed.scda out.scda", 1),
+        ("salvage --no-seal sealed.scda out.scda", 0),
+        ("salvage --seal plain.scda out.scda", 1),
+    ] {
+        place.scda(command).good();
+        assert_eq!(sealing("out.scda"), if count == 0 { Value::Null } else { count.into() }, "{command}");
+        // Compressed pairs among them, which have one row.
+        assert!(place.read("out.scda") == if count == 1 { sealed.clone() } else { place.read("plain.scda") });
+        place.scda("diff sealed.scda out.scda").good();
+        place.scda("diff --raw plain.scda out.scda").good();
+        std::fs::remove_file(place.path("out.scda")).unwrap();
+    }
+    let total = |name: &str| place.scda(&format!("sum --total {name}")).good().text()[..64].to_owned();
+    assert_eq!(total("sealed.scda"), total("plain.scda"));
+    for (options, count) in
+        [("--encode 1", 1), ("--decode", 1), ("--style mime", 1), ("--encode auto --no-seal", 0)]
+    {
+        let run = place.scda(&format!("copy -f {options} sealed.scda out.scda"));
+        assert_eq!(run.code, 0);
+        assert_eq!(sealing("out.scda"), if count == 0 { Value::Null } else { count.into() }, "{options}");
+        assert_eq!(total("out.scda"), total("plain.scda"));
+    }
+    // The first file of several decides.
+    for (files, count) in
+        [("sealed.scda plain.scda", 1), ("plain.scda sealed.scda", 0), ("--seal plain.scda plain.scda", 1)]
+    {
+        place.scda(&format!("join -f {files} -o out.scda")).good();
+        assert_eq!(sealing("out.scda"), if count == 0 { Value::Null } else { count.into() }, "{files}");
+        assert_eq!(place.scda("ls out.scda").good().text().lines().count(), 22);
+    }
+    for name in ["sealed.scda", "plain.scda"] {
+        let list = place.scda(&format!("ls --json --data {name}")).good();
+        assert_eq!(list.json()["sealed"], name == "sealed.scda");
+        place.with_input("make -f - out.scda", &list.out).good();
+        assert!(place.read("out.scda") == place.read(name));
+        place.with_input("make -f --no-seal - out.scda", &list.out).good();
+        assert!(place.read("out.scda") == place.read("plain.scda"));
+        place.with_input("make -f --seal - out.scda", &list.out).good();
+        assert!(place.read("out.scda") == sealed);
+    }
+    place.scda("copy --seal --no-seal plain.scda no.scda").bad(2, "--no-seal");
+}
+
+#[test]
+fn sealed_files_are_appended_to_in_place() {
+    use std::os::unix::fs::MetadataExt;
+    let place = Place::new();
+    with_sections(&place, "more.scda");
+    place.scda("copy --seal more.scda a.scda").good();
+    let (before, inode) = (place.read("a.scda"), place.path("a.scda").metadata().unwrap().ino());
+    place.scda("append a.scda more.scda more.scda").good();
+    let after = place.read("a.scda");
+    assert!(after.starts_with(&before) && place.path("a.scda").metadata().unwrap().ino() == inode);
+    place.scda("check --strict a.scda").good();
+    assert_eq!(
+        place.scda("ls a.scda").good().text().lines().next().unwrap().split(", ").last(),
+        Some("sealed: 2 seals")
+    );
+    // Onto itself.
+    place.scda("append -s 1-3 a.scda a.scda").good();
+    assert_eq!(place.scda("check --json a.scda").good().json()["sealed"]["sections"], 33);
+    // Nothing changes if it fails, not even behind what was appended already.
+    let before = place.read("a.scda");
+    let bytes = place.read("more.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 32]);
+    place.scda("append a.scda more.scda cut.scda").bad(1, "scda: cut.scda: byte ");
+    place.scda("append a.scda more.scda missing.scda").bad(2, "missing.scda");
+    place.scda("append -s nothing a.scda more.scda").bad(2, "no section");
+    assert!(place.read("a.scda") == before);
+    // What is behind the last seal and not whole is cut off, and that is said.
+    place.write("a.scda", [&before[..], &bytes[128..1000]].concat());
+    let run = place.scda("append -s 1 a.scda more.scda");
+    assert!(
+        run.code == 0 && run.err.starts_with("scda: a.scda: cut off 872 bytes behind the last seal"),
+        "{run:?}"
+    );
+    assert!(place.read("a.scda").starts_with(&before));
+    place.scda("check a.scda").good();
+    // A file that is not sealed is replaced, sealed if that is wanted.
+    place.scda("copy more.scda b.scda").good();
+    let inode = place.path("b.scda").metadata().unwrap().ino();
+    place.scda("append b.scda more.scda").good();
+    assert!(place.scda("check b.scda").good().text().contains("would not be noticed"));
+    place.scda("append --seal b.scda more.scda").good();
+    assert!(place.scda("check b.scda").good().text().ends_with(" bytes, sealed\n"));
+    assert_ne!(place.path("b.scda").metadata().unwrap().ino(), inode);
+    assert_eq!(place.names(), ["a.scda", "b.scda", "cut.scda", "more.scda"]);
+}
+
+#[test]
+fn a_signal_while_appending_in_place_removes_nothing() {
+    let place = Place::new();
+    with_sections(&place, "few.scda");
+    place.scda("copy --seal few.scda a.scda").good();
+    let before = place.read("a.scda");
+    let large = r#"{"sections": [{"type": "A", "user": "x", "N": 4000, "E": 2000, "generate": "counter"}]}"#;
+    place.with_input("make - large.scda", large.as_bytes()).good();
+    let many = "large.scda ".repeat(40);
+    for signal in ["HUP", "TERM", "KILL"] {
+        let size = before.len();
+        let grown = format!("while test $(stat -c %s a.scda) -le {size}; do sleep 0.01; done");
+        let run =
+            place.shell(&format!("scda append a.scda {many} & {grown}; kill -{signal} $!; wait $!; echo $?"));
+        assert!(run.text().trim().parse::<i32>().unwrap() > 128, "{run:?}");
+        assert!(place.read("a.scda").starts_with(&before), "{signal}");
+        let list = place.scda("rewind --list --json a.scda").good().json();
+        assert_eq!(list["seals"][0]["bytes"], before.len());
+        // Whole sections, and one that is not.
+        place.scda("rewind --force a.scda").good();
+        assert!(place.read("a.scda") == before, "{signal}");
+    }
+    assert_eq!(place.names(), ["a.scda", "few.scda", "large.scda"]);
+}
+
+#[test]
+fn a_file_is_cut_back_to_its_seals() {
+    let place = Place::new();
+    sealed_twice(&place, "a.scda", "unix");
+    let good = place.read("a.scda");
+    let list = place.scda("rewind --list a.scda").good();
+    let lines: Vec<Vec<&str>> = list.text().lines().map(|line| line.split_whitespace().collect()).collect();
+    let first: usize = lines[1][2].parse().unwrap();
+    assert_eq!(lines[0], ["seal", "sections", "bytes"]);
+    assert_eq!((lines[1][..2].to_vec(), lines[2][..2].to_vec()), (vec!["1", "10"], vec!["2", "20"]));
+    assert_eq!(place.scda("rewind a.scda").good().text(), "a.scda: ends with seal 2 already\n");
+    // What is not whole is cut off, and whole sections only if told so.
+    for torn in [&b"A something"[..], &[0; 4000], &good[128..200]] {
+        place.write("b.scda", [&good[..], torn].concat());
+        assert!(place.scda("rewind --list b.scda").good().text().lines().count() == 4);
+        let run = place.scda("rewind b.scda").good();
+        let n = torn.len();
+        let words = format!("b.scda: cuts off what is behind seal 2: {n} bytes that are no whole section\n");
+        assert_eq!(run.text(), words);
+        assert!(place.read("b.scda") == good);
+    }
+    let cut = good.len() - first;
+    let words = format!("would cut off what is behind seal 1: {cut} bytes with 10 sections; --force does so");
+    place.scda("rewind b.scda 1").bad(2, &words);
+    assert!(place.read("b.scda") == good);
+    place.scda("rewind --force b.scda 1").good();
+    assert!(place.read("b.scda") == good[..first]);
+    place.scda("check b.scda").good();
+    place.write("b.scda", [&good[..], &good[128..224]].concat());
+    place.scda("rewind b.scda").bad(2, "behind seal 2: 96 bytes with 1 section; ");
+    place.scda("rewind -f b.scda").good();
+    assert!(place.read("b.scda") == good);
+    // Damage does not hide a seal behind it.
+    let mut bad = [&good[..], b"torn"].concat();
+    bad[first] = b'?';
+    place.write("b.scda", &bad);
+    place.scda("rewind b.scda").good();
+    assert!(place.read("b.scda") == bad[..good.len()]);
+    // Nothing is given up for a seal that is damaged.
+    let index = good.windows(16).position(|part| part == b"A scda index 00 ").unwrap();
+    bad.truncate(good.len());
+    bad[index + 200] ^= 1;
+    place.write("b.scda", &bad);
+    place.scda("rewind -f b.scda 1").bad(1, "index of the seal");
+    assert!(place.read("b.scda") == bad);
+    for (command, words) in [
+        ("rewind a.scda 3", "found 2 seals, expected seal 3"),
+        ("rewind a.scda 0", "0"),
+        ("rewind --list a.scda 1", "--list"),
+        ("rewind -", "in place"),
+    ] {
+        place.scda(command).bad(2, words);
+    }
+    with_sections(&place, "plain.scda");
+    place.scda("rewind plain.scda").bad(2, "found no seal");
+    // While somebody appends, nothing is cut off.
+    place.write("b.scda", [&good[..], b"torn"].concat());
+    place.shell("flock -x b.scda scda rewind b.scda").bad(2, "another program is appending");
+    assert!(place.read("a.scda") == good);
+}
+
+#[test]
+fn old_files_are_sealed() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let plain = place.read("a.scda");
+    let run = place.scda("seal a.scda").good();
+    assert_eq!(run.text(), format!("a.scda: sealed: 10 sections, {} bytes\n", place.read("a.scda").len()));
+    let sealed = place.read("a.scda");
+    assert!(sealed.starts_with(&plain));
+    assert_eq!(place.scda("seal a.scda").good().text(), "a.scda: is sealed already\n");
+    // Sections behind a seal are sealed, too.
+    place.write("b.scda", [&sealed[..], &plain[128..]].concat());
+    let run = place.scda("check b.scda").good();
+    assert!(
+        run.text().contains(&format!(", sealed up to section 10, byte {}; ", sealed.len())),
+        "{}",
+        run.text()
+    );
+    place.scda("seal b.scda").good();
+    assert_eq!(place.scda("check --json b.scda").good().json()["sealed"]["seals"], 2);
+    // What is not whole is not sealed, and stays.
+    for bad in [&plain[..plain.len() - 32], &[&sealed[..], &plain[128..200]].concat()] {
+        place.write("b.scda", bad);
+        place.scda("seal b.scda").bad(1, "is not valid, so it is not sealed; scda ");
+        assert!(place.read("b.scda") == bad);
+    }
+    let mut bad = sealed.clone();
+    bad[200] ^= 1;
+    place.write("b.scda", &bad);
+    place.scda("seal b.scda a.scda").bad(1, "byte 200: ");
+    place.scda("seal missing.scda").bad(2, "missing.scda");
+    place.scda("seal -").bad(2, "into a file");
+    // A seal that was not completed.
+    for end in [sealed.len() - 288, sealed.len() - 1000] {
+        place.write("b.scda", &sealed[..end]);
+        let run = place.scda("seal b.scda");
+        let words =
+            format!("scda: b.scda: cut off {} bytes of a seal that was not completed\n", end - plain.len());
+        assert_eq!((run.code, run.err), (0, words));
+        assert!(place.read("b.scda") == sealed);
+    }
+    // One that is damaged is left as it is.
+    let mut bad = sealed.clone();
+    bad[sealed.len() - 200] ^= 1;
+    place.write("b.scda", &bad);
+    place.scda("seal b.scda").bad(1, "is not valid");
+    assert!(place.read("b.scda") == bad);
+}
+
+#[test]
+fn what_is_whole_behind_damage_is_saved_by_the_seal() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    place.scda("copy --seal a.scda b.scda").good();
+    let good = place.read("b.scda");
+    let sections = sections(&place, "b.scda");
+    let lost = |number: usize, saved: &str| {
+        let others = format!("-s 1-{} -s {}-", number - 1, number + 1);
+        place.scda(&format!("copy -f {others} a.scda expected.scda")).good();
+        place.scda(&format!("diff expected.scda {saved}")).good();
+    };
+    // All of a header, which without a seal hides everything behind it.
+    let mut bad = good.clone();
+    bad[sections[3].0..][..160].fill(0);
+    place.write("b.scda", &bad);
+    let run = place.scda("salvage b.scda c.scda");
+    assert!(run.code == 0 && run.text().starts_with("c.scda: 9 of 10 sections, "), "{run:?}");
+    assert!(run.err.contains("section 4 (\"array\"): byte "), "{}", run.err);
+    place.scda("check c.scda").good();
+    lost(4, "c.scda");
+    // A byte of data: what is before it is saved.
+    let mut bad = good;
+    bad[sections[3].0 + 128 + 8 * 70] ^= 1;
+    place.write("b.scda", &bad);
+    let run = place.scda("salvage -f b.scda c.scda");
+    assert!(
+        run.text().ends_with("of section 4, a shorter section: the first 70 of 1000 elements\n"),
+        "{run:?}"
+    );
+    let expected = place.scda("cat a.scda 4 --range :70").good().out;
+    assert!(place.scda("cat c.scda 4").good().out == expected);
+    // Without the seal nobody would have noticed.
+    place.write("b.scda", &bad[..sections[9].1]);
+    place.scda("check b.scda").good();
+}
+
+#[test]
+fn a_closed_standard_output_is_an_error() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    for command in ["cat a.scda 3", "ls a.scda", "check a.scda", "sum a.scda"] {
+        place.shell(&format!("scda {command} >&-")).bad(2, "scda: standard output: is closed");
+        // What nobody wants to see is no trouble.
+        place.shell(&format!("scda {command} >/dev/null")).good();
+        place.shell(&format!("scda {command} 1<>/dev/null")).good();
+    }
+}
