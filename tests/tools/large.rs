@@ -1,8 +1,10 @@
 //! Files that are much larger than memory may be.
 
 use crate::run::Place;
-use scda::internals::{CountFormat, MAX_DATA_PADDING, data_padding, put_section_header};
-use scda::{LineBreak, SectionType};
+use scda::internals::index::{INDEX, ROW_BYTES, Row, sort_rows, table_header, table_padding};
+use scda::internals::seal::{SEAL_BYTES, Seal};
+use scda::internals::{CountFormat, MAX_DATA_PADDING, crc, data_padding, put_section_header};
+use scda::{LineBreak, SectionType, UserString};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -70,6 +72,54 @@ fn a_list_of_20_gigabytes_is_there_at_once() {
     assert!(time < Duration::from_secs(1), "{time:?}");
     let (run, _) = bounded(&place, 64, "cat large.scda field --range -2: --as f64le --threads 1");
     assert_eq!(run.good().text(), "0.0\n0.0\n");
+}
+
+/// A sealed file of blocks of so many bytes each, of which there is no more than its index and its seal: holes.
+fn sealed_holes(place: &Place, name: &str, count: u64, bytes: u64) {
+    let mut file = Sparse::new(place, name);
+    let row = |section, user: &str, offset, bytes, size| {
+        let user = UserString::new(user.as_bytes()).unwrap();
+        Row { section, user, is_compressed: false, offset, bytes, count: 0, size, crc: 0, sorted: 0 }
+    };
+    let mut rows = vec![row(None, "sparse", 0, 128, 0)];
+    let padded = bytes + 96 + 32;
+    for number in 0..count {
+        let offset = 128 + number * padded;
+        rows.push(row(Some(SectionType::Block), &format!("block {}", number % 1000), offset, padded, bytes));
+    }
+    sort_rows(&mut rows).unwrap();
+    let mut index = table_header(INDEX, count + 1, ROW_BYTES, UNIX).to_vec();
+    for row in &rows {
+        let mut text = [0; ROW_BYTES];
+        row.put(&mut text, UNIX);
+        index.extend(text);
+    }
+    index.extend(table_padding(count + 1, UNIX));
+    file.end = 128 + count * padded;
+    let length = file.end + index.len() as u64 + SEAL_BYTES as u64;
+    let seal = Seal { index: file.end, previous: 0, sections: count, length, crc: 0 };
+    file.put(&index);
+    file.put(&seal.with_crc(crc::of(&index), UNIX).bytes(UNIX));
+}
+
+#[test]
+fn a_sealed_terabyte_is_listed_by_its_index() {
+    let place = Place::on_disk();
+    // Data of a multiple of 32 bytes have 32 bytes of padding.
+    sealed_holes(&place, "large.scda", 20_000, 50 << 20);
+    assert!(place.path("large.scda").metadata().unwrap().len() > 1_000_000_000_000);
+    let (run, time) = bounded(&place, 64, "ls large.scda --threads 1");
+    let run = run.good();
+    assert_eq!(run.text().lines().count(), 20_002);
+    let last = run.text().lines().last().unwrap();
+    assert_eq!(
+        last.split_whitespace().take(5).collect::<Vec<_>>(),
+        ["20000", "B", "-", "52428800", "52428800"]
+    );
+    assert!(run.text().lines().next().unwrap().ends_with(", sealed"));
+    assert!(time < Duration::from_secs(5), "{time:?}");
+    let run = place.scda("ls large.scda -s 19999-").good();
+    assert_eq!(run.text().lines().count(), 4);
 }
 
 #[test]
