@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 /// Append the sections of other files to a file
 ///
 /// A sealed file is appended to in place, and sealed again: its earlier seals stay, so whatever happens, nothing of what it
-/// had is lost. What follows its last seal and is not whole, because a program was killed, is cut off before, and that is
-/// said.
+/// had is lost. What follows its last seal, because a program was killed, is cut off before, and that is said.
 ///
 /// Of a file without a seal, a copy is made first. When all is appended to the copy, it replaces FILE. Until then FILE stays
 /// as it is, so there must be space for both. If FILE changes meanwhile, it is not replaced.
@@ -103,8 +102,18 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     // What comes from FILE itself is read as it is now.
     let is_file =
         |input: &Input| input.path().metadata().is_ok_and(|status| identity(&status) == identity(&before));
-    let readers = inputs.iter().map(|input| is_file(input).then(|| input.open()).transpose());
-    let readers: Vec<_> = readers.collect::<scda::Result<_>>()?;
+    let own = |input: &Input| -> Result<_> {
+        let reader = input.open()?;
+        match is_in_place && !reader.is_sealed() {
+            true => Err(Fail::file(
+                input.name(),
+                "cannot be appended to itself: what is behind its last seal is cut off",
+            )),
+            false => Ok(reader),
+        }
+    };
+    let readers = inputs.iter().map(|input| is_file(input).then(|| own(input)).transpose());
+    let readers: Vec<_> = readers.collect::<Result<_>>()?;
     let mut output = Output::append(&args.file, params, &inputs)?;
     let mut copied = Copied::default();
     for (input, reader) in inputs.iter().zip(readers) {

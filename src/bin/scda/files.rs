@@ -192,9 +192,7 @@ impl Output {
         let cut = writer.bytes_cut_off();
         if cut > 0 {
             let name = path.display();
-            complain(&format!(
-                "{name}: cut off {cut} bytes behind the last seal, of sections that are not whole"
-            ));
+            complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not sealed"));
         }
         let begin = (!params.atomic).then(|| size(path));
         Ok(Self { path: path.to_owned(), force: true, writer: Some(writer), begin })

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 ///
 /// Reads each file as scda check does, and if it is valid, writes a seal behind its sections: the file itself grows, by 256
 /// bytes for each section and some more. From then on, damage of any byte is noticed, and sections are found without
-/// walking. A file that is sealed already stays as it is. One that is not valid is not sealed.
+/// walking. A file that is sealed already stays as it is, and so does one that is not valid, or that has a seal with
+/// something behind it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 all files are sealed; 1 one is not valid; 2 something else went wrong.
@@ -61,6 +62,14 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
     }
     if scan.is_sealed() {
         return out.text(format_args!("{name}: is sealed already\n"));
+    }
+    if let Some(sealed) = scan.sealed {
+        // Whoever appends cuts that off: it may be what a program that was killed has left.
+        let words = format!(
+            "{} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda copy --seal keeps whole sections",
+            scan.size - sealed.bytes
+        );
+        return Err(Fail::file(input.name(), words));
     }
     let trouble = |error| Fail::file(input.name(), error);
     if let Some(begun) = begun {

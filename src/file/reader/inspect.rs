@@ -29,12 +29,6 @@ pub struct Seals {
 }
 
 impl Reader {
-    /// Whether the file ends with a seal. Its checksum was not compared.
-    #[must_use]
-    pub fn is_sealed(&self) -> bool {
-        self.session.state().is_some_and(ReaderState::is_sealed)
-    }
-
     /// The seals. If none ends the file, the last one is found by walking, and where damage ends the walk by searching the
     /// rest of the file for it.
     #[doc(hidden)]
@@ -64,7 +58,7 @@ impl Reader {
     /// index is to be compared before.
     #[doc(hidden)]
     pub fn read_rows(&mut self, sealed: &Sealed, first: u64, begin: u64, rows: &mut Vec<Row>) -> Result<()> {
-        self.session.operate(|open| Ok(open.read_rows(sealed, first, begin, rows)?))
+        self.session.operate(|open| Ok(open.read_index_rows(sealed, first, begin, rows)?))
     }
 
     /// Compares a row with the header of its section, with the sizes of its elements, and with the anchors, of which so many
@@ -83,7 +77,7 @@ impl Reader {
     #[doc(hidden)]
     pub fn locate(&mut self, sealed: &Sealed, number: u64, row: &Row, found: u64) -> Result<(Error, bool)> {
         self.session.operate(|open| {
-            let located = open.locate(sealed, number, row, found);
+            let located = open.locate_difference(sealed, number, row, found);
             open.advance(row.offset.max(FILE_HEADER_BYTES as u64));
             Ok(located?)
         })
@@ -200,7 +194,7 @@ impl ReaderState {
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
         let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
         while number < sealed.seal.rows() {
-            self.read_rows(sealed, number, end, &mut rows)?;
+            self.read_index_rows(sealed, number, end, &mut rows)?;
             for row in &rows {
                 anchors = anchors.saturating_add(row.anchors());
                 let next = (row.sorted < sealed.seal.rows()).then_some(row.sorted);
@@ -231,7 +225,13 @@ impl ReaderState {
         Ok(())
     }
 
-    fn read_rows(&mut self, sealed: &Sealed, first: u64, begin: u64, rows: &mut Vec<Row>) -> Result<()> {
+    fn read_index_rows(
+        &mut self,
+        sealed: &Sealed,
+        first: u64,
+        begin: u64,
+        rows: &mut Vec<Row>,
+    ) -> Result<()> {
         let (count, mut end) = (sealed.seal.rows().saturating_sub(first).min(ROWS), begin);
         let mut bytes = Vec::new();
         resize(&mut bytes, count * ROW_BYTES as u64)?;

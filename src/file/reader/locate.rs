@@ -18,7 +18,7 @@ const LEAST_PADDING: u64 = 7;
 impl ReaderState {
     /// The error for a section whose bytes have the checksum `found`, and whether its offset is that of the one byte that
     /// differs.
-    pub(super) fn locate(
+    pub(super) fn locate_difference(
         &mut self,
         sealed: &Sealed,
         number: u64,

@@ -360,21 +360,14 @@ impl ReaderState {
         Ok(sums)
     }
 
-    /// Reads the sizes of a section's elements as stored in the file.
-    fn hand_out(
+    /// Reads the sizes of a section's elements as stored in the file, as many at a time as an anchor stands for: which
+    /// elements, the offset of the first, and their sizes.
+    pub(super) fn hand_out(
         &mut self,
         row: &Row,
         anchors: &mut impl FnMut(&Row, Partition, u64, &[u64]) -> Result<()>,
     ) -> Result<()> {
-        // The varray of a pair is the second of its sections.
-        let start = match (row.is_compressed, row.section) {
-            (false, _) => Some(row.offset),
-            (true, Some(SectionType::Varray)) => {
-                Layout::array(row.offset, row.count, COUNT_BYTES as u64).map(|first| first.end)
-            }
-            (true, _) => Layout::inline(row.offset).map(|first| first.end),
-        };
-        let layout = start.and_then(|start| Layout::varray(start, row.count, 0));
+        let layout = row.data_section(0);
         let Layout { entries, data, .. } = layout.ok_or_else(|| exceeds_63_bits(&[row.count]))?;
         let (mut batch, mut at, mut done) = (Vec::new(), data, 0);
         let mut give = |batch: &mut Vec<u64>, done: &mut u64| -> Result<()> {
