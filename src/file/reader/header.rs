@@ -265,6 +265,7 @@ fn as_decode_error(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION};
     use crate::format::index::{ANCHORS, INDEX};
     use crate::format::seal::SEAL;
 
