@@ -77,6 +77,12 @@ impl PosixFile {
         self.lock_as(FlockOperation::NonBlockingLockShared)
     }
 
+    fn unlock(&mut self) {
+        if std::mem::take(&mut self.is_locked) {
+            let _ = retry(|| rustix::fs::flock(&self.file, FlockOperation::Unlock));
+        }
+    }
+
     /// Whether this process has the lock.
     pub fn is_locked(&self) -> bool {
         self.is_locked
@@ -87,8 +93,13 @@ impl PosixFile {
             Err(Errno::WOULDBLOCK) => {
                 Err(Error::new(ErrorKind::FileInUse, "flock: found that another program is writing the file"))
             }
-            locked => {
-                self.is_locked |= locked.is_ok();
+            Ok(()) => {
+                self.is_locked = true;
+                Ok(())
+            }
+            Err(_) => {
+                // Nobody waits for a lock that could not be shared.
+                self.unlock();
                 Ok(())
             }
         }
@@ -175,11 +186,9 @@ impl ParallelFile for PosixFile {
     /// An interrupted close is not called again: the descriptor is gone, also after an error, and its number may
     /// already be that of another thread's file. It is an error, because it may have interrupted writing.
     #[allow(unsafe_code)] // no safe function returns what `close` does
-    fn close(self: Box<Self>) -> Result<()> {
-        if self.is_locked {
-            // A process that was forked off may have the descriptor, too, and would keep the lock.
-            let _ = retry(|| rustix::fs::flock(&self.file, FlockOperation::Unlock));
-        }
+    fn close(mut self: Box<Self>) -> Result<()> {
+        // A process that was forked off may have the descriptor, too, and would keep the lock.
+        self.unlock();
         // SAFETY: `into_raw_fd` gives up the descriptor that this file owned, so it is open, and nothing uses or
         // closes it after this.
         match unsafe { libc::close(self.file.into_raw_fd()) } {
