@@ -1,5 +1,7 @@
 //! Hostile files that are sealed, or nearly so: appending to them, and looking up what they have.
 
+#![allow(clippy::cast_possible_wrap)] // test data
+
 use super::Scratch;
 use super::input::{Input, hash};
 use super::reading::MEMORY_OF_A_RANK;
