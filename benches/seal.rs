@@ -1,5 +1,6 @@
 //! What seals cost one rank that writes, and how fast `scda check` is: `cargo bench --features cli --bench seal` prints it as
-//! tables. Arguments: folders for the files (else the system's for temporary ones); `--quick` for little data.
+//! tables. Arguments: folders for the files (else the system's for temporary ones); `--quick` for little data, `--only=crc`,
+//! `write`, `small` or `check` for one of the tables.
 //!
 //! Variants take turns, each also goes first, and ratios are those within one turn: what else the machine does meets all of
 //! them. Time of the processor is that of the process, in its own code and in the system's.
@@ -20,6 +21,13 @@ struct Scale {
 
 const FULL: Scale = Scale { turns: 7, large_bytes: 1 << 30, small_sections: 20_000 };
 const QUICK: Scale = Scale { turns: 2, large_bytes: 1 << 24, small_sections: 1000 };
+
+impl Scale {
+    /// The bytes of a large section.
+    fn large_data(&self) -> Vec<u8> {
+        (0..251).cycle().take(self.large_bytes).collect()
+    }
+}
 
 /// Seconds that something took, and that the processor worked for it.
 #[derive(Clone, Copy)]
@@ -141,7 +149,7 @@ fn checksums() {
 
 fn writing(path: &Path, scale: &Scale) {
     println!("\n## Writing a large section\n\n{RACE_HEADING}");
-    let data: Vec<u8> = (0..scale.large_bytes).map(|i| (i % 251) as u8).collect();
+    let data = scale.large_data();
     let four = [(&PLAIN, 0), (&SEALED, 0), (&SYNCED, 2), (&SEALED_SYNCED, 2)];
     let title = format!("array of {} MiB", scale.large_bytes >> 20);
     race(&title, path, scale.turns, &four, |file| {
@@ -173,7 +181,7 @@ fn checking(path: &Path, scale: &Scale) {
         return;
     };
     println!("\n## `scda check`\n\n| threads | GB/s | GB in a second of a processor |\n| --- | --- | --- |");
-    let data: Vec<u8> = (0..scale.large_bytes).map(|i| (i % 251) as u8).collect();
+    let data = scale.large_data();
     let mut params = Params::default();
     params.seal = true;
     let mut file = Writer::create(Solo, path, b"", &params).expect("the file can be made");
