@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_byte_that_differs_is_found_by_the_checksum() {
-        let bytes: Vec<u8> = (0..3000_u32).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3000_u32).map(|i| ((i * i) >> 3) as u8).collect();
         for at in [0, 1, 777, 2991, 2998, 2999] {
             for change in [1, 0x80, 0x41, 0xff] {
                 let mut other = bytes.clone();
