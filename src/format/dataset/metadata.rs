@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::format::layout;
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 use crate::numbers::to_usize;
-use serde_json::{Value, json};
+use serde_json::json;
+use std::fmt::Display;
 
 /// Contiguous data of at least so many bytes begin at a multiple of [`ALIGNMENT`] bytes in the file.
 pub const ALIGNED_FROM: u64 = 64 << 10;
@@ -39,21 +40,23 @@ impl Codecs {
         }
     }
 
-    fn to_json(self, data_type: DataType) -> Value {
+    /// As JSON. Not by way of a map: whether that keeps the order of its keys depends on the features that `serde_json` is built
+    /// with, and the bytes of a file must not.
+    fn to_json(self, data_type: DataType) -> String {
         let bytes = match data_type.number_bytes() {
-            1 => json!({"name": "bytes"}),
-            _ => codec("bytes", "endian", &if self.big_endian { "big" } else { "little" }.into()),
+            1 => r#"{"name":"bytes"}"#.to_owned(),
+            _ => codec("bytes", "endian", if self.big_endian { r#""big""# } else { r#""little""# }),
         };
         let mut codecs = vec![bytes];
-        codecs.extend(self.shuffle.map(|size| codec("numcodecs.shuffle", "elementsize", &size.into())));
-        codecs.extend(self.zlib.map(|level| codec("numcodecs.zlib", "level", &level.into())));
-        codecs.into()
+        codecs.extend(self.shuffle.map(|size| codec("numcodecs.shuffle", "elementsize", size)));
+        codecs.extend(self.zlib.map(|level| codec("numcodecs.zlib", "level", level)));
+        format!("[{}]", codecs.join(","))
     }
 }
 
 /// A codec with its one option.
-fn codec(name: &str, key: &str, value: &Value) -> Value {
-    json!({"name": name, "configuration": {key: value}})
+fn codec(name: &str, key: &str, value: impl Display) -> String {
+    format!(r#"{{"name":"{name}","configuration":{{"{key}":{value}}}}}"#)
 }
 
 /// The metadata of a dataset, without what aligns its data.
