@@ -90,7 +90,7 @@ def read_seal(data, at):
     before = -1
     if seal.P:
         previous = seal.P % 32 == 0 and seal.P + SEAL <= seal.I and read_seal(data, seal.P)
-        if not previous:
+        if not previous or (not index[0] and seal.P + SEAL != seal.I):
             return None
         before = previous[0].N
     return (seal, index[0]) if len(index[0]) == seal.N - before else None

@@ -120,7 +120,8 @@ impl Seal {
             let end = self.previous.checked_add(SEAL_BYTES as u64);
             self.previous.is_multiple_of(32)
                 && rows <= self.sections
-                && end.is_some_and(|end| end <= self.index)
+                // Without sections there is nothing between the two seals but the index.
+                && end.is_some_and(|end| end == self.index || (end < self.index && rows > 0))
         };
         let room = self.index.checked_sub(FILE_HEADER_BYTES as u64);
         let sections_fit = room.is_some_and(|room| self.sections <= room / LEAST_SECTION_BYTES);
@@ -208,6 +209,8 @@ mod tests {
             Seal { previous: second.index - 256, ..second },
             Seal { previous: second.previous + 1, ..second },
             Seal { previous: u64::MAX, ..second },
+            // No rows, but room for a section.
+            Seal { index: second.length - 288 - INDEX_FRAME_BYTES, sections: 3, ..second },
             Seal { sections: 9, ..second },
             Seal { sections: second.index / 96, ..second },
         ] {

@@ -59,7 +59,8 @@ fn is_seal(numbers: &[u64], bytes: &[u8], offset: u64) -> bool {
     let &[index, previous, sections, length, _] = &numbers[..] else { unreachable!() };
     let offset = u128::from(offset);
     let rows = offset.checked_sub(index + 160).filter(|bytes| bytes % 256 == 0).map(|bytes| bytes / 256);
-    let follows = previous % 32 == 0 && previous + 288 <= index && rows <= Some(sections);
+    let is_in_place = previous + 288 == index || (previous + 288 < index && rows > Some(0));
+    let follows = previous % 32 == 0 && is_in_place && rows <= Some(sections);
     STYLES.iter().any(|&style| written(style) == bytes)
         && length == offset + 288
         && length < 1 << 63
