@@ -30,7 +30,17 @@ step() {
   log=$root/$folder/logs/$1.log
   shift
   run "$@"
-  grep -E '^test result: .* [1-9][0-9]* passed|tests passed|built and run$' "$log" || true
+  grep -E '^test result: .* [1-9][0-9]* passed|tests run: [1-9]|tests passed|built and run$' "$log" || true
+}
+
+# rust_tests NAME SECONDS OPTION...: a step, the Rust tests. With cargo-nextest, if it is there, the test programs run side by side.
+rust_tests() {
+  local name=$1 seconds=$2 runner=(cargo test)
+  shift 2
+  if cargo nextest --version >/dev/null 2>&1; then
+    runner=(cargo nextest run --no-fail-fast)
+  fi
+  step "$name" "$seconds" "${runner[@]}" "$@"
 }
 
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.

@@ -40,8 +40,10 @@ for features in "" --no-default-features; do # with MPI and the bundled zlib; se
   targets=()
   [ -n "$features" ] || targets=(--lib --test rsmpi --test header --test collective --test exchanges --test matrix --test vectors)
   heading "Rust tests${features:+, serial}"
-  step "cargo-test$name" 1800 cargo test "${cargo_options[@]}" "${targets[@]}"
+  rust_tests "cargo-test$name" 1800 "${cargo_options[@]}" "${targets[@]}"
 done
+heading "Rust documentation, its programs"
+step doc-test 600 cargo test "${cargo_options[@]}" --doc # which cargo-nextest leaves out
 heading "Instructions of the pure parts"
 step instructions 900 scripts/instructions.sh --target-dir $folder/cargo-instructions
 sed 1d $folder/logs/instructions.log
