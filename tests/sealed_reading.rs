@@ -324,36 +324,6 @@ fn reads() -> u64 {
     counted("syscr")
 }
 
-/// What it costs to find the first section of a name in a file of many commits.
-#[test]
-#[ignore = "measures"]
-fn the_cost_of_many_seals() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
-    let mut params = Params::default();
-    params.seal = true;
-    for seals in [1000, 10_000] {
-        let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
-        for i in 0..seals {
-            writer.inline(if i == 0 { b"first" } else { b"other" }, 0, Some(&[b' '; 32])).unwrap();
-            writer.commit().unwrap();
-        }
-        writer.close().unwrap();
-        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
-        for (name, occurrence) in
-            [(b"first", 0), (b"other", -1), (b"other", 0), (b"first", -1), (b"nones", 0)]
-        {
-            let (start, before) = (std::time::Instant::now(), reads());
-            let found = reader.find(name, occurrence).unwrap();
-            println!(
-                "{seals} seals: {occurrence} {found:?}: {:?}, {} reads",
-                start.elapsed(),
-                reads() - before
-            );
-        }
-    }
-}
-
 #[test]
 fn few_reads_find_one_of_many_sections() {
     let folder = tempfile::tempdir().unwrap();

@@ -111,7 +111,7 @@ pub trait Communicator: Send {
         received_bytes: &[usize],
     ) -> Result<()> {
         let mut message = [0; BROADCAST_BYTES];
-        let mut filled = 0;
+        let (mut filled, mut result) = (0, Ok(()));
         for (root, &expected) in received_bytes.iter().enumerate() {
             // Where this rank's part begins in what the root sends, and where all of it ends.
             let (mut start, mut end) = (0, 0);
@@ -140,14 +140,15 @@ pub trait Communicator: Send {
                 if root == self.rank() {
                     message.copy_from_slice(&sent[first..last]);
                 }
-                self.broadcast(message, root)?;
+                // The other ranks go on to the next message.
+                result = result.and(self.broadcast(message, root));
                 let (from, to) = (start.clamp(first, last), (start + expected).clamp(first, last));
                 if from < to {
                     own[from - start..to - start].copy_from_slice(&message[from - first..to - first]);
                 }
             }
         }
-        Ok(())
+        result
     }
     /// Memory of so many bytes that all ranks share; `None` on all ranks if there is none, as between nodes. Small
     /// sections are buffered in it, for writing and for reading; without it they are sent as messages.

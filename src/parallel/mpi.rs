@@ -219,19 +219,6 @@ impl Mpi {
 /// The most bytes of a message between two ranks: MPI counts them with 31 bits. Fewer in tests, which then have several.
 const LONGEST_MESSAGE: usize = if cfg!(debug_assertions) { 10_000 } else { 1 << 30 };
 
-/// `bytes` in parts of these lengths, one for each rank.
-fn parts<'a>(bytes: &'a [u8], lengths: &[usize], ranks: usize) -> Result<Vec<&'a [u8]>> {
-    let mut parts = Vec::new();
-    reserve(&mut parts, ranks)?;
-    let mut rest = bytes;
-    for &length in lengths {
-        let (part, others) = rest.split_at_checked(length).ok_or_else(no_parts)?;
-        parts.push(part);
-        rest = others;
-    }
-    if parts.len() == ranks { Ok(parts) } else { Err(no_parts()) }
-}
-
 fn no_parts() -> Error {
     Error::new(ErrorKind::Internal, "alltoallv: the lengths are not those of the data")
 }
@@ -484,26 +471,33 @@ impl Communicator for Mpi {
         received_bytes: &[usize],
     ) -> Result<()> {
         check_running()?;
-        let sent = parts(sent, sent_bytes, self.size)?;
-        let mut rest = received;
-        let mut room = Vec::new();
-        reserve(&mut room, self.size)?;
-        for &length in received_bytes {
-            let (part, others) =
-                std::mem::take(&mut rest).split_at_mut_checked(length).ok_or_else(no_parts)?;
-            room.push(part);
-            rest = others;
-        }
-        if room.len() != self.size || room[self.rank].len() != sent[self.rank].len() {
+        let own = |lengths: &[usize]| {
+            let start = lengths.get(..self.rank)?.iter().sum::<usize>();
+            Some(start..start + lengths.get(self.rank)?)
+        };
+        // Nothing is allocated from here on: a rank that leaves would keep the others waiting.
+        let fits = |lengths: &[usize], bytes: &[u8]| {
+            lengths.len() == self.size && lengths.iter().sum::<usize>() == bytes.len()
+        };
+        let (Some(from_here), Some(to_here)) = (own(sent_bytes), own(received_bytes)) else {
+            return Err(no_parts());
+        };
+        if !fits(sent_bytes, sent) || !fits(received_bytes, received) || from_here.len() != to_here.len() {
             return Err(no_parts());
         }
-        room[self.rank].copy_from_slice(sent[self.rank]);
+        received[to_here.clone()].copy_from_slice(&sent[from_here.clone()]);
         let mut result = Ok(());
+        let (mut sent_end, mut received_start) = (from_here.end, to_here.start);
         for distance in 1..self.size {
-            let (to, from) =
-                ((self.rank + distance) % self.size, (self.rank + self.size - distance) % self.size);
-            let mut there = sent[to].chunks(LONGEST_MESSAGE);
-            let mut back = room[from].chunks_mut(LONGEST_MESSAGE);
+            let to = (self.rank + distance) % self.size;
+            let from = (self.rank + self.size - distance) % self.size;
+            // The parts before and behind are those of the ranks before and behind.
+            let start = if to == 0 { 0 } else { sent_end };
+            sent_end = start + sent_bytes[to];
+            let end = if from + 1 == self.size { received.len() } else { received_start };
+            received_start = end - received_bytes[from];
+            let mut there = sent[start..sent_end].chunks(LONGEST_MESSAGE);
+            let mut back = received[received_start..end].chunks_mut(LONGEST_MESSAGE);
             loop {
                 let (sending, receiving) = (there.next(), back.next());
                 if sending.is_none() && receiving.is_none() {

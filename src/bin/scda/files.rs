@@ -3,6 +3,8 @@
 use crate::fail::{Fail, Result};
 use crate::output::complain;
 use crate::signals;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
@@ -145,6 +147,15 @@ impl Seal {
     }
 }
 
+/// Takes the lock of those who write a file, which is held as long as `file` is open. Trouble if another program has it. (A
+/// file system may have no locks: then there is no protection.)
+pub fn lock(file: &File, name: &str) -> Result<()> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Fail::file(name, "another program is writing the file")),
+        _ => Ok(()),
+    }
+}
+
 /// Which file it is.
 pub fn identity(status: &Metadata) -> (u64, u64) {
     (status.dev(), status.ino())
@@ -156,8 +167,6 @@ pub struct Output {
     force: bool,
     /// Until it is finished.
     writer: Option<Writer>,
-    /// Of a file that is appended to in place: where that began.
-    begin: Option<u64>,
 }
 
 impl Output {
@@ -176,7 +185,7 @@ impl Output {
         params.raw = true;
         signals::begin(path);
         let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
-        Ok(Self { path: path.to_owned(), force, writer: Some(writer), begin: None })
+        Ok(Self { path: path.to_owned(), force, writer: Some(writer) })
     }
 
     /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
@@ -186,16 +195,15 @@ impl Output {
             inputs.iter().try_for_each(|input| check_not_left(path, input))?;
             signals::begin(path);
         }
-        (params.raw, params.sync) = (true, true);
-        let size = |path: &Path| std::fs::metadata(path).map_or(0, |status| status.len());
+        // After an error, the core cuts what was appended off again, as long as it has the lock of the file.
+        (params.raw, params.sync, params.mark_incomplete) = (true, true, true);
         let writer = Writer::append(Solo, path, &params).inspect_err(|_| signals::end())?;
         let cut = writer.bytes_cut_off();
         if cut > 0 {
             let name = path.display();
             complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not sealed"));
         }
-        let begin = (!params.atomic).then(|| size(path));
-        Ok(Self { path: path.to_owned(), force: true, writer: Some(writer), begin })
+        Ok(Self { path: path.to_owned(), force: true, writer: Some(writer) })
     }
 
     pub fn writer(&mut self) -> Result<&mut Writer> {
@@ -207,20 +215,7 @@ impl Output {
         check_free(&self.path, self.force)?;
         let closed = self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?));
         signals::end();
-        if closed.is_err() {
-            self.restore();
-        }
         closed
-    }
-
-    /// Cuts off what was appended in place, when that has failed.
-    fn restore(&self) {
-        let Some(begin) = self.begin else { return };
-        let restored = File::options().write(true).open(&self.path).and_then(|file| file.set_len(begin));
-        if let Err(error) = restored {
-            let name = self.path.display();
-            complain(&format!("{name}: what was appended behind byte {begin} could not be cut off: {error}"));
-        }
     }
 }
 
@@ -229,7 +224,6 @@ impl Drop for Output {
         if let Some(writer) = self.writer.take() {
             let _ = writer.abandon("the file is not completed");
             signals::end();
-            self.restore();
         }
     }
 }

@@ -1,10 +1,8 @@
 //! `scda rewind`: back to a seal.
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Threads, lock};
 use crate::output::{Output, visible};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use scda::Reader;
 use scda::internals::Sealed;
 use serde_json::json;
@@ -109,9 +107,7 @@ pub fn run(args: &Args) -> Result<()> {
     let file = File::options().read(true).write(!args.list).open(&args.file).map_err(trouble)?;
     if !args.list {
         // As those who append: nobody does so now.
-        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-            return Err(Fail::file(input.name(), "another program is appending to the file"));
-        }
+        lock(&file, input.name())?;
     }
     let mut reader = input.open_damaged(false)?;
     let size = reader.file_size().unwrap_or(0);

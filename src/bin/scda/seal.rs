@@ -2,7 +2,7 @@
 
 use crate::check::{Scan, scan, words};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output, Threads};
+use crate::files::{Input, Output, Threads, lock};
 use crate::output::{self, complain, visible};
 use scda::{Params, SectionType};
 use std::fs::File;
@@ -73,9 +73,14 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
     }
     let trouble = |error| Fail::file(input.name(), error);
     if let Some(begun) = begun {
+        let file = File::options().write(true).open(path).map_err(trouble)?;
+        // It may be a program that goes on to write that seal.
+        lock(&file, input.name())?;
+        if file.metadata().map_err(trouble)?.len() != scan.size {
+            return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was cut off"));
+        }
         let cut = scan.size - begun;
         complain(&format!("{}: cut off {cut} bytes of a seal that was not completed", input.name()));
-        let file = File::options().write(true).open(path).map_err(trouble)?;
         file.set_len(begun).map_err(trouble)?;
     }
     let mut params = Params::default();

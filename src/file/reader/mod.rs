@@ -114,7 +114,7 @@ pub(crate) struct ReaderState {
     chain: chain::Chain,
     /// The sections that this rank has walked to look some up.
     walk: lookup::Walk,
-    /// The sections that were verified: where each begins, and where it ends.
+    /// Ranges of sections that were verified: where each begins, and where it ends.
     verified: BTreeMap<u64, u64>,
     decoders: Decoders,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.

@@ -124,8 +124,7 @@ impl ReaderState {
 
     /// Whether ranges of the current section were read, so that it may end here.
     pub(super) fn is_read_in_ranges(&mut self) -> bool {
-        let is_within = !matches!(self.expect, Expect::Header);
-        is_within && self.expect.current_mut().is_some_and(|current| current.in_ranges)
+        self.expect.current_mut().is_some_and(|current| current.in_ranges)
     }
 
     /// Checks the range against the `total` number of elements, or bytes of a block.

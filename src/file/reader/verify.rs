@@ -107,7 +107,11 @@ impl ReaderState {
                     })
                 })?;
             }
-            self.verified.insert(start, end);
+            match self.verified.range_mut(..start).next_back() {
+                // In sequence they are one range, however many sections there are.
+                Some((_, known)) if *known == start => *known = end,
+                _ => drop(self.verified.insert(start, end)),
+            }
         }
         Ok(())
     }
