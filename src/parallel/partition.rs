@@ -24,9 +24,8 @@ impl Partition {
         if counts.len() != size {
             return Err(miscounted(counts.len(), size));
         }
-        let add = |sum, counts: &[u64]| counts.iter().try_fold(sum, |sum, &count| layout::sum(sum, count));
         let (below, others) = counts.split_at(rank);
-        let sums = add(0, below).and_then(|offset| Some((offset, add(offset, others)?)));
+        let sums = total(below).and_then(|offset| Some((offset, layout::sum(offset, total(others)?)?)));
         let (offset, total) = sums.ok_or_else(too_large)?;
         Ok(Self { offset, count: counts[rank], total })
     }
@@ -42,6 +41,28 @@ impl Partition {
     pub fn is_last(&self) -> bool {
         self.count > 0 && self.offset + self.count == self.total
     }
+}
+
+/// Up to so many counts are added one by one.
+const FEW: usize = 16;
+
+/// The sum of counts, if it fits 63 bits.
+#[inline(always)]
+fn total(counts: &[u64]) -> Option<u64> {
+    if counts.len() > FEW {
+        return total_of_many(counts);
+    }
+    counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count))
+}
+
+#[inline(never)]
+fn total_of_many(counts: &[u64]) -> Option<u64> {
+    // Without a check in it the loop takes several counts at once; wherever the sum can wrap, it is not used.
+    let (sum, bits) = counts.iter().fold((0_u64, 0), |(sum, bits), &c| (sum.wrapping_add(c), bits | c));
+    if bits <= layout::MAX_OFFSET / counts.len() as u64 {
+        return Some(sum);
+    }
+    counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count))
 }
 
 #[cold]
@@ -88,6 +109,29 @@ mod tests {
             assert_eq!(Partition::new(&counts, 0, 2).unwrap_err().kind(), ErrorKind::Range);
         }
         assert_eq!(Partition::new(&[1], 0, 2).unwrap_err().kind(), ErrorKind::Argument);
+    }
+
+    #[test]
+    fn the_sums_of_many_counts_are_exact() {
+        let most = layout::MAX_OFFSET;
+        for size in [FEW, FEW + 1, 1000] {
+            for (rank, large) in [(0, size - 1), (size - 1, 0), (size / 2, size / 2)] {
+                let mut counts: Vec<u64> = (0..size as u64).collect();
+                let rest = counts.iter().sum::<u64>() - counts[large];
+                counts[large] = most - rest;
+                let part = Partition::new(&counts, rank, size).unwrap();
+                let offset = counts[..rank].iter().sum();
+                assert_eq!(part, Partition { offset, count: counts[rank], total: most });
+                for wrong in [counts[large] + 1, most + 1, u64::MAX] {
+                    counts[large] = wrong;
+                    assert_eq!(Partition::new(&counts, rank, size).unwrap_err().kind(), ErrorKind::Range);
+                }
+            }
+            // The sum of 64 bits is a small one.
+            let mut counts = vec![0; size];
+            counts[..2].fill(1 << 63);
+            assert_eq!(Partition::new(&counts, 0, size).unwrap_err().kind(), ErrorKind::Range);
+        }
     }
 
     #[test]
