@@ -319,6 +319,112 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ENCODE_AUTO 2
 
 /**
+ * The most dimensions of a dataset.
+ */
+#define SCDA_MAX_DIMS 32
+
+/**
+ * The room for the name of a dataset and a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
+ */
+#define SCDA_NAME_BYTES 64
+
+/**
+ * Items of 1 byte that is 0 or 1.
+ */
+#define SCDA_TYPE_BOOL 1
+
+/**
+ * Items that are integers of 8 bits: `int8_t`.
+ */
+#define SCDA_TYPE_INT8 2
+
+/**
+ * Items that are integers of 16 bits: `int16_t`.
+ */
+#define SCDA_TYPE_INT16 3
+
+/**
+ * Items that are integers of 32 bits: `int32_t`.
+ */
+#define SCDA_TYPE_INT32 4
+
+/**
+ * Items that are integers of 64 bits: `int64_t`.
+ */
+#define SCDA_TYPE_INT64 5
+
+/**
+ * Items that are integers of 8 bits without sign: `uint8_t`.
+ */
+#define SCDA_TYPE_UINT8 6
+
+/**
+ * Items that are integers of 16 bits without sign: `uint16_t`.
+ */
+#define SCDA_TYPE_UINT16 7
+
+/**
+ * Items that are integers of 32 bits without sign: `uint32_t`.
+ */
+#define SCDA_TYPE_UINT32 8
+
+/**
+ * Items that are integers of 64 bits without sign: `uint64_t`.
+ */
+#define SCDA_TYPE_UINT64 9
+
+/**
+ * Items that are floating-point numbers of 16 bits (IEEE 754 binary16).
+ */
+#define SCDA_TYPE_FLOAT16 10
+
+/**
+ * Items that are floating-point numbers of 32 bits: `float`.
+ */
+#define SCDA_TYPE_FLOAT32 11
+
+/**
+ * Items that are floating-point numbers of 64 bits: `double`.
+ */
+#define SCDA_TYPE_FLOAT64 12
+
+/**
+ * Items of two numbers `float`, the real part first: `float complex`.
+ */
+#define SCDA_TYPE_COMPLEX64 13
+
+/**
+ * Items of two numbers `double`, the real part first: `double complex`.
+ */
+#define SCDA_TYPE_COMPLEX128 14
+
+/**
+ * Items of `item_bytes` bytes, 1 to 65536, without a further meaning: their order never changes.
+ */
+#define SCDA_TYPE_RAW 15
+
+/**
+ * The data are plain, in C order: the default.
+ */
+#define SCDA_LAYOUT_CONTIGUOUS 0
+
+/**
+ * The data are cut into chunks, each of which is compressed: a zlib stream.
+ */
+#define SCDA_LAYOUT_CHUNKED 1
+
+/**
+ * As `SCDA_LAYOUT_CHUNKED`, compressed by the convention of the scda format, as text: a third larger.
+ */
+#define SCDA_LAYOUT_TEXT 2
+
+/**
+ * Writing: `SCDA_LAYOUT_CHUNKED` if that makes the data smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
+ * data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
+ */
+#define SCDA_LAYOUT_AUTO 3
+
+/**
  * A file that is open for writing or reading. Opaque.
  */
 struct scda_fcontext;
@@ -418,6 +524,90 @@ typedef struct scda_params scda_params_t;
  * A file that is open for writing or reading. Opaque.
  */
 typedef struct scda_fcontext scda_fcontext_t;
+
+/**
+ * What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
+ * `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
+ * writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
+ * until the next call of a function that sets such a struct or attributes, or until the file is closed.
+ */
+struct scda_dataset {
+  /**
+   * The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too.
+   */
+  size_t size;
+  /**
+   * The name: a C string of 1 to 58 bytes of UTF-8, with a slash between the names of groups and its
+   * own.
+   */
+  char name[SCDA_NAME_BYTES];
+  /**
+   * The type of the items: `SCDA_TYPE_FLOAT64`, ...
+   */
+  int type;
+  /**
+   * The number of dimensions; 0 (default) for a single item.
+   */
+  int ndims;
+  /**
+   * The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`; of other types it may be 0 (default).
+   */
+  uint64_t item_bytes;
+  /**
+   * The number of indices in each dimension, the one that varies fastest last. What follows `ndims`
+   * numbers is ignored, and 0 after reading.
+   */
+  uint64_t shape[SCDA_MAX_DIMS];
+  /**
+   * The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape.
+   * 0 also for `SCDA_LAYOUT_CONTIGUOUS`.
+   */
+  uint64_t chunk[SCDA_MAX_DIMS];
+  /**
+   * `SCDA_LAYOUT_CONTIGUOUS` (default), `SCDA_LAYOUT_CHUNKED`, `SCDA_LAYOUT_TEXT` or
+   * `SCDA_LAYOUT_AUTO`.
+   */
+  int layout;
+  /**
+   * The level of compression of chunks, 0 to 9; -1 (default): that of `scda_params_t`; after reading: not
+   * known.
+   */
+  int level;
+  /**
+   * 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
+   * numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
+   */
+  int shuffle;
+  /**
+   * NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
+   * UTF-8.
+   */
+  const char *const *dimension_names;
+  /**
+   * The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
+   * (default): all of its bytes are 0. After reading it is aligned for its type, and never NULL.
+   */
+  const void *fill_value;
+  /**
+   * What else is known of the dataset, such as its units: a JSON object. NULL (default): none. After
+   * reading it is never NULL, and has no white space between its parts.
+   */
+  const char *attributes;
+  /**
+   * After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
+   * not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
+   */
+  const char *unsupported;
+  /**
+   * Zero.
+   */
+  uint64_t reserved[8];
+};
+
+/**
+ * What a dataset is.
+ */
+typedef struct scda_dataset scda_dataset_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1174,6 +1364,235 @@ scda_fcontext_t *scda_fread_varray_range(scda_fcontext_t *f,
                                          const uint64_t *Ei,
                                          int indirect,
                                          int *err);
+
+/**
+ * Fills `d` with the defaults: no name, no type, no dimensions.
+ *
+ * Not collective.
+ *
+ * @param [out] d  The description of a dataset. Must not be NULL.
+ * @return         0, or a negative value for NULL.
+ */
+int scda_dataset_init(scda_dataset_t *d);
+
+/**
+ * Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
+ * fill the array: what no rank passes has the fill value. An index that two boxes have, of the same rank or of
+ * others, is an error that names it.
+ *
+ * The bytes of the file depend on the data, the type, the shape, the chunks and the level, but not on
+ * who passes what. If each rank passes one box of whole rows (indices of the first dimension), in the order of the
+ * ranks, a contiguous dataset is written straight from `data`, as `scda_fwrite_array` does; otherwise
+ * the ranks exchange parts of it, some MiB at a time.
+ *
+ * Several datasets of one name are its records, such as time steps: `scda_ffind_dataset` finds
+ * each.
+ *
+ * Collective; all arguments but `d` may differ between the ranks.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] d       What the dataset is. Not changed.
+ * @param [in] data    The items of this rank: one box after the other, each in C order (the last index
+ *                     varies fastest), in the machine's byte order. May be NULL if there are none.
+ * @param [in] nboxes  The number of boxes of this rank; 0: none.
+ * @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
+ *                     then for the next one. May be NULL if there are none.
+ * @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
+ *                     NULL for both `start` and `count` stands for all of the array.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a dataset, for boxes outside of the array, and
+ * for an index that two boxes have, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+ */
+scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
+                                     const scda_dataset_t *d,
+                                     const void *data,
+                                     size_t nboxes,
+                                     const uint64_t *start,
+                                     const uint64_t *count,
+                                     int *err);
+
+/**
+ * Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
+ * 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `Nq`. For other shapes, and for
+ * units and the like, there is `scda_fwrite_dataset`.
+ *
+ * Collective; `data` may differ between the ranks.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] name        The name of the dataset, a C string.
+ * @param [in] type        The type of the items, but not `SCDA_TYPE_RAW`.
+ * @param [in] data        The items of this rank: `components` for each of its elements. May be NULL if
+ *                         there are none.
+ * @param [in] Nq          The number of elements on each rank.
+ * @param [in] components  The number of items of each element, at least 1.
+ * @param [in] encode      `SCDA_ENCODE_NONE`: contiguous, written straight from `data`.
+ *                         `SCDA_ENCODE_ALWAYS`: in chunks, compressed. `SCDA_ENCODE_AUTO`: in chunks if that
+ *                         makes it smaller. The library chooses the chunks.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: those of `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_fwrite_field(scda_fcontext_t *f,
+                                   const char *name,
+                                   int type,
+                                   const void *data,
+                                   const uint64_t *Nq,
+                                   uint64_t components,
+                                   int encode,
+                                   int *err);
+
+/**
+ * Writes the attributes of a group of datasets, such as the title of a simulation, or the time of a step.
+ * Attributes that are written again replace the earlier ones when the file is read.
+ *
+ * A group is what the names of its datasets have before a slash. It need not be written if it has no
+ * attributes.
+ *
+ * Collective.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] path        The path of the group without a slash at its end, a C string of at most 57 bytes;
+ *                         "/" for all of the file.
+ * @param [in] attributes  A JSON object, a C string in UTF-8. NULL: an empty one.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a group or its attributes,
+ * `SCDA_ERR_MEMORY`, and those of the file system.
+ */
+scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
+                                   const char *path,
+                                   const char *attributes,
+                                   int *err);
+
+/**
+ * Tells whether the section whose header was just read begins a dataset. If it does, this reads the
+ * metadata and the header of the data: `d` says what the dataset is, and `scda_fread_dataset` reads any boxes of it, or
+ * none; `scda_fread_section_header` goes on behind it. If not, nothing was read: the section is read as always.
+ *
+ * To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
+ * and, for sections that may be groups, `scda_fread_group`.
+ *
+ * Collective; `d` may differ between the ranks. All ranks receive the same values.
+ *
+ * @param [in] f       The file, open for reading, after the header of any section.
+ * @param [out] found  1 if the section begins a dataset, otherwise 0. May be NULL.
+ * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
+ *                     What it points to belongs to the file. May be NULL.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` and `SCDA_ERR_RANGE`
+ * for metadata that are not those of a dataset, or do not fit the section behind them; `SCDA_ERR_UNSUPPORTED` for
+ * a type of items that is none of these; `SCDA_ERR_ARG`; and those of `scda_fread_section_header`.
+ */
+scda_fcontext_t *scda_fread_dataset_header(scda_fcontext_t *f,
+                                           int *found,
+                                           scda_dataset_t *d,
+                                           int *err);
+
+/**
+ * Finds a dataset by its name, and goes there: `scda_fread_dataset` reads any boxes of it, or none, and
+ * `scda_fread_section_header` goes on behind it.
+ *
+ * The dataset is found as by `scda_ffind`, and its metadata are read as by `scda_fread_dataset_header`.
+ *
+ * Collective; `d` may differ between the ranks. All ranks receive the same values.
+ *
+ * @param [in] f       The file, open for reading. Its position does not change if there is no such dataset.
+ * @param [in] name    The name, a C string.
+ * @param [in] record  Which of the datasets of this name: 0 is the first in the file, 1 the next; -1 is the
+ *                     last, -2 the one before it.
+ * @param [out] found  1 if there is such a dataset, otherwise 0. May be NULL.
+ * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
+ *                     What it points to belongs to the file. May be NULL.
+ * @param [out] err    The error code: 0 also if there is no such dataset.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset; those of
+ * `scda_ffind` and of `scda_fread_dataset_header`.
+ */
+scda_fcontext_t *scda_ffind_dataset(scda_fcontext_t *f,
+                                    const char *name,
+                                    int64_t record,
+                                    int *found,
+                                    scda_dataset_t *d,
+                                    int *err);
+
+/**
+ * Reads any boxes of the current dataset on each rank: also those that another rank reads, boxes that
+ * overlap, or none.
+ *
+ * Each rank reads and decompresses the chunks that its boxes touch, each one once. More boxes of the same
+ * dataset may follow, until the next call of `scda_fread_section_header` or of a function that looks for something.
+ *
+ * Collective; all arguments may differ between the ranks.
+ *
+ * @param [in] f       The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
+ *                     found a dataset.
+ * @param [out] data   Room for the items of this rank: one box after the other, each in C order (the last
+ *                     index varies fastest), in the machine's byte order. May be NULL if there are none.
+ * @param [in] nboxes  The number of boxes of this rank; 0 reads nothing.
+ * @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
+ *                     then for the next one. May be NULL if there are none.
+ * @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
+ *                     NULL for both `start` and `count` stands for all of the array.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` if there is no current dataset, `SCDA_ERR_ARG` for boxes outside of the array,
+ * `SCDA_ERR_UNSUPPORTED` if `unsupported` in the dataset says why, `SCDA_ERR_DECODE` for a damaged chunk,
+ * `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the
+ * file system.
+ */
+scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
+                                    void *data,
+                                    size_t nboxes,
+                                    const uint64_t *start,
+                                    const uint64_t *count,
+                                    int *err);
+
+/**
+ * Tells whether the section whose header was just read begins the attributes of a group. If it does, this
+ * reads them, and `scda_fread_section_header` goes on behind them. If not, nothing was read.
+ *
+ * Collective. All ranks receive the same values.
+ *
+ * @param [in] f            The file, open for reading, after the header of any section.
+ * @param [out] found       1 if the section begins the attributes of a group, otherwise 0. May be NULL.
+ * @param [out] path        Room for `SCDA_NAME_BYTES` bytes: the path of the group as `scda_fwrite_group` takes it, and a
+ *                          NUL. Not written if there is none. May be NULL.
+ * @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to the
+ *                          file. It is valid until the next call of a function that sets attributes or a dataset, or until the file is
+ *                          closed. Not written if there is none. May be NULL.
+ * @param [out] err         The error code.
+ * @return                  `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` for what is no
+ * group, and those of `scda_fread_section_header`.
+ */
+scda_fcontext_t *scda_fread_group(scda_fcontext_t *f,
+                                  int *found,
+                                  char *path,
+                                  const char **attributes,
+                                  int *err);
+
+/**
+ * Finds the attributes of a group: those that were written last. If it has some, `scda_fread_section_header` goes
+ * on behind them.
+ *
+ * Collective. All ranks receive the same values.
+ *
+ * @param [in] f            The file, open for reading. Its position does not change if the group has no attributes.
+ * @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
+ * @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
+ * @param [out] attributes  As by `scda_fread_group`.
+ * @param [out] err         The error code: 0 also if the group has no attributes.
+ * @return                  `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` for a path that no group can have, and those of `scda_ffind` and of
+ * `scda_fread_group`.
+ */
+scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
+                                  const char *path,
+                                  int *found,
+                                  const char **attributes,
+                                  int *err);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -93,13 +93,13 @@ impl Arguments for Context {
     fn ranks(&mut self) -> (u64, usize) {
         match self {
             Self::Writing(writer) => Arguments::ranks(writer),
-            Self::Reading(reader) => Arguments::ranks(reader),
+            Self::Reading(reader, _) => Arguments::ranks(reader),
         }
     }
     fn fail(&mut self, error: Error) -> Error {
         match self {
             Self::Writing(writer) => writer.fail(error),
-            Self::Reading(reader) => reader.fail(error),
+            Self::Reading(reader, _) => reader.fail(error),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The files that are open, by the handles that C has of them.
 
+use super::given::Given;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Writer};
@@ -19,7 +20,8 @@ pub type scda_fcontext_t = scda_fcontext;
 #[allow(clippy::large_enum_variant)] // it is kept in a box
 pub enum Context {
     Writing(Writer),
-    Reading(Reader),
+    /// With what was given to C and is valid as long as the file is open.
+    Reading(Reader, Given),
 }
 
 /// A slot for an open file, used by one file after the other; locked while a function works on it.
@@ -146,7 +148,7 @@ pub fn at_end(f: *const scda_fcontext_t) -> bool {
     };
     lease.keep = true;
     match lease.context() {
-        Ok(Context::Reading(reader)) => reader.at_end(),
+        Ok(Context::Reading(reader, _)) => reader.at_end(),
         _ => true,
     }
 }
@@ -208,7 +210,7 @@ pub unsafe fn close(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
         let context = Lease::new(f)?.slot.context.take();
         match context.map(|context| *context) {
             Some(Context::Writing(writer)) => writer.close()?,
-            Some(Context::Reading(reader)) => reader.close()?,
+            Some(Context::Reading(reader, _)) => reader.close()?,
             None => {}
         }
         Ok((0, Outcome::Success))
@@ -218,6 +220,11 @@ pub unsafe fn close(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
 }
 
 impl Context {
+    /// A file that was opened for reading.
+    pub fn reading(reader: Reader) -> Self {
+        Self::Reading(reader, Given::default())
+    }
+
     /// The sums of the sizes of each rank's elements, by rank.
     pub fn proc_sizes(&mut self, sizes: Result<&[u64]>) -> Result<Vec<u64>> {
         // All ranks agree before the sums are used.
@@ -227,7 +234,7 @@ impl Context {
         });
         match self {
             Self::Writing(writer) => writer.proc_sizes(sizes),
-            Self::Reading(reader) => reader.proc_sizes(sizes),
+            Self::Reading(reader, _) => reader.proc_sizes(sizes),
         }
     }
 
@@ -235,7 +242,7 @@ impl Context {
     pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
         match self {
             Self::Writing(writer) => writer.proc_counts(count),
-            Self::Reading(reader) => reader.proc_counts(count),
+            Self::Reading(reader, _) => reader.proc_counts(count),
         }
     }
 
@@ -243,7 +250,7 @@ impl Context {
     pub fn refuse(&mut self, error: Error) {
         match self {
             Self::Writing(writer) => writer.refuse(error),
-            Self::Reading(reader) => reader.refuse(error),
+            Self::Reading(reader, _) => reader.refuse(error),
         }
     }
 
@@ -252,7 +259,7 @@ impl Context {
     fn writer(&mut self) -> Result<&mut Writer> {
         match self {
             Self::Writing(writer) => Ok(writer),
-            Self::Reading(reader) => {
+            Self::Reading(reader, _) => {
                 Err(reader.fail(Error::usage("found a function for writing on a file open for reading")))
             }
         }
@@ -261,8 +268,14 @@ impl Context {
     /// The file, if it is open for reading.
     #[inline]
     fn reader(&mut self) -> Result<&mut Reader> {
+        self.reader_and_given().map(|(reader, _)| reader)
+    }
+
+    /// As [`Self::reader`], with what was given to C.
+    #[inline]
+    pub fn reader_and_given(&mut self) -> Result<(&mut Reader, &mut Given)> {
         match self {
-            Self::Reading(reader) => Ok(reader),
+            Self::Reading(reader, given) => Ok((reader, given)),
             Self::Writing(writer) => {
                 Err(writer.fail(Error::usage("found a function for reading on a file open for writing")))
             }

@@ -17,28 +17,35 @@
 mod append;
 mod arguments;
 mod context;
+mod dataset;
 mod errors;
+mod given;
 mod memory;
 mod mpi_types;
 mod open;
 mod params;
 mod ranges;
 mod read;
+mod read_datasets;
 #[cfg(feature = "sc")]
 mod sc;
 mod sections;
 mod write;
+mod write_datasets;
 
 pub use append::*;
 pub use context::{scda_fcontext, scda_fcontext_t};
+pub use dataset::*;
 pub use errors::*;
 pub use mpi_types::{MPI_Comm, MPI_Info};
 pub use open::*;
 pub use params::*;
 pub use ranges::*;
 pub use read::*;
+pub use read_datasets::*;
 pub use sections::*;
 pub use write::*;
+pub use write_datasets::*;
 
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::RefCell;

@@ -53,7 +53,7 @@ unsafe fn open(
     // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
     // written.
     unsafe { put_user_string(reader.user(), userstr, len) };
-    Ok(Context::Reading(reader))
+    Ok(Context::reading(reader))
 }
 
 /// # Safety

@@ -20,7 +20,7 @@ pub const SCDA_ENCODE_ALWAYS: c_int = 1;
 pub const SCDA_ENCODE_AUTO: c_int = 2;
 
 #[inline]
-fn encoding(encode: c_int) -> Result<Encode> {
+pub(super) fn encoding(encode: c_int) -> Result<Encode> {
     match encode {
         SCDA_ENCODE_NONE => Ok(Encode::None),
         SCDA_ENCODE_ALWAYS => Ok(Encode::Always),

@@ -9,8 +9,20 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 9] =
-    ["errors", "params", "open", "append", "write", "read", "sections", "ranges", "context"];
+const SOURCES: [&str; 12] = [
+    "errors",
+    "params",
+    "open",
+    "append",
+    "write",
+    "read",
+    "sections",
+    "ranges",
+    "dataset",
+    "write_datasets",
+    "read_datasets",
+    "context",
+];
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
@@ -52,7 +64,7 @@ fn the_header_is_that_of_the_sources() {
 fn the_manual_pages_are_those_of_the_header() {
     let folder = Path::new(ROOT).join("docs/man");
     let pages = manual::pages(&generate());
-    assert_eq!(pages.len(), declared().len() + 3);
+    assert_eq!(pages.len(), declared().len() + 4);
     if std::env::var_os("SCDA_UPDATE").is_some() {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();

@@ -160,7 +160,7 @@ fn see_also(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 }
 
 /// The page of a function.
-fn function_page(item: &Item, all: &BTreeSet<&str>, struct_fields: &str) -> String {
+fn function_page(item: &Item, all: &BTreeSet<&str>, structs: &[Struct]) -> String {
     let (name, prototype) = item.function().unwrap();
     let variables: Vec<&str> = item.params.iter().map(|(_, name, _)| name.as_str()).collect();
     let prose = |text: &str| prose(text, &variables);
@@ -176,8 +176,8 @@ fn function_page(item: &Item, all: &BTreeSet<&str>, struct_fields: &str) -> Stri
             body += &entry('I', name, &format!(" [{direction}]"), text, &variables);
         }
     }
-    if name == "scda_params_init" {
-        body += struct_fields;
+    for filled in structs.iter().filter(|filled| name == format!("{}_init", filled.name)) {
+        body += &filled.section;
     }
     write!(body, ".SH RETURN VALUE\n{}", prose(&item.returns)).unwrap();
     if !item.errors.is_empty() {
@@ -240,31 +240,38 @@ fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]
     page("scda", brief, &(body + &see_also(functions.iter().map(|item| item.function().unwrap().0))))
 }
 
-/// The fields of `struct scda_params`, for the page of the function that fills it.
-fn params_section(item: &Item) -> String {
-    let mut out = String::from(".SS The parameters\n");
-    out += &prose(&item.paragraphs.join(" "), &[]);
-    for field in items(item.code) {
+/// A struct, and what the page of the function that fills it says of its fields.
+struct Struct {
+    name: &'static str,
+    section: String,
+}
+
+/// Takes a struct out of the header: its fields have comments of their own.
+fn take_struct(header: &mut String, name: &'static str, title: &str) -> Struct {
+    let (before, rest) = header.split_once(&format!("struct {name} {{")).unwrap();
+    let (fields, after) = rest.split_once("\n};").unwrap();
+    let mut section = format!(".SS {title}\n");
+    section += &prose(&items(before).last().unwrap().paragraphs.join(" "), &[]);
+    for field in items(fields) {
         let declaration = field.code.split_once(';').unwrap().0;
-        out += &entry('B', declaration, "", &field.paragraphs.join(" "), &[]);
+        section += &entry('B', declaration, "", &field.paragraphs.join(" "), &[]);
     }
-    out
+    *header = format!("{before}{after}");
+    Struct { name, section }
 }
 
 /// The pages by the names of their files.
 pub fn pages(header: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    // The fields have comments of their own, inside the struct.
-    let (before, rest) = header.split_once("struct scda_params {").unwrap();
-    let (fields, after) = rest.split_once("\n};").unwrap();
-    let mut params = items(before).last().unwrap();
-    params.code = fields;
-    let outer: Vec<Item> = items(before).chain(items(after)).collect();
+    let mut header = header.to_owned();
+    let structs = [("scda_params", "The parameters"), ("scda_dataset", "The dataset")];
+    let structs = structs.map(|(name, title)| take_struct(&mut header, name, title));
+    let outer: Vec<Item> = items(&header).collect();
 
     let functions: Vec<&Item> = outer.iter().filter(|item| item.function().is_some()).collect();
     let names: BTreeSet<&str> = functions.iter().map(|item| item.function().unwrap().0).collect();
     for item in &functions {
-        let text = function_page(item, &names, &params_section(&params));
+        let text = function_page(item, &names, &structs);
         all.insert(format!("{}.3", item.function().unwrap().0), text);
     }
     let constants: Vec<(&str, &str, String)> = outer
@@ -272,8 +279,9 @@ pub fn pages(header: &str) -> BTreeMap<String, String> {
         .filter_map(|item| item.constant().map(|(name, value)| (name, value, item.paragraphs.join(" "))))
         .collect();
     all.insert("scda.3".to_owned(), overview(&outer[0], &functions, &constants));
-    for (name, target) in [("scda.h", "scda"), ("scda_params_t", "scda_params_init")] {
-        all.insert(format!("{name}.3"), format!(".so man3/{target}.3\n"));
+    all.insert("scda.h.3".to_owned(), ".so man3/scda.3\n".to_owned());
+    for Struct { name, .. } in structs {
+        all.insert(format!("{name}_t.3"), format!(".so man3/{name}_init.3\n"));
     }
     all
 }

@@ -200,7 +200,7 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
         // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or
         // may be written.
         unsafe { put_user_string(reader.user(), userstr, len) };
-        Ok(Context::Reading(reader))
+        Ok(Context::reading(reader))
     };
     // SAFETY: C passes a valid communicator, and `params` and an `errcode` that are valid or NULL.
     unsafe { open(comm, params, errcode, body) }

@@ -102,6 +102,21 @@ impl ReaderState {
         result
     }
 
+    /// An error unless the header of a section was read last, or ranges of the section.
+    pub(crate) fn require_header(&self) -> Result<()> {
+        match self.expect {
+            Expect::Header => Err(self.out_of_order("what a section describes")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The dataset whose data can be read.
+    pub(crate) fn current_dataset(&self) -> Result<&Dataset> {
+        self.expect_dataset()?;
+        let open = self.dataset.as_ref().ok_or_else(|| self.out_of_order("a dataset"))?;
+        Ok(&open.stored.dataset)
+    }
+
     /// See [`Reader::read_dataset`]. The arguments may be an error of this rank.
     pub(crate) fn read_dataset(&mut self, mine: Result<(&[Region], &mut [u8])>) -> Result<(), Failure> {
         self.team.note_call(Function::ReadDataset);

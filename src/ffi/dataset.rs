@@ -1,0 +1,383 @@
+//! What a dataset is, as C says it.
+
+use super::memory::{c_string, put, slice};
+use super::{Outcome, guard};
+use crate::codec::chunk::swap;
+use crate::error::{Error, Result};
+use crate::format::dataset::{DataType, Dataset, Layout, MAX_DIMENSIONS};
+use crate::memory::copy;
+use crate::numbers::to_usize;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+/// The most dimensions of a dataset.
+pub const SCDA_MAX_DIMS: usize = 32;
+/// The room for the name of a dataset and a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
+pub const SCDA_NAME_BYTES: usize = 64;
+
+/// Items of 1 byte that is 0 or 1.
+pub const SCDA_TYPE_BOOL: c_int = 1;
+/// Items that are integers of 8 bits: `int8_t`.
+pub const SCDA_TYPE_INT8: c_int = 2;
+/// Items that are integers of 16 bits: `int16_t`.
+pub const SCDA_TYPE_INT16: c_int = 3;
+/// Items that are integers of 32 bits: `int32_t`.
+pub const SCDA_TYPE_INT32: c_int = 4;
+/// Items that are integers of 64 bits: `int64_t`.
+pub const SCDA_TYPE_INT64: c_int = 5;
+/// Items that are integers of 8 bits without sign: `uint8_t`.
+pub const SCDA_TYPE_UINT8: c_int = 6;
+/// Items that are integers of 16 bits without sign: `uint16_t`.
+pub const SCDA_TYPE_UINT16: c_int = 7;
+/// Items that are integers of 32 bits without sign: `uint32_t`.
+pub const SCDA_TYPE_UINT32: c_int = 8;
+/// Items that are integers of 64 bits without sign: `uint64_t`.
+pub const SCDA_TYPE_UINT64: c_int = 9;
+/// Items that are floating-point numbers of 16 bits (IEEE 754 binary16).
+pub const SCDA_TYPE_FLOAT16: c_int = 10;
+/// Items that are floating-point numbers of 32 bits: `float`.
+pub const SCDA_TYPE_FLOAT32: c_int = 11;
+/// Items that are floating-point numbers of 64 bits: `double`.
+pub const SCDA_TYPE_FLOAT64: c_int = 12;
+/// Items of two numbers `float`, the real part first: `float complex`.
+pub const SCDA_TYPE_COMPLEX64: c_int = 13;
+/// Items of two numbers `double`, the real part first: `double complex`.
+pub const SCDA_TYPE_COMPLEX128: c_int = 14;
+/// Items of `item_bytes` bytes, 1 to 65536, without a further meaning: their order never changes.
+pub const SCDA_TYPE_RAW: c_int = 15;
+
+/// The data are plain, in C order: the default.
+pub const SCDA_LAYOUT_CONTIGUOUS: c_int = 0;
+/// The data are cut into chunks, each of which is compressed: a zlib stream.
+pub const SCDA_LAYOUT_CHUNKED: c_int = 1;
+/// As `SCDA_LAYOUT_CHUNKED`, compressed by the convention of the scda format, as text: a third larger.
+pub const SCDA_LAYOUT_TEXT: c_int = 2;
+/// Writing: `SCDA_LAYOUT_CHUNKED` if that makes the data smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
+/// data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
+pub const SCDA_LAYOUT_AUTO: c_int = 3;
+
+/// What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
+/// `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
+/// writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
+/// until the next call of a function that sets such a struct or attributes, or until the file is closed.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_dataset {
+    /// The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too.
+    pub size: usize,
+    /// The name: a C string of 1 to 58 bytes of UTF-8, with a slash between the names of groups and its
+    /// own.
+    pub name: [c_char; SCDA_NAME_BYTES],
+    /// The type of the items: `SCDA_TYPE_FLOAT64`, ...
+    pub r#type: c_int,
+    /// The number of dimensions; 0 (default) for a single item.
+    pub ndims: c_int,
+    /// The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`; of other types it may be 0 (default).
+    pub item_bytes: u64,
+    /// The number of indices in each dimension, the one that varies fastest last. What follows `ndims`
+    /// numbers is ignored, and 0 after reading.
+    pub shape: [u64; SCDA_MAX_DIMS],
+    /// The shape of a chunk. Writing: 0 in all dimensions (default): the library chooses by type and shape.
+    /// 0 also for `SCDA_LAYOUT_CONTIGUOUS`.
+    pub chunk: [u64; SCDA_MAX_DIMS],
+    /// `SCDA_LAYOUT_CONTIGUOUS` (default), `SCDA_LAYOUT_CHUNKED`, `SCDA_LAYOUT_TEXT` or
+    /// `SCDA_LAYOUT_AUTO`.
+    pub layout: c_int,
+    /// The level of compression of chunks, 0 to 9; -1 (default): that of `scda_params_t`; after reading: not
+    /// known.
+    pub level: c_int,
+    /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
+    /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
+    pub shuffle: c_int,
+    /// NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
+    /// UTF-8.
+    pub dimension_names: *const *const c_char,
+    /// The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
+    /// (default): all of its bytes are 0. After reading it is aligned for its type, and never NULL.
+    pub fill_value: *const c_void,
+    /// What else is known of the dataset, such as its units: a JSON object. NULL (default): none. After
+    /// reading it is never NULL, and has no white space between its parts.
+    pub attributes: *const c_char,
+    /// After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
+    /// not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
+    pub unsupported: *const c_char,
+    /// Zero.
+    pub reserved: [u64; 8],
+}
+
+/// What a dataset is.
+pub type scda_dataset_t = scda_dataset;
+
+/// Fills `d` with the defaults: no name, no type, no dimensions.
+///
+/// Not collective.
+///
+/// @param [out] d  The description of a dataset. Must not be NULL.
+/// @return         0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_dataset_init(d: *mut scda_dataset_t) -> c_int {
+    let body = || {
+        if d.is_null() {
+            return Err(Error::argument("dataset: found NULL"));
+        }
+        // SAFETY: not NULL, so C passes a `d` that may be written.
+        unsafe { put(d, empty()) };
+        Ok((0, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), -1, body) }
+}
+
+pub(super) fn empty() -> scda_dataset_t {
+    scda_dataset_t {
+        size: size_of::<scda_dataset_t>(),
+        name: [0; SCDA_NAME_BYTES],
+        r#type: 0,
+        ndims: 0,
+        item_bytes: 0,
+        shape: [0; SCDA_MAX_DIMS],
+        chunk: [0; SCDA_MAX_DIMS],
+        layout: SCDA_LAYOUT_CONTIGUOUS,
+        level: -1,
+        shuffle: 1,
+        dimension_names: null(),
+        fill_value: null(),
+        attributes: null(),
+        unsupported: null(),
+        reserved: [0; 8],
+    }
+}
+
+const TYPES: [(c_int, DataType); 14] = [
+    (SCDA_TYPE_BOOL, DataType::Bool),
+    (SCDA_TYPE_INT8, DataType::Int8),
+    (SCDA_TYPE_INT16, DataType::Int16),
+    (SCDA_TYPE_INT32, DataType::Int32),
+    (SCDA_TYPE_INT64, DataType::Int64),
+    (SCDA_TYPE_UINT8, DataType::Uint8),
+    (SCDA_TYPE_UINT16, DataType::Uint16),
+    (SCDA_TYPE_UINT32, DataType::Uint32),
+    (SCDA_TYPE_UINT64, DataType::Uint64),
+    (SCDA_TYPE_FLOAT16, DataType::Float16),
+    (SCDA_TYPE_FLOAT32, DataType::Float32),
+    (SCDA_TYPE_FLOAT64, DataType::Float64),
+    (SCDA_TYPE_COMPLEX64, DataType::Complex64),
+    (SCDA_TYPE_COMPLEX128, DataType::Complex128),
+];
+
+/// The constant of a type.
+pub(super) fn type_code(data_type: DataType) -> c_int {
+    TYPES.iter().find(|(_, other)| *other == data_type).map_or(SCDA_TYPE_RAW, |(code, _)| *code)
+}
+
+/// The type of a constant. `item_bytes` may be 0 unless it is `SCDA_TYPE_RAW`.
+pub(super) fn data_type(code: c_int, item_bytes: u64) -> Result<DataType> {
+    let data_type = match TYPES.iter().find(|(other, _)| *other == code) {
+        Some((_, data_type)) => *data_type,
+        // What no raw type can have is refused with the dataset.
+        None if code == SCDA_TYPE_RAW => return Ok(DataType::Raw(item_bytes.try_into().unwrap_or(u32::MAX))),
+        None => return Err(Error::argument(format!("type: found {code}, expected SCDA_TYPE_FLOAT64, ..."))),
+    };
+    let expected = data_type.item_bytes();
+    if ![0, expected].contains(&item_bytes) {
+        return Err(Error::argument(format!(
+            "item_bytes: found {item_bytes}, expected 0 or {expected} for {data_type}"
+        )));
+    }
+    Ok(data_type)
+}
+
+/// UTF-8 of C.
+pub(super) fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|_| Error::argument(format!("{what}: found bytes that are not UTF-8")))
+}
+
+/// An error unless a struct of this version is there.
+///
+/// # Safety
+/// `d` is NULL, or at least its size may be read.
+pub(super) unsafe fn check_size(d: *const scda_dataset_t) -> Result<()> {
+    if d.is_null() {
+        return Err(Error::argument("dataset: found NULL"));
+    }
+    // SAFETY: not NULL, so the caller lets at least the size be read.
+    let size = unsafe { d.cast::<usize>().read_unaligned() };
+    let expected = size_of::<scda_dataset_t>();
+    if size != expected {
+        return Err(Error::argument(format!(
+            "size of a dataset: found {size}, expected {expected} as scda_dataset_init sets it"
+        )));
+    }
+    Ok(())
+}
+
+/// The dataset at a pointer. Whether there can be such a dataset is not looked at.
+///
+/// # Safety
+/// `d` is NULL or may be read, and so may be what it points to.
+pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
+    // SAFETY: the caller's `d` is NULL or may be read.
+    unsafe { check_size(d) }?;
+    // SAFETY: the size is that of the struct, which the caller lets be read.
+    let c = unsafe { d.read_unaligned() };
+    if c.reserved != [0; 8] {
+        return Err(Error::argument("reserved numbers of a dataset: found other than zero"));
+    }
+    let name = c.name.map(c_char::cast_unsigned);
+    let Some(end) = name.iter().position(|&byte| byte == 0) else {
+        return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));
+    };
+    let name = utf8(&name[..end], "name of a dataset")?;
+    let dimensions = usize::try_from(c.ndims).ok().filter(|&n| n <= MAX_DIMENSIONS);
+    let Some(dimensions) = dimensions else {
+        return Err(Error::argument(format!("ndims: found {}, expected 0 to {MAX_DIMENSIONS}", c.ndims)));
+    };
+    let data_type = data_type(c.r#type, c.item_bytes)?;
+    let mut dataset = Dataset::new(name, data_type, &c.shape[..dimensions]);
+    dataset.layout = layout(c.layout, &c.chunk[..dimensions])?;
+    dataset.level = match c.level {
+        -1 => None,
+        level => Some(u32::try_from(level).map_err(|_| {
+            Error::argument(format!("level of a dataset: found {level}, expected -1 or 0 to 9"))
+        })?),
+    };
+    dataset.shuffle = match c.shuffle {
+        0 => false,
+        1 => true,
+        other => return Err(Error::argument(format!("shuffle: found {other}, expected 0 or 1"))),
+    };
+    if !c.dimension_names.is_null() {
+        // SAFETY: not NULL, so C passes an entry for each dimension.
+        let names = unsafe { slice(c.dimension_names, dimensions as u64, "dimension_names") }?;
+        for &name in names {
+            // SAFETY: C passes C strings or NULL.
+            let name = (!name.is_null()).then(|| unsafe { c_string(name, "dimension name") }).transpose()?;
+            let name = name.map(|name| utf8(name.to_bytes(), "dimension name")).transpose()?;
+            dataset.dimension_names.push(name.map(str::to_owned));
+        }
+    }
+    if !c.fill_value.is_null() {
+        let bytes = if data_type.is_valid() { data_type.item_bytes() } else { 0 };
+        // SAFETY: not NULL, so C passes an item.
+        dataset.fill_value = copy(unsafe { slice(c.fill_value.cast::<u8>(), bytes, "fill_value") }?)?;
+        if cfg!(target_endian = "big") {
+            swap(&mut dataset.fill_value, data_type.number_bytes());
+        }
+    }
+    if !c.attributes.is_null() {
+        // SAFETY: not NULL, so C passes a C string.
+        dataset.attributes = unsafe { json(c.attributes) }?;
+    }
+    Ok(dataset)
+}
+
+/// Attributes.
+///
+/// # Safety
+/// `attributes` is NULL or a C string.
+pub(super) unsafe fn json(attributes: *const c_char) -> Result<String> {
+    // SAFETY: the caller's `attributes` are NULL or a C string.
+    let bytes = unsafe { c_string(attributes, "attributes") }?.to_bytes();
+    let text = utf8(bytes, "attributes")?;
+    let mut owned = String::new();
+    owned.try_reserve(text.len()).map_err(|_| Error::memory(text.len()))?;
+    owned.push_str(text);
+    Ok(owned)
+}
+
+fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
+    let is_given = chunk.iter().any(|&n| n != 0);
+    let shape = is_given.then(|| chunk.to_vec());
+    match code {
+        SCDA_LAYOUT_CONTIGUOUS if is_given => Err(Error::argument(format!(
+            "chunk: found {chunk:?}, expected 0 in all dimensions for SCDA_LAYOUT_CONTIGUOUS"
+        ))),
+        SCDA_LAYOUT_CONTIGUOUS => Ok(Layout::Contiguous),
+        SCDA_LAYOUT_CHUNKED => Ok(Layout::Chunked { shape, text: false }),
+        SCDA_LAYOUT_TEXT => Ok(Layout::Chunked { shape, text: true }),
+        SCDA_LAYOUT_AUTO => Ok(Layout::Auto { shape }),
+        other => Err(Error::argument(format!(
+            "layout: found {other}, expected SCDA_LAYOUT_CONTIGUOUS, SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_TEXT or SCDA_LAYOUT_AUTO"
+        ))),
+    }
+}
+
+/// The dataset as C has it, without what it points to.
+pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
+    let mut c = empty();
+    for (to, &from) in c.name.iter_mut().zip(dataset.name.as_bytes().iter().take(SCDA_NAME_BYTES - 1)) {
+        *to = from.cast_signed() as c_char;
+    }
+    c.r#type = type_code(dataset.data_type);
+    c.ndims = c_int::try_from(dataset.shape.len()).unwrap_or(0);
+    c.item_bytes = dataset.data_type.item_bytes();
+    c.shape.iter_mut().zip(&dataset.shape).for_each(|(to, from)| *to = *from);
+    c.layout = match dataset.layout {
+        Layout::Contiguous => SCDA_LAYOUT_CONTIGUOUS,
+        Layout::Chunked { text: false, .. } => SCDA_LAYOUT_CHUNKED,
+        Layout::Chunked { text: true, .. } => SCDA_LAYOUT_TEXT,
+        Layout::Auto { .. } => SCDA_LAYOUT_AUTO,
+    };
+    if dataset.layout != Layout::Contiguous {
+        c.chunk.iter_mut().zip(dataset.chunk_shape()).for_each(|(to, from)| *to = from);
+    }
+    c.level = dataset.level.and_then(|level| level.try_into().ok()).unwrap_or(-1);
+    c.shuffle = c_int::from(dataset.shuffle);
+    c
+}
+
+/// The fill value as words, whose bytes are those of an item in the machine's byte order.
+pub(super) fn fill_words(dataset: &Dataset) -> Vec<u64> {
+    let mut item = dataset.fill_item().into_owned();
+    if cfg!(target_endian = "big") {
+        swap(&mut item, dataset.data_type.number_bytes());
+    }
+    item.resize(to_usize(dataset.data_type.item_bytes().next_multiple_of(8)), 0);
+    item.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_are_those_of_the_rust_api() {
+        assert_eq!(SCDA_MAX_DIMS, MAX_DIMENSIONS);
+        const { assert!(SCDA_NAME_BYTES > crate::format::USER_STRING_BYTES) };
+    }
+
+    #[test]
+    fn every_type_has_a_constant() {
+        for (place, (code, of_rust)) in TYPES.iter().enumerate() {
+            assert_eq!(usize::try_from(*code).unwrap(), place + 1);
+            assert_eq!(data_type(*code, 0).unwrap(), *of_rust);
+            assert_eq!(data_type(*code, of_rust.item_bytes()).unwrap(), *of_rust);
+            data_type(*code, 3).unwrap_err();
+            assert_eq!(type_code(*of_rust), *code);
+        }
+        assert_eq!(data_type(SCDA_TYPE_RAW, 3).unwrap(), DataType::Raw(3));
+        assert_eq!(type_code(DataType::Raw(3)), SCDA_TYPE_RAW);
+        data_type(0, 0).unwrap_err();
+        data_type(16, 0).unwrap_err();
+    }
+
+    #[test]
+    fn a_dataset_there_and_back() {
+        let mut dataset = Dataset::new("a/b", DataType::Complex64, [3, 4]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![2, 1]), text: true };
+        dataset.level = Some(7);
+        dataset.shuffle = false;
+        let c = without_pointers(&dataset);
+        // SAFETY: it points to nothing.
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap(), dataset);
+        dataset.fill_value = (1..=8).collect();
+        let mut expected = [1.0_f32; 2].map(f32::to_ne_bytes).concat();
+        expected.copy_from_slice(&if cfg!(target_endian = "big") {
+            [4, 3, 2, 1, 8, 7, 6, 5]
+        } else {
+            [1, 2, 3, 4, 5, 6, 7, 8]
+        });
+        assert_eq!(fill_words(&dataset)[0].to_ne_bytes(), *expected);
+        assert_eq!(fill_words(&Dataset::new("a", DataType::Raw(9), [])).len(), 2);
+    }
+}

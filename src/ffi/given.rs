@@ -1,0 +1,84 @@
+//! What was given to C and belongs to a file: what a dataset points to, and attributes.
+
+use super::dataset::{fill_words, scda_dataset_t, without_pointers};
+use crate::format::dataset::Dataset;
+use std::ffi::{CString, c_char};
+use std::ptr::null;
+
+/// The pointers to the names of dimensions, as C takes them.
+#[derive(Default)]
+struct Pointers(Vec<*const c_char>);
+
+// SAFETY: they point to strings that are kept beside them, and nobody changes these.
+unsafe impl Send for Pointers {}
+
+/// What was given last.
+#[derive(Default)]
+pub struct Given {
+    attributes: CString,
+    unsupported: Option<CString>,
+    fill_value: Vec<u64>,
+    names: Vec<Option<CString>>,
+    pointers: Pointers,
+}
+
+impl Given {
+    /// The dataset as C has it, which points to what is kept here.
+    pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t {
+        self.attributes = c_string(&dataset.attributes);
+        self.unsupported = dataset.unsupported.as_deref().map(c_string);
+        self.fill_value = fill_words(dataset);
+        self.names = dataset.dimension_names.iter().map(|name| name.as_deref().map(c_string)).collect();
+        self.pointers = Pointers(self.names.iter().map(pointer).collect());
+        let mut c = without_pointers(dataset);
+        if !self.names.is_empty() {
+            c.dimension_names = self.pointers.0.as_ptr();
+        }
+        c.fill_value = self.fill_value.as_ptr().cast();
+        c.attributes = self.attributes.as_ptr();
+        c.unsupported = pointer(&self.unsupported);
+        c
+    }
+
+    /// Attributes, as C has them.
+    pub fn attributes(&mut self, text: &str) -> *const c_char {
+        *self = Self { attributes: c_string(text), ..Self::default() };
+        self.attributes.as_ptr()
+    }
+}
+
+fn pointer(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(null(), |text| text.as_ptr())
+}
+
+/// What C sees of a text: all before a NUL.
+fn c_string(text: &str) -> CString {
+    CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::dataset::read_dataset;
+    use crate::format::dataset::DataType;
+
+    #[test]
+    fn what_was_given_can_be_written_again() {
+        let mut dataset = Dataset::new("velocity", DataType::Int16, [2, 3]);
+        dataset.attributes = r#"{"units":"m/s"}"#.into();
+        dataset.dimension_names = vec![Some("y".into()), None];
+        dataset.fill_value = vec![7, 1];
+        let mut given = Given::default();
+        let c = given.dataset(&dataset);
+        assert!(c.unsupported.is_null());
+        // SAFETY: what it points to is there as long as `given` is.
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap(), dataset);
+
+        // U+0000, which JSON can have, ends a string of C.
+        dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
+        let c = given.dataset(&dataset);
+        dataset.dimension_names[0] = Some("y".into());
+        // SAFETY: as above.
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap(), dataset);
+    }
+}

@@ -1,0 +1,262 @@
+//! Reading datasets and the attributes of groups.
+
+use super::arguments::Arguments;
+use super::context::{Context, on_reader, scda_fcontext_t, with};
+use super::dataset::{check_size, scda_dataset_t};
+use super::given::Given;
+use super::memory::{put, put_user_string, slice_mut};
+use super::write_datasets::{boxes, name};
+use crate::file::Reader;
+use crate::format::dataset::Dataset;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+/// Where a dataset can be given to: NULL if nobody wants it. Memory of the wrong size is an error of this rank.
+///
+/// # Safety
+/// `d` is NULL, or its size may be read.
+unsafe fn receiver(reader: &mut Reader, d: *mut scda_dataset_t) -> *mut scda_dataset_t {
+    // SAFETY: not NULL, so the caller lets the size be read.
+    match (!d.is_null()).then(|| unsafe { check_size(d) }) {
+        Some(Ok(())) => d,
+        Some(Err(error)) => {
+            reader.refuse(error);
+            null_mut()
+        }
+        None => d,
+    }
+}
+
+/// Gives a dataset to C, if one was found.
+///
+/// # Safety
+/// `found` and `d` are NULL or may be written.
+unsafe fn give(given: &mut Given, dataset: Option<&Dataset>, found: *mut c_int, d: *mut scda_dataset_t) {
+    // SAFETY: the caller's `found` is NULL or may be written.
+    unsafe { put(found, c_int::from(dataset.is_some())) };
+    if let Some(dataset) = dataset {
+        // SAFETY: the caller's `d` is NULL or may be written.
+        unsafe { put(d, given.dataset(dataset)) };
+    }
+}
+
+/// Gives attributes to C.
+///
+/// # Safety
+/// `attributes` are NULL or may be written.
+unsafe fn give_attributes(given: &mut Given, text: &str, attributes: *mut *const c_char) {
+    let text = given.attributes(text);
+    // SAFETY: the caller's `attributes` are NULL or may be written.
+    unsafe { put(attributes, text) };
+}
+
+/// Tells whether the section whose header was just read begins a dataset. If it does, this reads the
+/// metadata and the header of the data: `d` says what the dataset is, and `scda_fread_dataset` reads any boxes of it, or
+/// none; `scda_fread_section_header` goes on behind it. If not, nothing was read: the section is read as always.
+///
+/// To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
+/// and, for sections that may be groups, `scda_fread_group`.
+///
+/// Collective; `d` may differ between the ranks. All ranks receive the same values.
+///
+/// @param [in] f       The file, open for reading, after the header of any section.
+/// @param [out] found  1 if the section begins a dataset, otherwise 0. May be NULL.
+/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
+///                     What it points to belongs to the file. May be NULL.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` and `SCDA_ERR_RANGE`
+/// for metadata that are not those of a dataset, or do not fit the section behind them; `SCDA_ERR_UNSUPPORTED` for
+/// a type of items that is none of these; `SCDA_ERR_ARG`; and those of `scda_fread_section_header`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_dataset_header(
+    f: *mut scda_fcontext_t,
+    found: *mut c_int,
+    d: *mut scda_dataset_t,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        // SAFETY: C passes a `d` that is NULL or was initialised.
+        let d = unsafe { receiver(reader, d) };
+        reader.read(|open| Ok(open.require_header()?))?;
+        let dataset = reader.dataset()?;
+        // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
+        unsafe { give(given, dataset.as_ref(), found, d) };
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { with(f, err, body) }
+}
+
+/// Finds a dataset by its name, and goes there: `scda_fread_dataset` reads any boxes of it, or none, and
+/// `scda_fread_section_header` goes on behind it.
+///
+/// The dataset is found as by `scda_ffind`, and its metadata are read as by `scda_fread_dataset_header`.
+///
+/// Collective; `d` may differ between the ranks. All ranks receive the same values.
+///
+/// @param [in] f       The file, open for reading. Its position does not change if there is no such dataset.
+/// @param [in] name    The name, a C string.
+/// @param [in] record  Which of the datasets of this name: 0 is the first in the file, 1 the next; -1 is the
+///                     last, -2 the one before it.
+/// @param [out] found  1 if there is such a dataset, otherwise 0. May be NULL.
+/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset; not written if there is none.
+///                     What it points to belongs to the file. May be NULL.
+/// @param [out] err    The error code: 0 also if there is no such dataset.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` also if the section of this user string is no dataset; those of
+/// `scda_ffind` and of `scda_fread_dataset_header`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ffind_dataset(
+    f: *mut scda_fcontext_t,
+    name: *const c_char,
+    record: i64,
+    found: *mut c_int,
+    d: *mut scda_dataset_t,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        // SAFETY: C passes a `name` that is NULL or a C string.
+        let name = reader.require(unsafe { self::name(name, "name of a dataset") })?;
+        // SAFETY: C passes a `d` that is NULL or was initialised.
+        let d = unsafe { receiver(reader, d) };
+        let dataset = reader.find_dataset(name, record)?;
+        // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
+        unsafe { give(given, dataset.as_ref(), found, d) };
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { with(f, err, body) }
+}
+
+/// Reads any boxes of the current dataset on each rank: also those that another rank reads, boxes that
+/// overlap, or none.
+///
+/// Each rank reads and decompresses the chunks that its boxes touch, each one once. More boxes of the same
+/// dataset may follow, until the next call of `scda_fread_section_header` or of a function that looks for something.
+///
+/// Collective; all arguments may differ between the ranks.
+///
+/// @param [in] f       The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
+///                     found a dataset.
+/// @param [out] data   Room for the items of this rank: one box after the other, each in C order (the last
+///                     index varies fastest), in the machine's byte order. May be NULL if there are none.
+/// @param [in] nboxes  The number of boxes of this rank; 0 reads nothing.
+/// @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
+///                     then for the next one. May be NULL if there are none.
+/// @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
+///                     NULL for both `start` and `count` stands for all of the array.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if there is no current dataset, `SCDA_ERR_ARG` for boxes outside of the array,
+/// `SCDA_ERR_UNSUPPORTED` if `unsupported` in the dataset says why, `SCDA_ERR_DECODE` for a damaged chunk,
+/// `SCDA_ERR_FORMAT`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_dataset(
+    f: *mut scda_fcontext_t,
+    data: *mut c_void,
+    nboxes: usize,
+    start: *const u64,
+    count: *const u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        reader.read(|open| {
+            let mine = open.current_dataset().and_then(|dataset| {
+                // SAFETY: C passes a number for each box and dimension.
+                let (regions, bytes) = unsafe { boxes(dataset, nboxes, start, count) }?;
+                // SAFETY: C passes room for the items of the boxes, which lie in the array.
+                Ok((regions, unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?))
+            });
+            match mine {
+                Ok((regions, data)) => open.read_dataset(Ok((&regions, data))),
+                Err(error) => open.read_dataset(Err(error)),
+            }
+        })
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
+}
+
+/// Tells whether the section whose header was just read begins the attributes of a group. If it does, this
+/// reads them, and `scda_fread_section_header` goes on behind them. If not, nothing was read.
+///
+/// Collective. All ranks receive the same values.
+///
+/// @param [in] f            The file, open for reading, after the header of any section.
+/// @param [out] found       1 if the section begins the attributes of a group, otherwise 0. May be NULL.
+/// @param [out] path        Room for `SCDA_NAME_BYTES` bytes: the path of the group as `scda_fwrite_group` takes it, and a
+///                          NUL. Not written if there is none. May be NULL.
+/// @param [out] attributes  A JSON object without white space between its parts, a C string that belongs to the
+///                          file. It is valid until the next call of a function that sets attributes or a dataset, or until the file is
+///                          closed. Not written if there is none. May be NULL.
+/// @param [out] err         The error code.
+/// @return                  `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` unless the header of a section was read last; `SCDA_ERR_FORMAT` for what is no
+/// group, and those of `scda_fread_section_header`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_group(
+    f: *mut scda_fcontext_t,
+    found: *mut c_int,
+    path: *mut c_char,
+    attributes: *mut *const c_char,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        reader.read(|open| Ok(open.require_header()?))?;
+        let group = reader.group()?;
+        // SAFETY: C passes a `found` that is NULL or may be written.
+        unsafe { put(found, c_int::from(group.is_some())) };
+        if let Some(group) = group {
+            // SAFETY: C passes `attributes` that are NULL or may be written.
+            unsafe { give_attributes(given, &group.attributes, attributes) };
+            // SAFETY: C passes a `path` that is NULL or has room for 64 bytes; a path is shorter than a user string.
+            unsafe { put_user_string(group.path.as_bytes(), path, null_mut()) };
+        }
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { with(f, err, body) }
+}
+
+/// Finds the attributes of a group: those that were written last. If it has some, `scda_fread_section_header` goes
+/// on behind them.
+///
+/// Collective. All ranks receive the same values.
+///
+/// @param [in] f            The file, open for reading. Its position does not change if the group has no attributes.
+/// @param [in] path         The path of the group, as `scda_fwrite_group` takes it.
+/// @param [out] found       1 if the group has attributes, otherwise 0. May be NULL.
+/// @param [out] attributes  As by `scda_fread_group`.
+/// @param [out] err         The error code: 0 also if the group has no attributes.
+/// @return                  `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` for a path that no group can have, and those of `scda_ffind` and of
+/// `scda_fread_group`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ffind_group(
+    f: *mut scda_fcontext_t,
+    path: *const c_char,
+    found: *mut c_int,
+    attributes: *mut *const c_char,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        // SAFETY: C passes a `path` that is NULL or a C string.
+        let path = reader.require(unsafe { name(path, "path of a group") })?;
+        let text = reader.find_group(path)?;
+        // SAFETY: C passes a `found` that is NULL or may be written.
+        unsafe { put(found, c_int::from(text.is_some())) };
+        if let Some(text) = text {
+            // SAFETY: C passes `attributes` that are NULL or may be written.
+            unsafe { give_attributes(given, &text, attributes) };
+        }
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { with(f, err, body) }
+}

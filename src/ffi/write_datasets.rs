@@ -1,0 +1,219 @@
+//! Writing datasets and the attributes of groups.
+
+use super::arguments::Arguments;
+use super::context::{on_writer, scda_fcontext_t};
+use super::dataset::{SCDA_TYPE_RAW, data_type, json, read_dataset, scda_dataset_t, utf8};
+use super::memory::{c_string, slice};
+use super::write::encoding;
+use crate::error::{Error, Result};
+use crate::file::{Encode, Writer};
+use crate::format::dataset::{Dataset, Layout, Region};
+use crate::format::layout::{product, sum};
+use crate::memory::reserve;
+use std::ffi::{c_char, c_int, c_void};
+
+/// The boxes of this rank of an array, which lie in it, and the bytes of their items.
+///
+/// # Safety
+/// `start` and `count` are NULL, or a number for each box and dimension may be read there.
+pub(super) unsafe fn boxes(
+    dataset: &Dataset,
+    nboxes: usize,
+    start: *const u64,
+    count: *const u64,
+) -> Result<(Vec<Region>, u64)> {
+    let shape = &dataset.shape;
+    if nboxes == 1 && start.is_null() && count.is_null() {
+        return Ok((vec![Region::all(shape)], dataset.data_bytes()?));
+    }
+    let too_many = || Error::range(format!("nboxes: found {nboxes}, more than memory can hold"));
+    let numbers = product(nboxes as u64, shape.len() as u64).ok_or_else(too_many)?;
+    // SAFETY: the caller has a number for each box and dimension there.
+    let starts = unsafe { slice(start, numbers, "start") }?;
+    // SAFETY: as above.
+    let counts = unsafe { slice(count, numbers, "count") }?;
+    let mut regions = Vec::new();
+    reserve(&mut regions, nboxes)?;
+    let mut items = Some(0);
+    for index in 0..nboxes {
+        let numbers = index * shape.len()..(index + 1) * shape.len();
+        let region = Region::new(&starts[numbers.clone()], &counts[numbers]);
+        // So nothing is read or written for numbers that are not meant.
+        region.check(shape)?;
+        items = items.and_then(|all| sum(all, region.items().ok()?));
+        regions.push(region);
+    }
+    let bytes = items.and_then(|items| product(items, dataset.data_type.item_bytes()));
+    Ok((regions, bytes.ok_or_else(|| Error::range("boxes: found more than 63 bits can count of bytes"))?))
+}
+
+/// A name or a path, which the library then checks.
+///
+/// # Safety
+/// `name` is NULL or a C string.
+pub(super) unsafe fn name<'a>(name: *const c_char, what: &str) -> Result<&'a str> {
+    // SAFETY: the caller's `name` is NULL or a C string.
+    utf8(unsafe { c_string(name, what) }?.to_bytes(), what)
+}
+
+/// Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
+/// fill the array: what no rank passes has the fill value. An index that two boxes have, of the same rank or of
+/// others, is an error that names it.
+///
+/// The bytes of the file depend on the data, the type, the shape, the chunks and the level, but not on
+/// who passes what. If each rank passes one box of whole rows (indices of the first dimension), in the order of the
+/// ranks, a contiguous dataset is written straight from `data`, as `scda_fwrite_array` does; otherwise
+/// the ranks exchange parts of it, some MiB at a time.
+///
+/// Several datasets of one name are its records, such as time steps: `scda_ffind_dataset` finds
+/// each.
+///
+/// Collective; all arguments but `d` may differ between the ranks.
+///
+/// @param [in] f       The file, open for writing.
+/// @param [in] d       What the dataset is. Not changed.
+/// @param [in] data    The items of this rank: one box after the other, each in C order (the last index
+///                     varies fastest), in the machine's byte order. May be NULL if there are none.
+/// @param [in] nboxes  The number of boxes of this rank; 0: none.
+/// @param [in] start   The first index of each box in each dimension: `ndims` numbers for the first box,
+///                     then for the next one. May be NULL if there are none.
+/// @param [in] count   The number of indices of each box in each dimension, likewise; 0 is allowed. With 1 box,
+///                     NULL for both `start` and `count` stands for all of the array.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a dataset, for boxes outside of the array, and
+/// for an index that two boxes have, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_dataset(
+    f: *mut scda_fcontext_t,
+    d: *const scda_dataset_t,
+    data: *const c_void,
+    nboxes: usize,
+    start: *const u64,
+    count: *const u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `d` that is NULL or a dataset.
+        let dataset = writer.require(unsafe { read_dataset(d) })?;
+        // SAFETY: C passes a number for each box and dimension.
+        let mine = unsafe { boxes(&dataset, nboxes, start, count) };
+        let mine = mine.and_then(|(regions, bytes)| {
+            // SAFETY: C passes the items of the boxes, which lie in the array.
+            Ok((regions, unsafe { slice(data.cast::<u8>(), bytes, "data") }?))
+        });
+        let (regions, data) = match mine {
+            Ok((regions, data)) => (regions, Ok(data)),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        writer.write(|open| open.dataset(&dataset, data.map(|data| (&*regions, data))))
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
+}
+
+/// Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
+/// 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `Nq`. For other shapes, and for
+/// units and the like, there is `scda_fwrite_dataset`.
+///
+/// Collective; `data` may differ between the ranks.
+///
+/// @param [in] f           The file, open for writing.
+/// @param [in] name        The name of the dataset, a C string.
+/// @param [in] type        The type of the items, but not `SCDA_TYPE_RAW`.
+/// @param [in] data        The items of this rank: `components` for each of its elements. May be NULL if
+///                         there are none.
+/// @param [in] Nq          The number of elements on each rank.
+/// @param [in] components  The number of items of each element, at least 1.
+/// @param [in] encode      `SCDA_ENCODE_NONE`: contiguous, written straight from `data`.
+///                         `SCDA_ENCODE_ALWAYS`: in chunks, compressed. `SCDA_ENCODE_AUTO`: in chunks if that
+///                         makes it smaller. The library chooses the chunks.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
+/// Errors: those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fwrite_field(
+    f: *mut scda_fcontext_t,
+    name: *const c_char,
+    r#type: c_int,
+    data: *const c_void,
+    Nq: *const u64,
+    components: u64,
+    encode: c_int,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `name` that is NULL or a C string.
+        let name = writer.require(unsafe { self::name(name, "name of a dataset") })?;
+        // SAFETY: C passes an `Nq` of one entry per rank.
+        let (counts, rows) = unsafe { writer.counts(Nq) }?;
+        let dataset = writer.require(field(name, r#type, counts, components, encode))?;
+        let bytes = product(components, dataset.data_type.item_bytes()).and_then(|row| product(rows, row));
+        let bytes =
+            bytes.ok_or_else(|| Error::range("components: found more than 63 bits can count of bytes"));
+        // SAFETY: C passes the items of this rank.
+        let data = bytes.and_then(|bytes| unsafe { slice(data.cast::<u8>(), bytes, "data") });
+        writer.write(|open| open.field(&dataset, counts, data))
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
+}
+
+/// The dataset of a field.
+fn field(name: &str, code: c_int, counts: &[u64], components: u64, encode: c_int) -> Result<Dataset> {
+    if code == SCDA_TYPE_RAW {
+        return Err(Error::argument(
+            "type: found SCDA_TYPE_RAW, which has no size here: use scda_fwrite_dataset",
+        ));
+    }
+    let total = counts.iter().try_fold(0, |all, &n| sum(all, n));
+    let total = total.ok_or_else(|| Error::range("counts N_q: found a sum that exceeds 63 bits"))?;
+    let shape = match components {
+        0 => return Err(Error::argument("components: found 0, expected at least 1")),
+        1 => vec![total],
+        n => vec![total, n],
+    };
+    let mut dataset = Dataset::new(name, data_type(code, 0)?, shape);
+    dataset.layout = match encoding(encode)? {
+        Encode::None => Layout::Contiguous,
+        Encode::Always => Layout::Chunked { shape: None, text: false },
+        Encode::Auto => Layout::Auto { shape: None },
+    };
+    Ok(dataset)
+}
+
+/// Writes the attributes of a group of datasets, such as the title of a simulation, or the time of a step.
+/// Attributes that are written again replace the earlier ones when the file is read.
+///
+/// A group is what the names of its datasets have before a slash. It need not be written if it has no
+/// attributes.
+///
+/// Collective.
+///
+/// @param [in] f           The file, open for writing.
+/// @param [in] path        The path of the group without a slash at its end, a C string of at most 57 bytes;
+///                         "/" for all of the file.
+/// @param [in] attributes  A JSON object, a C string in UTF-8. NULL: an empty one.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE`, `SCDA_ERR_ARG` for what cannot be a group or its attributes,
+/// `SCDA_ERR_MEMORY`, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_group(
+    f: *mut scda_fcontext_t,
+    path: *const c_char,
+    attributes: *const c_char,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `path` that is NULL or a C string.
+        let path = writer.require(unsafe { name(path, "path of a group") })?;
+        // SAFETY: not NULL, so C passes a C string.
+        let text = (!attributes.is_null()).then(|| unsafe { json(attributes) }).transpose();
+        let text = writer.require(text)?;
+        writer.write(|open| open.group(path, text.as_deref().unwrap_or("{}")))
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
+}
