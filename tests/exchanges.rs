@@ -6,8 +6,8 @@ mod first;
 
 use first::First;
 use scda::{
-    Communicator, Encode, Params, Reader, Result, SharedMemory, Sink, Source, Writer, run_on_threads,
-    uniform_partition,
+    Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Result, SharedMemory, Sink,
+    Source, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -347,5 +347,42 @@ fn verifying_costs_as_many_collectives_for_any_number_of_ranks() {
             (many - few) / 20
         };
         assert_eq!([2, 3, 5, 8].map(per_section), [most; 4]);
+    }
+}
+
+/// The bytes that all ranks exchange to write a chunked dataset of 64 chunks of 8 KiB, of which each passes a region.
+fn exchanged_for_dataset(ranks: usize, regions: &(dyn Fn(usize) -> Region + Sync)) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut dataset = Dataset::new("rho", DataType::Float64, [256, 256]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![32, 32]), text: false };
+    let bytes = run_on_threads(ranks, |comm| {
+        let (calls, bytes) = (Arc::default(), Arc::<AtomicU64>::default());
+        let region = regions(comm.rank());
+        let data = vec![1; usize::try_from(8 * region.items().unwrap()).unwrap()];
+        let counting = Counting { comm, shares: false, calls, bytes: Arc::clone(&bytes) };
+        let mut file = Writer::create(counting, &path, b"", &params()).unwrap();
+        file.dataset(&dataset, &[region], &data).unwrap();
+        file.close().unwrap();
+        bytes.load(Ordering::Relaxed)
+    });
+    bytes[0]
+}
+
+#[test]
+fn chunks_of_few_ranks_are_compressed_by_all() {
+    let none = exchanged_for_dataset(4, &|_| Region::new([0, 0], [0, 0]));
+    // Each rank passes its own chunks: nothing is sent.
+    let own = exchanged_for_dataset(4, &|rank| Region::new([64 * rank as u64, 0], [64, 256]));
+    assert!(own < none + 1000, "{own} {none}");
+    // All is one rank's, or the first quarter: three quarters of it are sent, and what each round costs.
+    for rows in [256, 64] {
+        for giver in [0, 3] {
+            let given = exchanged_for_dataset(4, &|rank| {
+                Region::new([0, 0], if rank == giver { [rows, 256] } else { [0, 0] })
+            });
+            let bytes = 8 * rows * 256;
+            assert!(given - none > bytes * 7 / 10, "{rows} rows of {giver}: {given} {none}");
+        }
     }
 }

@@ -130,6 +130,7 @@ fn unshuffle_blocks<const N: usize>(data: &[u8], out: &mut [u8], count: usize) -
 macro_rules! split {
     ($name:ident, $integer:ty, $half:ty) => {
         #[inline(never)]
+        #[allow(clippy::cast_possible_truncation)] // to the lower half
         fn $name(from: &[u8], low: &mut [u8], high: &mut [u8]) {
             // A loop for each: one that does both does not become vector instructions.
             let from = from.as_chunks().0;
@@ -177,11 +178,11 @@ fn transpose(rows: &mut [[u64; LANES]; 8]) {
     let masks = [(1, 0x00ff_00ff_00ff_00ff), (2, 0x0000_ffff_0000_ffff), (4, 0x0000_0000_ffff_ffff)];
     for (distance, mask) in masks {
         for low in (0..8).filter(|row| row & distance == 0) {
-            for lane in 0..LANES {
-                let (a, b) = (rows[low][lane], rows[low + distance][lane]);
-                let differs = ((a >> (8 * distance)) ^ b) & mask;
-                rows[low + distance][lane] = b ^ differs;
-                rows[low][lane] = a ^ (differs << (8 * distance));
+            let (above, below) = rows.split_at_mut(low + distance);
+            for (a, b) in above[low].iter_mut().zip(&mut below[0]) {
+                let differs = ((*a >> (8 * distance)) ^ *b) & mask;
+                *b ^= differs;
+                *a ^= differs << (8 * distance);
             }
         }
     }

@@ -179,7 +179,7 @@ impl WriterState {
         let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
         let window = grid.as_ref().map_or(1, |grid| WINDOW_BYTES / grid.chunk_bytes().max(1));
         let plan = grid.and_then(|grid| Plan::new(&self.team, dataset, grid, passed, window));
-        let plan = Plan::settle(plan, &mut self.team)?;
+        let plan = Plan::settle(plan, &mut self.team, false)?;
         metadata::align(&mut text, dataset.data_bytes()?, self.end);
         self.put_metadata(&text)?;
         self.describe(SectionType::Array, name, rows, row_bytes)?;
@@ -269,7 +269,7 @@ impl WriterState {
             let window = (WINDOW_BYTES / grid.chunk_bytes().max(1)).max(threads);
             Plan::new(&self.team, dataset, grid, passed, window)
         });
-        Plan::settle(plan, &mut self.team)
+        Plan::settle(plan, &mut self.team, true)
     }
 
     /// Encodes the chunks of this rank, and finds where their bytes lie.

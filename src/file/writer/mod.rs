@@ -3,6 +3,7 @@
 mod choice;
 mod datasets;
 mod output;
+mod owners;
 mod pieces;
 mod sealing;
 mod sections;

@@ -1,20 +1,23 @@
 //! The parts of chunks that the ranks have, and how they come to the ranks that own the chunks.
 //!
-//! Each rank owns chunks that follow one another. In rounds, each rank sends to each other the parts of a few of the
+//! Each rank owns chunks that follow one another, about as many bytes as others that are passed. In rounds, each rank sends to each other the parts of a few of the
 //! chunks that this one owns. A round costs two agreements, and memory for a window of chunks; none is needed where all
 //! ranks have the parts of their own chunks.
 
+use super::owners::{Bins, Owners};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
 use crate::format::layout::{product, sum};
 use crate::memory::{grow, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
-use crate::parallel::{Partition, uniform_partition};
+use crate::parallel::Partition;
 use std::ops::Range;
 
 /// The bytes of the chunks that a rank gets the parts of in a round. Fewer in tests, which then have several rounds.
 pub(super) const WINDOW_BYTES: u64 = if cfg!(debug_assertions) { 8 << 10 } else { 16 << 20 };
+/// If no rank passes more, it does not matter who owns what.
+const BALANCED_BYTES: u64 = if cfg!(debug_assertions) { 2 << 10 } else { 64 << 10 };
 /// In chunks of up to so many parts each is compared with each, in others bits say which items are there.
 const FEW_PARTS: usize = 8;
 /// The lengths that are exchanged before the parts: those of the boxes, and of their data.
@@ -89,8 +92,7 @@ pub(super) struct Plan<'a> {
     passed: Passed<'a>,
     /// Chunks, in ascending order, each with the number of a region that has items of it.
     parts: Vec<(u64, usize)>,
-    /// The first chunk of each rank, and the number of all chunks.
-    owners: Vec<u64>,
+    owners: Owners,
     rank: usize,
     /// The most chunks of a window.
     window: u64,
@@ -163,18 +165,13 @@ impl<'a> Plan<'a> {
         if !parts.is_sorted() {
             parts.sort_unstable();
         }
-        let mut owners = vec![0];
-        reserve(&mut owners, team.size())?;
-        for count in uniform_partition(grid.chunks(), team.size()) {
-            owners.push(owners[owners.len() - 1] + count);
-        }
         Ok(Self {
+            owners: Owners::uniform(grid.chunks(), team.size())?,
             item_bytes: to_usize(dataset.data_type.item_bytes()),
             fill: dataset.fill_item().into_owned(),
             grid,
             passed,
             parts,
-            owners,
             rank: team.rank(),
             window: window.max(1),
             step: 1,
@@ -182,19 +179,41 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Finds out together whether the ranks must exchange. Each passes its plan, if it has one.
-    pub fn settle(mine: Result<Self>, team: &mut Team) -> Result<Self, Failure> {
-        let is_own = mine.as_ref().is_ok_and(|plan| {
-            let own = plan.owners[plan.rank]..plan.owners[plan.rank + 1];
-            plan.parts.iter().all(|(chunk, _)| own.contains(chunk))
-        });
-        let mut least = [if is_own { FINE } else { 0 }];
+    /// Finds out together whether the ranks must exchange. Each passes its plan, if it has one. With `balance`, the ranks get
+    /// chunks of which about as many bytes are passed; else as many chunks.
+    pub fn settle(mine: Result<Self>, team: &mut Team, balance: bool) -> Result<Self, Failure> {
+        let is_own = team.is_alone()
+            || mine.as_ref().is_ok_and(|plan| {
+                let own = plan.owners.of(plan.rank);
+                plan.parts.iter().all(|(chunk, _)| own.contains(chunk))
+            });
+        let balance = balance && !team.is_alone();
+        let mine = mine.and_then(|plan| Ok((if balance { Some(plan.bins()?) } else { None }, plan)));
+        let bytes = mine.as_ref().map_or(0, |(_, plan)| plan.passed.data.len() as u64);
+        let mut least = [if is_own { FINE } else { 0 }, bytes, FINE - bytes];
         let (plan, mine) = split(mine.map(Some));
-        team.agree_with(mine, &mut least)?;
+        let agreed = team.agree_with(mine, &mut least)?;
         // The agreement had the error of a rank without a plan.
-        let mut plan = plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan was lost"))?;
-        plan.exchanges = !team.is_alone() && least[0] == 0;
+        let (bins, mut plan) = plan.ok_or_else(|| Error::new(ErrorKind::Internal, "a plan was lost"))?;
+        let (all_own, least, most) = (least[0] > 0, least[1], FINE - least[2]);
+        plan.exchanges = !all_own;
+        let is_balanced = most <= BALANCED_BYTES || all_own && most - least <= most / 4;
+        if let Some(mut bins) = bins.filter(|_| !is_balanced) {
+            agreed.comm().allreduce_sum(bins.sums())?;
+            plan.owners.balance(&bins);
+            plan.exchanges = true;
+        }
         Ok(plan)
+    }
+
+    /// The bytes that this rank passes of the chunks.
+    fn bins(&self) -> Result<Bins> {
+        let mut bins = Bins::new(self.grid.chunks(), self.grid.chunk_bytes())?;
+        for &(chunk, number) in &self.parts {
+            let items = self.grid.items_of(chunk, &self.passed.regions[number]);
+            bins.add(chunk, items * self.item_bytes as u64);
+        }
+        Ok(bins)
     }
 
     /// From now on, one chunk in so many is wanted.
@@ -213,20 +232,19 @@ impl<'a> Plan<'a> {
 
     /// The chunks of this rank among all.
     pub fn own(&self) -> Partition {
-        let (start, end) = (self.owners[self.rank], self.owners[self.rank + 1]);
+        let Range { start, end } = self.owners.of(self.rank);
         Partition { offset: start, count: end - start, total: self.grid.chunks() }
     }
 
     /// The number of rounds, the same on all ranks.
     pub fn rounds(&self) -> u64 {
-        let counts = self.owners.windows(2).map(|owner| owner[1] - owner[0]);
-        counts.max().map_or(0, |most| most.div_ceil(self.window))
+        self.owners.most().div_ceil(self.window)
     }
 
     /// The chunks of a rank in a round.
     fn window_of(&self, rank: usize, round: u64) -> Range<u64> {
-        let end = self.owners[rank + 1];
-        let start = round.saturating_mul(self.window).saturating_add(self.owners[rank]).min(end);
+        let Range { start, end } = self.owners.of(rank);
+        let start = round.saturating_mul(self.window).saturating_add(start).min(end);
         start..start.saturating_add(self.window).min(end)
     }
 

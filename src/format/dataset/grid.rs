@@ -83,6 +83,18 @@ impl ChunkGrid {
         region
     }
 
+    /// How many items of a region, which lies in the array, are in a chunk.
+    pub fn items_of(&self, chunk: u64, region: &Region) -> u64 {
+        let (mut rest, mut items) = (chunk, 1);
+        for dimension in (0..self.counts.len()).rev() {
+            let start = rest % self.counts[dimension] * self.chunk[dimension];
+            rest /= self.counts[dimension];
+            let end = (start + self.chunk[dimension]).min(region.start[dimension] + region.count[dimension]);
+            items *= end.saturating_sub(start.max(region.start[dimension]));
+        }
+        items
+    }
+
     /// The chunks that a region, which lies in the array, has items of.
     pub fn touched_by(&self, region: &Region) -> Touched {
         let mut touched = Touched { first: 0, steps: Vec::new(), count: 1 };
@@ -260,6 +272,10 @@ mod tests {
             let naive: Vec<u64> = (0..grid.chunks()).filter(meets).collect();
             prop_assert_eq!(&found, &naive);
             prop_assert_eq!(touched.nth(touched.count()), None);
+            for chunk in 0..grid.chunks() {
+                let common = grid.region_of(chunk).intersection(&region).map_or(0, |part| part.items().unwrap());
+                prop_assert_eq!(grid.items_of(chunk, &region), common);
+            }
 
             let all = Region::all(&shape);
             let mut expected: Vec<_> = naive.iter().map(|&n| (n, 1)).collect();

@@ -1,0 +1,154 @@
+//! Which rank writes which chunks: each has chunks that follow one another, in the order of the ranks.
+
+use crate::error::Result;
+use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
+use crate::parallel::uniform_partition;
+use std::ops::Range;
+
+/// The most parts of all chunks whose bytes are counted.
+const MOST_BINS: u64 = 1024;
+/// A chunk of which nothing is passed takes this part of the time of another.
+const EMPTY_SHARE: u64 = 64;
+
+/// The first chunk of each rank, and the number of all chunks.
+pub(super) struct Owners(Vec<u64>);
+
+impl Owners {
+    /// All ranks have the same number of chunks.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn uniform(chunks: u64, ranks: usize) -> Result<Self> {
+        let mut starts = Vec::new();
+        reserve(&mut starts, ranks + 1)?;
+        starts.push(0);
+        for count in uniform_partition(chunks, ranks) {
+            starts.push(starts[starts.len() - 1] + count);
+        }
+        Ok(Self(starts))
+    }
+
+    /// The chunks of a rank.
+    pub fn of(&self, rank: usize) -> Range<u64> {
+        self.0[rank]..self.0[rank + 1]
+    }
+
+    /// The most chunks that a rank has.
+    pub fn most(&self) -> u64 {
+        self.0.windows(2).map(|owner| owner[1] - owner[0]).max().unwrap_or(0)
+    }
+
+    /// Gives the ranks chunks that take about the same time.
+    pub fn balance(&mut self, bins: &Bins) {
+        let total: u128 = bins.all().map(|(.., weight)| weight).sum();
+        let ranks = self.0.len() - 1;
+        let (mut bins, mut below) = (bins.all().peekable(), 0);
+        for rank in 1..ranks {
+            let wanted = total * rank as u128 / ranks as u128;
+            while let Some((.., weight)) = bins.next_if(|(.., weight)| below + weight <= wanted) {
+                below += weight;
+            }
+            if let Some(&(start, count, weight)) = bins.peek() {
+                // The nearest chunk, as if all of the bin took the same time.
+                let chunks = ((wanted - below) * u128::from(count) + weight / 2) / weight;
+                self.0[rank] = start + u64::try_from(chunks).unwrap_or(count).min(count);
+            }
+        }
+    }
+}
+
+/// The bytes that are passed of chunks that follow one another.
+pub(super) struct Bins {
+    chunks: u64,
+    chunk_bytes: u64,
+    /// The chunks of a bin.
+    step: u64,
+    /// The bytes of each bin, and a 1: the ranks add up no numbers that are all 0.
+    sums: Vec<u64>,
+}
+
+impl Bins {
+    /// # Errors
+    /// `Memory`.
+    pub fn new(chunks: u64, chunk_bytes: u64) -> Result<Self> {
+        let step = chunks.div_ceil(MOST_BINS).max(1);
+        let mut sums = Vec::new();
+        resize(&mut sums, chunks.div_ceil(step) + 1)?;
+        sums[to_usize(chunks.div_ceil(step))] = 1;
+        Ok(Self { chunks, chunk_bytes, step, sums })
+    }
+
+    /// Counts bytes of a chunk.
+    pub fn add(&mut self, chunk: u64, bytes: u64) {
+        self.sums[to_usize(chunk / self.step)] += bytes;
+    }
+
+    /// The bytes, which become those of all ranks.
+    pub fn sums(&mut self) -> &mut [u64] {
+        &mut self.sums
+    }
+
+    /// Each bin: its first chunk, the number of its chunks, and the time that they take, which is not 0.
+    fn all(&self) -> impl Iterator<Item = (u64, u64, u128)> {
+        let empty = u128::from(self.chunk_bytes.div_ceil(EMPTY_SHARE));
+        (0..self.chunks).step_by(to_usize(self.step)).zip(&self.sums).map(move |(start, &bytes)| {
+            let count = self.step.min(self.chunks - start);
+            (start, count, u128::from(bytes) + u128::from(count) * empty)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The number of chunks of each rank, where of some chunks 1000 bytes are passed.
+    fn counts(chunks: u64, ranks: usize, passed: impl IntoIterator<Item = u64>) -> Vec<u64> {
+        let mut owners = Owners::uniform(chunks, ranks).unwrap();
+        let mut bins = Bins::new(chunks, 1000).unwrap();
+        passed.into_iter().for_each(|chunk| bins.add(chunk, 1000));
+        owners.balance(&bins);
+        (0..ranks).map(|rank| owners.of(rank)).map(|own| own.end - own.start).collect()
+    }
+
+    #[test]
+    fn ranks_get_as_many_bytes() {
+        assert_eq!(counts(12, 4, 0..12), [3; 4]);
+        assert_eq!(counts(10, 3, 0..10), [3, 4, 3]);
+        // A corner, and the end.
+        assert_eq!(counts(1000, 4, 0..100), [29, 28, 29, 914]);
+        assert_eq!(counts(1000, 2, 900..1000), [943, 57]);
+        // More than there are bins.
+        assert_eq!(counts(1 << 20, 4, 0..1 << 20), [1 << 18; 4]);
+        assert_eq!(counts(1 << 20, 4, []), [1 << 18; 4]);
+        let corner = counts(1 << 20, 2, 0..1 << 16);
+        assert!((40_000..41_000).contains(&corner[0]), "{corner:?}");
+        // More ranks than chunks.
+        assert_eq!(counts(2, 4, 0..2), [1, 0, 1, 0]);
+        assert_eq!(counts(0, 2, []), [0; 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_has_much_more_than_the_others(
+            chunks in 1..3000_u64, ranks in 1..9_usize, passed in prop::collection::vec(any::<u64>(), 0..300),
+        ) {
+            let passed: Vec<u64> = passed.iter().map(|n| n % chunks).collect();
+            let mut owners = Owners::uniform(chunks, ranks).unwrap();
+            let mut bins = Bins::new(chunks, 1000).unwrap();
+            passed.iter().for_each(|&chunk| bins.add(chunk, 1000));
+            owners.balance(&bins);
+            let all: u64 = (0..ranks).map(|rank| owners.of(rank).count() as u64).sum();
+            prop_assert_eq!(all, chunks);
+            let weights: Vec<u128> = bins.all().map(|(.., weight)| weight).collect();
+            let (total, most) = (weights.iter().sum::<u128>(), weights.iter().max().unwrap());
+            let step = bins.step;
+            for own in (0..ranks).map(|rank| owners.of(rank)) {
+                let weight: u128 = own.clone().map(|chunk| weights[to_usize(chunk / step)] / u128::from(step)).sum();
+                prop_assert!(weight <= total / ranks as u128 + 2 * most, "{own:?} of {total}: {weight}");
+            }
+        }
+    }
+}
