@@ -40,8 +40,13 @@ fn random(state: &mut u64) -> f64 {
 
 /// What simulations write.
 fn data(kind: &str) -> Vec<u8> {
+    bytes_of(kind, BYTES)
+}
+
+/// So many bytes of what simulations write.
+fn bytes_of(kind: &str, bytes: usize) -> Vec<u8> {
     let mut state = 1;
-    let n = BYTES / 8;
+    let n = bytes / 8;
     let wave = |i: usize| (i as f64 * 1e-3).sin() + 0.3 * (i as f64 * 1.7e-2).cos();
     match kind {
         "doubles, full mantissa" => (0..n).flat_map(|i| wave(i).to_le_bytes()).collect(),
@@ -56,15 +61,15 @@ fn data(kind: &str) -> Vec<u8> {
         "integers" => (0..2 * n)
             .flat_map(|i| (i as u32 / 3 * 8 + (random(&mut state) * 4.0) as u32).to_le_bytes())
             .collect(),
-        "masks" => (0..BYTES).map(|i| u8::from(wave(i / 64) > 0.5)).collect(),
+        "masks" => (0..bytes).map(|i| u8::from(wave(i / 64) > 0.5)).collect(),
         "text" => (0..)
             .flat_map(|i| format!("cell {i} level {} u = {:.4}\n", i % 7, wave(i)).into_bytes())
-            .take(BYTES)
+            .take(bytes)
             .collect(),
         // Ghost layers: noise that comes again, but not soon.
         "repeated noise" => {
             let noise: Vec<u8> = (0..15_000).map(|_| (random(&mut state) * 256.0) as u8).collect();
-            noise.into_iter().cycle().take(BYTES).collect()
+            noise.into_iter().cycle().take(bytes).collect()
         }
         other => panic!("{other}"),
     }
@@ -414,6 +419,58 @@ fn chunks(kinds: &[&str]) {
     }
 }
 
+/// How size and speed depend on the bytes of a chunk: what the default was chosen by. With each chunk goes its entry of 32
+/// bytes.
+fn curves() {
+    println!("| data | level | chunk KiB | ratio | encode MB/s | decode MB/s |");
+    println!("|{}", " --- |".repeat(6));
+    let mut all = vec![("FLASH".to_owned(), 8, flash(128))];
+    for (kind, item) in [
+        ("doubles, noisy", 8),
+        ("doubles, smooth", 8),
+        ("floats, noisy", 4),
+        ("floats, smooth", 4),
+        ("integers", 4),
+        ("masks", 1),
+    ] {
+        all.push((kind.to_owned(), item, bytes_of(kind, 8 << 20)));
+    }
+    for (name, item_bytes, data) in &all {
+        for level in [Params::DEFAULT_LEVEL, 6] {
+            for chunk_bytes in (13..23).map(|log| 1 << log) {
+                let codec = ChunkCodec { encoder: Encoder::Fast, level, item_bytes: *item_bytes, text: None };
+                let mut encoder = ChunkEncoder::new(codec).unwrap();
+                let mut out = Vec::new();
+                let (encoding, sizes) = best(|| {
+                    out.clear();
+                    let encode = |chunk| encoder.encode(chunk, &mut out).unwrap();
+                    data.chunks(chunk_bytes).map(encode).collect::<Vec<usize>>()
+                });
+                let (mut sorted, mut found) = (vec![0; chunk_bytes], vec![0; chunk_bytes]);
+                let mut inflater = libdeflater::Decompressor::new();
+                let (decoding, ()) = best(|| {
+                    let mut rest = &out[..];
+                    for (size, chunk) in sizes.iter().zip(data.chunks(chunk_bytes)) {
+                        let (stream, others) = rest.split_at(*size);
+                        rest = others;
+                        let sorted = &mut sorted[..chunk.len()];
+                        inflater.zlib_decompress(stream, sorted).unwrap();
+                        unshuffle(sorted, *item_bytes, black_box(&mut found[..chunk.len()]));
+                    }
+                });
+                let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
+                println!(
+                    "| {name} | {level} | {} | {:.3} | {:.0} | {:.0} |",
+                    chunk_bytes >> 10,
+                    data.len() as f64 / (out.len() + 32 * sizes.len()) as f64,
+                    speed(encoding),
+                    speed(decoding),
+                );
+            }
+        }
+    }
+}
+
 /// One byte after the other.
 fn plain_shuffle(data: &[u8], size: usize, out: &mut [u8]) {
     let count = data.len() / size;
@@ -512,6 +569,10 @@ fn main() {
     }
     if named.is_empty() || named.iter().any(|name| name == "chunks") {
         chunks(&KINDS[..6]);
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "curves") {
+        curves();
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "shuffle") {

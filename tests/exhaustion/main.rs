@@ -8,8 +8,9 @@ mod memory;
 
 use memory::{Who, become_};
 use scda::{
-    Communicator, DataStream, ElementStream, Encode, Encoder, ErrorKind, Params, Reader, Result, SectionType,
-    Sink, Solo, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout, Params,
+    Reader, Region, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer, run_on_threads,
+    uniform_partition,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -269,6 +270,99 @@ fn exhaust_alone(what: &str, path: &Path, params: &Params) -> i64 {
     write + read
 }
 
+/// Datasets in all layouts, with chunks that no two ranks have for themselves.
+fn datasets() -> Vec<Dataset> {
+    let shape = Some(vec![170, 100]);
+    let layouts = [
+        Layout::Contiguous,
+        Layout::Chunked { shape: shape.clone(), text: false },
+        Layout::Chunked { shape: shape.clone(), text: true },
+        Layout::Auto { shape },
+    ];
+    let with = |(number, layout)| {
+        let mut dataset = Dataset::new(format!("group/{number}"), DataType::Uint64, [340, 100]);
+        dataset.layout = layout;
+        dataset
+    };
+    layouts.into_iter().enumerate().map(with).collect()
+}
+
+/// The columns that a rank has of each dataset, their items, and memory to read them into.
+type Columns = (Vec<Region>, Vec<u8>, Vec<u8>);
+
+fn columns(ranks: usize, rank: usize) -> Columns {
+    let counts = uniform_partition(100, ranks);
+    let first: u64 = counts[..rank].iter().sum();
+    let items =
+        (0..340).flat_map(|row| (first..first + counts[rank]).map(move |column| row * row * 7 + column));
+    let data: Vec<u8> = items.flat_map(u64::to_ne_bytes).collect();
+    (vec![Region::new([0, first], [340, counts[rank]])], data.clone(), data)
+}
+
+fn write_datasets(
+    comm: ThreadComm,
+    path: &Path,
+    params: &Params,
+    all: &[Dataset],
+    own: &Columns,
+) -> Result<()> {
+    let mut file = Writer::create(comm, path, b"datasets", params)?;
+    for dataset in all {
+        file.dataset(dataset, &own.0, &own.1)?;
+    }
+    file.close()
+}
+
+fn read_datasets(
+    comm: ThreadComm,
+    path: &Path,
+    params: &Params,
+    all: &[Dataset],
+    own: &mut Columns,
+) -> Result<()> {
+    let mut file = Reader::open(comm, path, params)?;
+    for dataset in all {
+        assert!(file.find_dataset(&dataset.name, 0)?.is_some());
+        own.2.fill(0);
+        file.read_dataset(&own.0, &mut own.2)?;
+        assert!(own.1 == own.2, "{}", dataset.name);
+    }
+    file.close()
+}
+
+/// Datasets, on ranks that have columns. Returns how many allocations failed.
+fn exhaust_datasets(ranks: usize, path: &Path, params: &Params) -> i64 {
+    let all = datasets();
+    let parts: Vec<Mutex<Columns>> = (0..ranks).map(|rank| Mutex::new(columns(ranks, rank))).collect();
+    let run = |program: &(dyn Fn(ThreadComm, &mut Columns) -> Result<()> + Sync)| {
+        run_on_threads(ranks, |comm| {
+            let rank = comm.rank();
+            let mut own = parts[rank].lock().unwrap();
+            as_rank(rank, || program(comm, &mut own))
+        })
+    };
+    let write_all = || run(&|comm, own| write_datasets(comm, path, params, &all, own));
+    assert!(write_all().iter().all(Option::is_none));
+    let whole = std::fs::read(path).unwrap();
+    let threads = params.threads;
+    let whos = (0..ranks).map(Who::Rank).chain((threads > 1).then_some(Who::Workers));
+    let mut total = 0;
+    for who in whos {
+        let what = format!("datasets, {ranks} ranks, {threads} threads");
+        let write = exhaust(&format!("{what}, writing"), who, || {
+            let errors = write_all();
+            assert!(std::fs::read(path).unwrap() == whole);
+            errors
+        });
+        let read = exhaust(&format!("{what}, reading"), who, || {
+            run(&|comm, own| read_datasets(comm, path, params, &all, own))
+        });
+        assert!(write > 5 && read > 2 || who == Who::Workers, "{what}, {who:?}: {write} {read}");
+        total += write + read;
+    }
+    total
+}
+
 /// Panics of libdeflate's and zlib's wrappers are expected; their words are left out.
 fn quieten() {
     let print = std::panic::take_hook();
@@ -335,6 +429,9 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
             let count_read = exhaust(&format!("{what}, reading"), who, read_all);
             assert!(count > 5 && (count_read > 2 || who == Who::Workers), "{what}: {count} {count_read}");
             total += count_read;
+        }
+        if encoder == Encoder::Fast {
+            total += exhaust_datasets(ranks, &path, &params);
         }
         if ranks == 1 {
             total += exhaust_alone(&format!("{threads} threads, {encoder:?}"), &path, &params);
