@@ -74,6 +74,7 @@ foreach(compiler gcc clang)
     foreach(standard 11 14 17 20)
       scda_test(hpp-${compiler}-c++${standard} 0
         ${COMPILER_${compiler}} -x c++ -std=c++${standard} -Wconversion ${strict} "${CMAKE_CURRENT_SOURCE_DIR}/hpp.cpp")
+      side_by_side(hpp-${compiler}-c++${standard})
     endforeach()
   endif()
 endforeach()

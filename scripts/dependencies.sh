@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the crates that libscda, its Python package and its fuzzers are built from, by deny.toml: licences, sources, bans; and
-# advisories, if their database can be had. cargo-deny is compiled the first time, without optimization, below target/tools.
+# advisories, if their database can be had. cargo-deny is compiled the first time, without optimization and debug information, below target/tools.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
@@ -9,7 +9,7 @@ deny=$root/target/tools/bin/cargo-deny
 log=$root/target/tools/log
 mkdir -p target/tools
 if [ "$("$deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
-  run 1800 cargo install cargo-deny --debug --version $version --locked --root target/tools
+  CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 run 2400 cargo install cargo-deny --debug --version $version --locked --root target/tools
 fi
 for manifest in Cargo.toml python/Cargo.toml fuzz/Cargo.toml; do
   run 120 "$deny" --locked --all-features --manifest-path $manifest --config "$root/deny.toml" check licenses bans sources

@@ -33,6 +33,28 @@ step() {
   grep -E '^test result: .* [1-9][0-9]* passed|tests run: [1-9]|tests passed|built and run$' "$log" || true
 }
 
+# beside NAME COMMAND...: starts what needs no MPI and mostly one core, at low priority, beside the steps that follow. `join` waits for it,
+# shows what it printed, and ends the script if it failed. If the script ends before, so does what runs beside it.
+beside() {
+  beside=$root/$folder/logs/beside-$1.log
+  shift
+  setsid nice -n 5 "$@" >"$beside" 2>&1 </dev/null &
+  beside_pid=$!
+  trap 'pkill --session $beside_pid || true' EXIT
+}
+join() {
+  local status=0
+  wait $beside_pid || status=$?
+  trap - EXIT
+  cat "$beside"
+  [ $status -eq 0 ] || exit 1
+}
+
+# compile_soon: libraries that no user gets are built without optimization across crates, by many threads.
+compile_soon() {
+  export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+}
+
 # rust_tests NAME SECONDS OPTION...: a step, the Rust tests. With cargo-nextest, if it is there, the test programs run side by side.
 rust_tests() {
   local name=$1 seconds=$2 runner=(cargo test)

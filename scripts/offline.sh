@@ -11,6 +11,7 @@ log=$root/$folder/log
 options=(-DSCDA_MPI=OFF)
 [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
 
+compile_soon
 unpack_sources $folder
 rm -rf $folder/prefix
 # The commands of the page, as they stand there.

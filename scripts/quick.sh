@@ -7,9 +7,9 @@ set -euo pipefail
 folder=target/quick
 mkdir -p $folder/logs
 # Another build than the one that users get: what has changed compiles soon.
-export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only
-export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0
-export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 SCDA_CARGO_DIR=$root/$folder/cargo PROPTEST_CASES=32
+compile_soon
+export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=0
+export SCDA_CARGO_DIR=$root/$folder/cargo PROPTEST_CASES=32
 
 if cargo fmt --version >/dev/null 2>&1; then
   heading "Rust format"
@@ -32,7 +32,7 @@ for variant in serial openmpi; do
   log=$root/$folder/logs/library-$variant.log
   build_library $variant $folder/$variant
   build_with_library ffi-tests $folder/$variant
-  step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 1 --timeout 120 --output-on-failure --no-tests=error -LE large \
+  step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 2 --timeout 120 --output-on-failure --no-tests=error -LE large \
     -R '^(prepare|languages|manifests|(matrix|seal|corrupt|mutate|errors|errors-disagree|errors-alone|fortran)-[123]|parse-[01]-.*|hello-c|hpp11|faults|readme|sc-.*)$'
 done
 heading "The quick tests passed; scripts/test.sh runs all"

@@ -21,6 +21,7 @@ check_address() {
   export CARGO_UNSTABLE_TARGET_APPLIES_TO_HOST=true CARGO_TARGET_APPLIES_TO_HOST=false
   export CFLAGS=$sanitize CXXFLAGS=$sanitize LDFLAGS=$sanitize CC=gcc CXX=g++
 
+  compile_soon
   heading "Serial library with sanitizers"
   rm -rf $folder/prefix
   (

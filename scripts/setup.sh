@@ -68,6 +68,7 @@ if [ "$wanted" = test ]; then
   need git "makes the archive of the sources" command -v git
   need iproute2 "has a loopback interface there" command -v ip
   need util-linux "cuts off the network, for the build without one" command -v unshare
+  need procps "ends what runs beside a test that failed" command -v pkill
 fi
 if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
   need debhelper "builds the Debian packages" command -v dh

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [--quick]: all tests, one step after the other, up to the first failure; with --quick those of scripts/quick.sh.
+# test.sh [--quick]: all tests, up to the first failure; with --quick those of scripts/quick.sh. The steps come one after the other;
+# beside them run builds and, later, tests without MPI (scripts/beside.sh).
 # Writes below target/ only.
 set -euo pipefail
 here=$(dirname -- "$0")
@@ -16,6 +17,8 @@ esac
 
 # Less on the disk: for messages, names and lines are enough, and nothing is compiled twice here.
 export CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
+# With all assertions; but tests that try every failure in turn take a tenth of the time.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1
 
 folder=target/test
 mkdir -p $folder/logs
@@ -23,6 +26,7 @@ rm -rf $folder/together # nothing of an earlier installation may help
 MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
 export MPICC
 
+beside builds scripts/beside.sh builds
 if cargo fmt --version >/dev/null 2>&1; then
   heading "Rust format"
   step fmt 60 cargo fmt --check
@@ -44,14 +48,8 @@ for features in "" --no-default-features; do # with MPI and the bundled zlib; se
 done
 heading "Rust documentation, its programs"
 step doc-test 600 cargo test "${cargo_options[@]}" --doc # which cargo-nextest leaves out
-heading "Instructions of the pure parts"
-step instructions 900 scripts/instructions.sh --target-dir $folder/cargo-instructions
-sed 1d $folder/logs/instructions.log
 heading "Rust documentation"
 step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
-heading "Licences and sources of the crates"
-step dependencies 2400 scripts/dependencies.sh
-sed 1d $folder/logs/dependencies.log
 heading "Rust package"
 step package 600 cargo package --locked --offline --allow-dirty --target-dir $folder/cargo
 if grep '^warning' "$log"; then
@@ -62,19 +60,17 @@ unpack_crate $folder/cargo
 step package-tests 900 cargo test --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo-serial \
   --no-default-features --features sc,cli --test links --test languages --test vectors
 
+join # the libraries are installed
+beside checks scripts/beside.sh checks
 for variant in openmpi mpich serial; do
   there=$folder/$variant
-  heading "C library, $variant: build and install"
-  log=$root/$folder/logs/library-$variant.log
-  build_library $variant $there
-
   heading "C library, $variant: tests of the installed library"
   log=$root/$folder/logs/ffi-tests-$variant.log
   options=()
   [ $variant = openmpi ] || options=("-DSCDA_COMPARE_WITH=$root/$folder/openmpi/ffi-tests") # the files must be the same
   build_with_library ffi-tests $there "${options[@]}"
-  # One at a time: an MPI job takes all cores.
-  step ctest-$variant 1800 ctest --test-dir $there/ffi-tests -j 1 --timeout 300 --output-on-failure --no-tests=error
+  # One MPI job at a time: it takes all cores.
+  step ctest-$variant 1800 ctest --test-dir $there/ffi-tests -j 2 --timeout 300 --output-on-failure --no-tests=error
 
   heading "C library, $variant: used by strangers, installed with DESTDIR and moved"
   rm -rf $there/destdir $there/moved
@@ -101,13 +97,6 @@ for variant in openmpi mpich serial; do
   step consumers-together-$variant 600 ffi-tests/consumers/run.sh $folder/together scda-$variant
 done
 
-heading "Sanitizers: addresses, leaks, undefined behaviour"
-step sanitize 1800 scripts/sanitize.sh address
-heading "The fuzzers, 5 seconds each"
-step fuzz 1200 scripts/fuzz.sh 5
-
-heading "Built from the archive, without a network"
-step offline 1800 scripts/offline.sh serial
 heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
@@ -116,6 +105,7 @@ step python 2400 scripts/python.sh $folder/openmpi
 
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
+join
 rm -rf $folder/*/destdir $folder/*/moved $folder/together $folder/*/ffi-tests/files target/subproject
 heading "On the disk"
 du -sh target
