@@ -52,7 +52,9 @@ pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};
 #[cfg(feature = "mpi")]
 pub use parallel::mpi::Mpi;
-pub use parallel::{Communicator, SharedMemory, Solo, ThreadComm, run_on_threads, uniform_partition};
+pub use parallel::{
+    Communicator, Nodes, SharedMemory, Solo, ThreadComm, run_on, run_on_threads, uniform_partition,
+};
 pub use storage::Driver;
 pub use storage::faults::Faults;
 pub use storage::file_system::FileSystem;

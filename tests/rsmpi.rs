@@ -28,6 +28,11 @@ fn mpiexec() -> PathBuf {
 
 /// Runs a test of this file on so many ranks, and returns what it printed.
 fn run(part: &str, ranks: usize, path: &Path) -> String {
+    run_with(part, ranks, path, &[])
+}
+
+/// As above, with these environment variables.
+fn run_with(part: &str, ranks: usize, path: &Path, variables: &[(&str, &str)]) -> String {
     // One at a time: an MPI job takes all cores.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
@@ -42,6 +47,7 @@ fn run(part: &str, ranks: usize, path: &Path) -> String {
     ] {
         child.env(name, value);
     }
+    child.envs(variables.iter().copied());
     let output = path.with_extension("output");
     let log = std::fs::File::create(&output).unwrap();
     child.stdout(log.try_clone().unwrap()).stderr(log);
@@ -90,6 +96,67 @@ fn part_exchange() {
     let mut received = vec![9; expected.concat().len()];
     comm.alltoallv(&sent.concat(), &lengths(&sent), &mut received, &lengths(&expected)).unwrap();
     assert!(received == expected.concat(), "rank {rank} of {size}");
+}
+
+/// So many small sections that the ranks look for their nodes, and read ahead by them.
+fn write_many(comm: impl scda::Communicator + 'static, path: &Path) {
+    let counts = scda::uniform_partition(1000, comm.size());
+    let first: u64 = counts[..comm.rank()].iter().sum();
+    let own = first..first + counts[comm.rank()];
+    let mut file = Writer::create(comm, path, b"", &small_buffers()).unwrap();
+    for section in 0..100 {
+        let data: Vec<u8> = own.clone().map(|i| (i * 7 + section) as u8).collect();
+        file.array(b"small", &counts, 1, Source::Contiguous(&data), Encode::None).unwrap();
+    }
+    file.close().unwrap();
+}
+
+fn small_buffers() -> Params {
+    let mut params = Params::default();
+    params.aggregation_bytes = 16 << 10;
+    params
+}
+
+#[test]
+fn nodes_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("alone");
+    write_many(scda::Solo, &alone);
+    for ranks in ["2", "no number"] {
+        let path = folder.path().join(ranks);
+        run_with("part_nodes", 5, &path, &[("SCDA_NODE_RANKS", ranks)]);
+        assert!(std::fs::read(path).unwrap() == std::fs::read(&alone).unwrap(), "{ranks} ranks a node");
+    }
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn part_nodes() {
+    use scda::Communicator as _;
+    let universe = mpi::initialize().unwrap();
+    let comm = || Mpi::new(&universe.world()).unwrap();
+    let nodes = comm().nodes().unwrap();
+    match std::env::var("SCDA_NODE_RANKS").unwrap().parse::<usize>() {
+        Ok(ranks) => {
+            let (rank, size) = (comm().rank(), comm().size());
+            let (node, leaders) = nodes.unwrap().into_parts();
+            assert_eq!((node.rank(), node.size()), (rank % ranks, ranks.min(size - rank / ranks * ranks)));
+            let leaders = leaders.map(|leaders| (leaders.rank(), leaders.size()));
+            assert_eq!(leaders, (rank % ranks == 0).then_some((rank / ranks, size.div_ceil(ranks))));
+        }
+        Err(_) => assert!(nodes.is_none()),
+    }
+    write_many(comm(), &file());
+    let (rank, counts) = (comm().rank(), scda::uniform_partition(1000, comm().size()));
+    let first: u64 = counts[..rank].iter().sum();
+    let mut data = vec![0; counts[rank] as usize];
+    let mut reader = Reader::open(comm(), &file(), &small_buffers()).unwrap();
+    for section in 0..100 {
+        reader.next_section(true).unwrap().unwrap();
+        reader.read_array(&counts, 1, Sink::Contiguous(&mut data)).unwrap();
+        assert!((first..).zip(&data).all(|(i, &byte)| byte == (i * 7 + section) as u8));
+    }
+    reader.close().unwrap();
 }
 
 /// A dataset in chunks and a contiguous one, of which each rank passes every so many columns.

@@ -3,11 +3,11 @@
 
 use super::held::Held;
 use super::params::Params;
-use super::team::{Agreed, Failure, Team};
+use super::team::{Agreed, Failure, Team, split};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{reserve, resize};
-use crate::parallel::Communicator;
+use crate::parallel::{Communicator, Nodes};
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
@@ -77,6 +77,8 @@ struct Messages {
     /// from one flush to the next.
     gathered: Vec<u8>,
     region: Vec<u8>,
+    /// If the ranks are on several nodes: a node's messages go through its leader.
+    nodes: Option<Nodes>,
 }
 
 impl SectionBuffer {
@@ -106,7 +108,12 @@ impl SectionBuffer {
             self.room = params.half_bytes(team.size()) as u64;
             let shared = self.share(&team.agree(Ok(()))?, params);
             // A rank that alone has an error must not wait until the buffer is full.
-            team.agree(shared)?;
+            let agreed = team.agree(shared)?;
+            if let Store::Messages(messages) = &mut self.store {
+                let (nodes, mine) = split(agreed.comm().nodes());
+                messages.nodes = nodes;
+                team.agree(mine)?;
+            }
         }
         Ok(())
     }
@@ -243,7 +250,10 @@ impl Messages {
     /// Sends what is buffered to rank 0, which need not send itself what it has.
     fn gather(&mut self, comm: &dyn Communicator) -> Result<()> {
         let own = if comm.rank() == 0 { &[] } else { self.pending.message() };
-        comm.gather(own, &mut self.gathered)
+        match &mut self.nodes {
+            Some(nodes) => nodes.gather(own, &LOST, &mut self.gathered),
+            None => comm.gather(own, &mut self.gathered),
+        }
     }
 
     /// Rank 0 writes a region of the file that was gathered.
@@ -258,8 +268,11 @@ impl Messages {
             return Ok(());
         }
         let messages = [self.pending.message(), self.gathered.as_slice()];
-        let bytes = assemble(messages, region.start, region.end, &mut self.region)?;
-        held.write_but_the_first(team, file, region.start, bytes)
+        match assemble(messages, region.start, region.end, &mut self.region)? {
+            Some(bytes) => held.write_but_the_first(team, file, region.start, bytes),
+            // The leader that lost its node's messages has an error for the next agreement.
+            None => Ok(()),
+        }
     }
 }
 
@@ -272,6 +285,16 @@ fn part_end(start: u64, end: u64) -> u64 {
 const PAGE_BYTES: u64 = 4096;
 /// The bytes of an extent's offset and length in a message.
 const MARK_BYTES: usize = 16;
+/// The message of a leader that cannot pass on those of its node: an extent of no bytes where no file ends.
+const LOST: [u8; MARK_BYTES] = {
+    let mut mark = [0; MARK_BYTES];
+    let mut at = 0;
+    while at < 8 {
+        mark[at] = u8::MAX;
+        at += 1;
+    }
+    mark
+};
 
 /// Buffered bytes of this rank: a message of extents, each with its offset in the file, its length, and its
 /// bytes.
@@ -344,20 +367,28 @@ fn broken() -> Error {
 }
 
 /// The bytes of the file from `start` to `end`, from the messages of all ranks; in `region` if they do not
-/// already lie in one of them.
-fn assemble<'a>(messages: [&'a [u8]; 2], start: u64, end: u64, region: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+/// already lie in one of them. `None` if a leader has lost some.
+fn assemble<'a>(
+    messages: [&'a [u8]; 2],
+    start: u64,
+    end: u64,
+    region: &'a mut Vec<u8>,
+) -> Result<Option<&'a [u8]>> {
     let extents = || messages.into_iter().flat_map(Extents);
     let length = usize::try_from(end - start).map_err(|_| broken())?;
     if let Some(Ok((offset, bytes))) = extents().next()
         && (offset, bytes.len()) == (start, length)
         && extents().nth(1).is_none()
     {
-        return Ok(bytes);
+        return Ok(Some(bytes));
     }
     resize(region, length as u64)?;
     let mut filled = 0;
     for extent in extents() {
         let (offset, bytes) = extent?;
+        if offset == u64::MAX {
+            return Ok(None);
+        }
         let at = offset.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(broken)?;
         // After an error some ranks may have got further than the others.
         let bytes = &bytes[..bytes.len().min(length.saturating_sub(at))];
@@ -366,7 +397,7 @@ fn assemble<'a>(messages: [&'a [u8]; 2], start: u64, end: u64, region: &'a mut V
             filled += bytes.len();
         }
     }
-    if filled == region.len() { Ok(region) } else { Err(broken()) }
+    if filled == region.len() { Ok(Some(region)) } else { Err(broken()) }
 }
 
 /// The bytes of the staging buffer.
@@ -463,16 +494,17 @@ mod tests {
         let assemble = |messages: &[u8], start, end| {
             let mut region = vec![7; 3];
             let cut = a.message().len().min(messages.len());
-            super::assemble([&messages[..cut], &messages[cut..]], start, end, &mut region).map(<[u8]>::to_vec)
+            super::assemble([&messages[..cut], &messages[cut..]], start, end, &mut region)
+                .map(|bytes| bytes.map(<[u8]>::to_vec))
         };
-        assert_eq!(assemble(&all, 10, 17).unwrap(), b"abcdefg");
+        assert_eq!(assemble(&all, 10, 17).unwrap().unwrap(), b"abcdefg");
         assert!(assemble(&all, 10, 18).is_err());
         assert!(assemble(&all, 11, 17).is_err());
-        assert_eq!(assemble(&all, 10, 15).unwrap(), b"abcde");
+        assert_eq!(assemble(&all, 10, 15).unwrap().unwrap(), b"abcde");
         assert!(assemble(&all[..all.len() - 1], 10, 17).is_err());
         // What lies in one piece needs no copy.
         let mut region = Vec::new();
-        assert_eq!(super::assemble([&[], b.message()], 14, 16, &mut region).unwrap(), b"ef");
+        assert_eq!(super::assemble([&[], b.message()], 14, 16, &mut region).unwrap(), Some(b"ef".as_slice()));
         assert!(region.is_empty());
         assert!(super::assemble([&[], b.message()], 14, 17, &mut region).is_err());
     }

@@ -625,7 +625,7 @@ mod tests {
 
     #[test]
     fn many_numbers_are_hashed_as_one_after_the_other() {
-        let values: Vec<u64> = (0..200_u64).map(|value| value * value << (value % 50)).collect();
+        let values: Vec<u64> = (0..200_u64).map(|value| (value * value) << (value % 50)).collect();
         for length in 0..values.len() {
             let values = &values[..length];
             assert_eq!(mix_all(7, values), values.iter().fold(7, |hash, &value| mix(hash, value)));

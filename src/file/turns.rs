@@ -1,10 +1,10 @@
-//! Memory that all ranks share, in two halves that take turns: while the ranks fill one, a rank may still
+//! Memory that the ranks of a node share, in two halves that take turns: while the ranks fill one, a rank may still
 //! write the other. So one agreement is enough for each turn.
 
 use super::params::Params;
-use super::team::{Agreed, Failure, Team};
+use super::team::{Agreed, Failure, Team, split};
 use crate::error::Result;
-use crate::parallel::{SharedMemory, share_memory};
+use crate::parallel::{Nodes, SharedMemory, share_memory};
 use std::ops::Range;
 
 /// Less memory than this is not worth sharing.
@@ -28,6 +28,18 @@ impl Turns {
         }
         let memory = share_memory(agreed.comm(), if size == 1 { half } else { 2 * half })?;
         Ok(memory.map(|memory| Self { memory, half, start: 0 }))
+    }
+
+    /// Memory of the ranks of each node, of the same size on all, if all nodes have it.
+    pub fn share_on_nodes(team: &mut Team, nodes: &Nodes, params: &Params) -> Result<Option<Self>, Failure> {
+        let half = params.half_bytes(team.size());
+        if half < LEAST_BYTES {
+            return Ok(None);
+        }
+        let (memory, mine) = split(share_memory(nodes.node(), 2 * half));
+        let mut least = [u64::from(memory.is_some())];
+        team.agree_with(mine, &mut least)?;
+        Ok(memory.filter(|_| least == [1]).map(|memory| Self { memory, half, start: 0 }))
     }
 
     /// The bytes of a half.

@@ -1,11 +1,12 @@
 //! Reading ahead: bytes of the file that all ranks have, whether they read them together or each for itself.
 
 use super::params::Params;
-use super::team::{Failure, Team, Topic};
+use super::team::{Failure, Team, Topic, split};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{resize, zeroed};
 use crate::numbers::to_usize;
+use crate::parallel::Nodes;
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
@@ -44,6 +45,8 @@ enum Memory {
     Own(Vec<u8>),
     /// In memory that all ranks see.
     Shared(Turns),
+    /// On every node, in memory that its ranks see.
+    OnNodes(Turns, Nodes),
 }
 
 impl Window {
@@ -83,7 +86,7 @@ impl Window {
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         match &self.memory {
             Memory::Own(bytes) => &bytes[range],
-            Memory::Shared(turns) => turns.current(range),
+            Memory::Shared(turns) | Memory::OnNodes(turns, _) => turns.current(range),
         }
     }
 
@@ -133,18 +136,20 @@ impl Window {
         let is_worth_it = is_long && (!self.reads_alone || self.walked >= LONG_WALK);
         if self.may_share && is_worth_it {
             self.may_share = false;
-            if let Some(turns) = Turns::share(&team.agree(Ok(()))?, params)? {
-                self.memory = Memory::Shared(turns);
-            }
+            self.share(team, params)?;
         }
         self.length = 0;
         self.start = offset;
-        let room = if let Memory::Shared(turns) = &self.memory { turns.half() as u64 } else { u64::MAX };
+        let room = match &self.memory {
+            Memory::Shared(turns) | Memory::OnNodes(turns, _) => turns.half() as u64,
+            Memory::Own(_) => u64::MAX,
+        };
         let bytes = bytes.min(room).min(file_size - offset);
         // Ranks that see different files, or a file that changes, notice it here at the latest.
         team.note_counts(Topic::ReadAhead, &[offset, bytes]);
         match &mut self.memory {
             Memory::Shared(turns) => read_together(turns, team, file, offset, bytes)?,
+            Memory::OnNodes(turns, nodes) => read_on_nodes(turns, nodes, team, file, offset, bytes)?,
             Memory::Own(own) if self.reads_alone => {
                 let walk = if follows { self.limit } else { 0 };
                 let read = make_room(own, bytes, walk).and_then(|bytes| file.read_at(offset, bytes));
@@ -154,6 +159,24 @@ impl Window {
         }
         self.length = bytes;
         self.walked += bytes;
+        Ok(())
+    }
+
+    /// Looks for memory that all ranks see, or the ranks of each node. Collective.
+    fn share(&mut self, team: &mut Team, params: &Params) -> Result<(), Failure> {
+        let (turns, mine) = split(Turns::share(&team.agree(Ok(()))?, params));
+        let agreed = team.agree(mine)?;
+        if let Some(turns) = turns {
+            self.memory = Memory::Shared(turns);
+            return Ok(());
+        }
+        let (nodes, mine) = split(agreed.comm().nodes());
+        team.agree(mine)?;
+        if let Some(nodes) = nodes
+            && let Some(turns) = Turns::share_on_nodes(team, &nodes, params)?
+        {
+            self.memory = Memory::OnNodes(turns, nodes);
+        }
         Ok(())
     }
 }
@@ -179,6 +202,31 @@ fn read_together(
     let range = to_usize(from)..to_usize(to);
     let read = if from < to { file.read_at(offset + from, turns.own_next(range)) } else { Ok(()) };
     turns.meet(team, read)?;
+    turns.turn();
+    Ok(())
+}
+
+/// Reads bytes of the file on rank 0 and sends them to the leaders of all nodes, into the next half of their nodes'
+/// memory.
+fn read_on_nodes(
+    turns: &mut Turns,
+    nodes: &Nodes,
+    team: &mut Team,
+    file: &mut dyn ParallelFile,
+    offset: u64,
+    bytes: u64,
+) -> Result<(), Failure> {
+    team.agree(Ok(()))?;
+    let mut mine = Ok(());
+    if nodes.is_leader() {
+        let text = turns.own_next(0..to_usize(bytes));
+        if team.rank() == 0 {
+            mine = file.read_at(offset, text);
+        }
+        // After an error, too: the others wait for it.
+        mine = mine.and(nodes.broadcast_to_leaders(text));
+    }
+    turns.meet(team, mine)?;
     turns.turn();
     Ok(())
 }

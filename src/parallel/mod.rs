@@ -3,6 +3,7 @@
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi;
+mod nodes;
 mod partition;
 #[cfg(feature = "rsmpi")]
 #[allow(unsafe_code)]
@@ -11,10 +12,11 @@ mod rsmpi;
 mod shared;
 mod threads;
 
+pub use nodes::Nodes;
 pub use partition::{Partition, uniform_partition};
 pub use shared::SharedMemory;
 pub(crate) use shared::share_memory;
-pub use threads::{ThreadComm, run_on_threads};
+pub use threads::{ThreadComm, run_on, run_on_threads};
 
 use crate::error::Result;
 use crate::memory::reserve;
@@ -163,6 +165,14 @@ pub trait Communicator: Send {
     #[allow(unsafe_code)] // a promise of the caller
     unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
         let _ = bytes;
+        Ok(None)
+    }
+    /// The nodes that the ranks are on: exchanges then go through one rank of each. `None` on all ranks if they are on one node,
+    /// or each is on its own, or that is not known.
+    ///
+    /// # Errors
+    /// `Mpi`.
+    fn nodes(&self) -> Result<Option<Nodes>> {
         Ok(None)
     }
     /// The MPI communicator behind this one, for MPI-IO.

@@ -1,9 +1,9 @@
 //! Ranks of MPI. Every return code becomes a `Result`.
 
 use super::shared::{Keeper, SharedMemory};
-use super::{Communicator, Solo};
+use super::{Communicator, Nodes, Solo};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{reserve, resize};
+use crate::memory::resize;
 use mpi_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null, null_mut};
@@ -517,8 +517,10 @@ impl Communicator for Mpi {
             // SAFETY: the caller's promise for the one rank that there is.
             return unsafe { Solo.share_memory(bytes) };
         }
-        let mine = self.is_one_node() && std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
-        if self.all([mine])? == [false] {
+        let may_share = std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
+        let is_one_node = self.split_by_node().is_some_and(|node| node.size == self.size);
+        let is_divided = node_ranks().is_some_and(|ranks| ranks < self.size);
+        if self.all([is_one_node && may_share && !is_divided])? == [false] {
             return Ok(None);
         }
         let window = self.allocate_shared(bytes);
@@ -538,6 +540,33 @@ impl Communicator for Mpi {
                 Ok(None)
             }
         }
+    }
+
+    /// If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
+    fn nodes(&self) -> Result<Option<Nodes>> {
+        let (node, ranks) = (self.split_by_node(), node_ranks());
+        let [all_have_one, is_divided] = self.all([node.is_some(), ranks.is_some()])?;
+        let (Some(mut node), true) = (node, all_have_one) else { return Ok(None) };
+        if is_divided {
+            let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
+            if self.all([part.is_some()])? == [false] {
+                std::mem::forget(part);
+                return Ok(None);
+            }
+            node = part.unwrap_or(node);
+        }
+        let leads = node.rank == 0;
+        let leaders = self.split(leads.then_some(0));
+        let mut count = [u64::from(leads), 1];
+        let counted = self.allreduce_sum(&mut count);
+        if self.all([counted.is_ok() && leads == leaders.is_some()])? == [false] {
+            // Not freed: that takes all of them.
+            std::mem::forget(leaders);
+            return Ok(None);
+        }
+        let [nodes, ranks] = count;
+        let leaders = leaders.map(|leaders| Box::new(leaders) as Box<dyn Communicator>);
+        Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
     }
 
     fn as_mpi(&self) -> Option<&Mpi> {
@@ -575,6 +604,14 @@ impl Drop for Overlapping {
 /// The environment variable that, set to 0 on any rank, keeps the ranks of a node from sharing memory.
 const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
 
+/// The environment variable that makes so many consecutive ranks a node, where there are no real ones to try.
+const NODE_VARIABLE: &str = "SCDA_NODE_RANKS";
+
+/// How many ranks make a node, if the environment says.
+fn node_ranks() -> Option<usize> {
+    std::env::var(NODE_VARIABLE).ok()?.parse().ok().filter(|&ranks| ranks > 0)
+}
+
 impl Mpi {
     /// Whether each of these holds on all ranks. An error only if no rank has the result.
     fn all<const N: usize>(&self, mine: [bool; N]) -> Result<[bool; N]> {
@@ -586,29 +623,47 @@ impl Mpi {
         Ok(values.map(|value| value == 2))
     }
 
-    /// Whether all ranks can share memory, as far as this one knows.
-    fn is_one_node(&self) -> bool {
-        let mut node = self.comm;
-        // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
-        let split = unsafe {
-            sys::MPI_Comm_split_type(
-                self.comm,
-                sys::RSMPI_COMM_TYPE_SHARED,
-                0,
-                sys::RSMPI_INFO_NULL,
-                &raw mut node,
-            )
-        };
+    /// The ranks of this rank's node, in their order. Collective; `None` if MPI does not tell.
+    fn split_by_node(&self) -> Option<Self> {
+        self.derive(|new| {
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
+            unsafe {
+                sys::MPI_Comm_split_type(self.comm, sys::RSMPI_COMM_TYPE_SHARED, 0, sys::RSMPI_INFO_NULL, new)
+            }
+        })
+    }
+
+    /// The ranks that pass the same number, in their order; `None` for those that pass none, and if MPI makes no
+    /// communicator. Collective.
+    fn split(&self, number: Option<usize>) -> Option<Self> {
         // SAFETY: reads a constant of the C shim.
-        if node == self.comm || node == unsafe { sys::RSMPI_COMM_NULL } {
-            return false;
+        let none = unsafe { sys::RSMPI_UNDEFINED };
+        let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
+        self.derive(|new| {
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle. Ranks with the same key keep
+            // their order.
+            unsafe { sys::MPI_Comm_split(self.comm, color, 0, new) }
+        })
+    }
+
+    /// A communicator that this call makes of `self.comm`.
+    fn derive(&self, make: impl FnOnce(*mut sys::MPI_Comm) -> c_int) -> Option<Self> {
+        let mut new = self.comm;
+        let made = make(&raw mut new);
+        // SAFETY: reads a constant of the C shim.
+        if new == self.comm || new == unsafe { sys::RSMPI_COMM_NULL } {
+            return None;
         }
-        let mut size = 0;
+        // SAFETY: MPI has just made this communicator, and the handler is a constant of the C shim.
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::RSMPI_ERRORS_RETURN) };
+        let (mut rank, mut size) = (0, 0);
         // SAFETY: MPI has just made this communicator; writes one int.
-        let status = unsafe { sys::MPI_Comm_size(node, &raw mut size) };
-        // SAFETY: MPI has just made this communicator for us, and nothing uses it after this.
-        let _ = unsafe { sys::MPI_Comm_free(&raw mut node) };
-        succeeded(split) && succeeded(status) && usize::try_from(size) == Ok(self.size)
+        let ranked = unsafe { sys::MPI_Comm_rank(new, &raw mut rank) };
+        // SAFETY: MPI has just made this communicator; writes one int.
+        let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
+        let derived = Self { comm: new, rank: from_mpi(rank), size: from_mpi(size) };
+        let is_sound = [made, ranked, sized].into_iter().all(succeeded);
+        is_sound.then_some(derived)
     }
 
     /// A window of memory on rank 0; `None` if MPI has none to give.

@@ -1,7 +1,7 @@
 //! Ranks that are threads of one process: for tests, and for programs without MPI.
 
 use super::shared::Allocation;
-use super::{Communicator, SharedMemory};
+use super::{Communicator, Nodes, SharedMemory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{copy, reserve};
 use crate::numbers::to_usize;
@@ -16,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct ThreadComm {
     rank: usize,
     meeting: Arc<Meeting>,
+    /// The ranks of its node, and on the lowest of them those of all nodes.
+    nodes: Option<(Box<Self>, Option<Box<Self>>)>,
 }
 
 impl std::fmt::Debug for ThreadComm {
@@ -56,7 +58,33 @@ impl ThreadComm {
             all_arrived: Condvar::new(),
             handed_over: Mutex::default(),
         });
-        (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting) }).collect()
+        (0..size).map(|rank| Self { rank, meeting: Arc::clone(&meeting), nodes: None }).collect()
+    }
+
+    /// The communicators of ranks on several nodes, as a cluster has them: the number of each rank's node. Only the ranks of a node
+    /// share memory.
+    #[must_use]
+    pub fn on_nodes(nodes: &[usize]) -> Vec<Self> {
+        let leader = |&node: &usize| nodes.iter().position(|&other| other == node);
+        let leaders = nodes.iter().enumerate().filter(|(rank, node)| leader(node) == Some(*rank));
+        let mut leaders = Self::new(leaders.count()).into_iter();
+        let mut members: Vec<_> = nodes
+            .iter()
+            .enumerate()
+            .map(|(rank, node)| {
+                let size = nodes.iter().filter(|&other| other == node).count();
+                if leader(node) == Some(rank) { Self::new(size) } else { Vec::new() }.into_iter()
+            })
+            .collect();
+        let mut ranks = Self::new(nodes.len());
+        for (rank, node) in nodes.iter().enumerate() {
+            let first = leader(node).unwrap_or(rank);
+            ranks[rank].nodes = members[first].next().map(|member| {
+                let leader = if first == rank { leaders.next() } else { None };
+                (Box::new(member), leader.map(Box::new))
+            });
+        }
+        ranks
     }
 
     /// Leaves `message` and returns those of all ranks.
@@ -194,6 +222,9 @@ impl Communicator for ThreadComm {
     }
     #[allow(unsafe_code)] // a promise of the caller
     unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        if self.nodes.as_ref().is_some_and(|(node, _)| node.size() < self.size()) {
+            return Ok(None);
+        }
         let slot = || self.meeting.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
         if self.rank == 0 {
             *slot() = Allocation::new(bytes);
@@ -203,6 +234,14 @@ impl Communicator for ThreadComm {
         // Nobody looks into the slot any more when it is next filled.
         self.exchange("share_memory", Ok(Vec::new()))?;
         Ok(memory)
+    }
+    fn nodes(&self) -> Result<Option<Nodes>> {
+        let Some((node, leader)) = &self.nodes else { return Ok(None) };
+        let mut count = [u64::from(leader.is_some()), 1];
+        self.allreduce_sum(&mut count)?;
+        let [nodes, ranks] = count;
+        let leaders = leader.clone().map(|leader| leader as Box<dyn Communicator>);
+        Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(node.clone(), leaders)))
     }
 }
 
@@ -220,10 +259,17 @@ impl Communicator for ThreadComm {
 /// # Panics
 /// If `program` panics on a rank.
 pub fn run_on_threads<T: Send>(size: usize, program: impl Fn(ThreadComm) -> T + Sync) -> Vec<T> {
+    run_on(ThreadComm::new(size), program)
+}
+
+/// Runs `program` on these ranks, each a thread, and returns what each rank returned.
+///
+/// # Panics
+/// If `program` panics on a rank.
+pub fn run_on<T: Send>(ranks: Vec<ThreadComm>, program: impl Fn(ThreadComm) -> T + Sync) -> Vec<T> {
     let program = &program;
     std::thread::scope(|scope| {
-        let ranks: Vec<_> =
-            ThreadComm::new(size).into_iter().map(|comm| scope.spawn(move || program(comm))).collect();
+        let ranks: Vec<_> = ranks.into_iter().map(|comm| scope.spawn(move || program(comm))).collect();
         ranks
             .into_iter()
             .map(|rank| rank.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -5,7 +5,8 @@
 pub mod seal;
 
 use scda::{
-    Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, Writer, run_on_threads,
+    Communicator, Encode, Params, Reader, Result, Section, SectionType, Sink, Source, ThreadComm, Writer,
+    run_on,
 };
 use std::path::{Path, PathBuf};
 
@@ -222,7 +223,18 @@ pub fn write_sections(
 
 /// Writes the model on `size` ranks and returns the bytes of the file.
 pub fn write_on(size: usize, path: &Path, model: &Model, params: &Params, seed: u64) -> Vec<u8> {
-    for result in run_on_threads(size, |comm| write(comm, path, model, params, seed)) {
+    write_on_ranks(ThreadComm::new(size), path, model, params, seed)
+}
+
+/// As above, on these ranks.
+pub fn write_on_ranks(
+    ranks: Vec<ThreadComm>,
+    path: &Path,
+    model: &Model,
+    params: &Params,
+    seed: u64,
+) -> Vec<u8> {
+    for result in run_on(ranks, |comm| write(comm, path, model, params, seed)) {
         result.unwrap();
     }
     std::fs::read(path).unwrap()
@@ -338,7 +350,19 @@ fn read_elements(
 
 /// Reads a file on `size` ranks and compares.
 pub fn read_on(size: usize, path: &Path, model: &Model, params: &Params, want: Want, seed: u64) {
-    for result in run_on_threads(size, |comm| read(comm, path, model, params, want, seed)) {
+    read_on_ranks(ThreadComm::new(size), path, model, params, want, seed);
+}
+
+/// As above, on these ranks.
+pub fn read_on_ranks(
+    ranks: Vec<ThreadComm>,
+    path: &Path,
+    model: &Model,
+    params: &Params,
+    want: Want,
+    seed: u64,
+) {
+    for result in run_on(ranks, |comm| read(comm, path, model, params, want, seed)) {
         result.unwrap();
     }
 }

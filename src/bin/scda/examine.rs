@@ -102,9 +102,15 @@ pub fn describe(report: &mut Report, folder: &Path) {
     report.say("file system", text);
     let driver = if kind.is_coherent { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
     report.say("driver", format!("{driver}, unless params.driver or SCDA_IO choose"));
-    for name in
-        ["SCDA_IO", "SCDA_CHECK", "SCDA_SHARED_MEMORY", "ROMIO_HINTS", "ROMIO_FSTYPE_FORCE", "OMPI_MCA_io"]
-    {
+    for name in [
+        "SCDA_IO",
+        "SCDA_CHECK",
+        "SCDA_SHARED_MEMORY",
+        "SCDA_NODE_RANKS",
+        "ROMIO_HINTS",
+        "ROMIO_FSTYPE_FORCE",
+        "OMPI_MCA_io",
+    ] {
         if let Some(value) = std::env::var_os(name) {
             report.say("environment", format!("{name}={}", value.display()));
         }
