@@ -4,7 +4,7 @@
  * The C++ interface of libscda: parallel, serial-equivalent, archival files.
  *
  * Header only, C++11 or later, over the functions of scda.h, which says what each does. It allocates
- * user strings that are read, errors, lists that are not of `std::uint64_t`, and one entry per rank or
+ * user strings that are read, errors, what a dataset is, lists that are not of `std::uint64_t`, and one entry per rank or
  * element where the caller leaves that to it. Data are never copied.
  *
  * Collective. What is collective in C is so here: all ranks call the constructors and members of a
@@ -28,14 +28,25 @@
 
 #include <scda.h>
 
+#include <array>
+#include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <locale>
 #if __cplusplus >= 201703L
 #include <optional>
 #endif
+#include <sstream>
 #include <stdexcept>
+#if defined(__has_include)
+#if __has_include(<stdfloat>) && __cplusplus >= 202302L
+#include <stdfloat>
+#endif
+#endif
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -177,6 +188,8 @@ public:
   counts (const T (&array)[n]) : counts (copy (), array, n) {}
   template <typename T, typename = typename std::enable_if<detail::is_count<T>::value>::type>
   counts (std::initializer_list<T> entries) : counts (copy (), entries.begin (), entries.size ()) {}
+  /* Of several types. */
+  counts (std::initializer_list<std::uint64_t> entries) : counts (copy (), entries.begin (), entries.size ()) {}
   const std::uint64_t *data () const noexcept { return copied_ ? copy_.data () : view_.data (); }
   std::size_t size () const noexcept { return copied_ ? copy_.size () : view_.size (); }
 
@@ -301,6 +314,379 @@ public:
 
 private:
   scda_params_t p_;
+};
+
+namespace detail {
+
+/* The type of a number of T in a dataset; raw bytes of what is none. */
+constexpr int integer_type (std::size_t bytes, bool is_signed) noexcept {
+  return bytes == 1 ? (is_signed ? SCDA_TYPE_INT8 : SCDA_TYPE_UINT8)
+         : bytes == 2 ? (is_signed ? SCDA_TYPE_INT16 : SCDA_TYPE_UINT16)
+         : bytes == 4 ? (is_signed ? SCDA_TYPE_INT32 : SCDA_TYPE_UINT32)
+                      : (is_signed ? SCDA_TYPE_INT64 : SCDA_TYPE_UINT64);
+}
+template <typename T, typename = void> struct number {
+  static_assert (!std::is_same<T, long double>::value && !std::is_same<T, std::complex<long double>>::value,
+                 "long double differs between machines: use double");
+  static constexpr int type = SCDA_TYPE_RAW;
+};
+template <> struct number<bool> {
+  static_assert (sizeof (bool) == 1, "a bool of a dataset has one byte");
+  static constexpr int type = SCDA_TYPE_BOOL;
+};
+template <typename T> struct number<T, typename std::enable_if<std::is_integral<T>::value>::type> {
+  static_assert (!std::is_same<T, char>::value, "char has a sign on some machines only: use signed char or unsigned char");
+  static_assert (sizeof (T) <= 8, "datasets have integers of up to 8 bytes");
+  static constexpr int type = integer_type (sizeof (T), std::is_signed<T>::value);
+};
+template <typename T>
+struct number<T, typename std::enable_if<std::is_enum<T>::value>::type> : number<typename std::underlying_type<T>::type> {};
+template <> struct number<float> {
+  static constexpr int type = SCDA_TYPE_FLOAT32;
+};
+template <> struct number<double> {
+  static constexpr int type = SCDA_TYPE_FLOAT64;
+};
+template <> struct number<std::complex<float>> {
+  static constexpr int type = SCDA_TYPE_COMPLEX64;
+};
+template <> struct number<std::complex<double>> {
+  static constexpr int type = SCDA_TYPE_COMPLEX128;
+};
+#ifdef __STDCPP_FLOAT16_T__
+template <> struct number<std::float16_t> {
+  static constexpr int type = SCDA_TYPE_FLOAT16;
+};
+#endif
+template <typename T> struct is_complex : std::false_type {};
+template <typename T> struct is_complex<std::complex<T>> : std::true_type {};
+
+/* The items of an element, and the dimensions that they have in it. */
+template <typename T> struct inner {
+  typedef typename std::remove_cv<T>::type item;
+  static void append (std::vector<std::uint64_t> &) {}
+};
+template <typename T, std::size_t n> struct inner<T[n]> {
+  typedef typename inner<T>::item item;
+  static void append (std::vector<std::uint64_t> &shape) {
+    shape.push_back (n);
+    inner<T>::append (shape);
+  }
+};
+template <typename T, std::size_t n> struct inner<const T[n]> : inner<T[n]> {};
+template <typename T, std::size_t n> struct inner<std::array<T, n>> : inner<T[n]> {};
+template <typename T, std::size_t n> struct inner<const std::array<T, n>> : inner<T[n]> {};
+
+/* Whether something is a std::mdspan, or that of Kokkos. */
+template <typename M, bool writable> struct is_mdspan {
+  template <typename D>
+  static auto test (int) -> std::integral_constant<bool,
+    std::is_convertible<decltype (std::declval<const D &> ().extent (0)), std::size_t>::value
+      && std::is_pointer<decltype (std::declval<const D &> ().data_handle ())>::value
+      && is_plain<typename D::element_type>::value && !(writable && std::is_const<typename D::element_type>::value)>;
+  template <typename D> static std::false_type test (...);
+  static constexpr bool value = decltype (test<typename std::remove_reference<M>::type> (0))::value;
+};
+
+/* The product, or the largest number if that is too large. */
+inline std::uint64_t product (const std::vector<std::uint64_t> &counts) noexcept {
+  const std::uint64_t most = ~static_cast<std::uint64_t> (0);
+  std::uint64_t n = 1;
+  for (const std::uint64_t count : counts) {
+    if (count == 0) { return 0; }
+  }
+  for (const std::uint64_t count : counts) { n = n > most / count ? most : n * count; }
+  return n;
+}
+
+inline std::vector<std::uint64_t> vector_of (const counts &list) {
+  return std::vector<std::uint64_t> (list.data (), list.data () + list.size ());
+}
+
+/* The type as docs/datasets.md names it. */
+inline std::string type_name (int type, std::uint64_t item_bytes) {
+  switch (type) {
+  case SCDA_TYPE_BOOL: return "bool";
+  case SCDA_TYPE_INT8: return "int8";
+  case SCDA_TYPE_INT16: return "int16";
+  case SCDA_TYPE_INT32: return "int32";
+  case SCDA_TYPE_INT64: return "int64";
+  case SCDA_TYPE_UINT8: return "uint8";
+  case SCDA_TYPE_UINT16: return "uint16";
+  case SCDA_TYPE_UINT32: return "uint32";
+  case SCDA_TYPE_UINT64: return "uint64";
+  case SCDA_TYPE_FLOAT16: return "float16";
+  case SCDA_TYPE_FLOAT32: return "float32";
+  case SCDA_TYPE_FLOAT64: return "float64";
+  case SCDA_TYPE_COMPLEX64: return "complex64";
+  case SCDA_TYPE_COMPLEX128: return "complex128";
+  default: return "r" + std::to_string (8 * item_bytes);
+  }
+}
+
+/* The bytes of an item of a type. */
+inline std::uint64_t type_bytes (int type, std::uint64_t item_bytes) noexcept {
+  switch (type) {
+  case SCDA_TYPE_BOOL: case SCDA_TYPE_INT8: case SCDA_TYPE_UINT8: return 1;
+  case SCDA_TYPE_INT16: case SCDA_TYPE_UINT16: case SCDA_TYPE_FLOAT16: return 2;
+  case SCDA_TYPE_INT32: case SCDA_TYPE_UINT32: case SCDA_TYPE_FLOAT32: return 4;
+  case SCDA_TYPE_INT64: case SCDA_TYPE_UINT64: case SCDA_TYPE_FLOAT64: case SCDA_TYPE_COMPLEX64: return 8;
+  case SCDA_TYPE_COMPLEX128: return 16;
+  default: return item_bytes;
+  }
+}
+
+} // namespace detail
+
+/** The items of a dataset in memory, which are numbers, or raw bytes of anything that can be copied: the type, and where
+ * they are. `Void` is `const void` of those that are written, `void` of those that are read. */
+template <typename Void> class basic_items {
+  static constexpr bool writable = !std::is_const<Void>::value;
+
+public:
+  /** None, of any type: for ranks that have none. */
+  basic_items () noexcept : data_ (nullptr), bytes_ (0), type_ (none), item_bytes_ (0), in_order_ (true) {}
+  basic_items (skip_t) noexcept : basic_items () {}
+  /** Of anything with `data` and `size`: `std::vector`, `std::span`, ... An element that is a `std::array`, or an array, has
+   * several items, and a dimension of its own. */
+  template <typename C, typename std::enable_if<detail::has_bytes<C, writable>::value, int>::type = 0>
+  basic_items (C &&container) : basic_items (container.data (), detail::size_of (container)) {}
+  template <typename T, std::size_t n,
+            typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
+  basic_items (T (&array)[n]) : basic_items (&array[0], n) {}
+  /** Of one number, which has no dimension. */
+  template <typename T, typename U = typename std::remove_reference<T>::type,
+            typename std::enable_if<(detail::is_scalar<U>::value || detail::is_complex<typename std::remove_cv<U>::type>::value)
+                                      && !(writable && (std::is_const<U>::value || !std::is_lvalue_reference<T>::value)), int>::type = 0>
+  basic_items (T &&value) : basic_items (&value, 1) {
+    shape_.clear ();
+  }
+  /** Of a `std::mdspan` or one of Kokkos, in C order (`layout_right`) and without gaps. */
+  template <typename M, typename std::enable_if<detail::is_mdspan<M, writable>::value, int>::type = 0, typename = void>
+  basic_items (M &&view) : basic_items (view.data_handle (), 1) {
+    typedef typename std::remove_reference<M>::type type;
+    shape_.clear ();
+    for (std::size_t d = 0; d < type::rank (); ++d) {
+      shape_.push_back (static_cast<std::uint64_t> (view.extent (static_cast<decltype (type::rank ())> (d))));
+    }
+    std::uint64_t stride = 1;
+    const std::uint64_t n = detail::product (shape_);
+    for (std::size_t d = type::rank (); d-- > 0;) {
+      if (shape_[d] > 1 && n > 0
+          && static_cast<std::uint64_t> (view.stride (static_cast<decltype (type::rank ())> (d))) != stride) {
+        in_order_ = false;
+      }
+      stride *= shape_[d];
+    }
+    bytes_ = static_cast<std::size_t> (n) * sizeof (typename type::element_type);
+    detail::inner<typename std::remove_cv<typename type::element_type>::type>::append (shape_);
+  }
+
+  Void *data () const noexcept { return data_; }
+  std::size_t bytes () const noexcept { return bytes_; }
+  /** One of `SCDA_TYPE_...`; -1 of none. */
+  int type () const noexcept { return type_; }
+  std::size_t item_bytes () const noexcept { return item_bytes_; }
+  /** The shape that the items have by themselves: that of an array, the number of elements of a container, ... */
+  const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
+  /** Whether they are of no type. */
+  bool empty () const noexcept { return type_ == none; }
+  /** Whether they follow one another in C order. */
+  bool in_order () const noexcept { return in_order_; }
+
+private:
+  static constexpr int none = -1;
+  template <typename T> basic_items (T *data, std::size_t size)
+    : data_ (data), bytes_ (size * sizeof (T)), type_ (detail::number<typename detail::inner<T>::item>::type),
+      item_bytes_ (sizeof (typename detail::inner<T>::item)), shape_ (1, size), in_order_ (true) {
+    detail::inner<T>::append (shape_);
+  }
+
+  Void *data_;
+  std::size_t bytes_;
+  int type_;
+  std::size_t item_bytes_;
+  std::vector<std::uint64_t> shape_;
+  bool in_order_;
+};
+typedef basic_items<const void> const_items;
+typedef basic_items<void> items;
+
+/** A part of an array: the first index in each dimension, and how many. */
+struct box {
+  box (const counts &first, const counts &number) : start (detail::vector_of (first)), count (detail::vector_of (number)) {}
+  std::vector<std::uint64_t> start, count;
+};
+
+/** Attributes, as the text of a JSON object: `scda::attributes ("units", "kg m-3").add ("time", 0.5)`. */
+class attributes {
+public:
+  attributes () : json_ ("{}") {}
+  template <typename T> attributes (const char *key, const T &value) : json_ ("{}") { add (key, value); }
+  /** Adds a string, a number, a bool, or a list of these. Of numbers that JSON does not have, the names as strings: "NaN",
+   * "Infinity", "-Infinity". */
+  template <typename T> attributes &add (const char *key, const T &value) {
+    json_.pop_back ();
+    if (json_.size () > 1) { json_ += ", "; }
+    put (key);
+    json_ += ": ";
+    put (value);
+    json_ += '}';
+    return *this;
+  }
+  const char *data () const noexcept { return json_.data (); }
+  std::size_t size () const noexcept { return json_.size (); }
+
+private:
+  void put (text value) {
+    static const char digits[] = "0123456789abcdef";
+    json_ += '"';
+    for (std::size_t i = 0; i < *value.size (); ++i) {
+      const char c = value.data ()[i];
+      if (c >= 0 && c < 32) {
+        json_ += "\\u00";
+        json_ += digits[c / 16];
+        json_ += digits[c % 16];
+        continue;
+      }
+      if (c == '"' || c == '\\') { json_ += '\\'; }
+      json_ += c;
+    }
+    json_ += '"';
+  }
+  void put (const char *value) { put (text (value)); }
+  void put (const std::string &value) { put (text (value)); }
+  void put (bool value) { json_ += value ? "true" : "false"; }
+  template <typename T> typename std::enable_if<std::is_integral<T>::value>::type put (T value) { json_ += std::to_string (value); }
+  template <typename T> typename std::enable_if<std::is_floating_point<T>::value>::type put (T value) {
+    if (!std::isfinite (value)) {
+      put (std::isnan (value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+      return;
+    }
+    std::string shortest; /* that leads back to the value */
+    for (int digits = 1; digits <= 17; ++digits) {
+      std::ostringstream out;
+      out.imbue (std::locale::classic ());
+      out.precision (digits);
+      out << value;
+      shortest = out.str ();
+      std::istringstream in (shortest);
+      in.imbue (std::locale::classic ());
+      T again = 0;
+      if (in >> again && !(again < value) && !(again > value)) { break; }
+    }
+    json_ += shortest;
+    if (shortest.find_first_of (".e") == std::string::npos) { json_ += ".0"; }
+  }
+  template <typename C> auto put (const C &list) -> decltype (list.begin (), list.end (), void ()) {
+    const char *between = "";
+    json_ += '[';
+    for (const auto &value : list) {
+      json_ += between;
+      put (value);
+      between = ", ";
+    }
+    json_ += ']';
+  }
+
+  std::string json_;
+};
+
+/** What a dataset is, without its data: a named array of numbers. For writing, what is not chosen is left to the library,
+ * type and shape to the data: `scda::dataset ("rho", { 64, 32 }).chunks ().attributes (scda::attributes ("units", "kg m-3"))`. */
+class dataset {
+public:
+  dataset () { scda_dataset_init (&d_); }
+  /** The name: up to 58 bytes of UTF-8, with a slash between the names of groups and its own. */
+  explicit dataset (text name) : dataset () { name_.assign (name.data (), *name.size ()); }
+  dataset (text name, const counts &chosen) : dataset (name) { shape (chosen); }
+
+  /** The number of indices in each dimension: none for a single item. */
+  dataset &shape (const counts &chosen) { return shape_ = detail::vector_of (chosen), has_shape_ = true, *this; }
+  /** One of `SCDA_TYPE_...`, which writing takes from the data otherwise. `item_bytes`: of `SCDA_TYPE_RAW`. */
+  dataset &type (int chosen, std::uint64_t item_bytes = 0) noexcept {
+    return d_.type = chosen, d_.item_bytes = item_bytes, has_type_ = true, *this;
+  }
+  /** In chunks, each compressed by itself. No shape: the library chooses that of a chunk. */
+  dataset &chunks (const counts &chosen = counts ()) {
+    return d_.layout = SCDA_LAYOUT_CHUNKED, chunk_ = detail::vector_of (chosen), *this;
+  }
+  /** One of `SCDA_LAYOUT_...`: chunks as text, chunks if the data become smaller, ... */
+  dataset &layout (int chosen) noexcept { return d_.layout = chosen, *this; }
+  /** The level of compression, 0 to 9; -1: that of the file. */
+  dataset &level (int chosen) noexcept { return d_.level = chosen, *this; }
+  /** Whether the bytes of numbers are sorted before they are compressed. */
+  dataset &shuffle (bool chosen) noexcept { return d_.shuffle = chosen, *this; }
+  /** The item that stands where nothing was written; its type becomes that of the dataset. */
+  template <typename T> dataset &fill_value (const T &item) {
+    fill_.assign (sizeof item, '\0');
+    std::memcpy (&fill_[0], &item, sizeof item);
+    return type (detail::number<T>::type, sizeof item);
+  }
+  /** The text of a JSON object. See `scda::attributes`. */
+  dataset &attributes (text json) { return attributes_.assign (json.data (), *json.size ()), *this; }
+  /** A name for each dimension; an empty one is none. */
+  dataset &dimension_names (std::vector<std::string> names) { return names_ = std::move (names), *this; }
+
+  const std::string &name () const noexcept { return name_; }
+  const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
+  /** The shape of a chunk; zeros of a contiguous dataset that was read. */
+  const std::vector<std::uint64_t> &chunk () const noexcept { return chunk_; }
+  int type () const noexcept { return d_.type; }
+  std::uint64_t item_bytes () const noexcept { return d_.item_bytes; }
+  int layout () const noexcept { return d_.layout; }
+  int level () const noexcept { return d_.level; }
+  bool shuffle () const noexcept { return d_.shuffle != 0; }
+  /** The type as docs/datasets.md names it. */
+  std::string type_name () const { return detail::type_name (d_.type, d_.item_bytes); }
+  /** The number of items. */
+  std::uint64_t size () const noexcept { return detail::product (shape_); }
+  const std::string &attributes () const noexcept { return attributes_; }
+  /** As many as there are dimensions, or none. */
+  const std::vector<std::string> &dimension_names () const noexcept { return names_; }
+  /** What keeps the library from reading the data, such as a codec that it does not have; empty: nothing. */
+  const std::string &unsupported () const noexcept { return unsupported_; }
+  /** The fill value; 0 if it has another type. */
+  template <typename T> T fill_value () const {
+    T item = T ();
+    if (detail::number<T>::type == d_.type && sizeof item == fill_.size ()) { std::memcpy (&item, fill_.data (), sizeof item); }
+    return item;
+  }
+
+private:
+  friend class file;
+  friend class writer;
+  friend class reader;
+
+  /* What was read. */
+  explicit dataset (const scda_dataset_t &found)
+    : d_ (found), has_type_ (true), has_shape_ (true), name_ (found.name), attributes_ (found.attributes),
+      shape_ (found.shape, found.shape + found.ndims), chunk_ (found.chunk, found.chunk + found.ndims) {
+    if (found.fill_value != nullptr) {
+      fill_.assign (static_cast<const char *> (found.fill_value), static_cast<std::size_t> (found.item_bytes));
+    }
+    for (int i = 0; found.dimension_names != nullptr && i < found.ndims; ++i) {
+      names_.push_back (found.dimension_names[i] == nullptr ? "" : found.dimension_names[i]);
+    }
+    if (found.unsupported != nullptr) { unsupported_ = found.unsupported; }
+    d_.unsupported = nullptr;
+    d_.attributes = nullptr;
+    d_.dimension_names = nullptr;
+    d_.fill_value = nullptr;
+  }
+  template <typename Void> bool has_type_of (const basic_items<Void> &data) const noexcept {
+    const int type = d_.type;
+    return data.type () == type
+             ? type != SCDA_TYPE_RAW || data.item_bytes () == d_.item_bytes
+             : (data.type () == SCDA_TYPE_UINT8 && (type == SCDA_TYPE_BOOL || type == SCDA_TYPE_RAW))
+                 || (data.type () == SCDA_TYPE_UINT16 && type == SCDA_TYPE_FLOAT16);
+  }
+
+  scda_dataset_t d_; /* whose pointers and arrays are those of a call only */
+  bool has_type_ = false, has_shape_ = false;
+  std::string name_, attributes_, fill_, unsupported_;
+  std::vector<std::uint64_t> shape_, chunk_;
+  std::vector<std::string> names_;
 };
 
 /** What a file for writing and one for reading have in common. Can be moved, not copied. */
@@ -443,6 +829,48 @@ protected:
       left -= Ei.data ()[i];
     }
     return true;
+  }
+  /* A string for C. */
+  template <typename Fits> std::string c_string (text str, Fits &fits) const {
+    const std::string copy (str.data (), *str.size ());
+    if (copy.find ('\0') != std::string::npos) {
+      refuse ("text: found a NUL character after \"" + std::string (copy.c_str ()) + "\"");
+      fits = Fits ();
+    }
+    return copy;
+  }
+  /* Boxes as C takes them: the numbers of one after those of the other. */
+  struct flat_boxes {
+    std::size_t n = 0;
+    std::vector<std::uint64_t> start, count;
+  };
+  /* The boxes of this rank, for an array of so many dimensions, whose items are those of `data`: none, if they do not fit. */
+  template <typename Void>
+  flat_boxes flatten (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
+                      const basic_items<Void> &data) const {
+    flat_boxes flat;
+    std::uint64_t bytes = 0;
+    for (const box &one : boxes) {
+      if (one.start.size () != dimensions || one.count.size () != dimensions) {
+        refuse ("box: found " + std::to_string (one.start.size ()) + " and " + std::to_string (one.count.size ())
+                + " numbers, expected " + std::to_string (dimensions) + ", one per dimension");
+        return flat_boxes ();
+      }
+      flat.start.insert (flat.start.end (), one.start.begin (), one.start.end ());
+      flat.count.insert (flat.count.end (), one.count.begin (), one.count.end ());
+      const std::uint64_t more = detail::product ({ detail::product (one.count), item_bytes });
+      bytes = bytes + more < bytes ? ~static_cast<std::uint64_t> (0) : bytes + more;
+    }
+    if (bytes != data.bytes ()) {
+      refuse ("data: found " + std::to_string (data.bytes ()) + " bytes, expected " + std::to_string (bytes) + ", those of all boxes");
+      return flat_boxes ();
+    }
+    if (!data.in_order ()) {
+      refuse ("data: found an mdspan with gaps or in another order, expected one in C order");
+      return flat_boxes ();
+    }
+    flat.n = boxes.size ();
+    return flat;
   }
   /* The data of one rank: NULL, if they are too short. */
   template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
@@ -594,7 +1022,116 @@ public:
     put_varray (user, pointers.data (), partition, Ei.data (), counts (), 1, encode);
   }
 
+  /** Writes a dataset: the array of rank 0, whole. `data` of other ranks are ignored; the shape must be the same on all. Without a
+   * shape it is that of the data: `writer.write ("time", 0.5)`. */
+  void write (const dataset &d, const const_items &data) {
+    dataset whole = d;
+    if (!d.has_shape_) { whole.shape (data.shape ()); }
+    std::vector<box> boxes;
+    if (rank_ == 0) { boxes.emplace_back (std::vector<std::uint64_t> (whole.shape_.size ()), whole.shape_); }
+    put_dataset (whole, data, boxes, rank_ == 0);
+  }
+  void write (text name, const const_items &data) { write (dataset (name), data); }
+  void write (text name, const const_items &data, const counts &shape) { write (dataset (name, shape), data); }
+  /** Writes a dataset: boxes of this rank, any number. `data`: one after the other, each in C order. What no rank passes has the fill
+   * value, what two ranks pass is an error. */
+  void write (const dataset &d, const const_items &data, const std::vector<box> &boxes) { put_dataset (d, data, boxes, true); }
+  void write (const dataset &d, const const_items &data, const box &one) { write (d, data, std::vector<box> (1, one)); }
+  /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
+   * `data`, as 5 of a `std::vector<std::array<double, 5>>`. */
+  void write_field (text name, const const_items &data, const counts &Nq, encoding encode = encode_none) {
+    const std::uint64_t *partition = checked_field (data, Nq);
+    if (data.shape ().size () > 2) {
+      partition = refuse ("data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass a scda::dataset");
+    }
+    const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
+    const std::string terminated = c_string (name, partition);
+    call ([&] (int *err) {
+      return scda_fwrite_field (f_, terminated.c_str (), data.type (), data.data (), partition, components, encode, err);
+    });
+  }
+  void write_field (const dataset &d, const const_items &data, const counts &Nq) {
+    const std::uint64_t *partition = checked_field (data, Nq);
+    dataset field = d;
+    std::vector<std::uint64_t> start (data.shape ().size ()), count (data.shape ());
+    field.shape (data.shape ());
+    if (partition != nullptr) {
+      field.shape_[0] = 0;
+      for (std::size_t p = 0; p < ranks (); ++p) {
+        if (p < static_cast<std::size_t> (rank_)) { start[0] += partition[p]; }
+        field.shape_[0] += partition[p];
+      }
+    }
+    put_dataset (field, data, partition == nullptr ? std::vector<box> () : std::vector<box> (1, box (start, count)), partition != nullptr);
+  }
+  /** Writes what is known of a group of datasets: `/` is the file itself. `attributes`: the text of a JSON object. */
+  void write_group (text path, text attributes) {
+    bool fits = true;
+    const std::string c_path = c_string (path, fits), c_attributes = c_string (attributes, fits);
+    call ([&] (int *err) { return scda_fwrite_group (f_, c_path.c_str (), c_attributes.c_str (), err); });
+  }
+
 private:
+  /* The indices of the first dimension that `data` have are those of this rank. */
+  const std::uint64_t *checked_field (const const_items &data, const counts &Nq) const {
+    const std::uint64_t *partition = checked (Nq);
+    if (data.shape ().empty ()) { return refuse ("data: found no dimension, expected one or more"); }
+    if (partition != nullptr && data.shape ()[0] != own (partition)) {
+      return refuse ("data: found " + std::to_string (data.shape ()[0]) + " elements, expected " + std::to_string (own (partition))
+                     + ", as Nq says for this rank");
+    }
+    return partition;
+  }
+  void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
+    scda_dataset_t c = d.d_;
+    std::vector<const char *> names;
+    bool fits = true;
+    const std::string name = c_string (d.name_, fits), attributes = c_string (d.attributes_, fits);
+    const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (why); };
+    if (!d.has_type_) {
+      c.type = data.type ();
+      c.item_bytes = data.item_bytes ();
+      if (data.empty ()) { refuse_it ("data: found none, and no type; pass an empty container, or scda::dataset::type"); }
+    } else if (!data.empty () && !d.has_type_of (data)) {
+      refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
+    }
+    const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
+    if (!d.has_shape_) { refuse_it ("shape: found none, expected that of the whole array"); }
+    if (d.shape_.size () > SCDA_MAX_DIMS) {
+      refuse_it ("shape: found " + std::to_string (d.shape_.size ()) + " dimensions, expected at most " + std::to_string (SCDA_MAX_DIMS));
+    }
+    if (!d.chunk_.empty () && c.layout != SCDA_LAYOUT_CONTIGUOUS && d.chunk_.size () != d.shape_.size ()) {
+      refuse_it ("chunk: found " + std::to_string (d.chunk_.size ()) + " numbers, expected " + std::to_string (d.shape_.size ())
+                 + ", one per dimension");
+    }
+    if (!d.names_.empty () && d.names_.size () != d.shape_.size ()) {
+      refuse_it ("dimension names: found " + std::to_string (d.names_.size ()) + ", expected none or "
+                 + std::to_string (d.shape_.size ()));
+    }
+    if (!d.fill_.empty () && d.fill_.size () != item_bytes) {
+      refuse_it ("fill value: found " + std::to_string (d.fill_.size ()) + " bytes, expected " + std::to_string (item_bytes));
+    }
+    if (name.size () >= sizeof c.name) {
+      refuse_it ("name of a dataset: found " + std::to_string (name.size ()) + " bytes, expected 1 to "
+                 + std::to_string (SCDA_USER_STRING_BYTES));
+    }
+    /* Also what was refused, as far as C may see it: the ranks then agree on the rest. */
+    std::memcpy (c.name, name.c_str (), name.size () < sizeof c.name ? name.size () + 1 : 1);
+    c.ndims = static_cast<int> (d.shape_.size ());
+    for (std::size_t i = 0; i < d.shape_.size () && i < SCDA_MAX_DIMS; ++i) {
+      c.shape[i] = d.shape_[i];
+      c.chunk[i] = i < d.chunk_.size () && c.layout != SCDA_LAYOUT_CONTIGUOUS ? d.chunk_[i] : 0;
+    }
+    for (const std::string &one : d.names_) { names.push_back (one.empty () ? nullptr : one.c_str ()); }
+    c.dimension_names = fits && !names.empty () ? names.data () : nullptr;
+    c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
+    c.attributes = attributes.empty () ? nullptr : attributes.c_str ();
+    flat_boxes flat;
+    if (fits && has_data) { flat = flatten (boxes, d.shape_.size (), item_bytes, data); }
+    call ([&] (int *err) {
+      return scda_fwrite_dataset (f_, &c, flat.n == 0 ? nullptr : data.data (), flat.n, flat.start.data (), flat.count.data (), err);
+    });
+  }
   void put_array (text user, const void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, int encode) {
     call ([&] (int *err) {
       return scda_fwrite_array (f_, data, partition, E, indirect, user.data (), user.size (), encode, err);
@@ -678,6 +1215,95 @@ public:
     return std::nullopt;
   }
 #endif
+
+  /** Finds a dataset by its name: whether there is one, which `read` then reads. `record`: 0 is the first of this name, 1 the next,
+   * -1 the last. */
+  bool find_dataset (dataset &d, text name, std::int64_t record = 0) {
+    int found = 0;
+    bool fits = true;
+    scda_dataset_t c;
+    scda_dataset_init (&c);
+    const std::string terminated = c_string (name, fits);
+    call ([&] (int *err) { return scda_ffind_dataset (f_, terminated.c_str (), record, &found, &c, err); });
+    if (found != 0) { d = found_ = dataset (c); }
+    return found != 0;
+  }
+  /** Whether the section whose header was just read by `next` begins a dataset. Its metadata are then read, and `read` reads the
+   * data, or part of them, or not; `next` goes on behind these. */
+  bool read_dataset_header (dataset &d) {
+    scda_dataset_t c;
+    scda_dataset_init (&c);
+    int found = 0;
+    call ([&] (int *err) { return scda_fread_dataset_header (f_, &found, &c, err); });
+    if (found != 0) { d = found_ = dataset (c); }
+    return found != 0;
+  }
+  /** Finds the attributes of a group, the text of a JSON object: whether it has any. `/` is the file itself. */
+  bool find_group (std::string &attributes, text path) {
+    int found = 0;
+    bool fits = true;
+    const char *json = nullptr;
+    const std::string terminated = c_string (path, fits);
+    call ([&] (int *err) { return scda_ffind_group (f_, terminated.c_str (), &found, &json, err); });
+    if (found != 0) { attributes = json; }
+    return found != 0;
+  }
+  /** Whether the section whose header was just read by `next` begins the attributes of a group. They are then read, and `next`
+   * goes on behind them. */
+  bool read_group (std::string &path, std::string &attributes) {
+    int found = 0;
+    char buffer[SCDA_NAME_BYTES] = "";
+    const char *json = nullptr;
+    call ([&] (int *err) { return scda_fread_group (f_, &found, buffer, &json, err); });
+    if (found != 0) {
+      path = buffer;
+      attributes = json;
+    }
+    return found != 0;
+  }
+#if __cplusplus >= 201703L
+  /** The dataset of a name. From C++17 on. */
+  std::optional<dataset> find_dataset (text name, std::int64_t record = 0) {
+    dataset d;
+    if (find_dataset (d, name, record)) { return d; }
+    return std::nullopt;
+  }
+  /** The attributes of a group. From C++17 on. */
+  std::optional<std::string> find_group (text path) {
+    std::string attributes;
+    if (find_group (attributes, path)) { return attributes; }
+    return std::nullopt;
+  }
+#endif
+  /** Reads boxes of the dataset that was found, on each rank any, to one after the other, each in C order. `data` has exactly their items,
+   * of the type of the dataset. More may follow. */
+  void read (const items &data, const std::vector<box> &boxes) { get_boxes (data, boxes); }
+  void read (const items &data, const box &one) { get_boxes (data, std::vector<box> (1, one)); }
+  /** Reads the whole dataset on this rank. */
+  void read (const items &data) { get_boxes (data, std::vector<box> (1, whole ())); }
+  /** Reads nothing on this rank. */
+  void read (skip_t) { get_boxes (items (), std::vector<box> ()); }
+  /** Reads a box, or the whole dataset, to a vector that becomes as long. */
+  template <typename T> void read (std::vector<T> &data, const box &one) {
+    const std::uint64_t bytes = detail::product ({ detail::product (one.count), found_.item_bytes () });
+    /* a box that C will refuse needs no memory */
+    if (one.count.size () == found_.shape ().size () && detail::product (one.count) <= found_.size () && bytes % sizeof (T) == 0) {
+      data.resize (static_cast<std::size_t> (bytes / sizeof (T)));
+    }
+    get_boxes (items (data), std::vector<box> (1, one));
+  }
+  template <typename T> void read (std::vector<T> &data) { read (data, whole ()); }
+  /** The dataset of a name, whole on this rank. That there is none is the error `SCDA_ERR_ARG`. */
+  template <typename T> std::vector<T> read (text name, std::int64_t record = 0) {
+    std::vector<T> data;
+    dataset d;
+    if (!find_dataset (d, name, record)) {
+      refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": found none, or not so many records");
+      call ([&] (int *err) { return scda_fread_dataset (f_, nullptr, 0, nullptr, nullptr, err); });
+    }
+    read (data);
+    return data;
+  }
 
   /** Reads the 32 bytes of an inline section on `root`. `data` is ignored on other ranks. */
   void read_inline (bytes data, int root = 0) {
@@ -802,6 +1428,19 @@ private:
   void *room (bytes data, std::uint64_t E, bool exactly, int root) const {
     return data.skipped () ? nullptr : root_data (data.data (), data.size (), E, exactly, root);
   }
+  box whole () const { return box (std::vector<std::uint64_t> (found_.shape ().size ()), found_.shape ()); }
+  void get_boxes (const items &data, const std::vector<box> &boxes) {
+    flat_boxes flat;
+    if (!data.empty () && !found_.has_type_of (data)) {
+      refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
+              + found_.type_name () + ", as the dataset \"" + found_.name () + "\" has them");
+    } else {
+      flat = flatten (boxes, found_.shape ().size (), found_.item_bytes (), data);
+    }
+    call ([&] (int *err) {
+      return scda_fread_dataset (f_, flat.n == 0 ? nullptr : data.data (), flat.n, flat.start.data (), flat.count.data (), err);
+    });
+  }
   /* Gives the elements of a varray their sizes. */
   template <typename C>
   bool sized (std::vector<C> &elements, const std::vector<std::uint64_t> &Ei, std::vector<void *> &pointers) const {
@@ -838,6 +1477,7 @@ private:
   }
 
   std::uint64_t N_ = 0, E_ = 0; /* of the last header */
+  dataset found_;
 };
 
 } // namespace scda

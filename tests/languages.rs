@@ -23,10 +23,10 @@ fn resolve(values: BTreeMap<&str, &str>) -> BTreeMap<String, i64> {
 }
 
 fn functions() -> BTreeSet<String> {
-    read("abi/scda.symbols").lines().filter(|name| !is_of_datasets(name)).map(str::to_owned).collect()
+    read("abi/scda.symbols").lines().map(str::to_owned).collect()
 }
 
-/// What C has of datasets, which Fortran and C++ get next: then this function goes.
+/// What C has of datasets, which Fortran gets next: then this function goes.
 fn is_of_datasets(name: &str) -> bool {
     let parts =
         ["dataset", "field", "group", "SCDA_TYPE_", "SCDA_LAYOUT_", "SCDA_MAX_DIMS", "SCDA_NAME_BYTES"];
@@ -71,7 +71,7 @@ fn the_module_has_every_constant_of_the_header() {
 fn the_module_has_every_function() {
     let module = read("include/scda.F90");
     let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
-    for function in functions() {
+    for function in functions().into_iter().filter(|name| !is_of_datasets(name)) {
         let bound = module.contains(&format!("bind(C, name=\"{function}\")"));
         let opens = ["scda_fopen", "scda_fopen_write", "scda_fopen_read", "scda_fopen_append"]
             .contains(&function.as_str());
@@ -120,7 +120,9 @@ fn the_documentation_names_every_function_and_constant() {
     for function in
         functions().iter().filter(|name| !["scda_fopen_f", "scda_frefuse"].contains(&name.as_str()))
     {
-        assert!(has_word(&fortran, function), "docs/fortran.md: {function}");
+        if !is_of_datasets(function) {
+            assert!(has_word(&fortran, function), "docs/fortran.md: {function}");
+        }
         if function != "scda_fopen" {
             assert!(has_word(&cpp, function), "docs/cxx.md: {function}");
         }

@@ -1,0 +1,509 @@
+// Datasets by the C++ header: every type and form of data, boxes of random decompositions, what is read again and what is refused.
+#include "common.h"
+
+#include <scda.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+#if __has_include(<mdspan>)
+#include <mdspan>
+#endif
+
+typedef std::vector<std::uint64_t> list;
+typedef std::vector<scda::box> boxes;
+
+struct particle {
+  double x;
+  std::int32_t kind, id;
+};
+enum class color : unsigned char { red = 1, blue = 7 };
+
+/* What a std::mdspan has, of two dimensions. */
+template <typename T> struct table {
+  typedef T element_type;
+  T *numbers;
+  std::size_t extents[2], strides[2];
+  static constexpr std::size_t rank () { return 2; }
+  std::size_t extent (std::size_t d) const { return extents[d]; }
+  std::size_t stride (std::size_t d) const { return strides[d]; }
+  std::size_t size () const { return extents[0] * extents[1]; }
+  T *data_handle () const { return numbers; }
+};
+
+static_assert (std::is_convertible<std::vector<double> &, scda::const_items>::value, "");
+static_assert (std::is_convertible<const double (&)[2][3], scda::const_items>::value, "");
+static_assert (std::is_convertible<std::vector<std::array<float, 5>>, scda::const_items>::value, "");
+static_assert (std::is_convertible<double, scda::const_items>::value, "");
+static_assert (std::is_convertible<std::complex<float>, scda::const_items>::value, "");
+static_assert (std::is_convertible<table<const double>, scda::const_items>::value, "");
+static_assert (!std::is_convertible<std::vector<double *> &, scda::const_items>::value, "pointers are no data");
+static_assert (!std::is_convertible<std::vector<std::string> &, scda::const_items>::value, "a string is more than bytes");
+static_assert (!std::is_convertible<double *, scda::const_items>::value, "a length is missing");
+static_assert (std::is_convertible<std::vector<double> &, scda::items>::value, "");
+static_assert (std::is_convertible<double &, scda::items>::value, "");
+static_assert (std::is_convertible<scda::skip_t, scda::items>::value, "");
+static_assert (!std::is_convertible<double, scda::items>::value, "a temporary number");
+static_assert (!std::is_convertible<const double &, scda::items>::value, "cannot be written to");
+static_assert (!std::is_convertible<const std::vector<double> &, scda::items>::value, "cannot be written to");
+static_assert (!std::is_convertible<table<const double>, scda::items>::value, "cannot be written to");
+#if __cplusplus >= 202002L
+static_assert (std::is_convertible<std::span<const double>, scda::const_items>::value, "");
+static_assert (!std::is_convertible<std::span<const double>, scda::items>::value, "");
+#endif
+#ifdef __cpp_lib_mdspan
+static_assert (std::is_convertible<std::mdspan<double, std::dextents<int, 3>>, scda::items>::value, "");
+#endif
+
+static group_t g;
+static std::string folder;
+
+static bool same (double a, double b) { return !(a < b) && !(a > b); }
+
+// The code that a call throws; 0 if it does not. With `what`, the message must contain it on this rank.
+template <typename F> static int thrown (F call, const std::string &what) {
+  try {
+    call ();
+  } catch (const scda::error &e) {
+    const bool says_it = std::string (e.what ()).find (what) != std::string::npos;
+    if (!says_it) { std::fprintf (stderr, "found \"%s\", expected \"%s\"\n", e.what (), what.c_str ()); }
+    CHECK (says_it);
+    return e.code ();
+  }
+  return 0;
+}
+
+static std::string contents (const std::string &name) {
+  std::ifstream file (name, std::ios::binary);
+  return std::string (std::istreambuf_iterator<char> (file), std::istreambuf_iterator<char> ());
+}
+
+// ---- An array that is cut into boxes ------------------------------------------------------------------------------------
+
+static const list shape = { 13, 6, 7 };
+static double value (std::uint64_t i, std::uint64_t j, std::uint64_t k) {
+  return static_cast<double> (100 * i + 10 * j + k) / 8;
+}
+static std::vector<double> values_of (const scda::box &b) {
+  std::vector<double> values;
+  for (std::uint64_t i = b.start[0]; i < b.start[0] + b.count[0]; ++i) {
+    for (std::uint64_t j = b.start[1]; j < b.start[1] + b.count[1]; ++j) {
+      for (std::uint64_t k = b.start[2]; k < b.start[2] + b.count[2]; ++k) { values.push_back (value (i, j, k)); }
+    }
+  }
+  return values;
+}
+static std::vector<double> values_of (const boxes &all) {
+  std::vector<double> values;
+  for (const scda::box &b : all) {
+    const std::vector<double> more = values_of (b);
+    values.insert (values.end (), more.begin (), more.end ());
+  }
+  return values;
+}
+// The boxes of one rank of a random decomposition, which is the same on all.
+static boxes own_boxes (std::uint64_t seed, int rank, int ranks) {
+  boxes own;
+  for (std::uint64_t i = 0; i < shape[0];) {
+    const std::uint64_t ni = std::min (shape[0] - i, 1 + below (&seed, 5));
+    for (std::uint64_t j = 0; j < shape[1];) {
+      const std::uint64_t nj = std::min (shape[1] - j, 1 + below (&seed, 4));
+      if (below (&seed, static_cast<std::uint64_t> (ranks)) == static_cast<std::uint64_t> (rank)) {
+        own.push_back (scda::box (list { i, j, 0 }, list { ni, nj, shape[2] }));
+      }
+      j += nj;
+    }
+    i += ni;
+  }
+  return own;
+}
+
+// ---- Every form ---------------------------------------------------------------------------------------------------------
+
+static const std::uint64_t rows = 9;
+static list partition_of (int ranks) {
+  std::uint64_t seed = 3;
+  list Nq (static_cast<std::size_t> (ranks));
+  partition (&seed, rows, ranks, Nq.data ());
+  return Nq;
+}
+
+// Writes all that `reading` expects. The bytes must not depend on the ranks.
+static void writing (MPI_Comm comm, int rank, int ranks, const std::string &name) {
+  scda::writer w (comm, name, "datasets", scda::params ().seal ());
+  w.write_group ("/", scda::attributes ("title", "a \"test\"\n").add ("time", 0.1).add ("steps", 3).add ("done", true)
+                        .add ("sizes", std::vector<int> { 1, -2 }).add ("huge", 1e300).add ("whole", 2.0f)
+                        .add ("none", std::numeric_limits<double>::quiet_NaN ()).add ("words", std::vector<std::string> { "a", "b" }));
+  w.write_group ("flow", "{\"solver\": \"x\"}");
+
+  // Whole arrays, of rank 0.
+  const double nothing = -1;
+  w.write ("time", rank == 0 ? 0.5 : nothing);
+  w.write ("i8", std::vector<std::int8_t> { -128, 127 });
+  w.write ("i16", std::array<std::int16_t, 2> { { -32768, 32767 } });
+  w.write ("i32", std::vector<int> { -5, 5 });
+  w.write ("i64", std::vector<long long> { -(1LL << 62), 5 });
+  w.write ("u8", std::vector<unsigned char> { 0, 255 });
+  w.write ("u16", std::vector<std::uint16_t> { 0, 65535 });
+  w.write ("u32", std::vector<std::uint32_t> { 0, 4000000000u });
+  w.write ("u64", list { 0, 1ull << 63 });
+  w.write ("f32", std::vector<float> { 0.5f, 1.5f });
+  w.write ("c64", std::vector<std::complex<float>> { { 1, 2 }, { 3, 4 } });
+  w.write ("c128", std::complex<double> (5, 6));
+  w.write ("bool", std::array<bool, 3> { { true, false, true } });
+  w.write ("color", std::vector<color> { color::blue });
+  w.write (scda::dataset ("mask").type (SCDA_TYPE_BOOL), std::vector<unsigned char> { 1, 0 });
+  w.write (scda::dataset ("half").type (SCDA_TYPE_FLOAT16), std::vector<std::uint16_t> { 0x3c00, 0x4000 });
+  const particle two[2] = { { 0.5, 1, 2 }, { 1.5, 3, 4 } };
+  w.write ("particles", two);
+  const double matrix[2][3] = { { 1, 2, 3 }, { 4, 5, 6 } };
+  w.write ("matrix", matrix);
+  w.write ("shaped", std::vector<double> { 1, 2, 3, 4, 5, 6 }, { 3, 2 });
+  w.write ("shaped", rank == 0 ? std::vector<double> (4, 7) : std::vector<double> (), list { 4, 1 }); // record 1
+  w.write ("empty", std::vector<float> ());
+  const table<const double> view = { &matrix[0][0], { 2, 3 }, { 3, 1 } };
+  w.write ("view", view);
+#ifdef __cpp_lib_mdspan
+  w.write ("view", std::mdspan<const double, std::extents<int, 2, 3>> (&matrix[0][0]));
+#else
+  w.write ("view", matrix);
+#endif
+
+  // Boxes.
+  const boxes own = own_boxes (5, rank, ranks);
+  const scda::dataset rho = scda::dataset ("flow/rho", shape).chunks ({ 4, 4, 4 }).level (6)
+    .attributes (scda::attributes ("units", "kg m-3")).dimension_names ({ "z", "", "x" });
+  w.write (rho, values_of (own), own);
+  w.write (scda::dataset (rho).layout (SCDA_LAYOUT_TEXT), values_of (own), own);
+  w.write (scda::dataset ("plain", shape), values_of (own), own);
+  w.write (scda::dataset ("auto", shape).chunks ().layout (SCDA_LAYOUT_AUTO).shuffle (false), values_of (own), own);
+  // One box of the last rank; the rest has the fill value.
+  const scda::dataset filled = scda::dataset ("filled", { 3, 4 }).fill_value (-1.5f).chunks ();
+  if (rank == ranks - 1) {
+    w.write (filled, std::vector<float> { 1, 2 }, { { 1, 1 }, { 1, 2 } });
+  } else {
+    w.write (filled, scda::const_items (), boxes ());
+  }
+
+  // Fields.
+  const list Nq = partition_of (ranks);
+  const std::uint64_t first = first_of (Nq.data (), rank), n = Nq[static_cast<std::size_t> (rank)];
+  std::vector<std::int64_t> numbers;
+  std::vector<std::array<float, 5>> state;
+  std::vector<std::array<std::array<float, 2>, 2>> tensors;
+  for (std::uint64_t i = first; i < first + n; ++i) {
+    const float x = static_cast<float> (i);
+    numbers.push_back (static_cast<std::int64_t> (i));
+    state.push_back (std::array<float, 5> { { x, x + 1, x + 2, x + 3, x + 4 } });
+    tensors.push_back (std::array<std::array<float, 2>, 2> { { { { x, 1 } }, { { 2, x } } } });
+  }
+  w.write_field ("numbers", numbers, Nq);
+  w.write_field ("state", state, Nq, scda::encode_always);
+  w.write_field (scda::dataset ("tensors").chunks ({ 2, 2, 2 }), tensors, Nq);
+  w.close ();
+}
+
+template <typename T> static void expect (scda::reader &r, const char *name, const char *type, const std::vector<T> &expected,
+                                          const list &expected_shape, std::int64_t record = 0) {
+  scda::dataset d;
+  CHECK (r.find_dataset (d, name, record));
+  CHECK (d.name () == name && d.type_name () == type && d.shape () == expected_shape && d.unsupported ().empty ());
+  std::vector<T> found;
+  r.read (found);
+  CHECK (found == expected);
+}
+
+static void reading (const std::string &name) {
+  scda::reader r (g.comm, name, scda::params ().verify ());
+  std::string json;
+  CHECK (r.find_group (json, "/"));
+  CHECK (json.find ("a \\\"test\\\"\\u000a") != std::string::npos && json.find ("\"time\":0.1,") != std::string::npos);
+  CHECK (json.find ("\"steps\":3,\"done\":true,\"sizes\":[1,-2],\"huge\":1e+300,\"whole\":2.0,\"none\":\"NaN\",\"words\":[\"a\",\"b\"]}")
+         != std::string::npos);
+  CHECK (r.find_group (json, "flow") && json == "{\"solver\":\"x\"}");
+  CHECK (!r.find_group (json, "none"));
+#if __cplusplus >= 201703L
+  CHECK (r.find_group ("flow") == json && !r.find_group ("none"));
+  CHECK (r.find_dataset ("time") && !r.find_dataset ("none"));
+#endif
+
+  double time = 0;
+  scda::dataset d;
+  CHECK (r.find_dataset (d, "time") && d.shape ().empty () && d.size () == 1);
+  r.read (time);
+  CHECK (same (time, 0.5));
+  expect<std::int8_t> (r, "i8", "int8", { -128, 127 }, { 2 });
+  expect<std::int16_t> (r, "i16", "int16", { -32768, 32767 }, { 2 });
+  expect<int> (r, "i32", "int32", { -5, 5 }, { 2 });
+  expect<long long> (r, "i64", "int64", { -(1LL << 62), 5 }, { 2 });
+  expect<unsigned char> (r, "u8", "uint8", { 0, 255 }, { 2 });
+  expect<std::uint16_t> (r, "u16", "uint16", { 0, 65535 }, { 2 });
+  expect<std::uint32_t> (r, "u32", "uint32", { 0, 4000000000u }, { 2 });
+  expect<std::uint64_t> (r, "u64", "uint64", { 0, 1ull << 63 }, { 2 });
+  expect<float> (r, "f32", "float32", { 0.5f, 1.5f }, { 2 });
+  expect<std::complex<float>> (r, "c64", "complex64", { { 1, 2 }, { 3, 4 } }, { 2 });
+  expect<std::complex<double>> (r, "c128", "complex128", { { 5, 6 } }, {});
+  expect<unsigned char> (r, "bool", "bool", { 1, 0, 1 }, { 3 });
+  expect<color> (r, "color", "uint8", { color::blue }, { 1 });
+  expect<unsigned char> (r, "mask", "bool", { 1, 0 }, { 2 });
+  expect<std::uint16_t> (r, "half", "float16", { 0x3c00, 0x4000 }, { 2 });
+  expect<double> (r, "matrix", "float64", { 1, 2, 3, 4, 5, 6 }, { 2, 3 });
+  expect<double> (r, "shaped", "float64", { 1, 2, 3, 4, 5, 6 }, { 3, 2 });
+  expect<double> (r, "shaped", "float64", { 7, 7, 7, 7 }, { 4, 1 }, 1);
+  expect<double> (r, "shaped", "float64", { 7, 7, 7, 7 }, { 4, 1 }, -1);
+  CHECK (!r.find_dataset (d, "shaped", 2));
+  expect<float> (r, "empty", "float32", {}, { 0 });
+  expect<double> (r, "view", "float64", { 1, 2, 3, 4, 5, 6 }, { 2, 3 });
+  expect<double> (r, "view", "float64", { 1, 2, 3, 4, 5, 6 }, { 2, 3 }, 1);
+  CHECK (r.find_dataset (d, "particles") && d.type () == SCDA_TYPE_RAW && d.item_bytes () == sizeof (particle));
+  particle two[2];
+  r.read (two);
+  CHECK (same (two[1].x, 1.5) && two[0].kind == 1 && two[1].id == 4);
+  std::vector<unsigned char> bytes (2 * sizeof (particle));
+  r.read (scda::items (bytes)); // raw items as bytes
+  CHECK (std::memcmp (bytes.data (), two, sizeof two) == 0);
+  double matrix[2][3];
+  CHECK (r.find_dataset (d, "matrix"));
+  r.read (matrix);
+  CHECK (same (matrix[1][2], 6));
+  double column[2] = { 0, 0 };
+  const std::uint64_t row = 0;
+  r.read (table<double> { column, { 2, 1 }, { 1, 1 } }, { { row, 1 }, { 2, 1 } }); // integers of several types
+  CHECK (same (column[0], 2) && same (column[1], 5));
+  bool three[3];
+  CHECK (r.find_dataset (d, "bool"));
+  r.read (three);
+  CHECK (three[0] && !three[1] && three[2]);
+
+  // Boxes, others on each rank.
+  std::uint64_t random = mix (11, static_cast<std::uint64_t> (g.rank));
+  const scda::box all (list { 0, 0, 0 }, shape);
+  for (const char *where : { "flow/rho", "flow/rho", "plain", "auto" }) {
+    CHECK (r.find_dataset (d, where, -1) && d.type () == SCDA_TYPE_FLOAT64 && d.shape () == shape);
+    for (int turn = 0; turn < 5; ++turn) {
+      boxes some;
+      for (std::uint64_t n = below (&random, 4); n > 0; --n) {
+        list start, count;
+        for (const std::uint64_t extent : shape) {
+          start.push_back (below (&random, extent + 1));
+          count.push_back (below (&random, extent - start.back () + 1));
+        }
+        some.push_back (scda::box (start, count));
+      }
+      std::vector<double> found (values_of (some).size ());
+      r.read (found, some);
+      CHECK (found == values_of (some));
+      if (some.empty ()) { some.push_back (all); }
+      r.read (found, some[0]); // becomes as long
+      CHECK (found == values_of (some[0]));
+    }
+    if (g.rank == 0) {
+      r.read (scda::skip);
+    } else {
+      std::vector<double> found;
+      r.read (found);
+      CHECK (found == values_of (all));
+    }
+  }
+  CHECK (r.find_dataset (d, "flow/rho") && d.layout () == SCDA_LAYOUT_CHUNKED && d.chunk () == list ({ 4, 4, 4 }) && d.shuffle ());
+  CHECK (d.attributes () == "{\"units\":\"kg m-3\"}");
+  CHECK (d.dimension_names () == std::vector<std::string> ({ "z", "", "x" }));
+  CHECK (r.find_dataset (d, "flow/rho", 1) && d.layout () == SCDA_LAYOUT_TEXT);
+  CHECK (r.find_dataset (d, "filled") && same (d.fill_value<float> (), -1.5f) && same (d.fill_value<double> (), 0));
+  CHECK (r.read<float> ("filled")
+         == std::vector<float> ({ -1.5f, -1.5f, -1.5f, -1.5f, -1.5f, 1, 2, -1.5f, -1.5f, -1.5f, -1.5f, -1.5f }));
+
+  // Fields, whole and by another partition.
+  const std::vector<std::int64_t> numbers = r.read<std::int64_t> ("numbers");
+  const std::vector<std::array<float, 5>> state = r.read<std::array<float, 5>> ("state");
+  const std::vector<std::array<std::array<float, 2>, 2>> tensors = r.read<std::array<std::array<float, 2>, 2>> ("tensors", -1);
+  CHECK (numbers.size () == rows && state.size () == rows && tensors.size () == rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const float x = static_cast<float> (i);
+    CHECK (numbers[i] == static_cast<std::int64_t> (i) && same (state[i][4], x + 4) && same (tensors[i][1][1], x)
+           && same (tensors[i][0][1], 1));
+  }
+
+  // By walking.
+  r.seek (0);
+  std::vector<std::string> names, groups;
+  std::string path;
+  for (scda::section s; r.next (s);) {
+    if (r.read_dataset_header (d)) {
+      names.push_back (d.name ());
+    } else if (r.read_group (path, json)) {
+      groups.push_back (path + json.substr (0, 8));
+    }
+  }
+  CHECK (groups == std::vector<std::string> ({ "/{\"title\"", "flow{\"solver" }));
+  CHECK (names.size () > 30 && names.front () == "time" && names.back () == "tensors");
+  r.close ();
+}
+
+// ---- What is refused ------------------------------------------------------------------------------------------------------
+
+// How the words of a rank begin.
+static std::string wrong_rank (int rank) { return g.size == 1 ? "" : "rank " + std::to_string (rank) + ": "; }
+
+// What is wrong on the last rank is an error of all, with its words.
+static void refused (const std::string &name) {
+  const bool here = g.rank == g.size - 1;
+  const std::string last = wrong_rank (g.size - 1);
+  const auto d = [] { return scda::dataset ("d", { 4, 3 }).type (SCDA_TYPE_FLOAT64); };
+  struct attempt {
+    std::string what;
+    void (*call) (scda::writer &w, const scda::dataset &d, bool here);
+  };
+  static const std::vector<double> six (6, 1);
+  const attempt attempts[] = {
+    { last + "data: found 48 bytes, expected 40, those of all boxes",
+      [] (scda::writer &w, const scda::dataset &c, bool wrong) {
+        if (wrong) { w.write (c, six, { { 0, 0 }, { 1, 5 } }); } else { w.write (c, scda::const_items (), boxes ()); }
+      } },
+    { last + "box: found 1 and 2 numbers, expected 2, one per dimension",
+      [] (scda::writer &w, const scda::dataset &c, bool wrong) {
+        if (wrong) { w.write (c, six, scda::box (list { 0 }, list { 2, 3 })); } else { w.write (c, scda::const_items (), boxes ()); }
+      } },
+    { last + "data: found items of type float32, expected float64",
+      [] (scda::writer &w, const scda::dataset &c, bool wrong) {
+        if (wrong) { w.write (c, std::vector<float> (), boxes ()); } else { w.write (c, std::vector<double> (), boxes ()); }
+      } },
+    { last + "data: found an mdspan with gaps",
+      [] (scda::writer &w, const scda::dataset &c, bool wrong) {
+        const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } };
+        if (wrong) { w.write (c, transposed, { { 0, 0 }, { 2, 3 } }); } else { w.write (c, scda::const_items (), boxes ()); }
+      } },
+    { "data: found none, and no type",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d", { 1 }), scda::const_items (), boxes ()); } },
+    { "shape: found none",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d"), six, { { 0 }, { 6 } }); } },
+    { "data: found 48 bytes, expected 40",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write ("d", six, { 5 }); } },
+    { "dimension names: found 1, expected none or 2",
+      [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).dimension_names ({ "x" }), scda::const_items (), boxes ()); } },
+    { "chunk: found 3 numbers, expected 2",
+      [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).chunks ({ 1, 1, 1 }), scda::const_items (), boxes ()); } },
+    { "fill value: found 4 bytes, expected 8",
+      [] (scda::writer &w, const scda::dataset &c, bool) {
+        w.write (scda::dataset (c).fill_value (1.f).type (SCDA_TYPE_FLOAT64), scda::const_items (), boxes ());
+      } },
+    { "shape: found 33 dimensions, expected at most 32",
+      [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).shape (list (33, 1)), scda::const_items (), boxes ()); } },
+    { "name of a dataset: found 64 bytes, expected 1 to 58",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write (std::string (64, 'x'), 1.); } },
+    { "found a NUL character after \"a\"",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::text ("a\0b", 3), 1.); } },
+    { "name of a dataset: found \"/a\"",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write ("/a", 1.); } },
+    { "found a NUL character after \"{\"",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write_group ("a", scda::text ("{\0}", 3)); } },
+    { last + "data: found 6 elements, expected 5, as Nq says for this rank",
+      [] (scda::writer &w, const scda::dataset &, bool wrong) {
+        list Nq (static_cast<std::size_t> (w.size ()));
+        Nq.back () = 5;
+        w.write_field ("d", wrong ? six : std::vector<double> (), Nq);
+      } },
+    { "data: found 3 dimensions, expected 1 or 2; or pass a scda::dataset",
+      [] (scda::writer &w, const scda::dataset &, bool) {
+        w.write_field ("d", std::vector<std::array<std::array<float, 2>, 2>> (), list (static_cast<std::size_t> (w.size ())));
+      } },
+    { "Nq: found 0 entries",
+      [] (scda::writer &w, const scda::dataset &, bool) { w.write_field (scda::dataset ("d"), std::vector<double> (), list ()); } },
+  };
+  for (const attempt &one : attempts) {
+    scda::writer w (g.comm, name, "refused");
+    const scda::dataset c = d ();
+    const int code = thrown (
+      [&] {
+        one.call (w, c, here);
+        w.flush ();
+      },
+      one.what);
+    if (code != SCDA_ERR_ARG) { std::fprintf (stderr, "%d: %s\n", code, one.what.c_str ()); }
+    CHECK (code == SCDA_ERR_ARG && !w.is_open ());
+  }
+  // Two ranks, or one, pass the same item.
+  {
+    scda::writer w (g.comm, name, "refused");
+    CHECK (thrown (
+             [&] {
+               const boxes twice = { scda::box (list { 0, 0 }, list { 1, 1 }), scda::box (list { 0, 0 }, list { 1, 1 }) };
+               w.write (d (), std::vector<double> (here ? 2 : 0), here ? twice : boxes ());
+               w.flush ();
+             },
+             "") == SCDA_ERR_ARG);
+  }
+
+  scda::writer w (g.comm, name, "refused");
+  w.write ("d", std::vector<double> { 1, 2, 3, 4 }, { 2, 2 });
+  w.close ();
+  const std::string problems[] = {
+    last + "data: found items of type float32, expected float64, as the dataset \"d\" has them",
+    last + "data: found 24 bytes, expected 32, those of all boxes",
+    last + "box: found 1 and 1 numbers, expected 2, one per dimension",
+    "dataset \"none\": found none, or not so many records",
+    "found a NUL character after \"d\"",
+  };
+  for (std::size_t i = 0; i < sizeof problems / sizeof problems[0]; ++i) {
+    scda::reader r (g.comm, name);
+    scda::dataset found;
+    CHECK (r.find_dataset (found, "d"));
+    double three[3];
+    std::vector<float> floats;
+    std::vector<double> doubles;
+    const int code = thrown (
+      [&] {
+        if (i == 3) {
+          r.read<double> ("none");
+        } else if (i == 4) {
+          r.read<double> (scda::text ("d\0e", 3));
+        } else if (!here) {
+          r.read (doubles);
+        } else if (i == 0) {
+          r.read (floats);
+        } else if (i == 1) {
+          r.read (three);
+        } else {
+          r.read (doubles, { { 0 }, { 2 } });
+        }
+      },
+      problems[i]);
+    CHECK (code == SCDA_ERR_ARG && !r.is_open ());
+  }
+  // A box beyond the array, and a reader that has found nothing.
+  {
+    scda::reader r (g.comm, name);
+    scda::dataset found;
+    std::vector<double> doubles;
+    CHECK (r.find_dataset (found, "d"));
+    CHECK (thrown ([&] { r.read (doubles, { { 1, 0 }, { 2, 2 } }); }, "") == SCDA_ERR_ARG);
+    r = scda::reader (g.comm, name);
+    CHECK (thrown ([&] { r.read (scda::skip); }, "") == SCDA_ERR_USAGE);
+  }
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc == 2);
+  g = world ();
+  folder = argv[1];
+  const std::string name = folder + "/hpp-datasets.scda", alone = folder + "/hpp-datasets-alone.scda";
+  writing (g.comm, g.rank, g.size, name);
+  if (g.rank == 0) {
+    writing (SCDA_COMM_SELF, 0, 1, alone);
+    CHECK (!contents (name).empty () && contents (name) == contents (alone));
+  }
+  barrier (g);
+  reading (name);
+  refused (folder + "/hpp-datasets-refused.scda");
+  return finish ();
+}
