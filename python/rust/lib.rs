@@ -3,6 +3,7 @@
 //!
 //! Python's global lock is free whenever the core works; the communicator takes it while it calls mpi4py.
 
+mod dataset;
 mod errors;
 mod ranks;
 mod reader;

@@ -83,4 +83,18 @@ impl Communicator for Ranks {
         })?;
         Ok(())
     }
+    fn alltoallv(
+        &self,
+        sent: &[u8],
+        sent_bytes: &[usize],
+        received: &mut [u8],
+        received_bytes: &[usize],
+    ) -> Result<()> {
+        self.call("alltoallv", |py, ranks| {
+            let sent = PyArray1::from_slice(py, sent);
+            let arrived = ranks.call_method1("alltoallv", (sent, sent_bytes, received_bytes))?;
+            received.copy_from_slice(arrived.cast_into::<PyArray1<u8>>()?.readonly().as_slice()?);
+            Ok(())
+        })
+    }
 }

@@ -1,6 +1,7 @@
 //! Reading.
 
 use crate::BytesMut;
+use crate::dataset::{Box, Description, regions_of};
 use crate::errors::{Cause, closed};
 use crate::ranks::Ranks;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
@@ -33,11 +34,14 @@ struct Open {
     decode: bool,
     /// Offset of the section whose ranges can be read: its header need not be read again.
     current: Option<u64>,
+    /// Offset of the metadata of the dataset that can be read.
+    dataset: Option<u64>,
 }
 
 impl Open {
     /// The header of the next section, whose data are read next.
     fn next(&mut self) -> scda::Result<Option<Section>> {
+        (self.current, self.dataset) = (None, None);
         let section = self.reader.next_section(self.decode)?;
         self.current = section.map(|section| section.offset);
         Ok(section)
@@ -54,6 +58,13 @@ impl Open {
         self.header(offset)?;
         self.current = None;
         Ok(&mut self.reader)
+    }
+
+    /// The dataset whose metadata begin at an offset, to read its data.
+    fn dataset(&mut self, offset: u64) -> scda::Result<Option<scda::Dataset>> {
+        let found = self.whole(offset)?.dataset()?;
+        self.dataset = found.is_some().then_some(offset);
+        Ok(found)
     }
 
     /// The reader at the section at an offset, to read ranges of it.
@@ -95,7 +106,7 @@ impl Reader {
             let result = operation(open.as_mut()?);
             if result.is_err() {
                 match open {
-                    Some(open) if self.is_alone => open.current = None,
+                    Some(open) if self.is_alone => (open.current, open.dataset) = (None, None),
                     // The core has closed it, on all ranks.
                     _ => *open = None,
                 }
@@ -147,7 +158,7 @@ impl Reader {
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
         let (user, sealed) = (reader.user().to_vec(), reader.is_sealed());
-        let open = Mutex::new(Some(Open { reader, decode, current: None }));
+        let open = Mutex::new(Some(Open { reader, decode, current: None, dataset: None }));
         Ok(Self { path, user, sealed, is_alone, open, cause })
     }
 
@@ -307,6 +318,36 @@ impl Reader {
     ) -> PyResult<()> {
         let (sizes, memory) = (sizes.as_slice()?, out.as_slice_mut()?);
         self.read(py, |open| open.reader.read_varray(&counts, Some(sizes), None, Sink::Contiguous(memory)))
+    }
+
+    /// The dataset whose metadata begin at an offset.
+    fn dataset(&self, py: Python<'_>, offset: u64) -> PyResult<Option<Description>> {
+        let found = self.read(py, |open| open.dataset(offset))?;
+        Ok(found.map(Description::of))
+    }
+
+    /// Reads boxes of this dataset, one after the other.
+    #[allow(clippy::needless_pass_by_value)]
+    fn read_dataset(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        boxes: Vec<Box>,
+        mut out: BytesMut<'_>,
+    ) -> PyResult<()> {
+        let (regions, memory) = (regions_of(boxes), out.as_slice_mut()?);
+        self.read(py, |open| {
+            if open.dataset != Some(offset) {
+                open.dataset(offset)?;
+            }
+            open.reader.read_dataset(&regions, memory)
+        })
+    }
+
+    /// The attributes of the group that begins at an offset.
+    fn group(&self, py: Python<'_>, offset: u64) -> PyResult<Option<String>> {
+        let found = self.read(py, |open| open.whole(offset)?.group())?;
+        Ok(found.map(|group| group.attributes))
     }
 
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {

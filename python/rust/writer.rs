@@ -1,6 +1,7 @@
 //! Writing.
 
 use crate::Bytes;
+use crate::dataset::{Box, Description, regions_of};
 use crate::errors::{Cause, invalid};
 use crate::ranks::Ranks;
 use numpy::PyReadonlyArray1;
@@ -241,6 +242,28 @@ impl Writer {
         self.write_data(py, data.len(), encode, |writer| {
             writer.varray(user, &counts, sizes, None, Source::Contiguous(data), encode)
         })
+    }
+
+    /// Writes boxes of a dataset, one after the other; or, with counts, so many rows of each rank.
+    #[allow(clippy::needless_pass_by_value)]
+    fn dataset(
+        &self,
+        py: Python<'_>,
+        description: Description,
+        boxes: Vec<Box>,
+        counts: Option<Vec<u64>>,
+        data: Bytes<'_>,
+    ) -> PyResult<()> {
+        let (dataset, regions, data) = (description.dataset()?, regions_of(boxes), data.as_slice()?);
+        let encode = if dataset.layout == scda::Layout::Contiguous { Encode::None } else { Encode::Always };
+        self.write_data(py, data.len(), encode, |writer| match &counts {
+            Some(counts) => writer.field(&dataset, counts, data),
+            None => writer.dataset(&dataset, &regions, data),
+        })
+    }
+
+    fn group(&self, py: Python<'_>, path: &str, attributes: &str) -> PyResult<()> {
+        self.write(py, |writer| writer.group(path, attributes))
     }
 
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {

@@ -9,8 +9,9 @@ from typing import Any, Callable
 
 import numpy as np
 import scda
+from arrays import TYPES, in_memory, part, random_boxes, random_items, random_key, random_layout, random_shape
 from mpi4py import MPI
-from scda import _core
+from scda import _core, _ranks, _selection
 from scda._ranks import Ranks
 
 comm = MPI.COMM_WORLD
@@ -373,11 +374,102 @@ def read_block(folder: Path, dtype: Any) -> None:
     f[1].to_numpy(dtype)
 
 
+def datasets(folder: Path) -> None:
+    """Any boxes from any ranks make one file, and each rank reads what it wants of it."""
+    alike = np.random.default_rng(size)  # the same on all ranks
+    own = np.random.default_rng([size, rank])
+    _ranks._MESSAGE_BYTES = 1000
+    arrays = {}
+    for number, dtype in enumerate(TYPES[size % 3 :: 3]):
+        shape = random_shape(alike)
+        boxes = random_boxes(alike, shape, 4 * size)
+        whose = [int(alike.integers(size)) for _ in boxes]
+        arrays[f"g/{number}"] = random_items(alike, dtype, shape), random_layout(alike, shape), boxes, whose
+    grid = np.arange(600.0).reshape(100, 6)
+    rows = mine(len(grid))
+
+    def write(path: Path, communicator: Any, **options: Any) -> None:
+        with scda.create(path, comm=communicator, **options) as w:
+            w.group("/", {"ranks": "any"})
+            for name, (array, layout, boxes, whose) in arrays.items():
+                if communicator is None:
+                    w.dataset(name, array, **layout)
+                else:
+                    given = [(box[0], in_memory(own, part(array, box))) for box, q in zip(boxes, whose) if q == rank]
+                    w.dataset(name, boxes=given, shape=array.shape, dtype=array.dtype, **layout)
+            # One box of each rank, or none; what nobody has; and the rows of each rank.
+            has = communicator is None or rank == size - 1
+            w.dataset(
+                "box", grid if has else None, start=(3, 1), shape=(200, 9), dtype="f8", chunks=(7, 3), fill_value=-1
+            )
+            w.dataset("nothing", shape=5, dtype="i2", fill_value=7)
+            for name, layout in {"rows": {}, "chunks": {"chunks": (7, 6)}, "auto": {"encode": "auto"}}.items():
+                part_of = grid if communicator is None else grid[rows.start : rows.stop]
+                w.field(name, part_of, attrs={"layout": name}, **layout)
+            if communicator is not None:
+                w.field("counts", grid[rows.start : rows.stop], counts=w.proc_counts(len(rows)))
+            else:
+                w.field("counts", grid)
+
+    for seal in (True, False):
+        write(folder / "datasets.scda", comm, seal=seal)
+        comm.Barrier()
+        if rank == 0:
+            write(folder / "alone.scda", None, seal=seal)
+            assert (folder / "alone.scda").read_bytes() == (folder / "datasets.scda").read_bytes()
+        comm.Barrier()
+        # Steps are read piece by piece: on some ranks many, on others few.
+        _selection.PIECE_BYTES = 100 if seal else 1 << 24
+        with scda.open(folder / "datasets.scda", comm=comm) as f:
+            assert f.attrs == {"ranks": "any"} and f.group("g").keys() == [name[2:] for name in arrays]
+            for name, (array, *_) in arrays.items():
+                d = f[name]
+                native = array.astype(array.dtype.newbyteorder("="))
+                assert np.asarray(d).tobytes() == native.tobytes()
+                for _ in range(4):
+                    key = random_key(own, array.shape)
+                    assert d[key].tobytes() == native[key].tobytes()
+                boxes = random_boxes(own, array.shape, 5)[: int(own.integers(6))]
+                for found, box in zip(d.read_boxes(boxes), boxes):
+                    assert found.tobytes() == part(native, box).tobytes()
+            expected = np.full((200, 9), -1.0)
+            expected[3:103, 1:7] = grid
+            assert np.array_equal(f["box"], expected) and f["nothing", -1][...].tolist() == [7] * 5
+            for name in ("rows", "chunks", "auto", "counts"):
+                part_of = f[name].read_partition(f.proc_counts(len(rows)))
+                assert np.array_equal(part_of, grid[rows.start : rows.stop])
+                assert sum(comm.allgather(len(f[name].read_partition()))) == len(grid)
+                assert np.array_equal([row for row in f[name]], grid)
+    wrong = rank == size - 1
+
+    def read(key: Any) -> None:
+        with scda.open(folder / "datasets.scda", comm=comm) as f:
+            f["rows"][key]
+
+    def written(**options: Any) -> None:
+        with scda.create(folder / "f", comm=comm) as w:
+            w.dataset("a", **options)
+
+    fails(
+        IndexError if wrong else scda.ArgumentError,
+        "" if wrong else f"rank {size - 1}: IndexError",
+        lambda: read(999 if wrong else 0),
+    )
+    fails(scda.ArgumentError, "in two regions", lambda: written(data=grid, shape=grid.shape))
+    fails(scda.ArgumentError, "disagree", lambda: written(data=grid[:0], shape=(3 if wrong else 4, 6)))
+    fails(
+        TypeError if wrong else scda.ArgumentError,
+        "",
+        lambda: written(data=["text" if wrong else 0], shape=9, start=rank),
+    )
+    fails(ValueError, "shape: found none", lambda: written(data=grid))
+
+
 def communicator_errors(folder: Path) -> None:
     """An exception of the communicator is an error of all ranks, with the exception as its cause."""
     # What is needed for any number of ranks; reading sends to all what only more than four ranks do not read each for itself.
-    needed = {"allreduce_min", "gather", "allgather"} | ({"broadcast"} if size > 4 else set())
-    for method in ("allreduce_min", "broadcast", "gather", "allgather", "allreduce_sum", "exscan_sum"):
+    needed = {"allreduce_min", "gather", "allgather", "alltoallv"} | ({"broadcast"} if size > 4 else set())
+    for method in ("allreduce_min", "broadcast", "gather", "allgather", "allreduce_sum", "exscan_sum", "alltoallv"):
         original, raised = getattr(Ranks, method), []
 
         def failing(self: Ranks, *arguments: Any) -> Any:
@@ -391,6 +483,9 @@ def communicator_errors(folder: Path) -> None:
         try:
             if method == "broadcast":
                 scda.open(folder / "serial.scda", comm=comm).close()
+            elif method == "alltoallv":
+                with scda.create(folder / "f", comm=comm) as w:
+                    w.dataset("a", np.ones((1, 4)), start=(rank, 0), shape=(size, 4), chunks=(size, 2))
             else:
                 write_file(folder / "f", comm)
         except scda.Error as error:

@@ -61,6 +61,11 @@ def test_ranks_verify_a_file_together(ranks: int, folder: Path) -> None:
     run(ranks, "verify", folder)
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_datasets_of_any_boxes_on_any_ranks(ranks: int, tmp_path: Path) -> None:
+    run(ranks, "datasets", tmp_path)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_a_mistake_of_one_rank_is_an_error_of_all(ranks: int, folder: Path) -> None:
     run(ranks, "argument_errors", folder)

@@ -12,10 +12,23 @@ mpi4py, any number of ranks do so together, and the file does not depend on thei
 
 from . import _errors
 from ._core import VERSION as __version__
+from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
 from ._section import Section
 from ._writer import Writer, append, create
 
-__all__ = ["File", "Section", "Writer", "__version__", "append", "create", "open", "verify"]
+__all__ = [
+    "Dataset",
+    "File",
+    "Group",
+    "Records",
+    "Section",
+    "Writer",
+    "__version__",
+    "append",
+    "create",
+    "open",
+    "verify",
+]
 __all__ += _errors.__all__

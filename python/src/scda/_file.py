@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import builtins
 import html
+import json
 import operator
 import os
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _core
 from ._common import Handle, Path, local_count, prepare, reason, text_of, together
-from ._errors import Error, FileInUseError, ShortFileError
+from ._dataset import Dataset, Group, Records
+from ._description import Description
+from ._errors import Error, FileInUseError, FormatError, ShortFileError
 from ._finding import Finder, Seal, Walk
 from ._section import Section
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 # What the core takes as the number of an occurrence.
 _MOST_OCCURRENCE = (1 << 63) - 1
+_METADATA = b"scda dataset 00"
+_GROUP = b"scda group 00"
 # The sections that print() shows.
 _MOST_SHOWN = 50
 
@@ -92,6 +97,10 @@ class File(Handle):
     section with this user string, or one that fits the pattern; :meth:`find` returns all of them, or one by its
     place among them.
 
+    Where that section has the data of a dataset, ``f["state"]`` is a :class:`Dataset`. ``f["state", 3]`` is
+    the record with this number of those that have the name, ``f["state", -1]`` the last one. :meth:`keys` has the
+    names of all datasets.
+
     In a sealed file (:attr:`sealed`), a few small reads find a section by its number or user string; a pattern
     looks at all. Without a seal, the first look-up by user string reads the headers of all sections, the later
     ones those that were added since.
@@ -128,6 +137,8 @@ class File(Handle):
         # In the index, the two sections of a compressed one are one.
         by_seal = by_seal and decode and self._core.sealed
         self._finder: Finder = Seal(self) if by_seal else Walk(self)
+        self._decodes = bool(decode)
+        self._names: Optional[tuple[int, list[str]]] = None
         self._closed = False
 
     @property
@@ -161,14 +172,18 @@ class File(Handle):
             index += 1
 
     @overload
-    def __getitem__(self, key: Union[int, str, bytes]) -> Section: ...
+    def __getitem__(self, key: int) -> Section: ...
+    @overload
+    def __getitem__(self, key: Union[str, bytes, tuple[Union[str, bytes], int]]) -> Any: ...
     @overload
     def __getitem__(self, key: slice) -> list[Section]: ...
 
-    def __getitem__(self, key: Union[int, str, bytes, slice]) -> Union[Section, list[Section]]:
+    def __getitem__(self, key: Union[int, str, bytes, slice, tuple[Union[str, bytes], int]]) -> Any:
         if isinstance(key, (str, bytes)):
             self._check_open()
-            return self._finder.only(key)
+            return self._dataset_or_section(self._finder.only(key))
+        if isinstance(key, tuple):
+            return self._record(*key)
         if isinstance(key, slice):
             last = _last_of(key)
             count = len(self) if last is None else self._finder.count_for(last)
@@ -178,7 +193,8 @@ class File(Handle):
             index = operator.index(key)
         except TypeError:
             raise TypeError(
-                f"key: found {type(key).__name__}, expected the number of a section, a slice, or a user string"
+                f"key: found {type(key).__name__}, expected the number of a section, a slice, a user string, or "
+                "a user string and the number of a record"
             ) from None
         if index < 0:
             index += len(self)
@@ -220,6 +236,104 @@ class File(Handle):
             return self._finder.find(user)
         number = operator.index(occurrence)
         return self._finder.occurrence(user, max(-_MOST_OCCURRENCE, min(number, _MOST_OCCURRENCE)))
+
+    def keys(self) -> list[str]:
+        """The names of the datasets, in the order of the file, each once. Collective.
+
+        >>> with scda.create("names.scda") as w:
+        ...     for name in ("flow/rho", "flow/p", "flow/rho"):
+        ...         w.dataset(name, np.zeros(3))
+        >>> scda.open("names.scda").keys()
+        ['flow/rho', 'flow/p']
+        """
+        self._check_decodes()
+        count = len(self)
+        if self._names is None or self._names[0] != count:
+            names: dict[str, None] = {}
+            for before in self._finder.find(_METADATA):
+                section = self._finder.get(before.index + 1)
+                if section is not None and self._is_metadata(before):
+                    names[section.user_text] = None
+            self._names = count, list(names)
+        return list(self._names[1])
+
+    def records(self, name: str) -> Records:
+        """The datasets of this name, in the order of the file: none, one, or several. Collective."""
+        self._check_decodes()
+        found = self._finder.find(name.encode())
+        return Records(self, name, found)
+
+    def group(self, path: str) -> Group:
+        """The datasets whose names begin with this path and a slash; ``/``: all. There need not be any."""
+        return Group(self, path)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes of the file: those of the group ``/``. Collective."""
+        return self._group_attributes("/")
+
+    def _group_attributes(self, path: str) -> dict[str, Any]:
+        self._check_decodes()
+        user = path if path == "/" else f"{path}/"
+        section = self._finder.occurrence(user.encode(), -1)
+        if section is None:
+            return {}
+        before = self._finder.get(section.index - 1) if section.index else None
+        with self._reading() as core:
+            text = core.group(before.offset) if before is not None else None
+        if text is None:
+            message = f"{self._path}: section {user!r}: found another section before it, expected that of a group"
+            raise FormatError(message, section.offset, self._path)
+        attributes: dict[str, Any] = json.loads(text)
+        return attributes
+
+    def _record(self, user: Union[str, bytes], *number: Any) -> Union[Section, Dataset]:
+        """The dataset, or the section, that has this place among those of its user string."""
+        if len(number) != 1 or not isinstance(user, (str, bytes)):
+            raise TypeError("key: found a tuple, expected a user string and the number of a record")
+        section = self.find(user, number[0])
+        if section is not None:
+            return self._dataset_or_section(section)
+        found = len(self.find(user))
+        if found:
+            raise IndexError(f"record {number[0]} of {user!r}: found {found}")
+        section = self._finder.only(user)  # which says what there is
+        return self._dataset_or_section(section)
+
+    def _is_metadata(self, section: Section) -> bool:
+        return section.kind == "block" and section.user == _METADATA
+
+    def _dataset_or_section(self, section: Section) -> Union[Section, Dataset]:
+        if not self._decodes or section.kind not in ("array", "varray") or section.index == 0:
+            return section
+        before = self._finder.get(section.index - 1)
+        return self._dataset(section, before) if before is not None and self._is_metadata(before) else section
+
+    def _dataset(self, section: Section, before: Optional[Section] = None) -> Dataset:
+        """The dataset with its data in this section, behind its metadata."""
+        if before is None and section.index:
+            before = self._finder.get(section.index - 1)
+        with self._reading() as core:
+            found = core.dataset(before.offset) if before is not None else None
+        if before is None or found is None:
+            message = (
+                f"{self._path}: section {section.user_text!r}: found no metadata before it, expected those of a dataset"
+            )
+            raise FormatError(message, section.offset, self._path)
+        return Dataset(self, section, before.offset, Description(*found))
+
+    def _check_decodes(self) -> None:
+        self._check_open()
+        if not self._decodes:
+            raise ValueError(f"{self._path}: found a file that is open with decode=False, which shows no datasets")
+
+    def _parts(self, count: int, counts: Optional[Sequence[int]]) -> tuple[list[int], int]:
+        """How many elements each rank gets, and the number of this rank."""
+        ranks, rank = (1, 0) if self._ranks is None else (self._ranks.size, self._ranks.rank)
+        parts = [int(n) for n in (_core.uniform_partition(count, ranks) if counts is None else counts)]
+        if len(parts) != ranks or min(parts) < 0 or sum(parts) != count:
+            raise ValueError(f"counts: found {parts}, expected {ranks} with the sum {count}")
+        return parts, rank
 
     def proc_counts(self, count: int) -> list[int]:
         """The counts of all ranks, by rank, out of that of this rank. Collective.
@@ -310,10 +424,21 @@ class File(Handle):
                 more = [f"{type(error).__name__}: {error}"]
         rows: list[tuple[str, ...]] = [("index", "kind", "count", "size", "compressed", "user string")]
         found = self._finder.known()
-        for s in found[:_MOST_SHOWN]:
+        holds = [""] * min(len(found), _MOST_SHOWN)
+        if not self._closed and self._ranks is None and not more:
+            try:
+                for place, s in enumerate(found[:_MOST_SHOWN]):
+                    dataset = self._dataset_or_section(s)
+                    holds[place] = dataset._summary() if isinstance(dataset, Dataset) else ""
+            except Error as error:
+                more = [f"{type(error).__name__}: {error}"]
+        for s, dataset_text in zip(found, holds):
             size = "" if s.kind == "varray" else str(s.size)
             # As repr writes it: a user string may have control characters.
-            rows.append((str(s.index), s.kind, str(s.count), size, "yes" if s.compressed else "no", repr(s.user_text)))
+            row = str(s.index), s.kind, str(s.count), size, "yes" if s.compressed else "no", repr(s.user_text)
+            rows.append((*row, dataset_text) if any(holds) else row)
+        if any(holds):
+            rows[0] = (*rows[0], "dataset")
         if len(found) > _MOST_SHOWN:
             more = ["and more"]
         return rows, more

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _FILE_HEADER_BYTES = 128
 # So many sections or user strings are listed in an error.
 _MOST_NAMED = 20
+# What the library writes for itself, such as the metadata of datasets.
+_OWN_PREFIX = b"scda "
 
 
 class Finder(Protocol):
@@ -236,11 +238,15 @@ def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Sect
         return found[0]
     if found:
         numbers = ", ".join(str(section.index) for section in found[:_MOST_NAMED])
-        raise KeyError(f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all")
+        raise KeyError(
+            f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all, records() all datasets, "
+            f"and f[{user!r}, -1] is the last"
+        )
     names: dict[str, None] = {}
     for index in range(_MOST_NAMED):
         section = finder.get(index)
         if section is None:
             break
-        names[section.user_text] = None
+        if not section.user.startswith(_OWN_PREFIX):
+            names[section.user_text] = None
     raise KeyError(f"{user!r}: found no such user string, expected one of {list(names)}")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # MPI counts with 32 bits.
 _BROADCAST_BYTES = 1 << 30
+_MESSAGE_BYTES = 1 << 30
 
 
 class Ranks:
@@ -64,6 +65,34 @@ class Ranks:
         everything = np.empty(int(lengths.sum()), np.uint8)
         self._comm.Gatherv(values, [everything, lengths.tolist()], 0)
         return everything
+
+    def alltoallv(self, sent: NDArray[np.uint8], sent_bytes: list[int], received_bytes: list[int]) -> NDArray[np.uint8]:
+        """One other rank after the next, and only where there is something to send. MPI_Alltoallv has no room for
+        more than 31 bits."""
+        received = np.empty(sum(received_bytes), np.uint8)
+        send_ends, receive_ends = np.cumsum(sent_bytes), np.cumsum(received_bytes)
+        failure: Optional[Exception] = None
+        for distance in range(self.size):
+            to, source = (self.rank + distance) % self.size, (self.rank - distance) % self.size
+            there = sent[send_ends[to] - sent_bytes[to] : send_ends[to]]
+            back = received[receive_ends[source] - received_bytes[source] : receive_ends[source]]
+            if distance == 0:
+                back[:] = there
+                continue
+            for start in range(0, max(len(there), len(back)), _MESSAGE_BYTES):
+                sending, receiving = there[start : start + _MESSAGE_BYTES], back[start : start + _MESSAGE_BYTES]
+                try:
+                    self._comm.Sendrecv(
+                        sending,
+                        to if len(sending) else self._mpi.PROC_NULL,
+                        recvbuf=receiving,
+                        source=source if len(receiving) else self._mpi.PROC_NULL,
+                    )
+                except Exception as error:  # the other ranks go on to the next message
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+        return received
 
     # What the Python side calls.
 

@@ -52,9 +52,7 @@ class Section:
     data_offset: int
 
     @classmethod
-    def _of_header(
-        cls, file: File, index: int, letter: str, user: bytes, count: int, size: int, *more: Any
-    ) -> Section:
+    def _of_header(cls, file: File, index: int, letter: str, user: bytes, count: int, size: int, *more: Any) -> Section:
         """What the core says of a section."""
         count = count if letter in "AV" else 1
         return cls(file, index, _KINDS[letter], user, count, 32 if letter == "I" else size, *more)
@@ -243,10 +241,7 @@ class Section:
         with file._reading() as core:
             self._expect_elements("read_partition")
             item = dtype_of(dtype)
-            ranks, rank = (1, 0) if file._ranks is None else (file._ranks.size, file._ranks.rank)
-            parts = [int(n) for n in (_core.uniform_partition(self.count, ranks) if counts is None else counts)]
-            if len(parts) != ranks or min(parts) < 0 or sum(parts) != self.count:
-                raise ValueError(f"counts: found {parts}, expected {ranks} with the sum {self.count}")
+            parts, rank = file._parts(self.count, counts)
             if file._ranks is None:
                 return self._range(core, 0, self.count, item, shape)
             if self.kind == "array":

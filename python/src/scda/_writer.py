@@ -6,17 +6,28 @@ import os
 import threading
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from . import _core
 from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, local_count, prepare, reason, together
+from ._description import (
+    Description,
+    attributes_text,
+    fill_bytes,
+    integers,
+    items_of,
+    layout_of,
+    names_of,
+    native,
+    type_name,
+)
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 _ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
 _MOST_LEVEL = 9
@@ -281,6 +292,113 @@ class Writer(Handle):
             sizes, values = _ragged(*data) if isinstance(data, tuple) else _joined(data)
             self._core.varray(_user(user), self._counts(len(sizes), counts), sizes, values, name)
 
+    def dataset(
+        self,
+        name: str,
+        data: Any = None,
+        *,
+        start: Union[int, Sequence[int], None] = None,
+        shape: Union[int, Sequence[int], None] = None,
+        boxes: Optional[Sequence[tuple[Any, Any]]] = None,
+        dtype: Optional[DTypeLike] = None,
+        attrs: Optional[Mapping[str, Any]] = None,
+        dims: Optional[Sequence[Optional[str]]] = None,
+        fill_value: Any = None,
+        encode: Union[bool, str, None] = None,
+        chunks: Union[int, Sequence[int], None] = None,
+        level: Optional[int] = None,
+        shuffle: Optional[bool] = None,
+        text: bool = False,
+    ) -> None:
+        """Writes a dataset: a named array with its type, shape and attributes. What was written before under this name
+        stays: it is the record before this one.
+
+        Without shape, the data are all of it, which only a process that writes alone can have. With shape, each rank
+        gives the part that it has, anywhere in the array: one box, several, or none. What nobody gives has the
+        fill value; what is given twice is an error.
+
+        Args:
+            name: up to 58 bytes; slashes separate the names of groups and the dataset's own.
+            data: an array, or what numpy makes one of. Numbers may have any byte order in memory. None: none of
+                this rank.
+            start: where the data begin in the array, an index for each dimension; None: at its beginning.
+            shape: of the whole array. The same on all ranks, as all arguments from here on are, but for boxes.
+            boxes: in place of data and start, a list of (start, data).
+            dtype: of the items; None: that of the data. A rank without data needs it, unless it passes an empty array.
+            attrs: anything that JSON has, such as ``{"units": "m s-1"}``; numpy's numbers and arrays, too.
+            dims: the name of each dimension, or None.
+            fill_value: the item that stands where nothing is written; None: zero.
+            encode: whether the data are cut into chunks and compressed; ``"auto"``: if that makes them smaller. None:
+                if any of the arguments below is given.
+            chunks: the shape of a chunk; None: chosen by shape and type.
+            level: of compression, 0 to 9; None: that of the file.
+            shuffle: whether the bytes of the items are sorted before compression; None: yes.
+            text: chunks as text, which every reader of the format decompresses; a third larger.
+        """
+        with self._writing():
+            if boxes is not None and (data is not None or start is not None):
+                raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
+            given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
+            parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
+            item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
+            if shape is None:
+                if boxes is not None or start is not None or self._ranks is not None or not parts:
+                    raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
+                whole = parts[0][1].shape
+            else:
+                whole = integers("shape", shape)
+            placed = [_box(first, part, whole) for first, part in parts]
+            layout, cut = layout_of(encode, chunks, level, shuffle, text)
+            described = _describe(name, item, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
+            self._core.dataset(described, placed, None, _one_after_the_other([part for _, part in parts]))
+
+    def field(
+        self,
+        name: str,
+        data: Any,
+        *,
+        counts: Optional[Sequence[int]] = None,
+        dtype: Optional[DTypeLike] = None,
+        attrs: Optional[Mapping[str, Any]] = None,
+        dims: Optional[Sequence[Optional[str]]] = None,
+        fill_value: Any = None,
+        encode: Union[bool, str, None] = None,
+        chunks: Union[int, Sequence[int], None] = None,
+        level: Optional[int] = None,
+        shuffle: Optional[bool] = None,
+        text: bool = False,
+    ) -> None:
+        """Writes a dataset whose first dimension is distributed over the ranks, in their order, as the cells of an
+        adaptive mesh are. Its shape follows from the data.
+
+        Args:
+            data: the items of this rank, all of the dimensions but the first as on the others.
+            counts: how many indices of the first dimension each rank gives, by rank. None: the ranks tell each other.
+            name, dtype, attrs, dims, fill_value, encode, chunks, level, shuffle, text: as for :meth:`dataset`.
+        """
+        with self._writing():
+            array = items_of(data, dtype)
+            if array.ndim == 0:
+                raise ValueError("data: found no dimension, expected one for the items of each rank")
+            rows = self._counts(len(array), counts)
+            whole = (sum(rows), *array.shape[1:])
+            layout, cut = layout_of(encode, chunks, level, shuffle, text)
+            described = _describe(name, array.dtype, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
+            self._core.dataset(described, [], rows, bytes_of(array))
+
+    def group(self, path: str, attrs: Mapping[str, Any]) -> None:
+        """Writes the attributes of a group of datasets, which their names begin with; those of the file for ``/``. If
+        they are written again, the last ones count.
+
+        Args:
+            path: such as ``"flow"`` for the datasets ``flow/rho`` and ``flow/p``.
+            attrs: as for :meth:`dataset`.
+        """
+        with self._writing():
+            if not isinstance(path, str):
+                raise TypeError(f"path: found {type(path).__name__}, expected a str")
+            self._core.group(path, attributes_text(attrs))
+
     def proc_counts(self, count: int) -> list[int]:
         """The counts of all ranks, by rank, out of that of this rank. Collective.
 
@@ -487,3 +605,61 @@ def _ragged(*data: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         )
     sizes = lengths.astype(np.uint64) * np.uint64(values.dtype.itemsize)
     return sizes, bytes_of(values)
+
+
+def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """The type of all boxes."""
+    if not types:
+        raise ValueError("dtype: found none, expected that of the dataset where this rank has no data")
+    if any(other != types[0] for other in types):
+        raise ValueError(
+            f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"
+        )
+    return types[0]
+
+
+def _box(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Where a part of an array of this shape lies."""
+    first = (0,) * len(shape) if start is None else integers("start", start)
+    if not len(first) == part.ndim == len(shape):
+        raise ValueError(
+            f"data: found {part.ndim} dimensions and a start of {len(first)}, expected the {len(shape)} of the shape"
+        )
+    if any(a + n > size for a, n, size in zip(first, part.shape, shape)):
+        raise ValueError(f"data: found the shape {part.shape} at {first}, expected a part of {shape}")
+    return list(first), list(part.shape)
+
+
+def _one_after_the_other(parts: list[NDArray[Any]]) -> NDArray[np.uint8]:
+    if len(parts) == 1:
+        return bytes_of(parts[0])
+    return np.concatenate([np.empty(0, np.uint8), *map(bytes_of, parts)])
+
+
+def _describe(
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    layout: str,
+    chunks: Optional[tuple[int, ...]],
+    level: Optional[int],
+    shuffle: Optional[bool],
+    fill_value: Any,
+    dims: Optional[Sequence[Optional[str]]],
+    attrs: Optional[Mapping[str, Any]],
+) -> Description:
+    if not isinstance(name, str):
+        raise TypeError(f"name: found {type(name).__name__}, expected a str")
+    return Description(
+        name=name,
+        type=type_name(dtype_of(dtype)),
+        shape=list(shape),
+        layout=layout,
+        chunks=None if chunks is None else list(chunks),
+        level=None if level is None else integer("level", level, 0, _MOST_LEVEL),
+        shuffle=shuffle is None or bool(shuffle),
+        fill=fill_bytes(fill_value, dtype),
+        dims=names_of(dims, len(shape)),
+        attributes=attributes_text(attrs),
+        unsupported=None,
+    )

@@ -1,0 +1,302 @@
+"""Reading: datasets, their records and groups."""
+
+from __future__ import annotations
+
+import json
+import operator
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._common import bytes_of
+from ._description import Description, integers
+from ._selection import PIECE_BYTES, Box, Selection, batches, select
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._file import File
+    from ._section import Section
+
+
+class Dataset:
+    """An array in a file, with its type, shape and attributes. Nothing of it is read until it is indexed, or given to
+    numpy.
+
+    >>> with scda.create("rho.scda") as w:
+    ...     w.dataset("rho", np.arange(12.0).reshape(3, 4), attrs={"units": "kg m-3"})
+    >>> with scda.open("rho.scda") as f:
+    ...     rho = f["rho"]
+    ...     print(rho.shape, rho.dtype, rho.attrs["units"], rho[1:, ::2].tolist())
+    (3, 4) float64 kg m-3 [[4.0, 6.0], [8.0, 10.0]]
+    """
+
+    __slots__ = ("_description", "_file", "_offset", "_section")
+
+    def __init__(self, file: File, section: Section, offset: int, description: Description) -> None:
+        self._file = file
+        self._section = section
+        self._offset = offset
+        self._description = description
+
+    @property
+    def name(self) -> str:
+        """The name, with a slash behind that of each group."""
+        return self._description.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the items, in the byte order of this machine; raw bytes are ``V`` and their number."""
+        return self._description.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of indices in each dimension."""
+        return tuple(self._description.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._description.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        size = 1
+        for n in self._description.shape:
+            size *= n
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items in memory."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> Optional[tuple[int, ...]]:
+        """The shape of a chunk; None if the data lie in one piece."""
+        chunks = self._description.chunks
+        return None if chunks is None else tuple(chunks)
+
+    @property
+    def dims(self) -> tuple[Optional[str], ...]:
+        """The name of each dimension, or None."""
+        return tuple(self._description.dims) or (None,) * self.ndim
+
+    @property
+    def fill_value(self) -> Any:
+        """The item that stands where nothing was written."""
+        return self._description.fill_item
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes: a dict of its own each time, that can be changed without effect on the file."""
+        attributes: dict[str, Any] = json.loads(self._description.attributes)
+        return attributes
+
+    @property
+    def section(self) -> Section:
+        """The section with the data, as bytes. Where :attr:`chunks` is None, its ``to_numpy`` maps them into memory;
+        they are little-endian, unless another program wrote them otherwise."""
+        return self._section
+
+    def __len__(self) -> int:
+        """The number of indices in the first dimension."""
+        if not self._description.shape:
+            raise TypeError(f"len: dataset {self.name!r} has no dimensions")
+        return self._description.shape[0]
+
+    def __bool__(self) -> bool:
+        """True, also without items."""
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        """What numpy's basic indexing selects: integers, slices with any step, ``...``, and None for a new dimension.
+        Only the chunks or rows with these items are read. Collective: each rank reads its own, any or none.
+
+        Returns:
+            An array of its own; for integers in all dimensions one item.
+        """
+        with self._file._reading() as core:
+            selection = select(key, self.shape)
+            return self._read(core, selection)[selection.final]
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
+        """All items, for numpy. Collective: all ranks get all."""
+        if copy is False:
+            raise ValueError(f"dataset {self.name!r}: found copy=False, but it is read from a file")
+        everything: NDArray[Any] = self[...]
+        return everything if dtype is None else everything.astype(dtype, copy=False)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The parts with one index of the first dimension, one after the other, in bounded memory. Collective: all
+        ranks read all of them."""
+        step = max(1, PIECE_BYTES * max(len(self), 1) // max(self.nbytes, 1))
+        if self.chunks:
+            step = -(-step // self.chunks[0]) * self.chunks[0]
+        for start in range(0, len(self), step):
+            yield from self[start : start + step]
+
+    def read_boxes(self, boxes: Sequence[tuple[Any, Any]]) -> list[NDArray[Any]]:
+        """Several boxes at once: a chunk that they share is read once. Collective: each rank reads its own boxes, any
+        number of them.
+
+        Args:
+            boxes: of each the first indices, and the shape.
+        """
+        with self._file._reading() as core:
+            found: list[Box] = [(list(integers("start", a)), list(integers("shape", b))) for a, b in boxes]
+            for start, count in found:
+                inside = len(start) == len(count) == self.ndim and all(
+                    a + n <= size for a, n, size in zip(start, count, self.shape)
+                )
+                if not inside:
+                    raise ValueError(f"box: found start {start} and shape {count}, expected a part of {self.shape}")
+            return self._read_boxes(core, found)
+
+    def read_partition(self, counts: Optional[Sequence[int]] = None) -> NDArray[Any]:
+        """This rank's part of the first dimension, and all of the others. Collective.
+
+        Args:
+            counts: how many indices each rank gets, by rank, the same on all ranks; their sum is the length. None:
+                evenly spread. :meth:`File.proc_counts` makes them.
+        """
+        with self._file._reading():
+            parts, rank = self._file._parts(len(self), counts)
+            start = sum(parts[:rank])
+            own: NDArray[Any] = self[start : start + parts[rank]]
+            return own
+
+    def _read(self, core: _core.Reader, selection: Selection) -> NDArray[Any]:
+        """The items with these indices. As many calls of the core as the rank makes that needs the most."""
+        array = np.empty(selection.shape, self.dtype)
+        arguments = selection, self.shape, self.chunks, self.dtype.itemsize
+        others = 0
+        if self._file._ranks is not None:
+            own = sum(1 for _ in batches(*arguments)) if selection.has_steps else 1
+            others = max(core.proc_counts(own)) - own
+        if selection.has_steps:
+            for batch in batches(*arguments):
+                for piece, box in zip(batch, self._read_boxes(core, [piece.box for piece in batch])):
+                    array[piece.place] = box[piece.wanted]
+        else:
+            start = [indices.start if indices else 0 for indices in selection.indices]
+            core.read_dataset(self._offset, [(start, list(selection.shape))], bytes_of(array))
+        for _ in range(others):
+            self._read_boxes(core, [])
+        return array
+
+    def _read_boxes(self, core: _core.Reader, boxes: list[Box]) -> list[NDArray[Any]]:
+        sizes = [_items(count) for _, count in boxes]
+        everything = np.empty(sum(sizes), self.dtype)
+        core.read_dataset(self._offset, boxes, bytes_of(everything))
+        ends = np.cumsum(sizes)
+        return [
+            everything[end - size : end].reshape(count) for end, size, (_, count) in zip(ends.tolist(), sizes, boxes)
+        ]
+
+    def __repr__(self) -> str:
+        chunks = "" if self.chunks is None else f", chunks {self.chunks}"
+        return f"<scda dataset {self.name!r}: {self._summary()}{chunks}>"
+
+    def _summary(self) -> str:
+        """Type, shape, and units if they are known."""
+        named = [f"{name}: {n}" if name else str(n) for name, n in zip(self.dims, self.shape)]
+        units = self.attrs.get("units")
+        more = f", {units}" if isinstance(units, str) else ""
+        return f"{self.dtype} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
+
+
+def _items(count: Sequence[int]) -> int:
+    items = 1
+    for n in count:
+        items *= n
+    return items
+
+
+class Records:
+    """The datasets of one name, in the order of the file: a sequence. Each is read when it is asked for: collective.
+
+    >>> with scda.create("steps.scda") as w:
+    ...     for step in range(3):
+    ...         w.dataset("rho", np.full(2, float(step)))
+    >>> with scda.open("steps.scda") as f:
+    ...     print(len(f.records("rho")), [rho[0] for rho in f.records("rho")], f["rho", -1][0])
+    3 [0.0, 1.0, 2.0] 2.0
+    """
+
+    __slots__ = ("_file", "_found", "_name")
+
+    def __init__(self, file: File, name: str, found: Sequence[Section]) -> None:
+        self._file = file
+        self._name = name
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, key: Union[int, slice]) -> Any:
+        """A dataset by its number, from the end if that is negative; a slice is a list of them."""
+        if isinstance(key, slice):
+            return [self._file._dataset(section) for section in self._found[key]]
+        number = operator.index(key)
+        if not -len(self._found) <= number < len(self._found):
+            raise IndexError(f"record {number} of {self._name!r}: found {len(self._found)}")
+        return self._file._dataset(self._found[number])
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return (self._file._dataset(section) for section in self._found)
+
+    def __repr__(self) -> str:
+        return f"<scda records {self._name!r}: {len(self._found)}>"
+
+
+class Group:
+    """The datasets whose names begin with that of the group and a slash. Names within it are without these."""
+
+    __slots__ = ("_file", "_path")
+
+    def __init__(self, file: File, path: str) -> None:
+        self._file = file
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        """The path of the group; ``/`` for the file."""
+        return self._path
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes that were written last; empty without any. Collective."""
+        return self._file._group_attributes(self._path)
+
+    def keys(self) -> list[str]:
+        """The names of its datasets, each once, also of those in groups within it. Collective."""
+        return [name[len(self._prefix) :] for name in self._file.keys() if name.startswith(self._prefix)]
+
+    def __getitem__(self, key: Union[str, tuple[str, int]]) -> Any:
+        """As :class:`File` has it, under this group."""
+        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str):
+            return self._file[self._prefix + key[0], key[1]]
+        if not isinstance(key, str):
+            raise TypeError(f"key: found {key!r}, expected the name of a dataset")
+        return self._file[self._prefix + key]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._prefix + key in self._file
+
+    def records(self, name: str) -> Records:
+        """The datasets of one name in the group. Collective."""
+        return self._file.records(self._prefix + name)
+
+    def group(self, path: str) -> Group:
+        """A group within this one."""
+        return self._file.group(self._prefix + path)
+
+    @property
+    def _prefix(self) -> str:
+        return "" if self._path == "/" else f"{self._path}/"
+
+    def __repr__(self) -> str:
+        return f"<scda group {self._path!r}>"

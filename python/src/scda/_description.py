@@ -1,0 +1,173 @@
+"""What a dataset is, between numpy's terms and those of the core."""
+
+from __future__ import annotations
+
+import json
+import operator
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NAMES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+
+
+class Description(NamedTuple):
+    """What the core says of a dataset, and is told."""
+
+    name: str
+    type: str
+    shape: Sequence[int]
+    layout: str
+    chunks: Optional[Sequence[int]]
+    level: Optional[int]
+    shuffle: bool
+    fill: bytes
+    dims: Sequence[Optional[str]]
+    attributes: str
+    unsupported: Optional[str]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """In the byte order of this machine."""
+        return np.dtype(self.type if self.type in _NAMES else f"V{int(self.type[1:]) // 8}")
+
+    @property
+    def fill_item(self) -> Any:
+        """The fill value, of the type of the dataset."""
+        dtype = self.dtype
+        if not self.fill:
+            return np.zeros((), dtype)[()]
+        return np.frombuffer(self.fill, dtype.newbyteorder("<")).astype(dtype)[0]
+
+
+def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """This type in the byte order of this machine. A TypeError if no dataset can have it."""
+    if (dtype.name in _NAMES) or (dtype.kind == "V" and dtype.names is None and dtype.subdtype is None):
+        return dtype.newbyteorder("=")
+    if dtype.hasobject or dtype.kind == "U":
+        hint = "numbers"
+    else:
+        hint = f'numbers or raw bytes; view("V{dtype.itemsize}") makes these of a contiguous array'
+    raise TypeError(f"dtype: found {dtype}, which no dataset has, expected {hint}")
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name of a native type in the metadata."""
+    return f"r{8 * dtype.itemsize}" if dtype.kind == "V" else dtype.name
+
+
+def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
+    """A fill value as an item in little-endian byte order."""
+    if value is None:
+        return b""
+    if dtype.kind == "V":
+        raw = value.tobytes() if isinstance(value, np.generic) else bytes(value)
+        if len(raw) != dtype.itemsize:
+            raise ValueError(f"fill_value: found {len(raw)} bytes, expected {dtype.itemsize}")
+        return raw
+    if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in "biufc":
+        raise TypeError(f"fill_value: found {value!r}, expected one number")
+    if dtype.kind in "iu":
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        number = operator.index(value if not isinstance(value, np.ndarray) else value[()])
+        if not least <= number <= most:
+            raise ValueError(f"fill_value: found {number}, expected {least} to {most}")
+    elif dtype.kind == "b" and value not in (False, True):
+        raise ValueError(f"fill_value: found {value!r}, expected True or False")
+    elif dtype.kind == "f" and np.iscomplexobj(value):
+        raise TypeError(f"fill_value: found {value!r}, expected a real number")
+    with np.errstate(over="ignore"):
+        item = np.array(value).astype(dtype)
+    if dtype.kind in "fc" and np.isinf(item).any() and not np.isinf(value).any():
+        raise ValueError(f"fill_value: found {value!r}, expected a number that {dtype} has")
+    little: bytes = item.astype(dtype.newbyteorder("<")).tobytes()
+    return little
+
+
+def attributes_text(attrs: Optional[Mapping[str, Any]]) -> str:
+    """Attributes as JSON. Numbers and arrays of numpy become numbers and lists."""
+    if attrs is None:
+        return "{}"
+    if not isinstance(attrs, Mapping):
+        raise TypeError(f"attrs: found {type(attrs).__name__}, expected a dict")
+    odd = [key for key in attrs if not isinstance(key, str)]
+    if odd:
+        raise TypeError(f"attrs: found the key {odd[0]!r}, expected a str")
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (np.generic, np.ndarray)):
+            return value.tolist()
+        raise TypeError(f"attrs: found {value!r}, expected what JSON has: numbers, strings, lists, dicts, bools, None")
+
+    try:
+        return json.dumps(dict(attrs), ensure_ascii=False, allow_nan=False, default=plain)
+    except ValueError as error:
+        raise ValueError(f"attrs: {error}") from None
+
+
+def integers(what: str, values: Union[int, Sequence[int]]) -> tuple[int, ...]:
+    """Numbers without sign, as numpy takes a shape."""
+    numbers: list[int] = []
+    several: Sequence[Any] = [values] if np.ndim(values) == 0 else values  # type: ignore[assignment]
+    for value in several:
+        try:
+            numbers.append(operator.index(value))
+        except TypeError:
+            raise TypeError(f"{what}: found {value!r}, expected an integer") from None
+        if not 0 <= numbers[-1] < 1 << 63:
+            raise ValueError(f"{what}: found {numbers[-1]}, expected 0 to {(1 << 63) - 1}")
+    return tuple(numbers)
+
+
+def names_of(dims: Optional[Sequence[Optional[str]]], ndim: int) -> list[Optional[str]]:
+    if dims is None:
+        return []
+    names: list[Optional[str]] = [dims] if isinstance(dims, str) else list(dims)
+    if len(names) != ndim or not all(name is None or isinstance(name, str) for name in names):
+        raise ValueError(f"dims: found {dims!r}, expected a str or None for each of {ndim} dimensions")
+    return names
+
+
+def items_of(data: Any, dtype: Any) -> NDArray[Any]:
+    """Data as a contiguous array of a type that datasets have, in the byte order of this machine; without a copy if
+    they are that."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError("data: found a masked array, expected one without a mask; filled() makes it")
+    array = np.asarray(data, None if dtype is None else np.dtype(dtype))
+    array = np.asarray(array, native(array.dtype))
+    # Not ascontiguousarray alone: that has at least one dimension.
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def layout_of(
+    encode: Union[bool, str, None],
+    chunks: Union[int, Sequence[int], None],
+    level: Optional[int],
+    shuffle: Optional[bool],
+    text: bool,
+) -> tuple[str, Optional[tuple[int, ...]]]:
+    """The layout and the shape of the chunks."""
+    if not isinstance(text, (bool, np.bool_)):
+        raise TypeError(f"text: found {text!r}, expected True or False")
+    if shuffle is not None and not isinstance(shuffle, (bool, np.bool_)):
+        raise TypeError(f"shuffle: found {shuffle!r}, expected True or False")
+    of_chunks = {"chunks": chunks, "level": level, "shuffle": shuffle, "text": text or None}
+    given = [name for name, value in of_chunks.items() if value is not None]
+    shape = None if chunks is None else integers("chunks", chunks)
+    if encode is None:
+        encode = bool(given)
+    if encode is False and given:
+        raise ValueError(f"{given[0]}: found one with encode=False, which makes no chunks")
+    if isinstance(encode, str) and encode == "auto":
+        if text:
+            raise ValueError('text: found True with encode="auto", expected encode=True')
+        return "auto", shape
+    if not isinstance(encode, (bool, np.bool_)):
+        raise ValueError(f'encode: found {encode!r}, expected False, True or "auto"')
+    return ("text" if text else "chunked") if encode else "contiguous", shape

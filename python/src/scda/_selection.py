@@ -1,0 +1,149 @@
+"""What an index selects of an array, and the boxes that are read for it."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+# With steps, boxes of about so many bytes are read at once, and as many boxes.
+PIECE_BYTES = 16 << 20
+_MOST_BOXES = 1 << 12
+# What lies between two indices is skipped if it is no less.
+_FAR_BYTES = 1 << 16
+
+Box = tuple[list[int], list[int]]
+
+
+class Selection(NamedTuple):
+    """Basic indexing of an array: in each of its dimensions the indices, and how what was selected is shaped."""
+
+    indices: list[range]
+    # The index that makes the result of an array with these indices in each dimension.
+    final: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(indices) for indices in self.indices)
+
+    @property
+    def has_steps(self) -> bool:
+        return any(indices.step > 1 for indices in self.indices)
+
+
+def select(key: Any, shape: Sequence[int]) -> Selection:
+    """What numpy's basic indexing selects: integers, slices, an Ellipsis, and None for a new dimension. The indices
+    ascend; what is shaped last turns them where the step is negative."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    dimensions = sum(k is not None and k is not Ellipsis for k in keys)
+    dots = [place for place, k in enumerate(keys) if k is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("index: found several '...', expected one")
+    if dimensions > len(shape):
+        raise IndexError(f"index: found {dimensions} dimensions, expected at most {len(shape)}")
+    place = dots[0] if dots else len(keys)
+    keys[place : place + 1] = [slice(None)] * (len(shape) - dimensions)
+    indices: list[range] = []
+    final: list[Any] = []
+    for k in keys:
+        if k is None:
+            final.append(None)
+            continue
+        size = shape[len(indices)]
+        if isinstance(k, slice):
+            found = range(size)[k]
+            turned = found.step < 0
+            indices.append(found[::-1] if turned else found)
+            final.append(slice(None, None, -1 if turned else 1))
+            continue
+        number = _number(k)
+        if not -size <= number < size:
+            raise IndexError(f"index {number}: found {size} indices in dimension {len(indices)}")
+        number %= size
+        indices.append(range(number, number + 1))
+        final.append(0)
+    # As numpy: an array of no dimensions, unless the index has nothing but integers.
+    return Selection(indices, (*final, ...) if dots else tuple(final))
+
+
+def _number(key: Any) -> int:
+    if not isinstance(key, (bool, np.bool_)) and (not isinstance(key, np.ndarray) or key.ndim == 0):
+        try:
+            return operator.index(key)
+        except TypeError:
+            pass
+    raise IndexError(
+        f"index: found {type(key).__name__}, expected integers, slices, '...' and None; read an array, such as "
+        "d[...], and index that by arrays or bools"
+    )
+
+
+class Piece(NamedTuple):
+    """Indices that are read as one box, of which some are wanted."""
+
+    box: Box
+    # Those of the box.
+    wanted: tuple[slice, ...]
+    # Where they go to.
+    place: tuple[slice, ...]
+
+    @property
+    def items(self) -> int:
+        items = 1
+        for n in self.box[1]:
+            items *= n
+        return items
+
+
+def batches(
+    selection: Selection, shape: Sequence[int], chunks: Optional[Sequence[int]], item_bytes: int
+) -> Iterator[list[Piece]]:
+    """The pieces of a selection with steps, as many at once as bounded memory takes: boxes of chunks that follow one
+    another, or of rows; single indices where the step leaves out chunks, or much of a file."""
+    unit = list(chunks) if chunks is not None else [1] * len(shape)
+    single = []
+    inner = item_bytes
+    for d in reversed(range(len(shape))):
+        step = selection.indices[d].step
+        far = step >= unit[d] if chunks is not None else step * inner >= _FAR_BYTES
+        single.append(step > 1 and far)
+        inner *= max(shape[d], 1)
+    single.reverse()
+    # As much of the last dimensions as there is room for.
+    length = [1 if alone else n for alone, n in zip(single, unit)]
+    room = PIECE_BYTES // item_bytes
+    for n in length:
+        room //= n
+    for d in reversed(range(len(shape))):
+        if not single[d]:
+            times = max(1, min(room, -(-shape[d] // length[d])))
+            length[d] *= times
+            room //= times
+    parts = [list(_parts(indices, n)) for indices, n in zip(selection.indices, length)]
+    batch: list[Piece] = []
+    items = 0
+    for combined in itertools.product(*parts):
+        box = [part[0] for part in combined], [part[1] for part in combined]
+        piece = Piece(box, tuple(part[2] for part in combined), tuple(part[3] for part in combined))
+        if batch and (len(batch) == _MOST_BOXES or (items + piece.items) * item_bytes > PIECE_BYTES):
+            yield batch
+            batch, items = [], 0
+        batch.append(piece)
+        items += piece.items
+    if batch:
+        yield batch
+
+
+def _parts(indices: range, length: int) -> Iterator[tuple[int, int, slice, slice]]:
+    """The indices, cut at the multiples of a length: first index and number of indices of the box, those that are
+    wanted of these, and where they go to."""
+    done = 0
+    while done < len(indices):
+        first = indices[done]
+        end = first // length * length + length
+        stop = min(len(indices), done + -(-(end - first) // indices.step))
+        last = indices[stop - 1]
+        yield first, last + 1 - first, slice(None, None, indices.step), slice(done, stop)
+        done = stop

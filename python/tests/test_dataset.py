@@ -1,0 +1,454 @@
+"""Datasets, on one process: what was written is read, as numpy has it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from arrays import TYPES, in_memory, part, random_boxes, random_items, random_key, random_layout, random_shape
+from conftest import VECTORS
+from scda import _selection
+
+STORE = VECTORS / "zarr" / "store.zarr"
+STORED = [
+    str(path.parent.relative_to(STORE)) for path in sorted(STORE.rglob("zarr.json")) if (path.parent / "c").exists()
+]
+
+
+def same(found: Any, expected: Any) -> None:
+    """Byte for byte, whatever the byte order in memory."""
+    assert type(found) is type(expected)
+    assert found.shape == expected.shape and found.dtype == expected.dtype.newbyteorder("=")
+    assert found.tobytes() == expected.astype(expected.dtype.newbyteorder("=")).tobytes()
+
+
+@pytest.mark.parametrize("seal", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_any_array_any_boxes_and_any_index(
+    seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng(seed)
+    # Steps are read piece by piece: many small ones.
+    monkeypatch.setattr(_selection, "PIECE_BYTES", int(generator.choice([16, 1000, 1 << 24])))
+    monkeypatch.setattr(_selection, "_FAR_BYTES", int(generator.choice([16, 1 << 16])))
+    arrays = {}
+    with scda.create(tmp_path / "f", seal=seal) as w:
+        for number, dtype in enumerate(TYPES):
+            shape = random_shape(generator)
+            array, options = random_items(generator, dtype, shape), random_layout(generator, shape)
+            arrays[f"a/{number}"] = array, options.get("chunks")
+            if generator.integers(2):
+                w.dataset(f"a/{number}", in_memory(generator, array), **options)
+            else:
+                boxes = random_boxes(generator, shape, 9)
+                given = [(box[0], in_memory(generator, part(array, box))) for box in boxes]
+                w.dataset(f"a/{number}", boxes=given, shape=shape, dtype=dtype, **options)
+    with scda.open(tmp_path / "f") as f:
+        assert f.keys() == list(arrays) and f.sealed == seal
+        assert f.group("a").keys() == [name[2:] for name in arrays]
+        for name, (array, chunks) in arrays.items():
+            d = f[name]
+            assert isinstance(d, scda.Dataset) and name in f and d.name == name
+            assert (d.shape, d.ndim, d.size, d.nbytes) == (array.shape, array.ndim, array.size, array.nbytes)
+            assert d.chunks == chunks or chunks is None
+            same(np.asarray(d), array)
+            same(d[...], array)
+            for _ in range(30):
+                key = random_key(generator, array.shape)
+                same(d[key], array[key])
+            boxes = [random_boxes(generator, array.shape, 9)[0] for _ in range(3)]
+            for found, box in zip(d.read_boxes(boxes), boxes):
+                same(found, part(array, box))
+            if array.ndim:
+                assert len(d) == len(array)
+                rows = list(d)
+                assert len(rows) == len(array)
+                for found, row in zip(rows, array):
+                    assert found.tobytes() == row.astype(row.dtype.newbyteorder("=")).tobytes()
+                same(d.read_partition(), array)
+
+
+def test_steps_are_read_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No call of the core reads much more than a piece, and none reads what lies far between two indices."""
+    array = np.arange(1 << 20, dtype="<i4").reshape(64, 1 << 14)
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("plain", array)
+        w.dataset("chunks", array, chunks=(16, 1 << 10))
+    monkeypatch.setattr(_selection, "PIECE_BYTES", 1 << 17)
+    cases: list[tuple[str, Any, int]] = [
+        ("plain", np.s_[::2, ::2], 1 << 22),
+        ("plain", np.s_[::2], 1 << 21),
+        ("plain", np.s_[5, ::3], 1 << 16),
+        ("plain", np.s_[5, :: 1 << 13], 1 << 16),
+        ("chunks", np.s_[::16, ::2], 1 << 18),
+        ("chunks", np.s_[3::2, 5::700], 1 << 22),
+        ("chunks", np.s_[::-32, ::1024], 1 << 10),
+    ]
+    for name, key, most_read in cases:
+        read: list[int] = []
+        with scda.open(tmp_path / "f") as f:
+            d = f[name]
+
+            def counting(
+                self: Any, core: Any, boxes: Any, read: list[int] = read, original: Any = scda.Dataset._read_boxes
+            ) -> Any:
+                read.append(4 * sum(int(np.prod(count)) for _, count in boxes))
+                return original(self, core, boxes)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(scda.Dataset, "_read_boxes", counting)
+                same(d[key], array[key])
+        assert max(read) <= 1 << 17 and sum(read) <= most_read, (name, key, read)
+
+
+def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
+    attrs = {"units": "m s⁻¹", "range": [0, 1.5], "nested": {"a": None, "b": True}, "": "empty"}
+    with scda.create(tmp_path / "f", "datasets") as w:
+        w.group("/", {"title": "a test"})
+        w.dataset("flow/v", np.zeros((4, 3), ">f4"), attrs=attrs, dims=("x", None), fill_value=np.nan)
+        w.dataset("flow/p", np.ones(5), chunks=2, attrs={"n": np.int16(3), "list": np.arange(2.0)})
+        w.dataset("flow/deep/bool", True, fill_value=True)
+        w.group("flow", {"version": 1})
+        w.group("flow", {"version": 2})
+        w.array("plain", np.zeros(3))
+    with scda.open(tmp_path / "f") as f:
+        assert f.attrs == {"title": "a test"} and f.keys() == ["flow/v", "flow/p", "flow/deep/bool"]
+        v = f["flow/v"]
+        assert v.attrs == attrs and v.dims == ("x", None) and v.chunks is None and np.isnan(v.fill_value)
+        assert v.dtype == np.dtype("f4") and v.dtype.isnative and v.section.kind == "array" and v
+        v.attrs["units"] = "changed"
+        assert v.attrs == attrs
+        assert f["flow/p"].attrs == {"n": 3, "list": [0.0, 1.0]} and f["flow/p"].dims == (None,)
+        assert f["flow/p"].chunks == (2,) and f["flow/p"].fill_value == 0.0
+        flag = f["flow/deep/bool"]
+        assert flag[()] is np.True_ and flag[...].shape == () and flag.fill_value is np.True_ and flag.shape == ()
+        with pytest.raises(TypeError, match="no dimensions"):
+            len(flag)
+        with pytest.raises(TypeError, match="no dimensions"):
+            iter(flag).__next__()
+        flow = f.group("flow")
+        assert flow.attrs == {"version": 2} and flow.keys() == ["v", "p", "deep/bool"] and flow.name == "flow"
+        assert flow["v"].name == "flow/v" and "v" in flow and "rho" not in flow and flow["p", -1].name == "flow/p"
+        assert flow.group("deep").keys() == ["bool"] and flow.group("deep").attrs == {} and len(flow.records("v")) == 1
+        assert f.group("/").keys() == f.keys() and f.group("/").attrs == f.attrs and f.group("none").keys() == []
+        # Sections are what they were.
+        assert isinstance(f["plain"], scda.Section) and isinstance(f.find("flow/v", 0), scda.Section)
+        assert repr(v) == "<scda dataset 'flow/v': float32 (x: 4, 3), m s⁻¹>"
+        assert repr(f["flow/p"]) == "<scda dataset 'flow/p': float64 (5,), chunks (2,)>"
+        assert repr(flow) == "<scda group 'flow'>" and repr(f.records("flow/v")) == "<scda records 'flow/v': 1>"
+        lines = str(f).splitlines()
+        assert lines[1].split()[-1] == "dataset" and any(line.endswith("float32 (x: 4, 3), m s⁻¹") for line in lines)
+        assert "float64 (5,)" in f._repr_html_()
+        with pytest.raises(KeyError, match="expected one of.*'plain'") as error:
+            f["rho"]
+        assert "scda dataset" not in str(error.value)
+
+
+@pytest.mark.parametrize("seal", [False, True])
+def test_records(seal: bool, tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f", seal=seal) as w:
+        for step in range(5):
+            w.array("time", np.array([step], "<i4"))
+            # They need not have one shape.
+            w.dataset("g/rho", np.full(step, float(step)), attrs={"step": step})
+        w.dataset("once", 1)
+    with scda.open(tmp_path / "f") as f:
+        rho = f.records("g/rho")
+        assert len(rho) == 5 and [d.shape for d in rho] == [(n,) for n in range(5)]
+        assert rho[3][0] == f["g/rho", 3][0] == f["g/rho", -2][0] == rho[-2][0] == f.group("g")["rho", -2][0] == 3.0
+        assert [d.attrs["step"] for d in rho[1::2]] == [1, 3] and f.keys() == ["g/rho", "once"]
+        assert f["time", -1].read() == np.array([4], "<i4").tobytes()
+        assert len(f.records("rho")) == 0 and f["once", 0][()] == f["once", -1][()] == 1
+        for record in (5, -6):
+            with pytest.raises(IndexError, match="found 5"):
+                f["g/rho", record]
+            with pytest.raises(IndexError, match="found 5"):
+                rho[record]
+        with pytest.raises(KeyError, match="found 5 sections.*is the last"):
+            f["g/rho"]
+        with pytest.raises(KeyError, match="no such user string"):
+            f["velocity", 0]
+        with pytest.raises(TypeError, match="number of a record"):
+            f["g/rho", 0, 1]  # type: ignore[index]
+
+
+def test_looking_up_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"field {n}" for n in range(300)]
+    for seal in (False, True):
+        with scda.create(tmp_path / "f", seal=seal) as w:
+            for name in names:
+                w.dataset(name, np.arange(3))
+        with scda.open(tmp_path / "f") as f:
+            assert f.keys() == names
+            headers = 0
+            original = f._core
+
+            class Counting:
+                def __getattr__(self, name: str) -> Any:
+                    nonlocal headers
+                    headers += name in ("header", "section")
+                    return getattr(original, name)
+
+            f._core = Counting()  # type: ignore[assignment]
+            for name in names:
+                assert f[name][1] == 1
+            assert f.keys() == names
+            assert headers <= len(names) + 5, headers
+
+
+def test_gaps_have_the_fill_value(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        for chunks in (None, 4):
+            for dtype, fill in [("i2", -7), ("?", True), ("f4", np.nan), ("f8", -0.0), ("f2", np.inf), ("c8", 1 - 2j),
+                                ("V3", b"abc"), ("u8", (1 << 64) - 1), ("f4", np.float64(0.1)), ("i4", None)]:  # fmt: skip
+                ones = np.zeros(2, dtype)
+                w.dataset("a", ones, start=3, shape=9, chunks=chunks, fill_value=fill)
+                w.dataset("none", shape=(2, 0, 3), dtype=dtype, fill_value=fill)
+                w.dataset("fill", shape=3, dtype=dtype, fill_value=fill, chunks=chunks)
+    with scda.open(tmp_path / "f") as f:
+        for a, none, fill in zip(f.records("a"), f.records("none"), f.records("fill")):
+            expected = np.full(9, a.fill_value, a.dtype)
+            assert np.asarray(fill).tobytes() == expected[:3].tobytes() and none[...].shape == (2, 0, 3)
+            expected[3:5] = np.zeros(2, a.dtype)
+            assert a[...].tobytes() == expected.tobytes() and a.dtype == none.dtype == fill.dtype
+        fills = [d.fill_value for d in f.records("a")][:10]
+        assert [str(fill) for fill in fills] == [
+            *("-7", "True", "nan", "-0.0", "inf", "(1-2j)"), str(np.void(b"abc")), "18446744073709551615", "0.1", "0"
+        ]  # fmt: skip
+
+
+def test_a_field_is_a_dataset(tmp_path: Path) -> None:
+    array = np.arange(24, dtype=">i8").reshape(4, 3, 2)
+    for name, options in {
+        "plain": {},
+        "auto": {"encode": "auto"},
+        "chunks": {"chunks": (3, 3, 1), "dims": list("xyz")},
+    }.items():
+        with scda.create(tmp_path / "field") as w:
+            w.field(name, array, **options)  # type: ignore[arg-type]
+        with scda.create(tmp_path / "dataset") as w:
+            w.dataset(name, array, **options)  # type: ignore[arg-type]
+        assert (tmp_path / "field").read_bytes() == (tmp_path / "dataset").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "error, message, arguments, options",
+    [
+        (TypeError, "expected numbers", ("a", ["text"]), {}),
+        (TypeError, "raw bytes", ("a", np.zeros(3, "M8[s]")), {}),
+        (TypeError, "raw bytes", ("a", np.zeros(3, "S5")), {}),
+        (TypeError, "raw bytes", ("a", np.zeros(3, [("x", "i4")])), {}),
+        (TypeError, "expected numbers", ("a", [None]), {}),
+        (TypeError, "masked", ("a", np.ma.masked_equal([1, 2], 2)), {}),
+        (TypeError, "name: found bytes", (b"a", 1), {}),
+        (ValueError, "shape: found none", ("a",), {"dtype": "f8"}),
+        (ValueError, "shape: found none", ("a", [1]), {"start": 0}),
+        (ValueError, "dtype: found none", ("a",), {"shape": 3}),
+        (ValueError, "together with data", ("a", [1]), {"boxes": []}),
+        (ValueError, "found the types", ("a",), {"boxes": [(0, [1]), (1, [1.0])], "shape": 3}),
+        (ValueError, "expected a part of", ("a", [1, 2]), {"start": 2, "shape": 3}),
+        (ValueError, "found 1 dimensions", ("a", [1, 2]), {"shape": (3, 3)}),
+        (ValueError, "dims: found", ("a", [1, 2]), {"dims": ("x", "y")}),
+        (ValueError, "encode=False", ("a", [1, 2]), {"encode": False, "level": 2}),
+        (ValueError, "encode: found 'yes'", ("a", [1, 2]), {"encode": "yes"}),
+        (ValueError, "text: found", ("a", [1, 2]), {"encode": "auto", "text": True}),
+        (TypeError, "text: found", ("a", [1, 2]), {"text": 1}),
+        (TypeError, "shuffle: found", ("a", [1, 2]), {"shuffle": 1}),
+        (scda.ArgumentError, "level: found 10", ("a", [1, 2]), {"level": 10}),
+        (TypeError, "attrs: found list", ("a", [1, 2]), {"attrs": [1]}),
+        (TypeError, "attrs: found the key 1", ("a", [1, 2]), {"attrs": {1: 2}}),
+        (TypeError, "attrs: found <object", ("a", [1, 2]), {"attrs": {"a": object()}}),
+        (ValueError, "attrs: Out of range", ("a", [1, 2]), {"attrs": {"a": np.nan}}),
+        (ValueError, "fill_value: found 300", ("a", np.zeros(2, "u1")), {"fill_value": 300}),
+        (ValueError, "fill_value: found 2,", ("a", np.zeros(2, "?")), {"fill_value": 2}),
+        (ValueError, "fill_value: found 1e\\+30", ("a", np.zeros(2, "f2")), {"fill_value": 1e30}),
+        (TypeError, "fill_value: found 1j", ("a", np.zeros(2, "f2")), {"fill_value": 1j}),
+        (TypeError, "", ("a", np.zeros(2, "i2")), {"fill_value": 1.5}),
+        (TypeError, "fill_value: found 'x'", ("a", np.zeros(2)), {"fill_value": "x"}),
+        (ValueError, "fill_value: found 2 bytes", ("a", np.zeros(2, "V3")), {"fill_value": b"ab"}),
+        (scda.ArgumentError, "name of a dataset", ("a//b", 1), {}),
+        (scda.ArgumentError, "reserved", ("scda dataset 00", 1), {}),
+        (scda.ArgumentError, "in two regions", ("a",), {"boxes": [(0, [1]), (0, [1])], "shape": 3}),
+        (scda.ArgumentError, "chunk", ("a", [1, 2]), {"chunks": (1, 1)}),
+        (scda.RangeError, "63 bits", ("a",), {"shape": (1 << 40, 1 << 40), "dtype": "f8"}),
+    ],
+)
+def test_what_cannot_be_written(error: Any, message: str, arguments: Any, options: Any, tmp_path: Path) -> None:
+    with pytest.raises(error, match=message):
+        with scda.create(tmp_path / "f") as w:
+            w.dataset(*arguments, **options)
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_mistake_of_the_caller_leaves_the_writer_open(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        with pytest.raises(TypeError):
+            w.dataset("a", ["text"])
+        with pytest.raises(ValueError, match="no dimension"):
+            w.field("a", 1.0)
+        with pytest.raises(TypeError):
+            w.group(b"a", {})  # type: ignore[arg-type]
+        w.dataset("a", 1)
+    assert scda.open(tmp_path / "f")["a"][()] == 1
+
+
+def test_what_is_no_index(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("a", np.arange(6).reshape(2, 3))
+    with scda.open(tmp_path / "f") as f:
+        a = f["a"]
+        arrays: list[Any] = [[0, 1], np.array([0, 1]), True, np.array(True), "x", 1.5, (0, [1])]
+        for key in arrays:
+            with pytest.raises(IndexError, match="index that by arrays or bools"):
+                a[key]
+        for key in ((0, 0, 0), (..., ...), 2, -3, (0, 3)):
+            with pytest.raises(IndexError, match="found"):
+                a[key]
+        with pytest.raises(ValueError, match="expected a part"):
+            a.read_boxes([((0, 0), (3, 1))])
+        with pytest.raises(ValueError, match="copy=False"):
+            a.__array__(copy=False)
+        with pytest.raises(ValueError, match="counts: found"):
+            a.read_partition([3])
+        assert a[np.int64(1), np.array(2)] == 5
+        assert np.asarray(a, "f4").dtype == np.dtype("f4")
+    with pytest.raises(scda.UsageError, match="closed"):
+        a[...]
+    with scda.open(tmp_path / "f", decode=False) as f:
+        assert isinstance(f["a"], scda.Section)
+        for read in (lambda: f.keys(), lambda: f.attrs, lambda: f.records("a")):
+            with pytest.raises(ValueError, match="decode=False"):
+                read()
+
+
+def test_what_only_looks_like_a_dataset(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.block("scda dataset 00", b'{"zarr_format": 3, "node_type": "array"}')
+        w.array("damaged", np.zeros(3))
+        w.array("plain", np.zeros(3))
+        w.block("no group/", b"{}")
+        w.dataset("good", 7)
+        w.block("/", b"{}")
+    with scda.open(tmp_path / "f") as f:
+        with pytest.raises(scda.FormatError, match="shape") as error:
+            f["damaged"]
+        assert error.value.offset is not None
+        with pytest.raises(scda.FormatError, match="no metadata before it"):
+            f.records("plain")[0]
+        with pytest.raises(scda.FormatError, match="another section before it"):
+            f.group("no group").attrs
+        with pytest.raises(scda.FormatError, match="another section before it"):
+            f.attrs
+        # The others can be read.
+        assert f["good"][()] == 7 and isinstance(f["plain"], scda.Section) and "damaged" in str(f)
+
+
+def test_codecs_that_are_unknown(tmp_path: Path) -> None:
+    metadata = json.loads((STORE / "plain" / "zarr.json").read_text())
+    metadata["codecs"].append({"name": "crc32c"})
+    with scda.create(tmp_path / "f") as w:
+        w.block("scda dataset 00", json.dumps(metadata).encode())
+        w.varray("a", stored_chunks("plain", metadata))
+    with scda.open(tmp_path / "f") as f:
+        assert list(f["a"].shape) == metadata["shape"]
+        with pytest.raises(scda.UnsupportedError, match="crc32c"):
+            f["a"][...]
+        assert list(f["a"].shape) == metadata["shape"]
+
+
+def stored_chunks(name: str, metadata: dict[str, Any]) -> list[bytes]:
+    """The chunks of an array that zarr-python wrote: no bytes where it has no file."""
+    shape, chunk = metadata["shape"], metadata["chunk_grid"]["configuration"]["chunk_shape"]
+    grid = [-(-n // c) for n, c in zip(shape, chunk)]
+    files = [STORE.joinpath(name, "c", *map(str, index)) for index in np.ndindex(*grid)]
+    return [file.read_bytes() if file.exists() else b"" for file in files]
+
+
+def decoded(stored: bytes, metadata: dict[str, Any], fill: Any) -> Any:
+    """A chunk, by numpy and zlib alone: of the type of the metadata, in the byte order of the file."""
+    codecs = {codec["name"]: codec.get("configuration", {}) for codec in metadata["codecs"]}
+    chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+    item = np.dtype(metadata["data_type"])
+    item = item.newbyteorder({"little": "<", "big": ">"}[codecs["bytes"].get("endian", "little")])
+    if not stored:
+        return np.full(chunk, fill, item)
+    data = zlib.decompress(stored) if "numcodecs.zlib" in codecs else stored
+    if "numcodecs.shuffle" in codecs:
+        size = codecs["numcodecs.shuffle"]["elementsize"]
+        data = np.frombuffer(data, np.uint8).reshape(size, -1).T.tobytes()
+    return np.frombuffer(data, item).reshape(chunk)
+
+
+def fill_of(metadata: dict[str, Any]) -> Any:
+    fill = metadata["fill_value"]
+    return complex(*(float(part) for part in fill)) if isinstance(fill, list) else fill
+
+
+def whole(chunks: list[Any], metadata: dict[str, Any]) -> Any:
+    """The array of chunks."""
+    shape, chunk = metadata["shape"], metadata["chunk_grid"]["configuration"]["chunk_shape"]
+    grid = [-(-n // c) for n, c in zip(shape, chunk)]
+    array: Any = np.empty([n * c for n, c in zip(grid, chunk)], chunks[0].dtype)
+    for index, data in zip(np.ndindex(*grid), chunks):
+        array[tuple(slice(i * c, i * c + c) for i, c in zip(index, chunk))] = data
+    return array[(*(slice(n) for n in shape), ...)]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_zarr_python_wrote_is_read(name: str, tmp_path: Path) -> None:
+    text = (STORE / name / "zarr.json").read_bytes()
+    metadata = json.loads(text)
+    chunks = stored_chunks(name, metadata)
+    with scda.create(tmp_path / "f") as w:
+        w.block("scda dataset 00", text)
+        w.varray(name, chunks)
+    expected = whole([decoded(chunk, metadata, fill_of(metadata)) for chunk in chunks], metadata)
+    with scda.open(tmp_path / "f") as f:
+        d = f[name]
+        same(d[...], expected)
+        assert d.attrs == metadata["attributes"]
+        assert list(d.chunks or ()) == metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        generator = np.random.default_rng(1)
+        for _ in range(20):
+            key = random_key(generator, expected.shape)
+            same(d[key], expected[key])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in STORED if "numcodecs.zlib" in (STORE / name / "zarr.json").read_text()]
+)
+def test_what_is_written_is_what_zarr_python_writes(name: str, tmp_path: Path) -> None:
+    """The metadata as JSON, and each chunk after decoding."""
+    metadata = json.loads((STORE / name / "zarr.json").read_text())
+    chunks = stored_chunks(name, metadata)
+    fill = fill_of(metadata)
+    expected = [decoded(chunk, metadata, fill) for chunk in chunks]
+    codecs = {codec["name"]: codec.get("configuration", {}) for codec in metadata["codecs"]}
+    with scda.create(tmp_path / "f") as w:
+        w.dataset(
+            name,
+            whole(expected, metadata),
+            chunks=metadata["chunk_grid"]["configuration"]["chunk_shape"],
+            level=codecs["numcodecs.zlib"]["level"],
+            shuffle="numcodecs.shuffle" in codecs,
+            fill_value=fill,
+            attrs=metadata["attributes"],
+            dims=metadata.get("dimension_names"),
+        )
+    with scda.open(tmp_path / "f") as f:
+        written = json.loads(f["scda dataset 00"].read())
+        assert metadata.pop("storage_transformers", []) == []
+        found = list(f[1])
+        assert [len(chunk) == 0 for chunk in found] == [len(chunk) == 0 for chunk in chunks]
+        for chunk, values in zip(found, expected):
+            assert np.array_equal(decoded(chunk, written, fill), values)
+        # Items of one byte are not shuffled, and all that is written is little-endian.
+        metadata["codecs"] = [c for c in metadata["codecs"] if c.get("configuration", {}).get("elementsize") != 1]
+        if "endian" in codecs["bytes"]:
+            codecs["bytes"]["endian"] = "little"
+        assert written == metadata
