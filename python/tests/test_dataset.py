@@ -201,6 +201,44 @@ def test_looking_up_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.Monk
             assert headers <= len(names) + 5, headers
 
 
+@pytest.mark.parametrize("seal", [False, True])
+def test_datasets_are_read_in_turn_with_anything_else(seal: bool, tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f", seal=seal) as w:
+        for name in "abc":
+            w.dataset(name, np.arange(6) + ord(name), chunks=2)
+            w.varray(f"of {name}", [name.encode()] * 3)
+    with scda.open(tmp_path / "f") as f:
+        a, b, c = (f[name] for name in "abc")
+        for start in range(6):
+            assert (a[start], b[5 - start]) == (ord("a") + start, ord("b") + 5 - start)
+            assert f["of b"][1] == b"b" and b[start] == ord("b") + start
+            assert len(f) == 9 and f.find("b", -1) is b.section and len(b.section) == 3 and b[0] == ord("b")
+            assert c[start] == ord("c") + start and f.keys() == ["a", "b", "c"] and c[0] == ord("c")
+
+
+def test_damage_of_one_chunk(tmp_path: Path) -> None:
+    array = np.arange(4000).reshape(4, 1000)
+    with scda.create(tmp_path / "f", seal=False) as w:
+        w.dataset("a", array, chunks=(1, 1000))
+        w.dataset("b", array)
+    with scda.open(tmp_path / "f") as f:
+        section = f["a"].section
+        offset = section.data_offset + int(section.sizes()[:2].sum()) + 1
+    data = bytearray((tmp_path / "f").read_bytes())
+    data[offset] ^= 0xFF
+    (tmp_path / "f").write_bytes(data)
+    with scda.open(tmp_path / "f") as f:
+        a = f["a"]
+        with pytest.raises(scda.DecodeError, match="chunk 2") as error:
+            a[...]
+        assert error.value.offset == offset - 1
+        same(a[:2], array[:2])
+        same(f["b"][2], array[2])
+        with pytest.raises(scda.DecodeError, match="chunk 2"):
+            a[::2]
+        same(a[::-2], array[::-2])  # not that chunk
+
+
 def test_gaps_have_the_fill_value(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f") as w:
         for chunks in (None, 4):
@@ -268,7 +306,7 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (ValueError, "fill_value: found 2,", ("a", np.zeros(2, "?")), {"fill_value": 2}),
         (ValueError, "fill_value: found 1e\\+30", ("a", np.zeros(2, "f2")), {"fill_value": 1e30}),
         (TypeError, "fill_value: found 1j", ("a", np.zeros(2, "f2")), {"fill_value": 1j}),
-        (TypeError, "", ("a", np.zeros(2, "i2")), {"fill_value": 1.5}),
+        (TypeError, "found 1.5, expected an integer", ("a", np.zeros(2, "i2")), {"fill_value": 1.5}),
         (TypeError, "fill_value: found 'x'", ("a", np.zeros(2)), {"fill_value": "x"}),
         (ValueError, "fill_value: found 2 bytes", ("a", np.zeros(2, "V3")), {"fill_value": b"ab"}),
         (scda.ArgumentError, "name of a dataset", ("a//b", 1), {}),

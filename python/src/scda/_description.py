@@ -75,7 +75,7 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
         raise TypeError(f"fill_value: found {value!r}, expected one number")
     if dtype.kind in "iu":
         least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-        number = operator.index(value if not isinstance(value, np.ndarray) else value[()])
+        number = _integer("fill_value", value[()] if isinstance(value, np.ndarray) else value)
         if not least <= number <= most:
             raise ValueError(f"fill_value: found {number}, expected {least} to {most}")
     elif dtype.kind == "b" and value not in (False, True):
@@ -116,13 +116,17 @@ def integers(what: str, values: Union[int, Sequence[int]]) -> tuple[int, ...]:
     numbers: list[int] = []
     several: Sequence[Any] = [values] if np.ndim(values) == 0 else values  # type: ignore[assignment]
     for value in several:
-        try:
-            numbers.append(operator.index(value))
-        except TypeError:
-            raise TypeError(f"{what}: found {value!r}, expected an integer") from None
+        numbers.append(_integer(what, value))
         if not 0 <= numbers[-1] < 1 << 63:
             raise ValueError(f"{what}: found {numbers[-1]}, expected 0 to {(1 << 63) - 1}")
     return tuple(numbers)
+
+
+def _integer(what: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: found {value!r}, expected an integer") from None
 
 
 def names_of(dims: Optional[Sequence[Optional[str]]], ndim: int) -> list[Optional[str]]:
