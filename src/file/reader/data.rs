@@ -219,10 +219,7 @@ impl ReaderState {
             }
             let sizes = match sizes {
                 _ if data.is_skip() => &[],
-                Some(sizes)
-                    if sizes.len() as u64 == elements.count
-                        && sizes.iter().fold(0, |hash, &size| mix(hash, size)) == known.sizes_hash =>
-                {
+                Some(sizes) if sizes.len() as u64 == elements.count && hash(sizes) == known.sizes_hash => {
                     sizes
                 }
                 None if elements.count == 0 => &[],
