@@ -11,6 +11,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --ranks "1 2 4"     how many ranks write; what each number has written, the next number reads, too
 --seal              all about sealed files, at full size (1 GiB): what sealing costs, --access, benches/seal.rs (half an hour)
 --own               libscda alone, in all its ways: what sealing costs, for example
+--patterns          only datasets, by the patterns of the PnetCDF paper, beside HDF5 and PnetCDF
 --access            only finding a section among many and reading a few elements of many, beside HDF5
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
@@ -21,15 +22,16 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="1 2 4" reader="" works=() reps=7 installed="" record="" access="" seal="" options=() folders=()
+scale=default mpis=() ranks="1 2 4" reader="" works=() reps=7 installed="" record="" access="" patterns="" seal="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
-  --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) access=${access:-too} ;;
+  --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) access=${access:-too} patterns=${patterns:-too} ;;
   --full) scale=full ;;
   --existing) options+=(--existing) ;;
   --own) options+=(--own) ;;
   --seal) seal=yes scale=full access=too works=(array-8 small blocks) options+=(--own) ;;
   --access) access=only ;;
+  --patterns) patterns=only ;;
   --record) record=yes ;;
   --mpi | --ranks | --work | --reps | --installed)
     [ $# -ge 2 ] || usage
@@ -91,18 +93,22 @@ next_after() {
   done
 }
 
+# Whether no workload is to be run.
+is_only() { [ "$access" = only ] || [ "$patterns" = only ]; }
+
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
-  local work writers
+  local work writers what
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
-  if [ -n "$access" ]; then
+  for what in access patterns; do
+    [ -n "${!what}" ] || continue
     for writers in $ranks; do
-      echo "$there, $1: access on $writers" >&2
-      job "$writers" --access --folder "$files"
+      echo "$there, $1: $what on $writers" >&2
+      job "$writers" --$what --folder "$files"
     done
-  fi
-  [ "$access" = only ] || for work in "${works[@]}"; do
+  done
+  is_only || for work in "${works[@]}"; do
     for writers in $ranks; do
       echo "$there, $1: $work on $writers" >&2
       if [ -n "$seal" ]; then # reading is as without a seal
@@ -118,9 +124,11 @@ measure() {
   if [ -n "$access" ]; then
     table access "Access" "what" ranks contender "ms, median" "least, quartiles" "file, MB" "bar, ms" ""
   fi
-  [ "$access" != only ] || return 0
+  [ -n "$patterns" ] || ! is_only || return 0
   table bar "Bars" workload ranks operation contender "peer, its best mode" "times as fast" bar ""
-  table all "All" workload ranks operation contender "ms, median" "least, quartiles" "of these open" "MB/s" "file, MB" \
+  [ -z "$patterns" ] || table pattern "Patterns" "pattern, data" ranks operation contender "ms, median" "least, quartiles" "MB/s" \
+    "file, MB" "time / libscda's, level 6"
+  is_only || table all "All" workload ranks operation contender "ms, median" "least, quartiles" "of these open" "MB/s" "file, MB" \
     "time / libscda's"
 }
 files=""
@@ -152,7 +160,7 @@ for mpi in "${mpis[@]}"; do
   fi
   build_with_library benches/peers "$there"
   if [ ${#works[@]} -eq 0 ]; then
-    access=${access:-too}
+    is_only || access=too patterns=too
     mapfile -t works < <("$there/benches/peers/bench" --list)
   fi
   printf '\nWith %s:\n\n%s\n' "$mpi" "$("$there/benches/peers/bench" --about)" | tee -a "$report"

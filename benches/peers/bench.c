@@ -50,7 +50,7 @@ void mark_moved (void) { moved = MPI_Wtime (); }
 
 typedef struct {
   const char *work, *folder;
-  int scale, reps, writers, existing, keep, own, access;
+  int scale, reps, writers, existing, keep, own, access, patterns;
 } options_t;
 
 typedef struct {
@@ -62,13 +62,10 @@ typedef struct {
   lap_t *laps[2]; /* of writing, and of reading */
 } race_t;
 
-/* What was written before shall not burden who comes next. */
-static void sync_folder (const race_t *race) {
-  if (race->job.rank == 0) {
-    const int fd = open (race->options->folder, O_RDONLY);
-    if (fd < 0 || syncfs (fd) != 0) { die ("%s: %s", race->options->folder, strerror (errno)); }
-    close (fd);
-  }
+void sync_folder (const char *folder) {
+  const int fd = open (folder, O_RDONLY);
+  if (fd < 0 || syncfs (fd) != 0) { die ("%s: %s", folder, strerror (errno)); }
+  close (fd);
 }
 
 /* Nor shall the thousands of small pieces of memory that it has freed: glibc puts them together when somebody next wants a
@@ -85,7 +82,7 @@ static lap_t run (race_t *race, int c, int reading) {
     job_poison (job);
   } else {
     if (job->rank == 0 && !race->options->existing) { unlink (race->file[c]); }
-    sync_folder (race);
+    if (job->rank == 0) { sync_folder (race->options->folder); }
   }
   settle_heap ();
   MPI_Barrier (job->comm);
@@ -113,7 +110,7 @@ static void run_all (race_t *race, int only_read) {
   const int reps = race->options->reps;
   const job_t *job = &race->job;
   uint64_t file_bytes[MOST_CONTENDERS];
-  if (only_read) { sync_folder (race); }
+  if (only_read && job->rank == 0) { sync_folder (race->options->folder); }
   for (int r = -1; r < reps; ++r) {
     for (int i = 0; i < race->contenders; ++i) {
       const int c = (r + 1 + (r % 2 == 0 ? i : race->contenders - i)) % race->contenders;
@@ -141,6 +138,7 @@ static void run_all (race_t *race, int only_read) {
 static const char usage[] =
     "usage: mpiexec -n RANKS bench --work NAME|all --folder FOLDER [OPTION...]\n"
     "       mpiexec -n RANKS bench --access --folder FOLDER [OPTION...]    what access.c measures\n"
+    "       mpiexec -n RANKS bench --patterns --folder FOLDER [OPTION...]  what patterns.c measures\n"
     "       bench --list     the names of the workloads\n"
     "       bench --about    the versions of the contenders, and who does not take part\n"
     "  --scale quick|default|full   how much data (default: default)\n"
@@ -183,14 +181,15 @@ static int number (const char *text) {
 
 static options_t parse (int argc, char **argv) {
   options_t options = {.scale = 1, .reps = 7};
-  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, OWN, ACCESS, LIST, ABOUT };
+  enum { WORK, FOLDER, SCALE, REPS, KEEP, WRITTEN_BY, EXISTING, OWN, ACCESS, PATTERNS, LIST, ABOUT };
   static const struct option known[] = {
       {"work", required_argument, NULL, WORK},   {"folder", required_argument, NULL, FOLDER},
       {"scale", required_argument, NULL, SCALE}, {"reps", required_argument, NULL, REPS},
       {"keep", no_argument, NULL, KEEP},         {"written-by", required_argument, NULL, WRITTEN_BY},
       {"existing", no_argument, NULL, EXISTING}, {"list", no_argument, NULL, LIST},
       {"own", no_argument, NULL, OWN},           {"access", no_argument, NULL, ACCESS},
-      {"about", no_argument, NULL, ABOUT},             {NULL, 0, NULL, 0}};
+      {"patterns", no_argument, NULL, PATTERNS}, {"about", no_argument, NULL, ABOUT},
+      {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long (argc, argv, "", known, NULL)) != -1;) {
     switch (option) {
     case WORK: options.work = optarg; break;
@@ -201,6 +200,7 @@ static options_t parse (int argc, char **argv) {
     case EXISTING: options.existing = 1; break;
     case OWN: options.own = 1; break;
     case ACCESS: options.access = 1; break;
+    case PATTERNS: options.patterns = 1; break;
     case SCALE:
       if (strcmp (optarg, "quick") == 0) {
         options.scale = 0;
@@ -217,7 +217,7 @@ static options_t parse (int argc, char **argv) {
     default: give_up ();
     }
   }
-  if (optind < argc || !options.work == !options.access || !options.folder) { give_up (); }
+  if (optind < argc || !!options.work + options.access + options.patterns != 1 || !options.folder) { give_up (); }
   return options;
 }
 
@@ -266,8 +266,8 @@ static void race_through (const workload_t *work, const options_t *options, int 
 int main (int argc, char **argv) {
   options_t options = parse (argc, argv);
   MPI_Init (&argc, &argv);
-  if (options.access) {
-    measure_access (options.folder, options.scale, options.reps);
+  if (options.access || options.patterns) {
+    (options.access ? measure_access : measure_patterns) (options.folder, options.scale, options.reps);
     MPI_Finalize ();
     return 0;
   }

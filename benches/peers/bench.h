@@ -50,6 +50,9 @@ void job_fill (job_t *job);                               /* with what is to be 
 void job_poison (job_t *job);                             /* before reading */
 void job_check (const job_t *job, const char *contender); /* after reading; does not return if a byte is wrong */
 
+uint64_t hash (uint64_t x);
+void fill_field (int field, uint64_t block, double *value); /* 16^3 values */
+
 /* ---- For contenders that have neither indirect addressing nor elements of their own sizes ---- */
 
 /* The bytes of a dataset on this rank, where they begin among those of all ranks, and how many these are. */
@@ -97,6 +100,7 @@ void mark_moved (void);
 _Noreturn void die (const char *format, ...);
 void check_mpi (int err, const char *what);
 void *allocate (size_t bytes);
+void sync_folder (const char *folder); /* what was written before shall not burden who comes next */
 
 /* ---- Report ---- */
 
@@ -111,7 +115,8 @@ void report (const job_t *job, int writers, int reading, int contenders, const c
 /* The value below which the part `q` of them lies; sorts them. */
 double quantile (double *values, int n, double q);
 
-/* Measures what access.c says, and prints the lines of its table. */
+/* Measure what access.c and patterns.c say, and print the lines of their tables. */
 void measure_access (const char *folder, int scale, int reps);
+void measure_patterns (const char *folder, int scale, int reps);
 
 #endif

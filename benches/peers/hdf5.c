@@ -2,7 +2,7 @@
  *
  * Set as its documentation advises for speed: the newest file format, metadata in collective operations and in blocks of
  * 1 MiB, space allocated at creation and never filled, no modification times, objects that are alike made once. */
-#include "bench.h"
+#include "patterns.h"
 
 #include <hdf5.h>
 #include <stdio.h>
@@ -24,18 +24,22 @@ static hid_t valid (hid_t id, const char *what) {
  * which each element has its own size: the sizes are a dataset. */
 static int takes_part (const workload_t *work, int mode) { return !(mode & SHUFFLE) || work->level >= 0; }
 
-static hdf5_t open_file (const job_t *job, int mode, const char *name, int writing) {
-  hdf5_t f = {.job = job, .writing = writing};
+/* Opens or creates a file. */
+static hid_t open_on_all (MPI_Comm comm, const char *name, int writing) {
   const hid_t access = valid (H5Pcreate (H5P_FILE_ACCESS), "H5Pcreate");
-  valid (H5Pset_fapl_mpio (access, job->comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");
+  valid (H5Pset_fapl_mpio (access, comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");
   valid (H5Pset_libver_bounds (access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
   valid (H5Pset_coll_metadata_write (access, 1), "H5Pset_coll_metadata_write");
   valid (H5Pset_all_coll_metadata_ops (access, 1), "H5Pset_all_coll_metadata_ops");
   valid (H5Pset_meta_block_size (access, 1 << 20), "H5Pset_meta_block_size");
-  f.file = valid (writing ? H5Fcreate (name, H5F_ACC_TRUNC, H5P_DEFAULT, access) : H5Fopen (name, H5F_ACC_RDONLY, access),
-                  name);
+  const hid_t file = valid (
+      writing ? H5Fcreate (name, H5F_ACC_TRUNC, H5P_DEFAULT, access) : H5Fopen (name, H5F_ACC_RDONLY, access), name);
   H5Pclose (access);
+  return file;
+}
 
+static hdf5_t open_file (const job_t *job, int mode, const char *name, int writing) {
+  hdf5_t f = {.job = job, .writing = writing, .file = open_on_all (job->comm, name, writing)};
   f.creation = valid (H5Pcreate (H5P_DATASET_CREATE), "H5Pcreate");
   valid (H5Pset_fill_time (f.creation, H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
   valid (H5Pset_alloc_time (f.creation, H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
@@ -101,6 +105,65 @@ static void read_file (const job_t *job, int mode, const char *name) {
   job_read (job, move, &f);
   close_file (&f);
 }
+
+/* ---- Patterns ---- */
+
+static void move_variable (hid_t file, const variable_t *v, int level, int writing) {
+  const hid_t type = v->type == FLOAT64 ? H5T_NATIVE_DOUBLE : v->type == FLOAT32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_INT32;
+  hsize_t shape[MOST_DIMS], chunk[MOST_DIMS];
+  for (int d = 0; d < v->dims; ++d) {
+    shape[d] = v->shape[d];
+    chunk[d] = v->chunk[d];
+  }
+  const hid_t space = valid (H5Screate_simple (v->dims, shape, NULL), "H5Screate_simple");
+  hid_t set;
+  if (writing) {
+    const hid_t creation = valid (H5Pcreate (H5P_DATASET_CREATE), "H5Pcreate"), links = valid (H5Pcreate (H5P_LINK_CREATE), "H5Pcreate");
+    valid (H5Pset_create_intermediate_group (links, 1), "H5Pset_create_intermediate_group");
+    valid (H5Pset_obj_track_times (creation, 0), "H5Pset_obj_track_times");
+    valid (H5Pset_alloc_time (creation, H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
+    if (level >= 0) {
+      valid (H5Pset_chunk (creation, v->dims, chunk), "H5Pset_chunk");
+      valid (H5Pset_shuffle (creation), "H5Pset_shuffle");
+      valid (H5Pset_deflate (creation, (unsigned) level), "H5Pset_deflate");
+    }
+    set = valid (H5Dcreate2 (file, v->name, type, space, links, creation, H5P_DEFAULT), v->name);
+    H5Pclose (links);
+    H5Pclose (creation);
+  } else {
+    set = valid (H5Dopen2 (file, v->name, H5P_DEFAULT), v->name);
+  }
+  valid (H5Sselect_none (space), "H5Sselect_none");
+  for (uint64_t b = 0; b < v->boxes; ++b) {
+    hsize_t start[MOST_DIMS], count[MOST_DIMS];
+    int is_empty = 0;
+    for (int d = 0; d < v->dims; ++d) {
+      start[d] = v->start[b * (uint64_t) v->dims + (uint64_t) d];
+      count[d] = v->count[b * (uint64_t) v->dims + (uint64_t) d];
+      is_empty = is_empty || count[d] == 0;
+    }
+    if (!is_empty) { valid (H5Sselect_hyperslab (space, H5S_SELECT_OR, start, NULL, count, NULL), "H5Sselect_hyperslab"); }
+  }
+  const hsize_t items = v->bytes / item_bytes (v->type);
+  const hid_t memory = valid (H5Screate_simple (1, &items, NULL), "H5Screate_simple");
+  const hid_t transfer = valid (H5Pcreate (H5P_DATASET_XFER), "H5Pcreate");
+  valid (H5Pset_dxpl_mpio (transfer, H5FD_MPIO_COLLECTIVE), "H5Pset_dxpl_mpio");
+  valid (writing ? H5Dwrite (set, type, memory, space, transfer, v->in_rows) : H5Dread (set, type, memory, space, transfer, v->in_rows),
+         v->name);
+  H5Pclose (transfer);
+  H5Sclose (memory);
+  H5Sclose (space);
+  valid (H5Dclose (set), "H5Dclose");
+}
+
+static void move_pattern (const pattern_t *p, int level, const char *name, int writing) {
+  const hid_t file = open_on_all (p->comm, name, writing);
+  for (int i = 0; i < p->variables; ++i) { move_variable (file, p->variable + i, level, writing); }
+  valid (H5Fclose (file), "H5Fclose");
+}
+
+void hdf5_write_pattern (const pattern_t *p, int level, const char *file) { move_pattern (p, level, file, 1); }
+void hdf5_read_pattern (const pattern_t *p, int level, const char *file) { move_pattern (p, level, file, 0); }
 
 /* ---- A dataset among many ---- */
 

@@ -1,10 +1,11 @@
 /* PnetCDF: a variable for each section, in a file of format CDF-5, which alone takes more than 2^31 elements.
  *
  * The variables are bytes, since PnetCDF would turn doubles into big-endian ones and back, which the others need not do. */
-#include "bench.h"
+#include "patterns.h"
 
 #include <pnetcdf.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { BLOCKING, NONBLOCKING, INDEPENDENT };
 
@@ -80,6 +81,62 @@ static void read_file (const job_t *job, int mode, const char *name) {
   succeed (ncmpi_open (job->comm, name, NC_NOWRITE, MPI_INFO_NULL, &f.id));
   move_all (&f);
 }
+
+/* ---- Patterns ---- */
+
+/* Contiguous; all requests of all variables wait, and move together. */
+static void move_pattern (const pattern_t *p, const char *name, int writing) {
+  static const nc_type types[] = {NC_DOUBLE, NC_FLOAT, NC_INT};
+  int id;
+  if (writing) {
+    succeed (ncmpi_create (p->comm, name, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &id));
+    for (int i = 0; i < p->variables; ++i) {
+      const variable_t *v = p->variable + i;
+      int dimension[MOST_DIMS], variable;
+      for (int d = 0; d < v->dims; ++d) {
+        char text[32];
+        snprintf (text, sizeof text, "v%d d%d", i, d);
+        succeed (ncmpi_def_dim (id, text, (MPI_Offset) v->shape[d], dimension + d));
+      }
+      char text[32];
+      snprintf (text, sizeof text, "v%d", i);
+      succeed (ncmpi_def_var (id, text, types[v->type], v->dims, dimension, &variable));
+    }
+    succeed (ncmpi_enddef (id));
+  } else {
+    succeed (ncmpi_open (p->comm, name, NC_NOWRITE, MPI_INFO_NULL, &id));
+  }
+  for (int i = 0; i < p->variables; ++i) {
+    const variable_t *v = p->variable + i;
+    if (v->boxes == 0) { continue; }
+    MPI_Offset **start = allocate (v->boxes * sizeof *start), **count = allocate (v->boxes * sizeof *count);
+    MPI_Offset *numbers = allocate (2 * v->boxes * (uint64_t) v->dims * sizeof *numbers), *at = numbers;
+    for (uint64_t b = 0; b < v->boxes; ++b) {
+      start[b] = at;
+      count[b] = at + v->dims;
+      for (uint64_t d = 0; d < (uint64_t) v->dims; ++d) {
+        start[b][d] = (MPI_Offset) v->start[b * (uint64_t) v->dims + d];
+        count[b][d] = (MPI_Offset) v->count[b * (uint64_t) v->dims + d];
+      }
+      at += 2 * v->dims;
+    }
+    const MPI_Offset items = (MPI_Offset) (v->bytes / item_bytes (v->type));
+    static MPI_Datatype kinds[3];
+    kinds[FLOAT64] = MPI_DOUBLE;
+    kinds[FLOAT32] = MPI_FLOAT;
+    kinds[INT32] = MPI_INT;
+    succeed (writing ? ncmpi_iput_varn (id, i, (int) v->boxes, start, count, v->data, items, kinds[v->type], NULL)
+                     : ncmpi_iget_varn (id, i, (int) v->boxes, start, count, v->data, items, kinds[v->type], NULL));
+    free (numbers);
+    free (count);
+    free (start);
+  }
+  succeed (ncmpi_wait_all (id, NC_REQ_ALL, NULL, NULL));
+  succeed (ncmpi_close (id));
+}
+
+void pnetcdf_write_pattern (const pattern_t *p, int level, const char *file) { (void) level, move_pattern (p, file, 1); }
+void pnetcdf_read_pattern (const pattern_t *p, int level, const char *file) { (void) level, move_pattern (p, file, 0); }
 
 const char *pnetcdf_version (void) { return ncmpi_inq_libvers (); }
 

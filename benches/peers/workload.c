@@ -25,7 +25,7 @@ const workload_t workloads[] = {
 
 /* ---- Elements ---- */
 
-static uint64_t hash (uint64_t x) { /* the finaliser of SplitMix64 */
+uint64_t hash (uint64_t x) { /* the finaliser of SplitMix64 */
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -37,7 +37,7 @@ static uint64_t key (int section, uint64_t elem) { return ((uint64_t) section <<
 /* Values as solvers have them: waves, with or without noise. Of every three fields the first is smooth and has single
  * precision, the second has noise of 1/1000 and full mantissas, the third has noise of 1/10000, single precision, and the
  * same value everywhere in half of its blocks. */
-static void fill_field (int field, uint64_t block, double *value) {
+void fill_field (int field, uint64_t block, double *value) {
   double wave[3][BLOCK_SIDE];
   const uint64_t at[3] = {block % 16, block / 16 % 16, block / 256};
   for (int axis = 0; axis < 3; ++axis) {

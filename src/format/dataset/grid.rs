@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// What a chunk has at most if the user gives no shape: large enough to compress well and to make the entry of 32 bytes
-/// small, small enough to read a box without reading much more.
+/// What a chunk has at most if the user gives no shape: from measured curves (docs/performance.md, "Chunks of datasets"), which
+/// are alike for all types. Larger ones become hardly smaller and are read more slowly.
 const DEFAULT_CHUNK_BYTES: u64 = 512 << 10;
 
 /// The array that is the dataset, cut into chunks of one shape, in C order. Chunks at the end of a dimension reach beyond

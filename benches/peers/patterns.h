@@ -1,0 +1,39 @@
+/* The patterns of access of patterns.c: variables, of which each rank has boxes. */
+#ifndef BENCH_PATTERNS_H
+#define BENCH_PATTERNS_H
+
+#include "bench.h"
+
+#define MOST_DIMS 4
+
+typedef enum { FLOAT64, FLOAT32, INT32 } type_t;
+
+/* An array, and the part of it that this rank has. */
+typedef struct {
+  char name[32]; /* with its group, if it has one */
+  type_t type;
+  int dims;
+  uint64_t shape[MOST_DIMS], chunk[MOST_DIMS];
+  uint64_t boxes;          /* of this rank */
+  uint64_t *start, *count; /* `dims` numbers for each box */
+  uint64_t bytes;          /* of this rank */
+  void *data;              /* box after box */
+  void *in_rows;           /* the same in C order of the array, which HDF5 wants; `data` if there is one box */
+} variable_t;
+
+typedef struct {
+  const char *name;
+  MPI_Comm comm;
+  int rank, size, variables;
+  variable_t *variable;
+} pattern_t;
+
+uint64_t item_bytes (type_t type);
+
+/* `level`: of shuffled and deflated chunks; -1: contiguous. */
+void hdf5_write_pattern (const pattern_t *pattern, int level, const char *file);
+void hdf5_read_pattern (const pattern_t *pattern, int level, const char *file);
+void pnetcdf_write_pattern (const pattern_t *pattern, int level, const char *file);
+void pnetcdf_read_pattern (const pattern_t *pattern, int level, const char *file);
+
+#endif
