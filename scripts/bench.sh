@@ -25,7 +25,7 @@ END
 scale=default mpis=() ranks="1 2 4" reader="" works=() reps=7 installed="" record="" access="" patterns="" seal="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
-  --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) access=${access:-too} patterns=${patterns:-too} ;;
+  --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) ;;
   --full) scale=full ;;
   --existing) options+=(--existing) ;;
   --own) options+=(--own) ;;
@@ -49,6 +49,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+[ $scale != quick ] || [ -n "$access$patterns" ] || access=too patterns=too
 here=$(dirname -- "$0")
 [ -n "$installed" ] || "$here/setup.sh" bench >&2
 . "$here/lib.sh"

@@ -24,14 +24,14 @@ static hid_t valid (hid_t id, const char *what) {
  * which each element has its own size: the sizes are a dataset. */
 static int takes_part (const workload_t *work, int mode) { return !(mode & SHUFFLE) || work->level >= 0; }
 
-/* Opens or creates a file. */
-static hid_t open_on_all (MPI_Comm comm, const char *name, int writing) {
+/* Opens or creates a file. Metadata are in blocks of so many bytes, which end the file. */
+static hid_t open_on_all (MPI_Comm comm, const char *name, int writing, hsize_t metadata_block) {
   const hid_t access = valid (H5Pcreate (H5P_FILE_ACCESS), "H5Pcreate");
   valid (H5Pset_fapl_mpio (access, comm, MPI_INFO_NULL), "H5Pset_fapl_mpio");
   valid (H5Pset_libver_bounds (access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
   valid (H5Pset_coll_metadata_write (access, 1), "H5Pset_coll_metadata_write");
   valid (H5Pset_all_coll_metadata_ops (access, 1), "H5Pset_all_coll_metadata_ops");
-  valid (H5Pset_meta_block_size (access, 1 << 20), "H5Pset_meta_block_size");
+  valid (H5Pset_meta_block_size (access, metadata_block), "H5Pset_meta_block_size");
   const hid_t file = valid (
       writing ? H5Fcreate (name, H5F_ACC_TRUNC, H5P_DEFAULT, access) : H5Fopen (name, H5F_ACC_RDONLY, access), name);
   H5Pclose (access);
@@ -39,7 +39,7 @@ static hid_t open_on_all (MPI_Comm comm, const char *name, int writing) {
 }
 
 static hdf5_t open_file (const job_t *job, int mode, const char *name, int writing) {
-  hdf5_t f = {.job = job, .writing = writing, .file = open_on_all (job->comm, name, writing)};
+  hdf5_t f = {.job = job, .writing = writing, .file = open_on_all (job->comm, name, writing, 1 << 20)};
   f.creation = valid (H5Pcreate (H5P_DATASET_CREATE), "H5Pcreate");
   valid (H5Pset_fill_time (f.creation, H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
   valid (H5Pset_alloc_time (f.creation, H5D_ALLOC_TIME_EARLY), "H5Pset_alloc_time");
@@ -157,7 +157,7 @@ static void move_variable (hid_t file, const variable_t *v, int level, int writi
 }
 
 static void move_pattern (const pattern_t *p, int level, const char *name, int writing) {
-  const hid_t file = open_on_all (p->comm, name, writing);
+  const hid_t file = open_on_all (p->comm, name, writing, 1 << 14);
   for (int i = 0; i < p->variables; ++i) { move_variable (file, p->variable + i, level, writing); }
   valid (H5Fclose (file), "H5Fclose");
 }

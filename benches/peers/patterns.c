@@ -376,7 +376,7 @@ static double median_ratio (const double *of, const double *to, int reps) {
 }
 
 static void put_bar (const pattern_t *p, const char *what, size_t b, double is, double least) {
-  printf ("bar | %s | %d | %s | %s | %s | %.2f | %.2f | %s |\n", p->name, p->size, what, bars[b].subject, bars[b].peer, is, least,
+  printf ("bar | %s | %d | %s | %s | %s | %.3f | %.2f | %s |\n", p->name, p->size, what, bars[b].subject, bars[b].peer, is, least,
           is >= least ? "met" : "**missed**");
 }
 
@@ -386,7 +386,7 @@ static void tell (const pattern_t *p, const kind_of_pattern_t *kind, double *sec
     const char *what = reading ? "read" : "write";
     for (size_t b = 0; b < sizeof bars / sizeof *bars; ++b) {
       const int subject = racer_named (bars[b].subject), peer = racer_named (bars[b].peer);
-      if (peer < 0 || !seconds[0][peer]) { continue; }
+      if (peer < 0 || !seconds[0][peer] || (racers[subject].level == -1 && kind->make != flash)) { continue; }
       const double wanted = reading ? bars[b].least_read : bars[b].least_write;
       put_bar (p, what, b, median_ratio (seconds[reading][peer], seconds[reading][subject], reps),
                wanted > 0 ? wanted : reading ? kind->read : kind->write);
