@@ -37,6 +37,7 @@ for target in "${targets[@]}"; do
   done
   case $target in
   read_*) seeds+=(tests/vectors tests/vectors/corrupt) ;;
+  sdf | sion) seeds+=("tests/vectors/foreign/$target") ;;
   esac
   log=$folder/$target.log
   # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of

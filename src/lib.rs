@@ -20,6 +20,7 @@ mod error;
 #[doc(hidden)] // documented for C, in include/scda.h
 pub mod ffi;
 mod file;
+mod foreign;
 mod format;
 mod memory;
 mod numbers;
@@ -33,6 +34,7 @@ pub mod internals {
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Sealed, Seals};
+    pub use crate::foreign::{Foreign, sdf, sion};
     pub use crate::format::dataset::{metadata, parse};
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};

@@ -37,6 +37,9 @@ fn inputs(name: &str) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     if name.starts_with("read_") {
         folders.extend([here.join("vectors"), here.join("vectors/corrupt")]);
     }
+    if matches!(name, "sdf" | "sion") {
+        folders.push(here.join("vectors/foreign").join(name));
+    }
     let mut inputs = Vec::new();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -89,6 +92,30 @@ fn inputs_at_random_find_nothing() {
                 }
             }
             run(name, target, &input);
+        }
+    }
+}
+
+/// Files of other systems: beginnings of a few small ones, and their bytes changed; all of them, or of larger files some.
+#[test]
+fn foreign_files_that_are_cut_or_changed_harm_nothing() {
+    let _alone = alone();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/foreign");
+    for (target, file, step) in [
+        (targets::sdf as targets::Target, "sdf/sdf_hinit200.sdf", 1),
+        (targets::sdf, "sdf/sdf_edit_3_replace.sdf", 1),
+        (targets::sion, "sion/sion_one1.sion", 1),
+        (targets::sion, "sion/sion_b4_rr.sion", 3),
+        (targets::sion, "sion/sion_d3_keyval_s390x.sion", 7),
+    ] {
+        let whole = std::fs::read(folder.join(file)).unwrap();
+        for at in (0..whole.len()).step_by(step) {
+            println!("{file}: {at}"); // shown if it fails
+            run(file, target, &whole[..at]);
+            let mut changed = whole.clone();
+            // Each bit now and then, or all of them.
+            changed[at] ^= if at % 9 == 8 { 0xff } else { 1 << (at % 9) };
+            run(file, target, &changed);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "ls", "cat", "check", "salvage", "diff", "copy", "append", "join", "seal", "rewind", "make", "sum",
-    "doctor",
+    "doctor", "import",
 ];
 
 #[test]
@@ -105,6 +105,10 @@ fn wrong_arguments_are_told() {
         ("append - a.scda", "-: sections are appended to a file"),
         ("join a.scda", "--output"),
         ("make missing.json b.scda", "scda: missing.json: No such file"),
+        ("import missing.sdf b.scda", "scda: missing.sdf: open: No such file"),
+        ("import a.scda a.scda", "the file exists"),
+        ("import a.scda", "<OUT>"),
+        ("import . b.scda", "expected a file"),
         ("diff a.scda", "<B>"),
         ("sum", "<FILE>"),
     ] {

@@ -4,6 +4,7 @@ mod arguments;
 mod damage;
 mod doctor;
 mod documents;
+mod imported;
 mod large;
 mod run;
 mod sealed;

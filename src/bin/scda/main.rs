@@ -12,6 +12,7 @@ mod fail;
 mod files;
 mod formats;
 mod generate;
+mod import;
 mod ls;
 mod make;
 mod manifest;
@@ -60,6 +61,7 @@ enum Command {
     Seal(seal::Args),
     Rewind(rewind::Args),
     Make(make::Args),
+    Import(import::Args),
     Sum(sum::Args),
     Doctor(examine::Args),
 }
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Seal(args) => seal::run(&args),
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     };

@@ -7,6 +7,7 @@
 use super::WriterState;
 use super::output::too_large;
 use super::pieces::{Chunk, Passed, Plan, WINDOW_BYTES, Window};
+use super::streams::DataStream;
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap};
 use crate::error::{Error, Result};
@@ -72,6 +73,22 @@ impl WriterState {
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
         self.write_dataset(dataset, text, data.map(|data| (&regions[..], data)), Some(counts))
+    }
+
+    /// Writes a contiguous dataset whose data come piece by piece.
+    pub(crate) fn dataset_from(
+        &mut self,
+        dataset: &Dataset,
+        data: &mut dyn DataStream,
+    ) -> Result<(), Failure> {
+        let mut text = self.begin_dataset(dataset)?;
+        if dataset.layout != DataLayout::Contiguous {
+            return Err(Error::argument("layout: found chunks, expected contiguous data in a stream").into());
+        }
+        let (rows, row_bytes) = dataset.rows()?;
+        metadata::align(&mut text, dataset.data_bytes()?, self.end);
+        self.put_metadata(&text)?;
+        self.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
     }
 
     /// Writes the attributes of a group.

@@ -356,6 +356,15 @@ impl Writer {
         self.write(|open| open.field(dataset, counts, Ok(data)))
     }
 
+    /// Writes a contiguous dataset whose items are read from `data` piece by piece, in C order, with numbers in little-endian byte
+    /// order as in the file. For a process that writes alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`] and of [`Self::array_from`]; `Argument` for a dataset in chunks.
+    pub fn dataset_from(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
+        self.write(|open| open.dataset_from(dataset, data))
+    }
+
     /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before
     /// a slash, or `/` for all of the file. Attributes that are written again replace the earlier ones.
     ///

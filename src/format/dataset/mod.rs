@@ -13,7 +13,7 @@ pub mod stored;
 pub use data_type::DataType;
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
-pub use region::{Region, Run, Runs};
+pub use region::{Region, Run, Runs, items};
 
 use super::header::UserString;
 use super::layout::product;

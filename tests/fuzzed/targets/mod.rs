@@ -5,6 +5,7 @@
 
 mod appending;
 mod datasets;
+mod foreign;
 mod input;
 mod parsing;
 mod reading;
@@ -13,6 +14,7 @@ mod writing;
 
 pub use appending::{append, look_up};
 pub use datasets::datasets;
+pub use foreign::{sdf, sion};
 pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
@@ -26,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 12] = [
+pub const ALL: [(&str, Target); 14] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -39,6 +41,8 @@ pub const ALL: [(&str, Target); 12] = [
     ("append", append),
     ("look_up", look_up),
     ("datasets", datasets),
+    ("sdf", sdf),
+    ("sion", sion),
 ];
 
 /// A file of this process in memory, removed in the end.

@@ -1,0 +1,154 @@
+//! The streams of SIONlib become a varray, and what the file says of them datasets.
+
+use super::{Args, attributes, file_name};
+use crate::fail::Result;
+use crate::files::Input;
+use crate::output::complain;
+use scda::internals::Foreign;
+use scda::internals::sion::{Header, INLINE_KEY_VALUES, NO_KEY_VALUES, Sion};
+use scda::{DataType, Dataset, Encode, Region, Writer};
+use serde_json::{Value, json};
+
+pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
+    let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path())?;
+    if let Err(cut) = sion.check_data() {
+        args.tolerate(&cut)?;
+    }
+    let lost: Vec<_> = sion.missing().collect();
+    lost.iter().for_each(|error| complain(&error.to_string()));
+    let name = file.name();
+    let is_whole = lost.is_empty();
+    if !is_whole {
+        complain(&format!("{name}: the streams of these tasks are all bytes of their chunks"));
+    }
+    if !sion.knows_order() {
+        complain(&format!(
+            "{name}: found no mapping of the tasks: their order is that of the physical files"
+        ));
+    }
+    let mut is_complete = is_whole;
+    let records = match sion.header().key_values() {
+        None | Some(NO_KEY_VALUES) => None,
+        Some(INLINE_KEY_VALUES) if is_whole => {
+            let count = count_records(args, &sion)?;
+            is_complete = count.is_some();
+            count
+        }
+        Some(INLINE_KEY_VALUES) => {
+            complain(&format!(
+                "{name}: its key-value records are not listed, because the lengths are not known"
+            ));
+            None
+        }
+        Some(mode) => {
+            complain(&format!("{name}: key-value mode {mode} is not known: its records are not listed"));
+            None
+        }
+    };
+
+    let mut output = args.create(input, file)?;
+    let writer = output.writer()?;
+    writer.group("/", &attributes(file, "SIONlib", is_complete, facts(&sion)))?;
+    let all = 0..sion.tasks();
+    put(writer, "sion/global_ranks", DataType::Int64, all.clone().map(|task| sion.rank(task).to_ne_bytes()))?;
+    put(
+        writer,
+        "sion/chunk_bytes",
+        DataType::Uint64,
+        all.clone().map(|task| sion.chunk_bytes(task).to_ne_bytes()),
+    )?;
+    put(writer, "sion/blocks", DataType::Uint64, all.clone().map(|task| sion.blocks(task).to_ne_bytes()))?;
+    if sion.files().count() > 1 {
+        put(
+            writer,
+            "sion/physical_files",
+            DataType::Uint64,
+            all.clone().map(|task| (sion.place(task).0 as u64).to_ne_bytes()),
+        )?;
+    }
+    if is_whole {
+        let shape = [sion.max_blocks(), sion.tasks() as u64];
+        writer.dataset_from(
+            &Dataset::new("sion/block_bytes", DataType::Uint64, shape),
+            &mut sion.block_bytes(),
+        )?;
+    } else {
+        put(
+            writer,
+            "sion/lengths_known",
+            DataType::Bool,
+            all.clone().map(|task| [u8::from(sion.knows_length(task))]),
+        )?;
+        let least = all.map(|task| sion.least_bytes(task)).collect::<Result<Vec<_>, _>>()?;
+        put(writer, "sion/least_bytes", DataType::Uint64, least.iter().map(|bytes| bytes.to_ne_bytes()))?;
+    }
+    if let Some(count) = records {
+        let mut dataset = Dataset::new("sion/records", DataType::Uint64, [count, 4]);
+        dataset.attributes = json!({ "columns": ["task", "key", "offset", "bytes"] }).to_string();
+        writer.dataset_from(&dataset, &mut sion.records().numbers())?;
+    }
+    writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut sion.streams(), Encode::None)?;
+    output.finish()
+}
+
+/// The number of key-value records, if the streams consist of them.
+fn count_records(args: &Args, sion: &Sion) -> Result<Option<u64>> {
+    let (mut records, mut count) = (sion.records(), 0);
+    loop {
+        match records.next_record() {
+            Ok(Some(_)) => count += 1,
+            Ok(None) => return Ok(Some(count)),
+            Err(error) => {
+                args.tolerate(&error)?;
+                complain("its key-value records are not listed");
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Writes a number of each task.
+fn put<const N: usize>(
+    writer: &mut Writer,
+    name: &str,
+    data_type: DataType,
+    numbers: impl Iterator<Item = [u8; N]>,
+) -> Result<()> {
+    let data: Vec<u8> = numbers.flatten().collect();
+    let dataset = Dataset::new(name, data_type, [(data.len() / N) as u64]);
+    Ok(writer.dataset(&dataset, &[Region::all(&dataset.shape)], &data)?)
+}
+
+/// What the headers say.
+fn facts(sion: &Sion) -> Value {
+    let order = |is_big: bool| if is_big { "big" } else { "little" };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let of_file = |(file, header): (&Foreign, &Header)| {
+        json!({
+            "file": file_name(file),
+            "bytes": file.size(),
+            "number": header.later.map(|(number, _)| number),
+            "tasks": header.tasks,
+            "max_blocks": header.max_blocks,
+            "name_when_made": text(&header.prefix),
+        })
+    };
+    let header = sion.header();
+    json!({
+        "format_version": header.format_version,
+        "version": header.version,
+        "patch_level": header.patch_level,
+        "byte_order": order(header.big_endian),
+        "data_byte_order": order(header.big_endian_data),
+        "fs_block_bytes": header.fs_block_bytes,
+        "flags": header.later.map(|(_, flags)| flags),
+        "key_values": match header.key_values() {
+            Some(INLINE_KEY_VALUES) => json!("inline"),
+            None | Some(NO_KEY_VALUES) => json!("none"),
+            Some(other) => json!(other),
+        },
+        "tasks": sion.tasks(),
+        "tasks_in_order": sion.knows_order(),
+        "physical_files": sion.files().map(of_file).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,212 @@
+//! What a physical file of SIONlib says at its beginning.
+
+use super::MAGIC;
+use crate::error::{Error, ErrorKind, Result, quote};
+use crate::foreign::Foreign;
+use crate::format::layout::{product, sum};
+use crate::memory::{reserve_count, resize};
+
+/// The numbers that all versions of the format have.
+const COMMON_BYTES: usize = 32;
+/// From version 3 on: the number of the file, and two words of flags.
+const LATER_BYTES: usize = 20;
+const PREFIX_BYTES: usize = 1024;
+/// The versions of the format that are known.
+const VERSIONS: std::ops::RangeInclusive<u32> = 2..=5;
+/// From this one on, the sizes of chunks are those in the file; before, they are rounded up to blocks of the file system.
+const ALIGNED: u32 = 4;
+/// From this one on, where the block counts begin is where the chunks end.
+const EXACT: u32 = 5;
+
+/// The first block of metadata of a physical file, and what follows from it.
+#[derive(Debug)]
+pub struct Header {
+    /// The order of the numbers of the file.
+    pub big_endian: bool,
+    /// The order that the data were said to have.
+    pub big_endian_data: bool,
+    /// The version of SIONlib, 1000 for a main version.
+    pub version: u32,
+    /// Its patch level.
+    pub patch_level: u32,
+    /// The version of the format.
+    pub format_version: u32,
+    /// Chunks begin at multiples of so many bytes, except where the writer chose otherwise.
+    pub fs_block_bytes: u64,
+    /// The number of tasks in this physical file.
+    pub tasks: u64,
+    /// The number of physical files.
+    pub files: u64,
+    /// Which of them it is, and two words of flags; from version 3 on.
+    pub later: Option<(u32, [u64; 2])>,
+    /// The name of the first file when it was made.
+    pub prefix: Vec<u8>,
+    /// The most blocks of a task; 0 in a file that was not closed.
+    pub max_blocks: u64,
+    /// Where the block counts begin; 0 in a file that was not closed.
+    pub counts_at: u64,
+    /// The number that each task had.
+    pub ranks: Vec<i64>,
+    /// The bytes of a chunk of each task, as they are in the file.
+    pub chunk_bytes: Vec<u64>,
+    /// For each task: where its first chunk begins, and the bytes it has.
+    pub chunks: Vec<(u64, u64)>,
+    /// From a chunk to the next one of the same task.
+    pub skip: u64,
+    /// Where the first chunk begins.
+    pub data: u64,
+}
+
+impl Header {
+    /// Reads and checks it.
+    pub(super) fn read(file: &Foreign) -> Result<Self> {
+        let mut common = [0; COMMON_BYTES];
+        file.read("header of SIONlib", 0, &mut common)?;
+        if !common.starts_with(MAGIC) {
+            return Err(file.wrong(0, "SIONlib", quote(&common[..MAGIC.len()]), quote(MAGIC)));
+        }
+        let [big_endian, big_endian_data] = match [common[4], common[5], common[6], common[7]] {
+            [a @ (0 | 1), b @ (0 | 1), c, d] if (a, b) == (d, c) => [a == 1, b == 1],
+            _ => {
+                let expected = "bytes 0 or 1, the first as the last, the second as the third";
+                return Err(file.wrong(4, "byte order", quote(&common[4..8]), expected));
+            }
+        };
+        let word = |bytes: &[u8], at: usize| {
+            let word = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+            if big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+        };
+        let format_version = word(&common, 16);
+        if !VERSIONS.contains(&format_version) {
+            let (first, last) = (VERSIONS.start(), VERSIONS.end());
+            let message = format!(
+                "version of the format of SIONlib: found {format_version}, expected {first} to {last}"
+            );
+            let error = Error::new(ErrorKind::UnsupportedVersion, message);
+            return Err(error.at(16).in_file(file.name()));
+        }
+        let positive = |what: &str, at: usize| match i32::try_from(word(&common, at)) {
+            Ok(1..) => Ok(u64::from(word(&common, at))),
+            _ => Err(file.wrong(at as u64, what, word(&common, at), "1 to 2147483647")),
+        };
+        let fs_block_bytes = positive("bytes of a block of the file system", 20)?;
+        let (tasks, files) = (positive("tasks", 24)?, positive("physical files", 28)?);
+
+        let later_bytes = if format_version >= 3 { LATER_BYTES } else { 0 };
+        let ranks_at = (COMMON_BYTES + later_bytes + PREFIX_BYTES) as u64;
+        let tail_at = ranks_at + 16 * tasks;
+        let end = tail_at + 12;
+        file.check_end("first metadata block", 0, end)?;
+        let mut rest = Vec::new();
+        resize(&mut rest, (later_bytes + PREFIX_BYTES) as u64)?;
+        file.read("first metadata block", COMMON_BYTES as u64, &mut rest)?;
+        let (later, prefix) = rest.split_at(later_bytes);
+        let flag = |at: usize| {
+            let halves = [word(later, at), word(later, at + 4)].map(u64::from);
+            if big_endian { halves[0] << 32 | halves[1] } else { halves[1] << 32 | halves[0] }
+        };
+        let later = (later_bytes > 0).then(|| (word(later, 0), [flag(4), flag(12)]));
+        let prefix = prefix.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
+
+        let (mut ranks, mut chunk_bytes) = (Vec::new(), Vec::new());
+        reserve_count(&mut ranks, tasks)?;
+        reserve_count(&mut chunk_bytes, tasks)?;
+        file.numbers("global ranks", ranks_at, tasks, big_endian, |_, rank| {
+            ranks.push(rank);
+            Ok(())
+        })?;
+        let sizes_at = ranks_at + 8 * tasks;
+        file.numbers("sizes of chunks", sizes_at, tasks, big_endian, |task, size| {
+            let size = u64::try_from(size);
+            chunk_bytes.push(size.map_err(|_| {
+                file.wrong(sizes_at + 8 * task, "bytes of a chunk", "a negative number", "0 or more")
+            })?);
+            Ok(())
+        })?;
+        let mut tail = [0; 12];
+        file.read("first metadata block", tail_at, &mut tail)?;
+        let max_blocks = word(&tail, 0);
+        let max_blocks = i32::try_from(max_blocks).ok().and_then(|blocks| u64::try_from(blocks).ok());
+        let max_blocks = max_blocks
+            .ok_or_else(|| file.wrong(tail_at, "most blocks of a task", "a negative number", "0 or more"))?;
+        let halves = [word(&tail, 4), word(&tail, 8)].map(u64::from);
+        let counts_at = if big_endian { halves[0] << 32 | halves[1] } else { halves[1] << 32 | halves[0] };
+
+        let data = end.next_multiple_of(fs_block_bytes);
+        let (mut chunks, mut at) = (Vec::new(), data);
+        reserve_count(&mut chunks, tasks)?;
+        for (task, &size) in (0..).zip(&chunk_bytes) {
+            let whole = if format_version >= ALIGNED {
+                Some(size)
+            } else {
+                size.checked_next_multiple_of(fs_block_bytes)
+            };
+            let next = whole.and_then(|whole| Some((whole, sum(at, whole)?)));
+            let (whole, next) = next.ok_or_else(|| {
+                file.wrong(sizes_at + 8 * task, "bytes of a chunk", size, "a sum below 2^63")
+            })?;
+            chunks.push((at, whole));
+            at = next;
+        }
+        let header = Self {
+            big_endian,
+            big_endian_data,
+            version: word(&common, 8),
+            patch_level: word(&common, 12),
+            format_version,
+            fs_block_bytes,
+            tasks,
+            files,
+            later,
+            prefix,
+            max_blocks,
+            counts_at,
+            ranks,
+            chunk_bytes,
+            chunks,
+            skip: at - data,
+            data,
+        };
+        header.check_end_of_chunks(file, tail_at)?;
+        Ok(header)
+    }
+
+    /// Whether the file was never closed: then nothing says how many bytes the tasks have written.
+    pub(super) fn was_never_closed(&self) -> bool {
+        (self.max_blocks, self.counts_at) == (0, 0)
+    }
+
+    /// The block counts of a closed file follow the last block.
+    fn check_end_of_chunks(&self, file: &Foreign, tail_at: u64) -> Result<()> {
+        if self.was_never_closed() {
+            return Ok(());
+        }
+        let end = product(self.max_blocks, self.skip).and_then(|bytes| sum(self.data, bytes));
+        match end {
+            Some(end) if end == self.counts_at => Ok(()),
+            Some(end) if end < self.counts_at && self.format_version < EXACT => Ok(()),
+            Some(end) => Err(file.wrong(
+                tail_at + 4,
+                "start of the second metadata block",
+                self.counts_at,
+                format!("{end}, behind {} blocks of chunks", self.max_blocks),
+            )),
+            None => {
+                Err(file.wrong(tail_at, "most blocks of a task", self.max_blocks, "chunks below 2^63 bytes"))
+            }
+        }
+    }
+
+    /// Where the second metadata block ends, without the mapping behind it.
+    pub(super) fn tables_end(&self) -> Option<u64> {
+        let numbers = sum(self.max_blocks, 1).and_then(|rows| product(rows, self.tasks))?;
+        sum(self.counts_at, product(numbers, 8)?)
+    }
+
+    /// How key-value records are stored, if at all: from version 5 on, in the upper half of the first flags.
+    #[must_use]
+    pub fn key_values(&self) -> Option<u64> {
+        let (_, [flags, _]) = self.later.filter(|_| self.format_version >= 5)?;
+        Some(flags >> 32)
+    }
+}
