@@ -151,13 +151,18 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seal", [False, True])
 def test_records(seal: bool, tmp_path: Path) -> None:
-    with scda.create(tmp_path / "f", seal=seal) as w:
-        for step in range(5):
-            w.array("time", np.array([step], "<i4"))
-            # They need not have one shape.
-            w.dataset("g/rho", np.full(step, float(step)), attrs={"step": step})
+    scda.create(tmp_path / "f", seal=seal).close()
+    for start in (0, 3):
+        with scda.append(tmp_path / "f", seal=seal) as w:
+            for step in range(start, min(start + 3, 5)):
+                w.array("time", np.array([step], "<i4"))
+                # They need not have one shape.
+                w.dataset("g/rho", np.full(step, float(step)), attrs={"step": step})
+                if seal:
+                    w.commit()
+    with scda.append(tmp_path / "f", seal=seal) as w:
         w.dataset("once", 1)
-    with scda.open(tmp_path / "f") as f:
+    with scda.open(tmp_path / "f", verify=seal) as f:
         rho = f.records("g/rho")
         assert len(rho) == 5 and [d.shape for d in rho] == [(n,) for n in range(5)]
         assert rho[3][0] == f["g/rho", 3][0] == f["g/rho", -2][0] == rho[-2][0] == f.group("g")["rho", -2][0] == 3.0
@@ -308,6 +313,7 @@ def test_a_field_is_a_dataset(tmp_path: Path) -> None:
         (TypeError, "fill_value: found 1j", ("a", np.zeros(2, "f2")), {"fill_value": 1j}),
         (TypeError, "found 1.5, expected an integer", ("a", np.zeros(2, "i2")), {"fill_value": 1.5}),
         (TypeError, "fill_value: found 'x'", ("a", np.zeros(2)), {"fill_value": "x"}),
+        (TypeError, "fill_value: found 3, expected bytes", ("a", np.zeros(2, "V3")), {"fill_value": 3}),
         (ValueError, "fill_value: found 2 bytes", ("a", np.zeros(2, "V3")), {"fill_value": b"ab"}),
         (scda.ArgumentError, "name of a dataset", ("a//b", 1), {}),
         (scda.ArgumentError, "reserved", ("scda dataset 00", 1), {}),

@@ -156,7 +156,7 @@ signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 start = time.perf_counter()
 try:
-    w.array("long", data, encode=True)
+    getattr(w, sys.argv[3])("long", data, encode=True)
 except KeyboardInterrupt:
     print(time.perf_counter() - start)
 assert w.closed
@@ -167,10 +167,10 @@ except scda.UsageError as error:
 '''
 
 
-@pytest.mark.parametrize("atomic", ["atomic", "direct"])
-def test_compressing_can_be_interrupted(tmp_path: Path, atomic: str) -> None:
+@pytest.mark.parametrize("atomic, call", [("atomic", "array"), ("direct", "array"), ("direct", "dataset")])
+def test_compressing_can_be_interrupted(tmp_path: Path, atomic: str, call: str) -> None:
     path = tmp_path / "f"
-    program = [sys.executable, "-c", INTERRUPTED, str(path), atomic]
+    program = [sys.executable, "-c", INTERRUPTED, str(path), atomic, call]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     # Compressing takes several seconds.

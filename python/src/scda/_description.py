@@ -67,7 +67,9 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     if value is None:
         return b""
     if dtype.kind == "V":
-        raw = value.tobytes() if isinstance(value, np.generic) else bytes(value)
+        if not isinstance(value, (bytes, bytearray, memoryview, np.void)):
+            raise TypeError(f"fill_value: found {value!r}, expected bytes")
+        raw = value.tobytes() if isinstance(value, (memoryview, np.void)) else bytes(value)
         if len(raw) != dtype.itemsize:
             raise ValueError(f"fill_value: found {len(raw)} bytes, expected {dtype.itemsize}")
         return raw

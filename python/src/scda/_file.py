@@ -260,8 +260,7 @@ class File(Handle):
     def records(self, name: str) -> Records:
         """The datasets of this name, in the order of the file: none, one, or several. Collective."""
         self._check_decodes()
-        found = self._finder.find(name.encode())
-        return Records(self, name, found)
+        return Records(self, name, self._finder.find(name.encode()))
 
     def group(self, path: str) -> Group:
         """The datasets whose names begin with this path and a slash; ``/``: all. There need not be any."""
