@@ -113,11 +113,12 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
         w.dataset("flow/v", np.zeros((4, 3), ">f4"), attrs=attrs, dims=("x", None), fill_value=np.nan)
         w.dataset("flow/p", np.ones(5), chunks=2, attrs={"n": np.int16(3), "list": np.arange(2.0)})
         w.dataset("flow/deep/bool", True, fill_value=True)
+        w.dataset("odd", [1], attrs={"units": "a\n" + "b" * 99}, dims=["\x1b"])
         w.group("flow", {"version": 1})
         w.group("flow", {"version": 2})
         w.array("plain", np.zeros(3))
     with scda.open(tmp_path / "f") as f:
-        assert f.attrs == {"title": "a test"} and f.keys() == ["flow/v", "flow/p", "flow/deep/bool"]
+        assert f.attrs == {"title": "a test"} and f.keys() == ["flow/v", "flow/p", "flow/deep/bool", "odd"]
         v = f["flow/v"]
         assert v.attrs == attrs and v.dims == ("x", None) and v.chunks is None and np.isnan(v.fill_value)
         assert v.dtype == np.dtype("f4") and v.dtype.isnative and v.section.kind == "array" and v
@@ -140,6 +141,7 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
         assert isinstance(f["plain"], scda.Section) and isinstance(f.find("flow/v", 0), scda.Section)
         assert repr(v) == "<scda dataset 'flow/v': float32 (x: 4, 3), m s⁻¹>"
         assert repr(f["flow/p"]) == "<scda dataset 'flow/p': float64 (5,), chunks (2,)>"
+        assert repr(f["odd"]) == r"<scda dataset 'odd': int64 (\x1b: 1,), a\n" + "b" * 38 + "…>"
         assert repr(flow) == "<scda group 'flow'>" and repr(f.records("flow/v")) == "<scda records 'flow/v': 1>"
         lines = str(f).splitlines()
         assert lines[1].split()[-1] == "dataset" and any(line.endswith("float32 (x: 4, 3), m s⁻¹") for line in lines)
@@ -377,6 +379,7 @@ def test_what_only_looks_like_a_dataset(tmp_path: Path) -> None:
         w.array("plain", np.zeros(3))
         w.block("no group/", b"{}")
         w.dataset("good", 7)
+        w.block("scda dataset 00", b"{}")
         w.block("/", b"{}")
     with scda.open(tmp_path / "f") as f:
         with pytest.raises(scda.FormatError, match="shape") as error:
@@ -388,6 +391,11 @@ def test_what_only_looks_like_a_dataset(tmp_path: Path) -> None:
             f.group("no group").attrs
         with pytest.raises(scda.FormatError, match="another section before it"):
             f.attrs
+        no_text: Any = b"good"
+        for look in (lambda: f.records(no_text), lambda: f.group(no_text)):
+            with pytest.raises(TypeError, match="expected a str"):
+                look()
+        assert f.keys() == ["damaged", "good"]
         # The others can be read.
         assert f["good"][()] == 7 and isinstance(f["plain"], scda.Section) and "damaged" in str(f)
 

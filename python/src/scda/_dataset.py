@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ._file import File
     from ._section import Section
 
+# The characters of units, and of the name of a dimension, that are shown.
+_MOST_SHOWN = 40
+
 
 class Dataset:
     """An array in a file, with its type, shape and attributes. Nothing of it is read until it is indexed, or given to
@@ -202,10 +205,15 @@ class Dataset:
 
     def _summary(self) -> str:
         """Type, shape, and units if they are known."""
-        named = [f"{name}: {n}" if name else str(n) for name, n in zip(self.dims, self.shape)]
+        named = [f"{_shown(name)}: {n}" if name else str(n) for name, n in zip(self.dims, self.shape)]
         units = self.attrs.get("units")
-        more = f", {units}" if isinstance(units, str) else ""
+        more = f", {_shown(units)}" if isinstance(units, str) else ""
         return f"{self.dtype} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
+
+
+def _shown(text: str) -> str:
+    """As repr writes it, since it may have control characters; not all of it if it is long."""
+    return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…")[1:-1]
 
 
 def _items(count: Sequence[int]) -> int:

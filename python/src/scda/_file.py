@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 # What the core takes as the number of an occurrence.
 _MOST_OCCURRENCE = (1 << 63) - 1
 _METADATA = b"scda dataset 00"
-_GROUP = b"scda group 00"
+# The kinds of sections that the data of a dataset can be in.
+_OF_DATA = ("array", "varray")
 # The sections that print() shows.
 _MOST_SHOWN = 50
 
@@ -252,7 +253,7 @@ class File(Handle):
             names: dict[str, None] = {}
             for before in self._finder.find(_METADATA):
                 section = self._finder.get(before.index + 1)
-                if section is not None and self._is_metadata(before):
+                if section is not None and section.kind in _OF_DATA and self._is_metadata(before):
                     names[section.user_text] = None
             self._names = count, list(names)
         return list(self._names[1])
@@ -260,10 +261,14 @@ class File(Handle):
     def records(self, name: str) -> Records:
         """The datasets of this name, in the order of the file: none, one, or several. Collective."""
         self._check_decodes()
+        if not isinstance(name, str):
+            raise TypeError(f"name: found {type(name).__name__}, expected a str")
         return Records(self, name, self._finder.find(name.encode()))
 
     def group(self, path: str) -> Group:
         """The datasets whose names begin with this path and a slash; ``/``: all. There need not be any."""
+        if not isinstance(path, str):
+            raise TypeError(f"path: found {type(path).__name__}, expected a str")
         return Group(self, path)
 
     @property
@@ -303,7 +308,7 @@ class File(Handle):
         return section.kind == "block" and section.user == _METADATA
 
     def _dataset_or_section(self, section: Section) -> Union[Section, Dataset]:
-        if not self._decodes or section.kind not in ("array", "varray") or section.index == 0:
+        if not self._decodes or section.kind not in _OF_DATA or section.index == 0:
             return section
         before = self._finder.get(section.index - 1)
         return self._dataset(section, before) if before is not None and self._is_metadata(before) else section
