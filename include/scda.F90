@@ -11,10 +11,12 @@
 !   one that is not contiguous. Absent or unallocated data are NULL in C: on reading they skip the data of this rank.
 ! - What is shorter than the arguments say is refused on all ranks, before anything is read from it or written to it.
 ! - Counts are elements, sizes are bytes, each integer(int32) or integer(int64); what the library returns is integer(int64).
-! - Numbers count from 0, as in C: those of ranks, of sections, and of the elements that a range begins with.
+! - Numbers count from 0, as in C: those of ranks, of sections, and of the elements that a range begins with. Indices of datasets
+!   count from 1, and their dimensions have the order of Fortran.
 ! - User strings lose their trailing blanks, unless len says how many characters to write.
 !
-! .mod files depend on the compiler: this source is compiled with the program that uses it, once. It is Fortran 2018. (Not with
+! .mod files depend on the compiler: this source is compiled with the program that uses it, once; it includes scda.inc, which lies
+! beside it. It is Fortran 2018. (Not with
 ! -fno-automatic: gfortran then loses the lengths of the strings that functions return.)
 !   SCDA_SERIAL      the library was built without MPI (the installation defines it below)
 !   SCDA_NO_MPI_F08  define it if this compiler has no module mpi_f08: communicators are then integers only
@@ -29,9 +31,9 @@
 
 ! Everything but the interfaces of the procedures with data, which follow in the module scda.
 module scda_implementation
-  use, intrinsic :: iso_c_binding, only: c_char, c_funloc, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, c_null_ptr, c_ptr, &
-    & c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
-  use, intrinsic :: iso_fortran_env, only: int32, int64
+  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_funloc, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, c_null_ptr, &
+    & c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
 #ifdef SCDA_F08
   use mpi_f08, only: MPI_Comm, MPI_Info
 #endif
@@ -94,6 +96,29 @@ module scda_implementation
   integer, parameter, public :: SCDA_ENCODE_ALWAYS = 1
   integer, parameter, public :: SCDA_ENCODE_AUTO = 2
 
+  !> The types of datasets, layout, and their limits.
+  integer, parameter, public :: SCDA_TYPE_BOOL = 1
+  integer, parameter, public :: SCDA_TYPE_INT8 = 2
+  integer, parameter, public :: SCDA_TYPE_INT16 = 3
+  integer, parameter, public :: SCDA_TYPE_INT32 = 4
+  integer, parameter, public :: SCDA_TYPE_INT64 = 5
+  integer, parameter, public :: SCDA_TYPE_UINT8 = 6
+  integer, parameter, public :: SCDA_TYPE_UINT16 = 7
+  integer, parameter, public :: SCDA_TYPE_UINT32 = 8
+  integer, parameter, public :: SCDA_TYPE_UINT64 = 9
+  integer, parameter, public :: SCDA_TYPE_FLOAT16 = 10
+  integer, parameter, public :: SCDA_TYPE_FLOAT32 = 11
+  integer, parameter, public :: SCDA_TYPE_FLOAT64 = 12
+  integer, parameter, public :: SCDA_TYPE_COMPLEX64 = 13
+  integer, parameter, public :: SCDA_TYPE_COMPLEX128 = 14
+  integer, parameter, public :: SCDA_TYPE_RAW = 15
+  integer, parameter, public :: SCDA_LAYOUT_CONTIGUOUS = 0
+  integer, parameter, public :: SCDA_LAYOUT_CHUNKED = 1
+  integer, parameter, public :: SCDA_LAYOUT_TEXT = 2
+  integer, parameter, public :: SCDA_LAYOUT_AUTO = 3
+  integer, parameter, public :: SCDA_MAX_DIMS = 32
+  integer, parameter, public :: SCDA_NAME_BYTES = 64
+
   !> What may be chosen when a file is opened, the same on all ranks: to be filled by scda_params_init and then changed. The
   !> meaning of each component is that of scda_params in scda.h. Hints for MPI-IO are the argument info of the open procedures.
   type, bind(C), public :: scda_params_t
@@ -122,7 +147,39 @@ module scda_implementation
     integer(c_int) :: rank = 0, nranks = 0
     integer(c_int) :: err = 0   ! of the last call
     integer(c_int64_t) :: E = 0 ! as the last header that was read through this variable said
+    integer(c_int) :: type = 0, dimensions = 0             ! of the last dataset that was found likewise
+    integer(c_int64_t) :: extents(SCDA_MAX_DIMS) = 0       ! in the order of Fortran
   end type scda_fcontext_t
+
+  !> A dataset that was found: what scda_dataset_t in scda.h says, with the dimensions in the order of Fortran.
+  type, public :: scda_dataset_t
+    character(:), allocatable :: name
+    integer :: type = 0, layout = 0
+    integer(int64) :: item_bytes = 0
+    integer(int64), allocatable :: shape(:), chunk(:)
+    logical :: shuffle = .true.
+    character(SCDA_NAME_BYTES), allocatable :: dimension_names(:) ! blank: none
+    character(:), allocatable :: attributes, unsupported
+  end type scda_dataset_t
+
+  ! The same in C.
+  type, bind(C) :: c_dataset_t
+    integer(c_size_t) :: bytes = 0
+    character(kind=c_char) :: name(SCDA_NAME_BYTES) = c_null_char
+    integer(c_int) :: type = 0
+    integer(c_int) :: ndims = 0
+    integer(c_int64_t) :: item_bytes = 0
+    integer(c_int64_t) :: shape(SCDA_MAX_DIMS) = 0
+    integer(c_int64_t) :: chunk(SCDA_MAX_DIMS) = 0
+    integer(c_int) :: layout = 0
+    integer(c_int) :: level = 0
+    integer(c_int) :: shuffle = 0
+    type(c_ptr) :: dimension_names = c_null_ptr
+    type(c_ptr) :: fill_value = c_null_ptr
+    type(c_ptr) :: attributes = c_null_ptr
+    type(c_ptr) :: unsupported = c_null_ptr
+    integer(c_int64_t) :: reserved(8) = 0
+  end type c_dataset_t
 
   !> The kind of the default integers, in a form that compilers take for interoperable.
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
@@ -131,6 +188,8 @@ module scda_implementation
   public :: scda_fcut_off, scda_fsections, scda_fseek, scda_ffind
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
+  public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
+  public :: scda_fread_group, scda_json
   public :: scda_int, write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect ! for the module scda
   public :: read_array_range_indirect, read_varray_range_indirect
 
@@ -166,6 +225,41 @@ module scda_implementation
     module procedure fopen_append_f08
 #endif
   end interface scda_fopen_append
+
+  !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, layout, level, shuffle, fill,
+  !> attributes, units, dimension_names, ierr). data is of a type integer, real, complex or logical and of a rank from 0 to 7.
+  interface scda_write
+    module procedure write_integer8
+    module procedure write_integer16
+    module procedure write_integer32
+    module procedure write_integer64
+    module procedure write_real32
+    module procedure write_real64
+    module procedure write_complex32
+    module procedure write_complex64
+    module procedure write_logical
+    module procedure write_bool
+  end interface scda_write
+
+  !> Reads the dataset of a name, or that which was found: call scda_read(f, name, data, record, start, count, ierr), or
+  !> call scda_read(f, data, start, count, ierr).
+  interface scda_read
+    module procedure read_integer8, named_integer8
+    module procedure read_integer16, named_integer16
+    module procedure read_integer32, named_integer32
+    module procedure read_integer64, named_integer64
+    module procedure read_real32, named_real32
+    module procedure read_real64, named_real64
+    module procedure read_complex32, named_complex32
+    module procedure read_complex64, named_complex64
+    module procedure read_logical, named_logical
+    module procedure read_bool, named_bool
+  end interface scda_read
+
+  !> A member of attributes, as text of JSON: scda_json(key, value), of a string, an integer, a real number or a logical.
+  interface scda_json
+    module procedure json_text, json_int32, json_int64, json_real32, json_real64, json_logical
+  end interface scda_json
 
   ! What is known of an argument of any type and rank. Dummy arguments of this type are targets: of others, gfortran assumes
   ! that what their pointers point to does not change.
@@ -429,6 +523,77 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fread_varray_range
+
+    function c_dataset_init(d) bind(C, name="scda_dataset_init") result(status)
+      import :: c_dataset_t, c_int
+      type(c_dataset_t), intent(inout) :: d
+      integer(c_int) :: status
+    end function c_dataset_init
+
+    function c_fwrite_dataset(f, d, data, nboxes, start, count, err) bind(C, name="scda_fwrite_dataset") result(g)
+      import :: c_dataset_t, c_int, c_ptr, c_size_t
+      type(c_ptr), value :: f, data, start, count
+      type(c_dataset_t), intent(in) :: d
+      integer(c_size_t), value :: nboxes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fwrite_dataset
+
+    function c_fwrite_group(f, path, attributes, err) bind(C, name="scda_fwrite_group") result(g)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: f
+      character(kind=c_char), intent(in) :: path(*), attributes(*)
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fwrite_group
+
+    function c_fread_dataset_header(f, found, d, err) bind(C, name="scda_fread_dataset_header") result(g)
+      import :: c_dataset_t, c_int, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int), intent(inout) :: found
+      type(c_dataset_t), intent(inout) :: d
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_dataset_header
+
+    function c_ffind_dataset(f, name, record, found, d, err) bind(C, name="scda_ffind_dataset") result(g)
+      import :: c_char, c_dataset_t, c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), value :: record
+      integer(c_int), intent(inout) :: found
+      type(c_dataset_t), intent(inout) :: d
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_ffind_dataset
+
+    function c_fread_dataset(f, data, nboxes, start, count, err) bind(C, name="scda_fread_dataset") result(g)
+      import :: c_int, c_ptr, c_size_t
+      type(c_ptr), value :: f, data, start, count
+      integer(c_size_t), value :: nboxes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_dataset
+
+    function c_fread_group(f, found, path, attributes, err) bind(C, name="scda_fread_group") result(g)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int), intent(inout) :: found
+      character(kind=c_char), intent(inout) :: path(*)
+      type(c_ptr), intent(inout) :: attributes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_group
+
+    function c_ffind_group(f, path, found, attributes, err) bind(C, name="scda_ffind_group") result(g)
+      import :: c_char, c_int, c_ptr
+      type(c_ptr), value :: f
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int), intent(inout) :: found
+      type(c_ptr), intent(inout) :: attributes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_ffind_group
 
     function c_params_init(params) bind(C, name="scda_params_init") result(status)
       import :: c_int, scda_params_t
@@ -1117,6 +1282,622 @@ contains
       & flag(indirect), f%err)
     call finish(f, ierr)
   end subroutine get_varray
+
+  ! ---- Datasets ------------------------------------------------------------------------------------------------------------
+  !
+  ! Dimensions, indices and boxes have the order of Fortran in the arguments, and that of C where C gets them.
+
+  ! Writes boxes of this rank: those of start and count, or the rows that Nq says, or the array of rank 0.
+  subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, layout, level, shuffle, fill_value, &
+    & attributes, units, dimension_names, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    integer, intent(in) :: code
+    type(c_ptr), intent(in) :: items
+    integer(int64), intent(in) :: found(:)
+    type(memory_t), intent(in), target :: shape, start, count, Nq, chunk
+    integer, intent(in), optional :: layout, level
+    logical, intent(in), optional :: shuffle
+    type(c_ptr), intent(in) :: fill_value
+    character(*), intent(in), optional :: attributes, units, dimension_names(:)
+    integer, intent(out), optional :: ierr
+    type(c_dataset_t) :: d
+    integer(int64) :: first(size(found)), extents(size(found))
+    integer(int64), allocatable :: dims(:), chunks(:), counts(:)
+    integer(int64), allocatable, target :: starts(:), sizes(:)
+    character(:), allocatable, target :: json
+    character(kind=c_char), allocatable, target :: names(:, :)
+    type(c_ptr), target :: name_pointers(SCDA_MAX_DIMS)
+    type(c_ptr) :: address
+    integer(c_size_t) :: nboxes
+    integer :: i, k, n
+    logical :: fits, has_shape
+
+    fits = .true.
+    call begin_dataset(d)
+    d%type = int(code, c_int)
+    call put_name(f, name, d%name, fits)
+    ! gfortran may take an array without items for one of assumed size. So an unknown extent is 0 where something else says how
+    ! many items there are.
+    extents = max(found, 0_int64)
+    has_shape = c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(Nq%address)
+    if (any(found < 0) .and. .not. has_shape) then
+      call refuse(f, "data: found an array of assumed size, or without items, expected a shape", fits)
+    end if
+
+    ! The shape, and the boxes.
+    allocate(dims, source=extents)
+    first = 0
+    n = size(extents)
+    if (c_associated(Nq%address)) then
+      allocate(counts, source=integers_in(f, Nq, "Nq", fits))
+      call check_counts(f, counts, fits)
+      if (fits .and. n == 0) call refuse(f, "data: found no dimension, expected one or more with Nq", fits)
+      if (fits .and. (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address))) then
+        call refuse(f, "shape, start, count: found some of them, expected none with Nq", fits)
+      end if
+      if (fits) then
+        if (extents(n) /= own(f, counts)) then
+          call refuse(f, "data: found " // decimal(extents(n)) // " elements in the last dimension, expected " // &
+            & decimal(own(f, counts)) // ", as Nq says for this rank", fits)
+        end if
+        first(n) = sum(counts(:f%rank))
+        dims(n) = sum(counts(:f%nranks))
+      end if
+    end if
+    if (c_associated(shape%address)) dims = integers_in(f, shape, "shape", fits)
+    if (c_associated(Nq%address)) then
+      starts = first(n:1:-1)
+      sizes = extents(n:1:-1)
+      nboxes = 1
+    else if (c_associated(start%address)) then
+      if (.not. c_associated(shape%address)) call refuse(f, "shape: found none, expected that of the whole array with start", fits)
+      call boxes_in(f, start, count, extents, size(dims), starts, sizes, nboxes, fits)
+    else
+      if (c_associated(count%address)) call refuse(f, "start: found none, expected one with count", fits)
+      starts = 0 * dims
+      sizes = dims(size(dims):1:-1)
+      nboxes = merge(1_c_size_t, 0_c_size_t, f%rank == 0)
+      if (f%rank == 0 .and. product(dims) /= product(extents)) then
+        call refuse(f, "data: found the shape " // list_text(extents) // ", expected the items of " // list_text(dims), fits)
+      end if
+    end if
+    call check_dimensions(f, "shape", size(dims), size(dims), fits)
+    n = min(size(dims), SCDA_MAX_DIMS)
+    d%ndims = int(n, c_int)
+    d%shape(:n) = dims(n:1:-1)
+
+    ! How it is stored.
+    d%layout = chosen(layout, merge(SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_CONTIGUOUS, c_associated(chunk%address)))
+    d%level = chosen(level, -1)
+    if (present(shuffle)) d%shuffle = flag(shuffle)
+    d%fill_value = fill_value
+    if (c_associated(chunk%address)) then
+      allocate(chunks, source=integers_in(f, chunk, "chunk", fits))
+      call check_dimensions(f, "chunk", size(chunks), size(dims), fits)
+      if (size(chunks) == size(dims)) d%chunk(:n) = chunks(n:1:-1)
+    end if
+
+    ! What is known of it.
+    json = object_of(attributes)
+    if (present(units)) then
+      if (len(json) > 2) then
+        json = "{" // scda_json("units", units) // ", " // json(2:)
+      else
+        json = "{" // scda_json("units", units) // "}"
+      end if
+    end if
+    if (index(json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
+    json = json // c_null_char
+    d%attributes = c_loc(json)
+    if (present(dimension_names)) then
+      call check_dimensions(f, "dimension_names", size(dimension_names), size(dims), fits)
+      allocate(names(len(dimension_names) + 1, size(dimension_names)))
+      names = c_null_char
+      name_pointers = c_null_ptr
+      do i = 1, min(size(dimension_names), n)
+        do k = 1, len_trim(dimension_names(i))
+          names(k, i) = dimension_names(i)(k:k)
+        end do
+        if (dimension_names(i) /= "") name_pointers(n + 1 - i) = c_loc(names(1, i))
+      end do
+      d%dimension_names = c_loc(name_pointers)
+    end if
+
+    address = c_null_ptr
+    if (.not. fits) nboxes = 0
+    if (nboxes > 0 .and. product(extents) > 0) address = items
+    f%handle = c_fwrite_dataset(f%handle, d, address, nboxes, address_of(starts), address_of(sizes), f%err)
+    call finish(f, ierr)
+  end subroutine put_dataset
+
+  ! Reads boxes of the dataset that was found.
+  subroutine get_dataset(f, code, items, found, start, count, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(in) :: code
+    type(c_ptr), intent(in) :: items
+    integer(int64), intent(in) :: found(:)
+    type(memory_t), intent(in), target :: start, count
+    integer, intent(out), optional :: ierr
+    integer(int64) :: dims(f%dimensions), extents(size(found))
+    integer(int64), allocatable, target :: starts(:), sizes(:)
+    type(c_ptr) :: address
+    integer(c_size_t) :: nboxes
+    integer :: unsigned
+    logical :: fits, same
+    fits = .true.
+    dims = f%extents(:f%dimensions)
+    extents = max(found, 0_int64) ! see put_dataset
+    unsigned = 0 ! the type without sign of as many bytes
+    if (code >= SCDA_TYPE_INT8 .and. code <= SCDA_TYPE_INT64) unsigned = code - SCDA_TYPE_INT8 + SCDA_TYPE_UINT8
+    if (f%type /= 0 .and. f%type /= code .and. f%type /= unsigned) then
+      call refuse(f, "data: found items of type " // type_name(code) // ", expected " // type_name(int(f%type)) // &
+        & ", as the dataset has them", fits)
+    end if
+    if (c_associated(start%address)) then
+      call boxes_in(f, start, count, extents, size(dims), starts, sizes, nboxes, fits)
+    else
+      if (c_associated(count%address)) call refuse(f, "start: found none, expected one with count", fits)
+      starts = 0 * dims
+      sizes = dims(size(dims):1:-1)
+      nboxes = 1
+      same = product(dims) == product(extents)
+      if (same .and. size(dims) == size(extents)) same = all(dims == extents)
+      if (.not. same .and. f%type /= 0) then
+        call refuse(f, "data: found the shape " // list_text(extents) // ", expected " // list_text(dims), fits)
+      end if
+    end if
+    address = c_null_ptr
+    if (.not. fits) nboxes = 0
+    if (nboxes > 0 .and. product(extents) > 0) address = items
+    f%handle = c_fread_dataset(f%handle, address, nboxes, address_of(starts), address_of(sizes), f%err)
+    call finish(f, ierr)
+  end subroutine get_dataset
+
+  !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found, d, record, ierr). record: 0 (absent) is the first of this
+  !> name, -1 the last. scda_read then reads it.
+  subroutine scda_ffind_dataset(f, name, found, d, record, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    logical, intent(out) :: found
+    type(scda_dataset_t), intent(out), optional :: d
+    integer, intent(in), optional :: record
+    integer, intent(out), optional :: ierr
+    type(c_dataset_t) :: c
+    call find_dataset(f, name, record, found, c)
+    if (found .and. present(d)) call copy_dataset(c, d)
+    call finish(f, ierr)
+  end subroutine scda_ffind_dataset
+
+  !> Whether the section whose header was just read begins a dataset: call scda_fread_dataset_header(f, found, d, ierr). If so,
+  !> scda_read reads it, and scda_fread_section_header goes on behind it.
+  subroutine scda_fread_dataset_header(f, found, d, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    logical, intent(out) :: found
+    type(scda_dataset_t), intent(out), optional :: d
+    integer, intent(out), optional :: ierr
+    type(c_dataset_t) :: c
+    integer(c_int) :: c_found
+    call begin_dataset(c)
+    c_found = 0
+    f%handle = c_fread_dataset_header(f%handle, c_found, c, f%err)
+    found = c_found /= 0
+    call note_dataset(f, found, c)
+    if (found .and. present(d)) call copy_dataset(c, d)
+    call finish(f, ierr)
+  end subroutine scda_fread_dataset_header
+
+  !> Writes the attributes of a group of datasets, "/" for the file: call scda_fwrite_group(f, path, attributes, ierr)
+  subroutine scda_fwrite_group(f, path, attributes, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: path, attributes
+    integer, intent(out), optional :: ierr
+    logical :: fits
+    if (index(path, c_null_char) + index(attributes, c_null_char) > 0) then
+      call refuse(f, "group: found a NUL character", fits)
+    end if
+    f%handle = c_fwrite_group(f%handle, trim(path) // c_null_char, object_of(attributes) // c_null_char, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fwrite_group
+
+  !> Finds the attributes of a group, a JSON object: call scda_ffind_group(f, path, found, attributes, ierr)
+  subroutine scda_ffind_group(f, path, found, attributes, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: path
+    logical, intent(out) :: found
+    character(:), allocatable, intent(out) :: attributes
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: c_found
+    type(c_ptr) :: json
+    c_found = 0
+    json = c_null_ptr
+    f%handle = c_ffind_group(f%handle, trim(path) // c_null_char, c_found, json, f%err)
+    found = c_found /= 0
+    call copy_if(json, attributes)
+    call finish(f, ierr)
+  end subroutine scda_ffind_group
+
+  !> Whether the section whose header was just read begins the attributes of a group:
+  !> call scda_fread_group(f, found, path, attributes, ierr). If so, scda_fread_section_header goes on behind them.
+  subroutine scda_fread_group(f, found, path, attributes, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    logical, intent(out) :: found
+    character(:), allocatable, intent(out) :: path, attributes
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), target :: buffer(SCDA_NAME_BYTES)
+    integer(c_int) :: c_found
+    type(c_ptr) :: json, address
+    c_found = 0
+    json = c_null_ptr
+    buffer = c_null_char
+    f%handle = c_fread_group(f%handle, c_found, buffer, json, f%err)
+    found = c_found /= 0
+    address = c_loc(buffer)
+    call copy_if(address, path)
+    call copy_if(json, attributes)
+    call finish(f, ierr)
+  end subroutine scda_fread_group
+
+  ! A dataset that there has to be.
+  subroutine require_dataset(f, name, record)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    integer, intent(in), optional :: record
+    type(c_dataset_t) :: c
+    logical :: found, fits
+    call find_dataset(f, name, record, found, c)
+    if (found .or. f%err /= SCDA_SUCCESS) return
+    call refuse(f, "dataset """ // trim(name) // """: found none, or not so many records", fits)
+    f%handle = c_fread_dataset(f%handle, c_null_ptr, 0_c_size_t, c_null_ptr, c_null_ptr, f%err)
+  end subroutine require_dataset
+
+  subroutine find_dataset(f, name, record, found, c)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    integer, intent(in), optional :: record
+    logical, intent(out) :: found
+    type(c_dataset_t), intent(out) :: c
+    integer(c_int) :: c_found
+    call begin_dataset(c)
+    c_found = 0
+    f%handle = c_ffind_dataset(f%handle, trim(name) // c_null_char, int(chosen(record, 0), c_int64_t), c_found, c, f%err)
+    found = c_found /= 0
+    call note_dataset(f, found, c)
+  end subroutine find_dataset
+
+  subroutine begin_dataset(c)
+    type(c_dataset_t), intent(inout) :: c
+    if (c_dataset_init(c) /= 0 .or. c%bytes /= c_sizeof(c)) then
+      call fail("this module is not that of the library which the program runs with")
+    end if
+  end subroutine begin_dataset
+
+  ! Keeps what is needed to read the dataset.
+  subroutine note_dataset(f, found, c)
+    type(scda_fcontext_t), intent(inout) :: f
+    logical, intent(in) :: found
+    type(c_dataset_t), intent(in) :: c
+    if (.not. found) return
+    f%type = c%type
+    f%dimensions = c%ndims
+    f%extents(:c%ndims) = c%shape(c%ndims:1:-1)
+  end subroutine note_dataset
+
+  subroutine copy_dataset(c, d)
+    type(c_dataset_t), intent(in), target :: c
+    type(scda_dataset_t), intent(inout) :: d
+    type(c_ptr), pointer :: names(:)
+    type(c_ptr) :: address
+    character(:), allocatable :: name
+    integer :: i
+    address = c_loc(c%name) ! in an argument, gfortran would pass the length of a string, too
+    call copy_if(address, d%name)
+    d%type = int(c%type)
+    d%layout = int(c%layout)
+    d%item_bytes = c%item_bytes
+    d%shape = c%shape(c%ndims:1:-1)
+    d%chunk = c%chunk(c%ndims:1:-1)
+    d%shuffle = c%shuffle /= 0
+    allocate(d%dimension_names(c%ndims))
+    d%dimension_names = ""
+    if (c_associated(c%dimension_names)) then
+      call c_f_pointer(c%dimension_names, names, [c%ndims])
+      do i = 1, int(c%ndims)
+        call copy_if(names(c%ndims + 1 - i), name)
+        d%dimension_names(i) = name
+      end do
+    end if
+    call copy_if(c%attributes, d%attributes)
+    call copy_if(c%unsupported, d%unsupported)
+  end subroutine copy_dataset
+
+  subroutine copy_if(pointer, str)
+    type(c_ptr), value :: pointer
+    character(:), allocatable, intent(out) :: str
+    if (c_associated(pointer)) then
+      call copy_c_string(pointer, str)
+    else
+      str = ""
+    end if
+  end subroutine copy_if
+
+  subroutine put_name(f, name, buffer, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: name
+    character(kind=c_char), intent(inout) :: buffer(:)
+    logical, intent(inout) :: fits
+    integer :: i
+    if (len_trim(name) >= size(buffer)) then
+      call refuse(f, "name of a dataset: found " // decimal(int(len_trim(name), int64)) // " bytes, expected 1 to " // &
+        & decimal(int(SCDA_USER_STRING_BYTES, int64)), fits)
+    else if (index(name, c_null_char) > 0) then
+      call refuse(f, "name of a dataset: found a NUL character", fits)
+    end if
+    do i = 1, min(len_trim(name), size(buffer) - 1)
+      buffer(i) = name(i:i)
+    end do
+  end subroutine put_name
+
+  ! The boxes of this rank of an array of n dimensions. Without count there is one, of the shape of data.
+  subroutine boxes_in(f, start, count, extents, n, starts, sizes, nboxes, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: start, count
+    integer(int64), intent(in) :: extents(:)
+    integer, intent(in) :: n
+    integer(int64), allocatable, intent(inout) :: starts(:), sizes(:)
+    integer(c_size_t), intent(out) :: nboxes
+    logical, intent(inout) :: fits
+    integer(int64) :: items
+    integer :: i
+    nboxes = 1
+    starts = integers_in(f, start, "start", fits) - 1
+    if (c_associated(count%address)) then
+      sizes = integers_in(f, count, "count", fits)
+      if (n > 0) nboxes = int(size(starts) / n, c_size_t)
+    else
+      sizes = extents
+    end if
+    if (size(starts) /= n * nboxes .or. size(sizes) /= n * nboxes) then
+      call refuse(f, "start, count: found " // decimal(size(starts, kind=int64)) // " and " // &
+        & decimal(size(sizes, kind=int64)) // " numbers, expected " // decimal(int(n, int64)) // " for each box", fits)
+      return
+    end if
+    items = 0
+    do i = 1, int(nboxes)
+      items = items + product(sizes(n * (i - 1) + 1:n * i))
+      starts(n * (i - 1) + 1:n * i) = starts(n * i:n * (i - 1) + 1:-1)
+      sizes(n * (i - 1) + 1:n * i) = sizes(n * i:n * (i - 1) + 1:-1)
+    end do
+    if (items /= product(extents)) then
+      call refuse(f, "data: found " // decimal(product(extents)) // " items, expected " // decimal(items) // &
+        & ", those of all boxes", fits)
+    end if
+  end subroutine boxes_in
+
+  subroutine check_dimensions(f, what, found, expected, fits)
+    type(scda_fcontext_t), intent(in) :: f
+    character(*), intent(in) :: what
+    integer, intent(in) :: found, expected
+    logical, intent(inout) :: fits
+    if (found > SCDA_MAX_DIMS) then
+      call refuse(f, what // ": found " // decimal(int(found, int64)) // " dimensions, expected at most " // &
+        & decimal(int(SCDA_MAX_DIMS, int64)), fits)
+    else if (found /= expected) then
+      call refuse(f, what // ": found " // decimal(int(found, int64)) // " entries, expected " // &
+        & decimal(int(expected, int64)) // ", one per dimension", fits)
+    end if
+  end subroutine check_dimensions
+
+  ! Integers of either kind, in an array of any rank.
+  function integers_in(f, memory, what, fits) result(list)
+    type(scda_fcontext_t), intent(in) :: f
+    type(memory_t), intent(in), target :: memory
+    character(*), intent(in) :: what
+    logical, intent(inout) :: fits
+    integer(int64), allocatable :: list(:)
+    integer(int64), pointer, contiguous :: wide(:)
+    integer(int32), pointer, contiguous :: narrow(:)
+    integer(int64) :: n, each
+    n = memory%n
+    each = memory%each
+    if (memory%unit > 1) then ! an array
+      n = n * (each / memory%unit)
+      each = memory%unit
+    end if
+    if (n <= 0 .or. memory%each == 0) then ! gfortran takes [integer ::] for an array of assumed size
+      allocate(list(0))
+    else if (each == 8) then
+      call c_f_pointer(memory%address, wide, [n])
+      list = wide
+    else if (each == 4) then
+      call c_f_pointer(memory%address, narrow, [n])
+      list = int(narrow, int64)
+    else
+      allocate(list(0))
+      call refuse(f, what // ": expected integer(int32) or integer(int64)", fits)
+    end if
+  end function integers_in
+
+  function address_of(list) result(address)
+    integer(int64), allocatable, target, intent(in) :: list(:)
+    type(c_ptr) :: address
+    address = c_null_ptr
+    if (size(list) > 0) address = c_loc(list)
+  end function address_of
+
+  function list_text(list) result(text)
+    integer(int64), intent(in) :: list(:)
+    character(:), allocatable :: text
+    integer :: i
+    text = "("
+    do i = 1, size(list)
+      if (i > 1) text = text // ", "
+      text = text // decimal(list(i))
+    end do
+    text = text // ")"
+  end function list_text
+
+  ! As docs/datasets.md names it.
+  function type_name(code) result(name)
+    integer, intent(in) :: code
+    character(:), allocatable :: name
+    character(10), parameter :: names(SCDA_TYPE_RAW) = [character(10) :: "bool", "int8", "int16", "int32", "int64", "uint8", &
+      & "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128", "raw bytes"]
+    name = trim(names(code))
+  end function type_name
+
+  ! Attributes in braces, if they have none.
+  function object_of(attributes) result(json)
+    character(*), intent(in), optional :: attributes
+    character(:), allocatable :: json
+    json = "{}"
+    if (.not. present(attributes)) return
+    json = trim(adjustl(attributes))
+    if (index(json, "{") /= 1) json = "{" // json // "}"
+  end function object_of
+
+  function json_text(key, value) result(json)
+    character(*), intent(in) :: key, value
+    character(:), allocatable :: json
+    json = quoted(key) // ": " // quoted(trim(value))
+  end function json_text
+
+  function json_int32(key, value) result(json)
+    character(*), intent(in) :: key
+    integer(int32), intent(in) :: value
+    character(:), allocatable :: json
+    json = quoted(key) // ": " // decimal(int(value, int64))
+  end function json_int32
+
+  function json_int64(key, value) result(json)
+    character(*), intent(in) :: key
+    integer(int64), intent(in) :: value
+    character(:), allocatable :: json
+    json = quoted(key) // ": " // decimal(value)
+  end function json_int64
+
+  function json_logical(key, value) result(json)
+    character(*), intent(in) :: key
+    logical, intent(in) :: value
+    character(:), allocatable :: json
+    json = quoted(key) // ": " // trim(merge("true ", "false", value))
+  end function json_logical
+
+  ! A real number in the fewest digits that lead back to it. JSON has no other numbers: those become strings.
+  function json_real64(key, value) result(json)
+    character(*), intent(in) :: key
+    real(real64), intent(in) :: value
+    character(:), allocatable :: json
+    character(40) :: text
+    character(16) :: form
+    real(real64) :: again
+    integer :: digits
+    if (value > huge(value)) then
+      text = """Infinity"""
+    else if (value < -huge(value)) then
+      text = """-Infinity"""
+    else if (.not. value <= huge(value)) then
+      text = """NaN"""
+    else
+      do digits = 1, 17
+        write (form, '("(es40.", i0, "e3)")') digits
+        write (text, form) value
+        read (text, *) again
+        if (.not. (again < value .or. again > value)) exit
+      end do
+    end if
+    json = quoted(key) // ": " // trim(adjustl(text))
+  end function json_real64
+
+  function json_real32(key, value) result(json)
+    character(*), intent(in) :: key
+    real(real32), intent(in) :: value
+    character(:), allocatable :: json
+    json = json_real64(key, real(value, real64))
+  end function json_real32
+
+  function quoted(str) result(json)
+    character(*), intent(in) :: str
+    character(:), allocatable :: json
+    character, parameter :: backslash = achar(92) ! as a literal, options of some compilers give it a meaning
+    character(5) :: escape
+    integer :: i
+    json = """"
+    do i = 1, len(str)
+      if (iachar(str(i:i)) < 32) then
+        write (escape, '("u", z4.4)') iachar(str(i:i))
+        json = json // backslash // escape
+      else if (str(i:i) == """" .or. str(i:i) == backslash) then
+        json = json // backslash // str(i:i)
+      else
+        json = json // str(i:i)
+      end if
+    end do
+    json = json // """"
+  end function quoted
+
+#define ITEM integer(int8)
+#define ITEM_CODE SCDA_TYPE_INT8
+#define WRITE_ITEMS write_integer8
+#define READ_ITEMS read_integer8
+#define READ_NAMED named_integer8
+#include "scda.inc"
+#define ITEM integer(int16)
+#define ITEM_CODE SCDA_TYPE_INT16
+#define WRITE_ITEMS write_integer16
+#define READ_ITEMS read_integer16
+#define READ_NAMED named_integer16
+#include "scda.inc"
+#define ITEM integer(int32)
+#define ITEM_CODE SCDA_TYPE_INT32
+#define WRITE_ITEMS write_integer32
+#define READ_ITEMS read_integer32
+#define READ_NAMED named_integer32
+#include "scda.inc"
+#define ITEM integer(int64)
+#define ITEM_CODE SCDA_TYPE_INT64
+#define WRITE_ITEMS write_integer64
+#define READ_ITEMS read_integer64
+#define READ_NAMED named_integer64
+#include "scda.inc"
+#define ITEM real(real32)
+#define ITEM_CODE SCDA_TYPE_FLOAT32
+#define WRITE_ITEMS write_real32
+#define READ_ITEMS read_real32
+#define READ_NAMED named_real32
+#include "scda.inc"
+#define ITEM real(real64)
+#define ITEM_CODE SCDA_TYPE_FLOAT64
+#define WRITE_ITEMS write_real64
+#define READ_ITEMS read_real64
+#define READ_NAMED named_real64
+#include "scda.inc"
+#define ITEM complex(real32)
+#define ITEM_CODE SCDA_TYPE_COMPLEX64
+#define WRITE_ITEMS write_complex32
+#define READ_ITEMS read_complex32
+#define READ_NAMED named_complex32
+#include "scda.inc"
+#define ITEM complex(real64)
+#define ITEM_CODE SCDA_TYPE_COMPLEX128
+#define WRITE_ITEMS write_complex64
+#define READ_ITEMS read_complex64
+#define READ_NAMED named_complex64
+#include "scda.inc"
+#define ITEM logical
+#define ITEM_CODE SCDA_TYPE_BOOL
+#define ITEM_IS_LOGICAL
+#define WRITE_ITEMS write_logical
+#define READ_ITEMS read_logical
+#define READ_NAMED named_logical
+#include "scda.inc"
+#define ITEM logical(c_bool)
+#define ITEM_CODE SCDA_TYPE_BOOL
+#define ITEM_IS_LOGICAL
+#define WRITE_ITEMS write_bool
+#define READ_ITEMS read_bool
+#define READ_NAMED named_bool
+#include "scda.inc"
 
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
 

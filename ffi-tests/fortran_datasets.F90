@@ -1,0 +1,464 @@
+! Datasets by the Fortran module: every type and rank, boxes, what is read again, what is refused. With MPI unless
+! SCDA_TEST_SERIAL is defined.
+!
+!   fortran_datasets FOLDER
+program test_fortran_datasets
+  use, intrinsic :: iso_c_binding, only: c_bool
+  use, intrinsic :: iso_fortran_env, only: error_unit, int8, int16, int32, int64, real32, real64
+#ifndef SCDA_TEST_SERIAL
+  use mpi_f08
+#endif
+  use scda
+  implicit none
+
+  integer, parameter :: nx = 7, ny = 6, nz = 13, rows = 9
+  integer :: rank = 0, ranks = 1, failures = 0
+  character(1024) :: folder
+#ifdef SCDA_TEST_SERIAL
+  integer :: comm = SCDA_COMM_SELF
+#else
+  integer :: comm
+  call MPI_Init()
+  comm = MPI_COMM_WORLD%MPI_VAL
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+#endif
+  call get_command_argument(1, folder)
+  call writing(comm, rank, ranks, trim(folder) // "/fortran-datasets.scda")
+  if (rank == 0) then
+    call writing(SCDA_COMM_SELF, 0, 1, trim(folder) // "/fortran-datasets-alone.scda")
+    call require(same_bytes(trim(folder) // "/fortran-datasets.scda", trim(folder) // "/fortran-datasets-alone.scda"), &
+      & "the file depends on the ranks")
+  end if
+#ifndef SCDA_TEST_SERIAL
+  call MPI_Barrier(MPI_COMM_WORLD)
+#endif
+  call reading(trim(folder) // "/fortran-datasets.scda")
+  call refused(trim(folder) // "/fortran-datasets-refused.scda")
+  if (failures > 0) error stop "failed"
+#ifndef SCDA_TEST_SERIAL
+  call MPI_Finalize()
+#endif
+
+contains
+
+  subroutine require(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    if (holds) return
+    write (error_unit, '("rank ", i0, ": ", a, " (", a, ")")') rank, what, scda_last_error_message()
+    failures = failures + 1
+  end subroutine require
+
+  function same_bytes(a, b) result(same)
+    character(*), intent(in) :: a, b
+    logical :: same
+    integer(int64) :: bytes_a, bytes_b
+    character(:), allocatable :: text_a, text_b
+    integer :: unit
+    inquire (file=a, size=bytes_a)
+    inquire (file=b, size=bytes_b)
+    same = bytes_a == bytes_b .and. bytes_a > 1000
+    if (.not. same) return
+    allocate(character(bytes_a) :: text_a, text_b)
+    open (newunit=unit, file=a, access="stream", form="unformatted", action="read")
+    read (unit) text_a
+    close (unit)
+    open (newunit=unit, file=b, access="stream", form="unformatted", action="read")
+    read (unit) text_b
+    close (unit)
+    same = text_a == text_b
+  end function same_bytes
+
+  pure function value(i, j, k)
+    integer, intent(in) :: i, j, k
+    real(real64) :: value
+    value = (i + 10 * j + 100 * k) / 8.0_real64
+  end function value
+
+  ! A part of the array, from these indices to those.
+  function part(first, last) result(numbers)
+    integer, intent(in) :: first(3), last(3)
+    real(real64) :: numbers(first(1):last(1), first(2):last(2), first(3):last(3))
+    integer :: i, j, k
+    do k = first(3), last(3)
+      do j = first(2), last(2)
+        do i = first(1), last(1)
+          numbers(i, j, k) = value(i, j, k)
+        end do
+      end do
+    end do
+  end function part
+
+  function partition_of(n, among) result(counts)
+    integer, intent(in) :: n, among
+    integer :: counts(among)
+    integer :: q
+    counts = [((n * q) / among - (n * (q - 1)) / among, q = 1, among)]
+  end function partition_of
+
+  subroutine writing(comm, rank, ranks, filename)
+    integer, intent(in) :: comm, rank, ranks
+    character(*), intent(in) :: filename
+    integer :: counts(ranks), first, last, i, middle
+    real(real64), allocatable :: numbers(:, :, :), two(:)
+    real(real32), allocatable :: state(:, :)
+    logical :: flags(3)
+    integer(int32) :: r7(2, 1, 2, 1, 2, 1, 2)
+    type(scda_params_t) :: params
+    type(scda_fcontext_t) :: f
+    call scda_params_init(params)
+    params%seal = 1
+    call scda_fopen_write(f, comm, filename, "datasets", params=params)
+    call scda_fwrite_group(f, "/", scda_json("title", "a ""test"" \") // ", " // scda_json("time", 0.25d0) // ", " // &
+      & scda_json("steps", 3) // ", " // scda_json("many", 3000000000_int64) // ", " // scda_json("done", .true.) // ", " // &
+      & scda_json("small", -1.5e-300_real64) // ", " // scda_json("single", 0.5))
+    call scda_fwrite_group(f, "flow", "{""solver"": ""x""}")
+
+    ! Every type, each of another rank; those of rank 0 count.
+    call scda_write(f, "time", merge(0.5d0, -1.0d0, rank == 0))
+    call scda_write(f, "i8", [-127_int8, 127_int8])
+    call scda_write(f, "i16", reshape([1_int16, 2_int16, 3_int16, 4_int16, 5_int16, -6_int16], [3, 2]))
+    call scda_write(f, "i32", reshape([(i, i = 1, 8)], [2, 2, 2]))
+    call scda_write(f, "i64", reshape([(2_int64**40 + i, i = 1, 16)], [2, 2, 2, 2]))
+    call scda_write(f, "r32", reshape([(i / 2.0_real32, i = 1, 6)], [1, 2, 1, 3, 1]))
+    call scda_write(f, "c32", reshape([(cmplx(i, -i, real32), i = 1, 6)], [1, 2, 1, 3, 1, 1]))
+    r7 = reshape([(i, i = 1, 16)], shape(r7))
+    call scda_write(f, "r7", r7)
+    call scda_write(f, "c64", (5.0_real64, 6.0_real64))
+    flags = [.true., .false., .true.]
+    call scda_write(f, "logical", flags)
+    call scda_write(f, "bool", logical(.not. flags, c_bool))
+    call scda_write(f, "shaped", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape=[2, 3])
+    call scda_write(f, "shaped", [7.0], shape=[1, 1]) ! record 1
+    call scda_write(f, "empty", r7(:, :, :, :, :, :, 1:0))
+
+    ! What is not contiguous.
+    numbers = part([1, 1, 1], [nx, ny, nz])
+    call scda_write(f, "row", numbers(2, :, 3))
+    call scda_write(f, "backwards", numbers(nx:1:-2, ::3, nz:1:-1))
+    call scda_write(f, "imaginary", [flags(3:1:-1)])
+
+    ! Boxes: layers to the ranks, in two pieces each, of which one rank passes the second first.
+    counts = partition_of(nz, ranks)
+    first = sum(counts(:rank)) + 1
+    last = first + counts(rank + 1) - 1
+    call scda_write(f, "flow/rho", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], chunk=[4, 4, 4], level=6, &
+      & attributes=scda_json("long_name", "density"), units="kg m-3", dimension_names=["x", " ", "z"])
+    call scda_write(f, "flow/rho", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], layout=SCDA_LAYOUT_TEXT)
+    call scda_write(f, "auto", numbers(:, :, first:last), shape=[nx, ny, nz], start=[1, 1, first], layout=SCDA_LAYOUT_AUTO, &
+      & shuffle=.false., units="m")
+    middle = 2
+    allocate(two(nx * ny * counts(rank + 1)))
+    two(:) = [reshape(numbers(middle + 1:, :, first:last), [(nx - middle) * ny * counts(rank + 1)]), &
+      & reshape(numbers(:middle, :, first:last), [middle * ny * counts(rank + 1)])]
+    call scda_write(f, "plain", two, shape=int([nx, ny, nz], int64), &
+      & start=reshape([middle + 1, 1, first, 1, 1, first], [3, 2]), &
+      & count=reshape([nx - middle, ny, counts(rank + 1), middle, ny, counts(rank + 1)], [3, 2]))
+    ! One box of the last rank; the rest has the fill value.
+    if (rank == ranks - 1) then
+      call scda_write(f, "filled", [1.0, 2.0], shape=[4, 3], start=[2, 2], count=[2, 1], fill=-1.5, chunk=[2, 2])
+    else
+      call scda_write(f, "filled", [real ::], shape=[4, 3], start=[1, 1], count=[0, 0], fill=-1.5, chunk=[2, 2])
+    end if
+    call scda_write(f, "unset", [logical ::], shape=[2], start=[1], count=[0], fill=.true.)
+
+    ! Fields: the last dimension is distributed.
+    counts = partition_of(rows, ranks)
+    first = sum(counts(:rank))
+    allocate(state(5, counts(rank + 1)))
+    do i = 1, counts(rank + 1)
+      state(:, i) = real(first + i, real32) + [1, 2, 3, 4, 5]
+    end do
+    call scda_write(f, "state", state, Nq=counts)
+    call scda_write(f, "numbers", [(int(first + i, int64), i = 1, counts(rank + 1))], Nq=int(counts, int64), &
+      & layout=SCDA_LAYOUT_CHUNKED)
+    call scda_fclose(f)
+  end subroutine writing
+
+  subroutine find(f, name, type, dims, record)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name
+    integer, intent(in) :: type, dims(:)
+    integer, intent(in), optional :: record
+    type(scda_dataset_t) :: d
+    logical :: found, same
+    call scda_ffind_dataset(f, name, found, d, record)
+    same = found
+    if (same) same = d%name == name .and. d%type == type .and. size(d%shape) == size(dims) .and. d%unsupported == ""
+    if (same) same = all(d%shape == dims)
+    call require(same, "dataset " // name)
+  end subroutine find
+
+  subroutine reading(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_dataset_t) :: d
+    logical :: found
+    character(:), allocatable :: attributes, path
+    real(real64) :: time, row(ny), whole(nx, ny, nz), strided(2 * nx, ny, nz), flat(nx * ny * nz)
+    real(real64), allocatable :: box(:, :, :)
+    real(real32) :: r32(1, 2, 1, 3, 1), shaped(2, 3), one(1, 1), filled(4, 3), state(5, rows), column(5)
+    complex(real32) :: c32(1, 2, 1, 3, 1, 1)
+    complex(real64) :: c64
+    integer(int8) :: i8(2)
+    integer(int16) :: i16(3, 2)
+    integer(int32) :: i32(2, 2, 2), r7(2, 1, 2, 1, 2, 1, 2)
+    integer(int64) :: i64(2, 2, 2, 2), numbers(rows), N, E
+    integer :: i, ierr, first(3), last(3), datasets, groups
+    logical :: flags(3), unset(2)
+    logical(c_bool) :: bool(3)
+    character :: type
+    character(SCDA_USER_STRING_BYTES) :: userstr
+    type(scda_params_t) :: params
+    call scda_params_init(params)
+    params%verify = 1
+    call scda_fopen_read(f, comm, filename, params=params)
+
+    call scda_ffind_group(f, "/", found, attributes)
+    call require(found .and. attributes == "{""title"":""a \""test\"" \\"",""time"":2.5E-001,""steps"":3,""many"":3000000000," // &
+      & """done"":true,""small"":-1.5E-300,""single"":5.0E-001}", "attributes of the file: " // attributes)
+    call scda_ffind_group(f, "flow", found, attributes)
+    call require(found .and. attributes == "{""solver"":""x""}", "attributes of a group")
+    call scda_ffind_group(f, "none", found, attributes)
+    call require(.not. found .and. attributes == "", "no group")
+
+    call find(f, "time", SCDA_TYPE_FLOAT64, [integer ::])
+    time = 0
+    call scda_read(f, time)
+    call require(abs(time - 0.5d0) <= 0, "time")
+    call scda_read(f, "i8", i8)
+    call require(all(i8 == [-127_int8, 127_int8]), "i8")
+    call find(f, "i16", SCDA_TYPE_INT16, [3, 2])
+    call scda_read(f, i16)
+    call require(all(i16 == reshape([1, 2, 3, 4, 5, -6], [3, 2])), "i16")
+    call scda_read(f, "i32", i32)
+    call require(all(i32 == reshape([(i, i = 1, 8)], [2, 2, 2])), "i32")
+    call scda_read(f, "i64", i64)
+    call require(all(i64 == reshape([(2_int64**40 + i, i = 1, 16)], [2, 2, 2, 2])), "i64")
+    call find(f, "r32", SCDA_TYPE_FLOAT32, [1, 2, 1, 3, 1])
+    call scda_read(f, r32)
+    call require(all(abs(r32 - reshape([(i / 2.0_real32, i = 1, 6)], [1, 2, 1, 3, 1])) <= 0), "r32")
+    call find(f, "c32", SCDA_TYPE_COMPLEX64, [1, 2, 1, 3, 1, 1])
+    call scda_read(f, c32)
+    call require(all(abs(c32 - reshape([(cmplx(i, -i, real32), i = 1, 6)], [1, 2, 1, 3, 1, 1])) <= 0), "c32")
+    call scda_read(f, "r7", r7)
+    call require(all(r7 == reshape([(i, i = 1, 16)], shape(r7))), "r7")
+    call scda_read(f, "c64", c64)
+    call require(abs(c64 - (5.0_real64, 6.0_real64)) <= 0, "c64")
+    call find(f, "logical", SCDA_TYPE_BOOL, [3])
+    flags = .false.
+    call scda_read(f, flags)
+    call require(all(flags .eqv. [.true., .false., .true.]), "logical")
+    call scda_read(f, "bool", bool)
+    call require(all(flags .neqv. logical(bool)), "bool")
+    flags = .true.
+    call scda_read(f, "logical", flags(1:2), start=[2], count=[2])
+    call require(all(flags .eqv. [.false., .true., .true.]), "two logicals")
+    call scda_read(f, "shaped", shaped)
+    call require(all(abs(shaped - reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])) <= 0), "shaped")
+    call find(f, "shaped", SCDA_TYPE_FLOAT32, [1, 1], record=1)
+    call scda_read(f, "shaped", one, record=-1)
+    call require(abs(one(1, 1) - 7) <= 0, "record")
+    call scda_ffind_dataset(f, "shaped", found, record=2)
+    call require(.not. found, "no record")
+    call find(f, "empty", SCDA_TYPE_INT32, [2, 1, 2, 1, 2, 1, 0])
+    call scda_read(f, i32(1, 1, 1:0))
+
+    ! In C the dimensions are reversed: rows of 5.
+    call find(f, "state", SCDA_TYPE_FLOAT32, [5, rows])
+    call scda_ffind(f, "state", found, N)
+    call scda_fseek(f, N)
+    call scda_fread_section_header(f, type, N, E, userstr)
+    call require(type == "A" .and. N == rows .and. E == 20, "state as a section")
+    call scda_read(f, "state", state)
+    do i = 1, rows
+      call require(all(abs(state(:, i) - (i + [1, 2, 3, 4, 5])) <= 0), "state")
+    end do
+    call scda_read(f, "state", column, start=[1, rows], count=[5, 1]) ! of another rank than the dataset
+    call require(all(abs(column - state(:, rows)) <= 0), "column")
+    call scda_read(f, "numbers", numbers)
+    call require(all(numbers == [(i, i = 1, rows)]), "numbers")
+
+    call scda_read(f, "row", row)
+    call require(all(abs(row - [(value(2, i, 3), i = 1, ny)]) <= 0), "row")
+    call find(f, "backwards", SCDA_TYPE_FLOAT64, [4, 2, nz])
+    strided = -1
+    call scda_read(f, strided(1:8:2, 1:4:3, nz:1:-1)) ! to what is not contiguous
+    call require(abs(strided(3, 4, nz) - value(5, 4, nz)) <= 0 .and. abs(strided(7, 1, 1) - value(1, 1, 1)) <= 0, "strided")
+    call require(count(strided >= 0) == 4 * 2 * nz, "nothing else")
+
+    ! Boxes.
+    do i = 1, 4
+      if (i == 1) call scda_read(f, "flow/rho", whole)
+      if (i == 2) call scda_read(f, "flow/rho", whole, 1)
+      if (i == 3) call scda_read(f, "auto", whole)
+      if (i == 4) call scda_read(f, "plain", whole)
+      call require(all(abs(whole - part([1, 1, 1], [nx, ny, nz])) <= 0), "all of it")
+      call scda_read(f, flat)
+      call require(all(abs(flat - reshape(whole, [size(whole)])) <= 0), "flat")
+      first = [2 + mod(rank, 2), 1, 1 + mod(3 * rank, 5)]
+      last = [nx, 3 + mod(rank, 3), nz - rank]
+      allocate(box(first(1):last(1), first(2):last(2), first(3):last(3)))
+      call scda_read(f, box, start=int(first, int64))
+      call require(all(abs(box - part(first, last)) <= 0), "box")
+      deallocate(box)
+      if (rank == 0) then ! nothing here, two boxes elsewhere
+        call scda_read(f, flat(1:0), start=[1, 1, 1], count=[0, 1, 1])
+      else
+        call scda_read(f, flat(:9), start=reshape([1, 1, 1, 5, 6, 13], [3, 2]), count=reshape([2, 1, 3, 3, 1, 1], [3, 2]))
+        call require(all(abs(flat(:9) - [part([1, 1, 1], [2, 1, 3]), part([5, 6, 13], [7, 6, 13])]) <= 0), "two boxes")
+      end if
+    end do
+    call scda_ffind_dataset(f, "flow/rho", found, d)
+    call require(found .and. d%layout == SCDA_LAYOUT_CHUNKED .and. all(d%chunk == [4, 4, 4]) .and. d%shuffle, "chunks")
+    call require(d%attributes == "{""units"":""kg m-3"",""long_name"":""density""}", "attributes " // d%attributes)
+    call require(all(d%dimension_names == ["x", " ", "z"]), "names of dimensions")
+    call scda_ffind_dataset(f, "auto", found, d)
+    call require(d%attributes == "{""units"":""m""}" .and. .not. any(d%dimension_names /= ""), "units alone")
+    call scda_read(f, "filled", filled)
+    call require(abs(filled(2, 2) - 1) <= 0 .and. abs(filled(3, 2) - 2) <= 0 .and. count(abs(filled + 1.5) <= 0) == 10, "filled")
+    call scda_read(f, "unset", unset)
+    call require(all(unset), "unset")
+
+    ! By walking.
+    call scda_fseek(f, 0)
+    datasets = 0
+    groups = 0
+    do
+      call scda_fread_section_header(f, type, N, E, userstr, ierr=ierr)
+      if (ierr == SCDA_ERR_EOF) exit
+      call scda_fread_dataset_header(f, found, d)
+      if (found) then
+        datasets = datasets + 1
+      else
+        call scda_fread_group(f, found, path, attributes)
+        if (found) groups = groups + merge(1, 10, path == "/") + merge(0, 100, index(attributes, "solver") == 0)
+      end if
+    end do
+    call require(datasets == 25 .and. groups == 111, "what was walked over")
+    call scda_fclose(f, ierr)
+    call require(ierr == 0, "close")
+  end subroutine reading
+
+  ! ---- What is refused -----------------------------------------------------------------------------------------------------
+
+  subroutine expect(f, ierr, code, message)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(inout) :: ierr
+    integer, intent(in) :: code
+    character(*), intent(in) :: message
+    character(:), allocatable :: found
+    if (ierr == 0) call scda_fflush(f, ierr)
+    found = scda_last_error_message()
+    call require(ierr == code .and. index(found, message) > 0, "expected " // message)
+  end subroutine expect
+
+  ! What is wrong on the last rank is an error of all, with its words.
+  subroutine refused(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    real(real64) :: six(3, 2)
+    real(real32) :: narrow(3, 2)
+    integer :: i, ierr, n(0)
+    integer :: Nq(ranks)
+    logical :: here
+    character(:), allocatable :: last
+    here = rank == ranks - 1
+    last = ""
+    if (ranks > 1) last = "rank " // achar(iachar("0") + ranks - 1) // ": "
+    six = 1
+    narrow = 1
+    do i = 1, 16
+      call scda_fopen_write(f, comm, filename, "refused")
+      select case (i)
+      case (1)
+        if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1, 1], count=[3, 3], ierr=ierr)
+        if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found 6 items, expected 9, those of all boxes")
+      case (2)
+        if (here) call scda_write(f, "d", six, shape=[3, 4], start=[1], ierr=ierr)
+        if (.not. here) call scda_write(f, "d", six(1:0, 1), shape=[3, 4], start=n, count=n, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 1 and 2 numbers, expected 2 for each box")
+      case (3)
+        call scda_write(f, "d", six, start=[1, 1], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "shape: found none, expected that of the whole array with start")
+      case (4)
+        call scda_write(f, "d", six, count=[1, 1], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "start: found none, expected one with count")
+      case (5)
+        call scda_write(f, "d", six, shape=[3, 3], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found the shape (3, 2), expected the items of (3, 3)")
+      case (6)
+        Nq = 0
+        Nq(ranks) = 3
+        call scda_write(f, "d", six(:, 1:merge(2, 0, here)), Nq=Nq, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found 2 elements in the last dimension, expected 3, as Nq")
+      case (7)
+        call scda_write(f, "d", six, Nq=n, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "Nq: found 0 entries")
+      case (8)
+        call scda_write(f, "d", 1.0, Nq=[(1, ierr = 1, ranks)], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found no dimension, expected one or more with Nq")
+      case (9)
+        call scda_write(f, "d", six, chunk=[2], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "chunk: found 1 entries, expected 2, one per dimension")
+      case (10)
+        call scda_write(f, "d", six, dimension_names=["x"], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dimension_names: found 1 entries, expected 2, one per dimension")
+      case (11)
+        call scda_write(f, "d", [1.0], shape=[(1, ierr = 1, 33)], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "shape: found 33 dimensions, expected at most 32")
+      case (12)
+        call scda_write(f, repeat("x", 64), six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found 64 bytes, expected 1 to 58")
+      case (13)
+        call scda_write(f, "a" // achar(0) // "b", six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")
+      case (14)
+        call scda_write(f, "d", six, attributes="""a"": " // achar(0), ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "attributes: found a NUL character")
+      case (15)
+        call scda_write(f, "d", [real ::], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found an array of assumed size, or without items, expected a shape")
+      case (16)
+        call scda_write(f, "d", six, shape=[1_int8], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "shape: expected integer(int32) or integer(int64)")
+      end select
+    end do
+
+    call scda_fopen_write(f, comm, filename, "refused")
+    call scda_write(f, "d", six)
+    call scda_fclose(f)
+    do i = 1, 7
+      call scda_fopen_read(f, comm, filename)
+      select case (i)
+      case (1)
+        if (here) call scda_read(f, "d", narrow, ierr=ierr)
+        if (.not. here) call scda_read(f, "d", six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found items of type float32, expected float64, as the dataset has them")
+      case (2)
+        if (here) call scda_read(f, "d", six(:2, :), ierr=ierr)
+        if (.not. here) call scda_read(f, "d", six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (2, 2), expected (3, 2)")
+      case (3)
+        if (here) call scda_read(f, "d", six(:, 1), start=[1, 2], ierr=ierr)
+        if (.not. here) call scda_read(f, "d", six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 2 and 1 numbers, expected 2 for each box")
+      case (4)
+        call scda_read(f, "none", six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": found none, or not so many records")
+      case (5)
+        call scda_read(f, six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_USAGE, "dataset")
+      case (6) ! beyond the array
+        call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "")
+      case (7) ! before it
+        call scda_read(f, "d", six(:, 1:1), start=[1, 0], ierr=ierr)
+        call require(ierr /= 0, "index 0")
+      end select
+    end do
+  end subroutine refused
+
+end program test_fortran_datasets
