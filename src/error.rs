@@ -281,6 +281,13 @@ impl Error {
         self
     }
 
+    /// The same error once more, for who asks again.
+    pub(crate) fn again(&self) -> Self {
+        let Detail { kind, message, offset, file, rank, .. } = &*self.0;
+        let (message, file) = (message.clone(), file.clone());
+        Self(Box::new(Detail { kind: *kind, message, offset: *offset, file, rank: *rank, source: None }))
+    }
+
     /// What went wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

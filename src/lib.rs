@@ -13,6 +13,8 @@ mod documentation {
     mod format {}
     #[doc = include_str!("../docs/rust.md")]
     mod rust {}
+    #[doc = include_str!("../docs/streams.md")]
+    mod streams {}
 }
 
 mod codec;
@@ -46,7 +48,7 @@ pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{
     DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt, Params, Reader, Section, Sink,
-    Source, Writer,
+    Source, Stream, StreamReader, Streams, Writer,
 };
 pub use format::dataset::{DataType, Dataset, Group, Layout, Region};
 pub use format::header::{SectionType, UserString};

@@ -289,6 +289,31 @@ fn of_reading(ranks: usize, path: &Path, params: &Params, action: impl Fn(&mut R
 }
 
 #[test]
+fn writing_to_a_stream_sends_no_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let exchanged = run_on_threads(3, |comm| {
+        let (calls, rank) = (Arc::<AtomicU64>::default(), comm.rank());
+        let counting = Counting { comm, shares: false, calls: Arc::clone(&calls), bytes: Arc::default() };
+        let mut file = Writer::create(counting, &path, b"", &params()).unwrap();
+        let count = || calls.load(Ordering::Relaxed);
+        let begin = count();
+        file.begin_streams(b"log", 4096).unwrap();
+        let begun = count();
+        for bytes in [10, 100_000, 3_000_000] {
+            file.write_stream(&vec![7; bytes * rank]).unwrap();
+        }
+        let written = count();
+        file.end_streams().unwrap();
+        let ended = count();
+        file.close().unwrap();
+        [begun - begin, written - begun, ended - written]
+    });
+    // Buffered sections leave, which is an agreement and a gather; the most chunks and that all is written are agreed on.
+    assert_eq!(exchanged, [[2, 0, 2]; 3]);
+}
+
+#[test]
 fn looking_up_costs_one_collective_and_so_does_a_range() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");

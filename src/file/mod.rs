@@ -19,7 +19,7 @@ mod writer;
 
 pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
-pub use reader::{Reader, Sealed, Seals, Section};
+pub use reader::{Reader, Sealed, Seals, Section, Stream, StreamReader, Streams};
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
 pub use writer::{DataStream, ElementStream, Writer};

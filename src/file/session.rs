@@ -41,6 +41,11 @@ impl<S: State> Session<S> {
         self.0.as_ref()
     }
 
+    /// The state, for what this rank does without the others. An error if the file is closed.
+    pub fn open(&mut self) -> Result<&mut S> {
+        self.0.as_mut().ok_or_else(closed)
+    }
+
     /// Runs an operation. If it fails, all ranks close the file, unless it survives errors.
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.0 else {

@@ -111,6 +111,11 @@ impl Sums {
         }
     }
 
+    /// The CRC of bytes of a section whose end is not yet known, as far as this offset.
+    pub fn add_run(&mut self, end: u64, crc: u64) {
+        self.runs.push(Run { end, crc });
+    }
+
     /// Bytes of a section whose end is not yet known.
     fn run(&mut self, offset: u64, bytes: &[u8]) {
         match self.runs.iter_mut().find(|run| run.end == offset) {

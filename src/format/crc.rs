@@ -125,6 +125,29 @@ pub fn shift(crc: u64, bytes_behind: u64) -> u64 {
         .fold(crc, |crc, (&digit, powers)| multiply(crc, powers[usize::from(digit)]))
 }
 
+/// The CRC of so many bytes that are 0.
+#[must_use]
+pub fn of_zeros(bytes: u64) -> u64 {
+    // The CRC begins with all bits inverted, and ends so.
+    shift(u64::MAX, bytes) ^ u64::MAX
+}
+
+/// What so many pieces with this CRC contribute, each of which ends `step` bytes behind the one before.
+#[must_use]
+pub fn of_many(crc: u64, step: u64, mut count: u64) -> u64 {
+    let (mut sum, mut some, mut bytes) = (0, crc, step);
+    while count > 0 {
+        if count & 1 == 1 {
+            sum = shift(sum, bytes) ^ some;
+        }
+        // Twice as many pieces.
+        some ^= shift(some, bytes);
+        bytes = bytes.wrapping_mul(2);
+        count >>= 1;
+    }
+    sum
+}
+
 /// The CRC of bytes with the CRC `crc`, followed by `bytes`.
 #[must_use]
 pub fn extend(crc: u64, bytes: &[u8]) -> u64 {
@@ -209,6 +232,18 @@ mod tests {
         for n in (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, (1 << bit) + 12345]) {
             let half = shift(crc, n / 2);
             assert_eq!(shift(shift(half, n / 2), n % 2), shift(crc, n), "{n}");
+        }
+    }
+
+    #[test]
+    fn zeros_and_repeated_pieces_need_not_be_read() {
+        for bytes in [0, 1, 7, 300] {
+            assert_eq!(of_zeros(bytes), of(&vec![0; bytes as usize]));
+        }
+        for count in [0, 1, 2, 3, 10, 13] {
+            // The gaps add nothing.
+            let sum = (0..count).fold(0, |sum, _| shift(sum, 100) ^ of(b"piece"));
+            assert_eq!(of_many(of(b"piece"), 100, count), sum, "{count}");
         }
     }
 

@@ -9,6 +9,7 @@ pub mod index;
 pub mod layout;
 pub mod padding;
 pub mod seal;
+pub mod streams;
 
 /// Bytes of the file header: magic and vendor, user string, empty padding (paper, figure 1).
 pub const FILE_HEADER_BYTES: usize = 128;

@@ -13,11 +13,13 @@ mod locate;
 mod lookup;
 mod ranges;
 mod survey;
+mod tasks;
 mod verify;
 
 pub use index::Sealed;
 pub use inspect::Seals;
 pub(super) use survey::Survey;
+pub use tasks::{Stream, StreamReader, Streams};
 
 use super::encoding::Decoders;
 use super::open;

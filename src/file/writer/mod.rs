@@ -8,6 +8,7 @@ mod pieces;
 mod sealing;
 mod sections;
 mod streams;
+mod tasks;
 mod trial;
 
 pub use streams::{DataStream, ElementStream};
@@ -33,6 +34,7 @@ use crate::storage::ParallelFile;
 use sealing::Sealer;
 use std::io::Read;
 use std::path::Path;
+use tasks::OwnStream;
 
 /// What this library writes into the vendor string.
 const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
@@ -109,6 +111,8 @@ pub(crate) struct WriterState {
     chunk_encoders: Vec<ChunkEncoder>,
     /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
+    /// The stream of this rank, from the beginning of a set of streams to its end.
+    own_stream: Option<OwnStream>,
 }
 
 impl Writer {
@@ -254,6 +258,7 @@ impl Writer {
             encoders: Encoders::default(),
             chunk_encoders: Vec::new(),
             sealer,
+            own_stream: None,
         })
     }
 
@@ -419,6 +424,48 @@ impl Writer {
         self.write(|open| open.varray_from(user, count, elements, encode))
     }
 
+    /// Begins a set of streams: from now on each rank writes its own by [`Self::write_stream`], without the others, until
+    /// [`Self::end_streams`]. The file has them in chunks of `chunk_bytes` bytes, 1 to 2^30; 0: the library's choice. A chunk should
+    /// be a multiple of the file system's blocks, so that no two ranks write the same one.
+    ///
+    /// Until the end, only [`Self::flush`] and [`Self::commit`] may be called besides.
+    ///
+    /// # Errors
+    /// `Argument`, `Usage`, `Memory`, and the errors of the file system.
+    pub fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<()> {
+        self.session.operate(|open| {
+            open.no_streams()?;
+            open.begin_streams(user, chunk_bytes)
+        })
+    }
+
+    /// Writes bytes to the end of this rank's stream. Not collective: no message is sent. What is long is written straight from
+    /// `data`, the rest is collected.
+    ///
+    /// # Errors
+    /// `Usage` if there are no streams; `Range`, `Memory`, and the errors of the file system. The other ranks learn of it when
+    /// all next meet, in [`Self::flush`], [`Self::commit`] or [`Self::end_streams`], which then close the file.
+    pub fn write_stream(&mut self, data: &[u8]) -> Result<()> {
+        self.session.open()?.write_stream(data)
+    }
+
+    /// The bytes that this rank has written to its stream. Not collective. 0 if there are no streams.
+    #[must_use]
+    pub fn stream_bytes(&self) -> u64 {
+        self.session.state().and_then(WriterState::stream_bytes).unwrap_or(0)
+    }
+
+    /// Ends the streams that [`Self::begin_streams`] has begun.
+    ///
+    /// # Errors
+    /// `Usage` if there are none; those of all ranks in [`Self::write_stream`]; `Range` and the errors of the file system.
+    pub fn end_streams(&mut self) -> Result<()> {
+        self.session.operate(|open| {
+            open.end_streams()?;
+            open.end_call()
+        })
+    }
+
     /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
     #[inline]
     pub(crate) fn write(
@@ -426,6 +473,7 @@ impl Writer {
         section: impl FnOnce(&mut WriterState) -> Result<(), Failure>,
     ) -> Result<()> {
         self.session.operate(|open| {
+            open.no_streams()?;
             section(open)?;
             open.end_call()
         })
@@ -438,6 +486,7 @@ impl Writer {
     pub fn flush(&mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Flush);
+            open.flush_stream();
             open.flush()
         })
     }
@@ -466,10 +515,12 @@ impl Writer {
                     Error::usage("commit: found a file that is not sealed, expected Params::seal").into()
                 );
             }
-            open.seal(true)?;
-            let named = if open.team.rank() == 0 { open.target.sync_name() } else { Ok(()) };
-            open.team.agree(named)?;
-            Ok(())
+            open.between_stream_parts(|open| {
+                open.seal(true)?;
+                let named = if open.team.rank() == 0 { open.target.sync_name() } else { Ok(()) };
+                open.team.agree(named)?;
+                Ok(())
+            })
         })
     }
 
@@ -490,6 +541,7 @@ impl Writer {
     pub fn close(mut self) -> Result<()> {
         self.session.operate(|open| {
             open.team.note_call(Function::Close);
+            open.no_streams()?;
             let Params { sync, atomic, .. } = open.params;
             // An atomic write gets its name later, so its seal may be synced together with what it seals.
             open.seal(sync && !atomic)?;

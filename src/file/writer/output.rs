@@ -341,7 +341,7 @@ impl WriterState {
 
     /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
     /// are.
-    fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
+    pub(super) fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;
         self.agree(mine)?;
         self.end = layout.end;

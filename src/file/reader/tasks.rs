@@ -1,0 +1,313 @@
+//! Streams of tasks: any part of any of them, on any rank, without the others.
+
+use super::{Expect, Reader, ReaderState};
+use crate::error::{Error, ErrorKind, Result, quote};
+use crate::file::team::{Failure, Function};
+use crate::format::COUNT_BYTES;
+use crate::format::header::{SectionType, UserString};
+use crate::format::layout::sum;
+use crate::format::streams::{MAX_BLOCK_BYTES, STREAM_BYTES, STREAMS, StreamPart, parse_bytes_entry};
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// A set of streams in a file that is open for reading.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    parts: Vec<Part>,
+}
+
+/// A part of a set of streams, and where its sections have their data.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    part: StreamPart,
+    chunks: u64,
+    rounds: u64,
+    bytes: u64,
+}
+
+impl Streams {
+    /// The number of streams: that of the ranks that wrote them.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        self.parts.first().map_or(0, |first| first.part.tasks)
+    }
+
+    /// The bytes of a chunk.
+    #[must_use]
+    pub fn chunk_bytes(&self) -> u64 {
+        self.parts.first().map_or(0, |first| first.part.chunk_bytes)
+    }
+
+    /// Takes the next part of the set.
+    fn push(&mut self, part: Part) -> Result<()> {
+        let expected =
+            StreamPart { part: self.parts.len() as u64, ..self.parts.first().unwrap_or(&part).part };
+        if part.part != expected {
+            let words = |StreamPart { tasks, chunk_bytes, part }| {
+                format!("part {part} of {tasks} tasks with chunks of {chunk_bytes} bytes")
+            };
+            let message = format!("streams: found {}, expected {}", words(part.part), words(expected));
+            return Err(Error::new(ErrorKind::Format, message).at(part.chunks));
+        }
+        reserve(&mut self.parts, 1)?;
+        self.parts.push(part);
+        Ok(())
+    }
+}
+
+/// A stream of a task: where its bytes are.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    task: u64,
+    /// The parts, with the bytes that the stream has in each.
+    parts: Vec<(Part, u64)>,
+    bytes: u64,
+}
+
+impl Stream {
+    /// The bytes of the stream.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Reader {
+    /// The set of streams of this name. The `record` is 0 for the first set of the name in the file, −1 for the last. `None` if
+    /// there are not so many.
+    ///
+    /// # Errors
+    /// `Format` if a section of this user string has no streams; those of [`Self::find`], [`Self::seek_section`] and
+    /// [`Self::next_section`].
+    pub fn find_streams(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>> {
+        let mut parts = Vec::new();
+        let (first, step) = if record < 0 { (-1, -1) } else { (0, 1) };
+        // How many sets to pass by.
+        let mut others = if record < 0 { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
+        let mut index: i64 = first;
+        while let Some(number) = self.find(name, index)? {
+            let part = self.stream_part(number, name)?;
+            let begins = part.part.part == 0;
+            if step > 0 && begins {
+                if !parts.is_empty() {
+                    break;
+                }
+                if others == 0 {
+                    self.session.operate(|_| Ok(reserve(&mut parts, 1)?))?;
+                    parts.push(part);
+                } else {
+                    others -= 1;
+                }
+            } else if step < 0 && others > 0 {
+                others -= u64::from(begins);
+            } else if step < 0 || !parts.is_empty() || index == 0 {
+                self.session.operate(|_| Ok(reserve(&mut parts, 1)?))?;
+                parts.push(part);
+                if step < 0 && begins {
+                    break;
+                }
+            }
+            index += step;
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        if step < 0 {
+            parts.reverse();
+        }
+        self.session.operate(|_| {
+            let mut streams = Streams { parts: Vec::new() };
+            parts.into_iter().try_for_each(|part| streams.push(part))?;
+            Ok(Some(streams))
+        })
+    }
+
+    /// The part of a set of streams whose chunks are the section of this number.
+    fn stream_part(&mut self, number: u64, name: &[u8]) -> Result<Part> {
+        self.seek_section(number.saturating_sub(1))?;
+        self.next_section(true)?;
+        self.session.operate(|open| {
+            let at = open.position;
+            let part = if number > 0 { open.going_back(ReaderState::read_stream_part)? } else { None };
+            part.filter(|(_, user)| **user == *name).map(|(part, _)| part).ok_or_else(|| {
+                let what = format!(
+                    "section {}: found no streams, expected a block \"scda streams 00\" before it",
+                    quote(name)
+                );
+                Error::new(ErrorKind::Format, what).at(at).into()
+            })
+        })
+    }
+
+    /// The stream of a task. Not collective: each rank may have any streams.
+    ///
+    /// # Errors
+    /// `Argument` if there is no such task, `Format` for what no stream can have, and the errors of the file system. The file
+    /// stays open.
+    pub fn stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {
+        self.session.open()?.own_stream(streams, task)
+    }
+
+    /// Reads bytes of a stream from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
+    ///
+    /// # Errors
+    /// `Argument` if the stream has not so many bytes, and the errors of the file system. The file stays open.
+    pub fn read_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
+        self.session.open()?.read_own_stream(stream, offset, data)
+    }
+
+    /// A stream as a reader, from its first byte on.
+    pub fn stream_reader(&mut self, stream: Stream) -> StreamReader<'_> {
+        StreamReader { reader: self, stream, position: 0 }
+    }
+}
+
+/// Reads a stream of a task in sequence, or from any byte on.
+pub struct StreamReader<'a> {
+    reader: &'a mut Reader,
+    stream: Stream,
+    position: u64,
+}
+
+impl std::fmt::Debug for StreamReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamReader")
+            .field("stream", &self.stream)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Read for StreamReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = to_usize(self.stream.bytes.saturating_sub(self.position));
+        let count = buffer.len().min(left);
+        let read = self.reader.read_stream(&self.stream, self.position, &mut buffer[..count]);
+        read.map_err(io::Error::other)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for StreamReader<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(step) => self.stream.bytes.checked_add_signed(step),
+            SeekFrom::Current(step) => self.position.checked_add_signed(step),
+        };
+        self.position = position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.position)
+    }
+}
+
+impl ReaderState {
+    /// If the section whose header was just read begins a part of a set of streams: where that lies, and the name of the set.
+    fn read_stream_part(&mut self) -> Result<Option<(Part, UserString)>, Failure> {
+        self.team.note_call(Function::Streams);
+        let (Some(header), Expect::Data(block)) = (self.header, self.expect) else { return Ok(None) };
+        if header.section_type != SectionType::Block || *header.user != *STREAMS {
+            return Ok(None);
+        }
+        if block.size > MAX_BLOCK_BYTES {
+            let message =
+                format!("streams: found a block of {} bytes, expected at most {MAX_BLOCK_BYTES}", block.size);
+            return Err(Error::new(ErrorKind::Format, message).at(block.layout.data).into());
+        }
+        let text = self.read_text(&block)?;
+        let part = StreamPart::parse(&text, block.layout.data)?;
+        let (user, count, chunks) = self.next_array("the chunks", None, part.chunk_bytes)?;
+        if count % part.tasks != 0 {
+            let message =
+                format!("streams: found {count} chunks, expected a multiple of the {} tasks", part.tasks);
+            return Err(Error::new(ErrorKind::Format, message).at(chunks).into());
+        }
+        let (_, tasks, bytes) = self.next_array("their bytes", Some(STREAM_BYTES), COUNT_BYTES as u64)?;
+        if tasks != part.tasks {
+            let message = format!("streams: found the bytes of {tasks}, expected those of {}", part.tasks);
+            return Err(Error::new(ErrorKind::Format, message).at(bytes).into());
+        }
+        Ok(Some((Part { part, chunks, rounds: count / part.tasks, bytes }, user)))
+    }
+
+    /// The next section, which is a plain array of elements of this size: its user string, count, and where its data are.
+    fn next_array(
+        &mut self,
+        what: &str,
+        user: Option<&[u8]>,
+        size: u64,
+    ) -> Result<(UserString, u64, u64), Failure> {
+        let at = self.position;
+        let wrong = || {
+            let name = user.map_or(String::new(), |user| format!(" {}", quote(user)));
+            let message =
+                format!("streams: found no array{name} of elements of {size} bytes, expected {what}");
+            Error::new(ErrorKind::Format, message).at(at)
+        };
+        if !self.next_section(true)? {
+            return Err(wrong().into());
+        }
+        let (Some(header), Some(current)) = (self.header, self.expect.current_mut()) else {
+            return Err(wrong().into());
+        };
+        // Nobody has to read or skip the data.
+        current.in_ranges = true;
+        let is_plain = header.section_type == SectionType::Array && !header.decoded && header.size == size;
+        if !is_plain || user.is_some_and(|user| *user != *header.user) {
+            return Err(wrong().into());
+        }
+        Ok((header.user, header.count, current.layout.data))
+    }
+
+    fn own_stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {
+        if task >= streams.tasks() {
+            let tasks = streams.tasks();
+            return Err(Error::argument(format!("stream: found {task}, expected one of {tasks}, from 0")));
+        }
+        let mut stream = Stream { task, parts: Vec::new(), bytes: 0 };
+        reserve(&mut stream.parts, streams.parts.len())?;
+        for part in &streams.parts {
+            let mut entry = [0; COUNT_BYTES];
+            // Bounded by the layout of the array.
+            let at = part.bytes + task * COUNT_BYTES as u64;
+            self.file.read_at(at, &mut entry)?;
+            let bytes = parse_bytes_entry(&entry).map_err(|error| error.at(at))?;
+            let most = part.rounds * part.part.chunk_bytes;
+            let total = sum(stream.bytes, bytes).filter(|_| bytes <= most).ok_or_else(|| {
+                let message =
+                    format!("streams: found {bytes} bytes, expected at most {most}, as there are chunks");
+                Error::new(ErrorKind::Format, message).at(at)
+            })?;
+            stream.parts.push((*part, bytes));
+            stream.bytes = total;
+        }
+        Ok(stream)
+    }
+
+    fn read_own_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
+        let end = sum(offset, data.len() as u64).filter(|&end| end <= stream.bytes);
+        if end.is_none() {
+            return Err(Error::argument(format!(
+                "stream: found {} bytes from byte {offset} on, expected no more than the stream has, {}",
+                data.len(),
+                stream.bytes
+            )));
+        }
+        let (mut rest, mut offset) = (data, offset);
+        for (part, bytes) in &stream.parts {
+            while offset < *bytes && !rest.is_empty() {
+                // Bounded by the layout of the array.
+                let place = part.part.place(stream.task, offset);
+                let Some((at, left)) = place else { return Err(Error::range("stream: exceeds 63 bits")) };
+                let step = left.min(bytes - offset).min(rest.len() as u64);
+                let (now, later) = rest.split_at_mut(to_usize(step));
+                self.file.read_at(part.chunks + at, now)?;
+                offset += step;
+                rest = later;
+            }
+            offset = offset.saturating_sub(*bytes);
+        }
+        Ok(())
+    }
+}

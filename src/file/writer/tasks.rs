@@ -1,0 +1,258 @@
+//! Streams of tasks: each rank writes bytes of its own, as many as it likes, without the others.
+//!
+//! The chunks of all streams are an array section, whose length is known only at the end: so its header is written
+//! last. Until then the ranks meet only where the program asks for it.
+
+use super::WriterState;
+use super::output::{LONGEST_HEAD, head, too_large};
+use crate::error::{Error, Result};
+use crate::file::params::Encode;
+use crate::file::source::Source;
+use crate::file::team::{FINE, Failure, Function, Topic};
+use crate::format::COUNT_BYTES;
+use crate::format::crc;
+use crate::format::header::{SectionType, UserString};
+use crate::format::layout::{Layout, MAX_OFFSET, sum};
+use crate::format::padding::{MAX_DATA_PADDING, data_padding};
+use crate::format::streams::{HEADER_BYTES, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
+use crate::memory::{grow, reserve};
+use crate::numbers::to_usize;
+use crate::storage::ParallelFile;
+
+/// Bytes of a chunk if the user does not say: a usual stripe of parallel file systems.
+const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
+/// So much of a stream is collected before it is written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The stream of this rank, in the set that is open.
+pub(super) struct OwnStream {
+    user: UserString,
+    part: StreamPart,
+    task: u64,
+    /// Where the data of the chunks begin in the file.
+    data: u64,
+    /// Bytes of the earlier parts of the set.
+    before: u64,
+    /// Bytes of this part that were written to the file. The rest is in the buffer.
+    written: u64,
+    buffer: Vec<u8>,
+    last: u8,
+    /// The CRC of what was written, as far as the last byte of it, with zeros for what other ranks write; and where
+    /// that byte ends in the file.
+    crc: u64,
+    end: u64,
+    /// Why this rank cannot write more.
+    failed: Option<Error>,
+}
+
+impl OwnStream {
+    /// The bytes of this part.
+    fn bytes(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Takes bytes, and writes if they are many.
+    fn take(&mut self, file: &mut dyn ParallelFile, data: &[u8]) -> Result<()> {
+        sum(self.before + self.bytes(), data.len() as u64).ok_or_else(too_large)?;
+        if self.buffer.len() + data.len() <= BUFFER_BYTES {
+            reserve(&mut self.buffer, data.len())?;
+            self.buffer.extend_from_slice(data);
+            return Ok(());
+        }
+        self.flush(file)?;
+        self.write(file, data)
+    }
+
+    /// Writes what was collected.
+    fn flush(&mut self, file: &mut dyn ParallelFile) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let written = self.write(file, &buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        written
+    }
+
+    /// Writes bytes to the next places of this stream, the run of each chunk at once.
+    fn write(&mut self, file: &mut dyn ParallelFile, mut data: &[u8]) -> Result<()> {
+        while let Some(&last) = data.last() {
+            let (at, left) = self.part.place(self.task, self.written).ok_or_else(too_large)?;
+            let (now, later) = data.split_at(data.len().min(to_usize(left)));
+            let at = sum(self.data, at).ok_or_else(too_large)?;
+            let end = sum(at, now.len() as u64).ok_or_else(too_large)?;
+            file.write_at(at, &[now])?;
+            self.crc = crc::extend(crc::shift(self.crc, at - self.end), now);
+            (self.end, self.last) = (end, last);
+            self.written += now.len() as u64;
+            data = later;
+        }
+        Ok(())
+    }
+
+    /// Where the last chunk of this stream ends if there are so many, and the CRC of them all as far as there, with zeros for what
+    /// the stream does not fill.
+    fn sum_up(&self, rounds: u64) -> (u64, u64) {
+        let StreamPart { tasks, chunk_bytes, .. } = self.part;
+        let used = self.part.rounds(self.written);
+        let rest = used * chunk_bytes - self.written;
+        let crc = crc::shift(self.crc, rest) ^ crc::of_zeros(rest);
+        // No more than the bytes of the array.
+        let (round_bytes, empty) = (tasks * chunk_bytes, rounds - used);
+        let end = self.data + (rounds - 1) * round_bytes + (self.task + 1) * chunk_bytes;
+        let behind = end - (self.end + rest);
+        (end, crc::shift(crc, behind) ^ crc::of_many(crc::of_zeros(chunk_bytes), round_bytes, empty))
+    }
+}
+
+impl WriterState {
+    /// Begins a set of streams, one of each rank.
+    pub(super) fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
+        self.team.note_call(Function::BeginStreams);
+        self.team.note_bytes(Topic::UserString, user);
+        self.team.note(Topic::Size, chunk_bytes);
+        let user = UserString::new(user)?;
+        self.check_free(SectionType::Array, &user)?;
+        let chunk_bytes = if chunk_bytes == 0 { DEFAULT_CHUNK_BYTES } else { chunk_bytes };
+        StreamPart::check_chunk_bytes(chunk_bytes)?;
+        self.begin_stream_part(user, StreamPart { tasks: self.team.size() as u64, chunk_bytes, part: 0 }, 0)
+    }
+
+    fn begin_stream_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
+        let text = part.text(self.end, self.params.line_break)?;
+        self.block(STREAMS, 0, text.len() as u64, Ok(&text), Encode::None)?;
+        self.end_part()?;
+        self.write_all()?;
+        let mut buffer = Vec::new();
+        grow(&mut buffer, BUFFER_BYTES.min(to_usize(part.chunk_bytes)))?;
+        buffer.clear();
+        let data = sum(self.end, HEADER_BYTES).ok_or_else(too_large)?;
+        let task = self.team.rank() as u64;
+        self.own_stream = Some(OwnStream {
+            user,
+            part,
+            task,
+            data,
+            before,
+            written: 0,
+            buffer,
+            last: 0,
+            crc: 0,
+            end: data,
+            failed: None,
+        });
+        Ok(())
+    }
+
+    /// Writes bytes to the stream of this rank, without the others. An error is kept for the next agreement, too.
+    pub(super) fn write_stream(&mut self, data: &[u8]) -> Result<()> {
+        let Some(own) = &mut self.own_stream else {
+            let error = || Error::usage("a stream: found no streams that were begun");
+            self.team.defer(Err(error()));
+            return Err(error());
+        };
+        if let Some(error) = &own.failed {
+            return Err(error.again());
+        }
+        let taken = own.take(self.file.unsummed(), data);
+        taken.inspect_err(|error| {
+            own.failed = Some(error.again());
+            self.team.defer(Err(error.again()));
+        })
+    }
+
+    /// The bytes that this rank has written to its stream.
+    pub(super) fn stream_bytes(&self) -> Option<u64> {
+        self.own_stream.as_ref().map(|own| own.before + own.bytes())
+    }
+
+    /// Writes what was collected of the stream of this rank. An error is kept for the next agreement.
+    pub(super) fn flush_stream(&mut self) {
+        if let Some(own) = &mut self.own_stream
+            && own.failed.is_none()
+            && let Err(error) = own.flush(self.file.unsummed())
+        {
+            own.failed = Some(error.again());
+            self.team.defer(Err(error));
+        }
+    }
+
+    /// An error if streams are not ended.
+    pub(super) fn no_streams(&self) -> Result<()> {
+        match self.own_stream {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::usage("found streams that were begun, expected their end before other sections"))
+            }
+        }
+    }
+
+    /// Ends the set of streams.
+    pub(super) fn end_streams(&mut self) -> Result<(), Failure> {
+        self.team.note_call(Function::EndStreams);
+        let ended = self.end_stream_part()?;
+        ended.map(drop).ok_or_else(|| Error::usage("end of streams: found none that were begun").into())
+    }
+
+    /// Ends the part of a set of streams that is open, lets `meanwhile` run, and begins the next part.
+    pub(super) fn between_stream_parts(
+        &mut self,
+        meanwhile: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Some(ended) = self.end_stream_part()? else { return meanwhile(self) };
+        self.end_call()?;
+        meanwhile(self)?;
+        let part = StreamPart { part: ended.part.part + 1, ..ended.part };
+        self.begin_stream_part(ended.user, part, ended.before + ended.written)
+    }
+
+    /// Writes what is missing of the part that is open, if there is one: the rest of the streams, padding, header, and how many bytes
+    /// each stream has.
+    fn end_stream_part(&mut self) -> Result<Option<OwnStream>, Failure> {
+        self.flush_stream();
+        let Some(own) = self.own_stream.take() else { return Ok(None) };
+        // The most chunks that any stream has.
+        let mut least = [FINE - own.part.rounds(own.written)];
+        self.team.agree_with(Ok(()), &mut least)?;
+        let rounds = FINE - least[0];
+        let layout = own.part.layout(self.end, rounds).ok_or_else(too_large)?;
+        let count = rounds * own.part.tasks;
+        self.describe(SectionType::Array, &own.user, count, own.part.chunk_bytes)?;
+        if let (Some(sums), true) = (self.file.sums(), rounds > 0) {
+            let (end, crc) = own.sum_up(rounds);
+            sums.add_run(end, crc);
+        }
+        let mine = self.end_chunks(&own, layout);
+        let style = self.params.line_break;
+        let counts = [(b'N', count), (b'E', own.part.chunk_bytes)];
+        let mut text = [0; LONGEST_HEAD];
+        let head = head(&mut text, SectionType::Array, &own.user, &counts, style);
+        if self.team.is_alone() {
+            let mine = mine.and_then(|()| self.file.write_at(layout.start, &[head]));
+            self.end_large(layout, mine, &[])?;
+        } else {
+            self.end_large(layout, mine, if own.task == 0 { head } else { &[] })?;
+        }
+        self.end_part()?;
+        let mut each = Vec::new();
+        reserve(&mut each, self.team.size())?;
+        each.resize(self.team.size(), 1);
+        let entry = bytes_entry(own.written, style);
+        self.array(STREAM_BYTES, &each, COUNT_BYTES as u64, Ok(Source::Contiguous(&entry)), Encode::None)?;
+        Ok(Some(own))
+    }
+
+    /// Writes the padding behind the chunks, on the rank that has the last one.
+    fn end_chunks(&mut self, own: &OwnStream, layout: Layout) -> Result<()> {
+        if own.task + 1 < own.part.tasks {
+            return Ok(());
+        }
+        // What a stream does not fill of its last chunk are zeros.
+        let is_full = own.written == layout.data_bytes / own.part.tasks;
+        let last = (layout.data_bytes > 0).then_some(if is_full { own.last } else { 0 });
+        let mut padding = [0; MAX_DATA_PADDING];
+        let padding = data_padding(&mut padding, layout.data_bytes, last, self.params.line_break);
+        self.file.write_at(layout.padding(), &[padding])
+    }
+}
+
+/// A stream that is longer is none of any file.
+const _: () = assert!(FINE >= MAX_OFFSET);

@@ -1,0 +1,314 @@
+//! Streams of tasks: each rank writes and reads what it likes, when it likes.
+
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod common;
+
+use common::Rng;
+use scda::{
+    Communicator, Encode, ErrorKind, Faults, Params, Reader, Result, Solo, Source, ThreadComm, Writer,
+    run_on_threads,
+};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The bytes of a stream.
+fn stream(seed: u64, task: usize) -> Vec<u8> {
+    let mut rng = Rng(seed * 1000 + task as u64 + 1);
+    let most = [0, 1, 700, 5000, 300_000][rng.below(5) as usize];
+    let bytes = rng.below(most + 1);
+    (0..bytes).map(|i| (i * 31 + task as u64 + seed) as u8 | 1).collect()
+}
+
+fn params(seal: bool) -> Params {
+    let mut params = Params::default();
+    params.seal = seal;
+    params
+}
+
+/// Writes a section, two sets of streams of one name with a commit in the second, and a section.
+fn write(comm: ThreadComm, path: &Path, chunk_bytes: u64, seal: bool) -> Result<()> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let mut file = Writer::create(comm, path, b"streams", &params(seal))?;
+    file.block(b"before", 0, 3, Some(b"abc"), Encode::None)?;
+    for seed in 0..2 {
+        file.begin_streams(b"log", chunk_bytes)?;
+        let mut rng = Rng(seed + rank as u64);
+        let all = stream(seed, rank);
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            let most = [3, 1000, 400_000][rng.below(3) as usize];
+            let (now, later) = rest.split_at((rng.below(most) as usize + 1).min(rest.len()));
+            file.write_stream(now)?;
+            rest = later;
+        }
+        assert_eq!(file.stream_bytes(), all.len() as u64);
+        if seed == 1 && seal {
+            file.commit()?;
+            file.flush()?;
+            file.commit()?;
+            file.write_stream(&[rank as u8; 10])?;
+            assert_eq!(file.stream_bytes(), all.len() as u64 + 10);
+        }
+        file.end_streams()?;
+    }
+    file.array(b"behind", &vec![1; size], 1, Source::Contiguous(&[7]), Encode::None)?;
+    file.close()
+}
+
+/// Reads random parts of all streams on so many ranks.
+fn read(
+    comm: impl Communicator + 'static,
+    path: &Path,
+    tasks: usize,
+    chunk_bytes: u64,
+    seal: bool,
+) -> Result<()> {
+    let mut rng = Rng(comm.rank() as u64 + 5);
+    let mut params = Params::default();
+    params.verify = seal;
+    let mut file = Reader::open(comm, path, &params)?;
+    for (record, seed) in [(0, 0), (1, 1), (-1, 1), (-2, 0)] {
+        let streams = file.find_streams(b"log", record)?.expect("a set of streams");
+        assert_eq!((streams.tasks(), streams.chunk_bytes()), (tasks as u64, chunk_bytes));
+        for task in 0..tasks {
+            let mut expected = stream(seed, task);
+            if seed == 1 && seal {
+                expected.extend([task as u8; 10]);
+            }
+            let stream = file.stream(&streams, task as u64)?;
+            assert_eq!(stream.bytes(), expected.len() as u64);
+            for _ in 0..rng.below(3) {
+                let from = rng.below(stream.bytes() + 1);
+                let mut found = vec![0; rng.below(stream.bytes() - from + 1) as usize];
+                file.read_stream(&stream, from, &mut found)?;
+                assert!(found == expected[from as usize..][..found.len()]);
+            }
+            let beyond = file.read_stream(&stream, expected.len() as u64, &mut [0]).unwrap_err();
+            assert_eq!(beyond.kind(), ErrorKind::Argument);
+            let mut found = Vec::new();
+            let mut reader = file.stream_reader(stream);
+            reader.read_to_end(&mut found).unwrap();
+            assert!(found == expected);
+            assert_eq!(reader.seek(SeekFrom::End(0)).unwrap(), expected.len() as u64);
+            assert!(reader.seek(SeekFrom::Current(-(expected.len() as i64) - 1)).is_err());
+        }
+        assert_eq!(file.stream(&streams, tasks as u64).unwrap_err().kind(), ErrorKind::Argument);
+    }
+    assert!(file.find_streams(b"log", 2)?.is_none() && file.find_streams(b"log", -3)?.is_none());
+    assert!(file.find_streams(b"absent", 0)?.is_none());
+    file.close()
+}
+
+#[test]
+fn any_rank_reads_any_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    for (tasks, chunk_bytes) in [(1, 4096), (3, 1), (3, 1000), (2, 1 << 20), (5, 777), (4, 65536)] {
+        for seal in [true, false] {
+            // With chunks of a byte, few bytes.
+            if chunk_bytes == 1 && !seal {
+                continue;
+            }
+            for result in run_on_threads(tasks, |comm| write(comm, &path, chunk_bytes, seal)) {
+                result.unwrap();
+            }
+            for ranks in [1, 4] {
+                for result in run_on_threads(ranks, |comm| read(comm, &path, tasks, chunk_bytes, seal)) {
+                    result.unwrap();
+                }
+            }
+            // For a reader that knows nothing of streams they are a block and two arrays, with the right checksums.
+            let mut params = Params::default();
+            params.verify = seal;
+            let mut file = Reader::open(Solo, &path, &params).unwrap();
+            let mut names = Vec::new();
+            while let Some(section) = file.next_section(true).unwrap() {
+                names.push((section.section_type.letter(), section.user.to_vec()));
+                file.skip().unwrap();
+            }
+            // Each commit ends a part of the second set.
+            let parts = if seal { 4 } else { 2 };
+            assert_eq!(names.len(), 2 + 3 * parts);
+            assert_eq!(
+                names[1..4],
+                [
+                    (b'B', b"scda streams 00".to_vec()),
+                    (b'A', b"log".to_vec()),
+                    (b'A', b"scda stream bytes 00".to_vec())
+                ]
+            );
+        }
+    }
+}
+
+#[test]
+fn chunks_lie_where_they_are_said_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    run_on_threads(3, |comm| {
+        let rank = comm.rank();
+        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        file.begin_streams(b"s", 4).unwrap();
+        file.write_stream(&b"abcdefghijkl"[..[6, 0, 9][rank]]).unwrap();
+        file.end_streams().unwrap();
+        file.close().unwrap();
+    });
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    let mut next = |kind: u8, count: u64, size: u64| {
+        let section = file.next_section(true).unwrap().unwrap();
+        assert_eq!((section.section_type.letter(), section.count, section.size), (kind, count, size));
+        let mut data = vec![0; (count.max(1) * size) as usize];
+        match kind {
+            b'B' => file.read_block(size, 0, Some(&mut data)).unwrap(),
+            _ => file.read_array(&[count], size, scda::Sink::Contiguous(&mut data)).unwrap(),
+        }
+        data
+    };
+    let dashes = |text: &str| format!("{text} {}\n", "-".repeat(30 - text.len()));
+    assert_eq!(next(b'B', 0, 96), ["P 3", "C 4", "K 0"].map(dashes).concat().into_bytes());
+    assert_eq!(next(b'A', 9, 4), b"abcd\0\0\0\0abcdef\0\0\0\0\0\0efgh\0\0\0\0\0\0\0\0i\0\0\0");
+    assert_eq!(next(b'A', 3, 32), ["U 6", "U 0", "U 9"].map(dashes).concat().into_bytes());
+    assert!(file.next_section(true).unwrap().is_none());
+}
+
+/// Finds and reads all streams of a file. An error is fine.
+fn read_all(path: &Path) -> Result<u64> {
+    let mut file = Reader::open(Solo, path, &Params::default())?;
+    let mut bytes = 0;
+    for record in 0..3 {
+        let Some(streams) = file.find_streams(b"s", record)? else { break };
+        for task in 0..streams.tasks().min(5) {
+            let stream = file.stream(&streams, task)?;
+            let mut data = vec![0; stream.bytes().min(100) as usize];
+            file.read_stream(&stream, stream.bytes() - data.len() as u64, &mut data)?;
+            bytes += data.len() as u64;
+        }
+    }
+    Ok(bytes)
+}
+
+#[test]
+fn damage_is_an_error_or_other_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    run_on_threads(3, |comm| {
+        let rank = comm.rank();
+        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        for _ in 0..2 {
+            file.begin_streams(b"s", 4).unwrap();
+            file.write_stream(&b"abcdefghijkl"[..[6, 0, 9][rank]]).unwrap();
+            file.end_streams().unwrap();
+        }
+        file.close().unwrap();
+    });
+    let good = std::fs::read(&path).unwrap();
+    assert_eq!(read_all(&path).unwrap(), 30);
+    let (mut errors, mut fine) = (0, 0);
+    for at in 128..good.len() {
+        for byte in [b'0', b'9', good[at] ^ 1] {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            std::fs::write(&path, &bad).unwrap();
+            if read_all(&path).is_err() { errors += 1 } else { fine += 1 }
+        }
+        std::fs::write(&path, &good[..at]).unwrap();
+        assert!(read_all(&path).map_or(true, |bytes| bytes == 0 || bytes == 15));
+    }
+    assert!(errors > 1000 && fine > 500, "{errors} errors, {fine} without");
+    // What the sections say of each other.
+    let find = |text: &[u8]| good.windows(text.len()).position(|part| part == text).unwrap();
+    for (text, other, expected) in [
+        (&b"P 3 "[..], &b"P 2 "[..], "streams: found 9 chunks, expected a multiple of the 2 tasks"),
+        (b"C 4 ", b"C 5 ", "streams: found no array of elements of 5 bytes, expected the chunks"),
+        (b"K 0 ", b"K 1 ", "streams: found part 1 of 3 tasks with chunks of 4 bytes, expected part 0"),
+        (b"U 9 ", b"U 13", "streams: found 13 bytes, expected at most 12, as there are chunks"),
+        (b"scda stream bytes", b"scda stream Bytes", "streams: found no array \"scda stream bytes 00\""),
+    ] {
+        let mut bad = good.clone();
+        bad[find(text)..][..other.len()].copy_from_slice(other);
+        if other == b"U 13" {
+            bad[find(text) + 4..][..2].copy_from_slice(b" -");
+        }
+        std::fs::write(&path, &bad).unwrap();
+        let error = read_all(&path).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn nothing_else_is_written_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    let usage = |wrong: &(dyn Fn(&mut Writer) -> Result<()> + Sync)| {
+        run_on_threads(2, |comm| {
+            let mut file = Writer::create(comm, &path, b"", &params(true)).unwrap();
+            let error = wrong(&mut file).and_then(|()| file.flush()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        });
+    };
+    usage(&|file| file.write_stream(b"a"));
+    usage(&Writer::end_streams);
+    usage(&|file| {
+        file.begin_streams(b"s", 0)?;
+        file.begin_streams(b"s", 0)
+    });
+    usage(&|file| {
+        file.begin_streams(b"s", 0)?;
+        file.inline(b"i", 0, Some(&[b'i'; 32]))
+    });
+    run_on_threads(2, |comm| {
+        let mut file = Writer::create(comm, &path, b"", &params(false)).unwrap();
+        file.begin_streams(b"s", 0).unwrap();
+        assert_eq!(file.close().unwrap_err().kind(), ErrorKind::Usage);
+    });
+    for wrong in [1 << 31, u64::MAX] {
+        run_on_threads(2, |comm| {
+            let mut file = Writer::create(comm, &path, b"", &params(false)).unwrap();
+            assert_eq!(file.begin_streams(b"s", wrong).unwrap_err().kind(), ErrorKind::Argument);
+        });
+    }
+}
+
+#[test]
+fn a_rank_learns_of_its_own_error_at_once_and_of_others_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    let mut failed = [0; 2];
+    for seed in 0..40 {
+        let results = run_on_threads(3, |comm| {
+            let rank = comm.rank();
+            let mut params = params(seed % 2 == 0);
+            params.faults = Some(Faults { every: 20, seed });
+            let mut file = Writer::create(comm, &path, b"", &params).ok()?;
+            file.begin_streams(b"s", 4096).ok()?;
+            let mut mine = Ok(());
+            for _ in 0..4 {
+                mine = mine.and_then(|()| file.write_stream(&[rank as u8; 300_000]));
+            }
+            if mine.is_err() {
+                assert_eq!(file.write_stream(b"more").unwrap_err().kind(), ErrorKind::Io);
+            }
+            let ended = file.end_streams().and_then(|()| file.close());
+            Some((mine.is_err(), ended.map_err(|error| error.to_string())))
+        });
+        let results: Vec<_> = results.into_iter().flatten().collect();
+        for pair in results.windows(2) {
+            assert_eq!(pair[0].1, pair[1].1);
+        }
+        if results.iter().any(|(mine, _)| *mine) {
+            assert!(results.iter().all(|(_, ended)| ended.is_err()));
+            failed[0] += 1;
+        } else {
+            failed[1] += 1;
+        }
+        // What is left can be read up to its end.
+        let file = Reader::open(Solo, &path, &Params::default());
+        if let (Ok(mut file), true) = (file, results.len() == 3) {
+            while file.next_section(true).unwrap().is_some() {
+                file.skip().unwrap();
+            }
+        }
+    }
+    assert!(failed[0] > 5, "{failed:?}");
+}
