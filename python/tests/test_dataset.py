@@ -58,6 +58,8 @@ def test_any_array_any_boxes_and_any_index(
             assert d.chunks == chunks or chunks is None
             same(np.asarray(d), array)
             same(d[...], array)
+            if d.chunks is None and array.size and array.ndim:
+                same(np.array(d.section.to_numpy(d.dtype, d.shape[1:])), array)
             for _ in range(30):
                 key = random_key(generator, array.shape)
                 same(d[key], array[key])
