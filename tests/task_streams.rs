@@ -1,6 +1,6 @@
 //! Streams of tasks: each rank writes and reads what it likes, when it likes.
 
-#![allow(clippy::cast_possible_truncation)] // test data
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 
 mod common;
 
