@@ -233,8 +233,9 @@ int main (int argc, char **argv) {
       const int what = which >= 8 ? appending : which % 2 == 0 ? writing : reading, driver = drivers[which < 8 ? which / 2 % 2 : which % 2];
       const uint64_t aggregation = which < 4 ? 64 << 10 : 0;
       const int atomic = which < 8 ? which / 2 % 2 == which / 4 : which > 8; /* POSIX both, MPI-IO to a copy */
+      const int other = 1 + (int) ((i + (unsigned) which) % (unsigned) (g.size > 1 ? g.size - 1 : 1));
       for (int rank = -1; rank < g.size; ++rank) {
-        if (what == appending && rank > 0 && rank < g.size - 1) { continue; } /* all, the first, the last */
+        if (g.size > 3 && rank > 0 && rank != other) { continue; } /* all, the first, and one of the others in turn */
         /* A rank that fails inside MPI_File_open or _close may leave the others waiting there: docs/reliability.md. */
         const int collective = strcmp (c->call, "open") == 0 || strcmp (c->call, "close") == 0;
         if (collective && driver == driver_mpiio && driver != SCDA_DRIVER_AUTO) { continue; }

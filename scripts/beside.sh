@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# beside.sh builds|checks: what test.sh runs beside its own steps; neither needs MPI to run.
+# beside.sh builds|checks: what test.sh runs beside its own steps, with no MPI job in which time matters.
 #   builds: the C libraries are built and installed; licences and sources of the crates are checked
-#   checks: sanitizers, fuzzers, instructions, the archive
+#   checks: the libraries as parts of another project and side by side; sanitizers, fuzzers, the archive, instructions
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 folder=target/test
@@ -18,6 +18,17 @@ builds)
   sed 1d $folder/logs/dependencies.log
   ;;
 checks)
+  rm -rf $folder/together* # nothing of an earlier installation may help
+  for variant in openmpi mpich serial; do
+    heading "C library, $variant: a part of another project"
+    step subproject-$variant 900 ffi-tests/consumers/subproject.sh $variant
+    log=$root/$folder/logs/together-$variant.log
+    build_library $variant $folder/together-$variant -DSCDA_SUFFIX=-$variant "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
+  done
+  for variant in openmpi mpich serial; do
+    heading "C library, $variant: used by strangers, all variants in one folder"
+    step consumers-together-$variant 900 ffi-tests/consumers/run.sh $folder/together scda-$variant
+  done
   heading "Sanitizers: addresses, leaks, undefined behaviour"
   step sanitize 3000 scripts/sanitize.sh address
   heading "The fuzzers, 5 seconds each"

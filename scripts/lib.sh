@@ -83,14 +83,14 @@ system_python() {
   if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi
 }
 
-# build_library openmpi|mpich|serial FOLDER: configures, builds and installs this variant into FOLDER/prefix.
+# build_library openmpi|mpich|serial FOLDER [OPTION...]: configures, builds and installs this variant into FOLDER/prefix.
 build_library() {
   local variant=$1 folder=$2 options=(-DSCDA_MPI=OFF)
+  shift 2
   [ "$variant" = serial ] || options=("-DMPI_C_COMPILER=$(mpicc_of "$variant")")
   rm -rf "$folder/prefix" # nothing of an earlier installation may help
   run 120 cmake -S . -B "$folder/build" -G Ninja "-DCMAKE_INSTALL_PREFIX=$root/$folder/prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DSCDA_SUFFIX= "-DSCDA_CARGO_DIR=${SCDA_CARGO_DIR:-$root/target/cargo}" \
-    "${options[@]}"
+    -DSCDA_SUFFIX= "-DSCDA_CARGO_DIR=${SCDA_CARGO_DIR:-$root/target/cargo}" "${options[@]}" "$@"
   run 1200 cmake --build "$folder/build"
   run 60 cmake --install "$folder/build"
 }

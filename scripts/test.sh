@@ -22,7 +22,6 @@ export CARGO_PROFILE_DEV_OPT_LEVEL=1
 
 folder=target/test
 mkdir -p $folder/logs
-rm -rf $folder/together # nothing of an earlier installation may help
 MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
 export MPICC
 
@@ -79,24 +78,11 @@ for variant in openmpi mpich serial; do
   mv "$there/destdir$root/$there/prefix" $there/moved
   step consumers-$variant 600 ffi-tests/consumers/run.sh $there/moved
 
-  heading "C library, $variant: a part of another project"
-  step subproject-$variant 600 ffi-tests/consumers/subproject.sh $variant
-
   if [ $variant = openmpi ]; then # it is the same for all
     heading "Reference of the C interface"
     step reference 120 cmake --build $there/build --target doc
   fi
-
-  log=$root/$folder/logs/together-$variant.log
-  run 120 cmake -S . -B $there/build "-DSCDA_SUFFIX=-$variant" "-DCMAKE_INSTALL_PREFIX=$root/$folder/together"
-  run 600 cmake --build $there/build
-  run 60 cmake --install $there/build
 done
-for variant in openmpi mpich serial; do
-  heading "C library, $variant: used by strangers, all variants in one folder"
-  step consumers-together-$variant 600 ffi-tests/consumers/run.sh $folder/together scda-$variant
-done
-
 heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
@@ -106,7 +92,7 @@ step python 2400 scripts/python.sh $folder/openmpi
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
 join
-rm -rf $folder/*/destdir $folder/*/moved $folder/together $folder/*/ffi-tests/files target/subproject
+rm -rf $folder/*/destdir $folder/*/moved $folder/together* $folder/*/ffi-tests/files target/subproject
 heading "On the disk"
 du -sh target
 heading "All tests passed"
