@@ -82,7 +82,7 @@ fn wrong_arguments_are_told() {
         ("cat a.scda 4 --range 1000:1001", "expected a range within 0:1000"),
         ("cat a.scda 4 --range 2:1", "expected a range within"),
         ("cat a.scda 4 --range 5", "expected A:B"),
-        ("cat a.scda 4 --range a:b", "\"a\" is no whole number"),
+        ("cat a.scda 4 --range a:b", "\"a\" is not a whole number"),
         ("cat a.scda 4 --as f16", "\"f16\" is none of"),
         ("cat a.scda 4 --as f64", "le (the least byte first) or be"),
         ("cat a.scda 4 --as 0f64le", "none of"),

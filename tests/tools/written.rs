@@ -293,17 +293,17 @@ fn what_an_incomplete_write_has_left_is_not_removed_while_it_is_read() {
             format!("join a.scda {part} -o {name}"),
         ] {
             let force = if name == "link" { " -f" } else { "" };
-            place.scda(&format!("{command}{force}")).bad(2, "is what an incomplete write of");
+            place.scda(&format!("{command}{force}")).bad(2, "was left by an incomplete write of");
             assert!(place.read(&part) == left);
         }
-        place.shell(&format!("scda copy -f - {name} <{part}")).bad(2, "standard input: is what");
+        place.shell(&format!("scda copy -f - {name} <{part}")).bad(2, "standard input: was left by");
         assert!(place.read(&part) == left);
         assert!(!place.path(name).exists());
         std::fs::remove_file(place.path("link")).unwrap();
         std::fs::remove_file(place.path(&part)).unwrap();
     }
     place.write("a.scda.scda-part", &left);
-    place.scda("append a.scda a.scda.scda-part").bad(2, "is what an incomplete write of");
+    place.scda("append a.scda a.scda.scda-part").bad(2, "was left by an incomplete write of");
     // Another file's may be read, and salvaged all may be.
     place.scda("copy a.scda.scda-part c.scda").good();
     place.scda("salvage a.scda.scda-part d.scda").good();

@@ -107,7 +107,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
         match is_in_place && !reader.is_sealed() {
             true => Err(Fail::file(
                 input.name(),
-                "cannot be appended to itself: what is behind its last seal is cut off",
+                "cannot be appended to itself, because appending cuts off what follows its last seal",
             )),
             false => Ok(reader),
         }
@@ -122,7 +122,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     }
     check_some(copied, &args.select)?;
     if !is_in_place && state(&before) != state(&status(&args.file)?) {
-        return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was appended"));
+        return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was appended"));
     }
     output.finish()
 }

@@ -50,7 +50,7 @@ pub struct Args {
 fn parse_range(text: &str) -> Result<(Option<i64>, Option<i64>), String> {
     let end = |text: &str| match text {
         "" => Ok(None),
-        number => number.parse().map(Some).map_err(|_| format!("\"{number}\" is no whole number")),
+        number => number.parse().map(Some).map_err(|_| format!("\"{number}\" is not a whole number")),
     };
     let (from, to) = text.split_once(':').ok_or("expected A:B, such as 0:10, 5: or :-1")?;
     Ok((end(from)?, end(to)?))

@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some((_, family)) = launched {
         let Some(program) = with_mpi(family) else {
             return Err(Fail::Trouble(format!(
-                "doctor: found a job of {family}, but no libscda for it is installed with this command"
+                "doctor: found a job of {family}, but no libscda for {family} is installed with this command"
             )));
         };
         let error = Command::new(&program).args(std::env::args_os().skip(2)).exec();
@@ -38,14 +38,14 @@ pub fn run(args: &Args) -> Result<()> {
             let trial = Trial { comm: &|| Ok(Solo), folder: scratch.folder(), driver: Driver::Posix };
             trial.run(&mut report, "POSIX");
         }
-        None => report.fail("POSIX", "no folder can be made there"),
+        None => report.fail("POSIX", "cannot create a folder there"),
     }
     let known = ["openmpi", "mpich"].into_iter().find(|family| with_mpi(family).is_some());
     report.say(
         "MPI-IO",
         match known {
-            Some(_) => "not examined: mpirun -n 2 scda doctor DIR does",
-            None => "not here: this is a build without MPI",
+            Some(_) => "not examined; run mpirun -n 2 scda doctor DIR",
+            None => "not available: this command was built without MPI",
         },
     );
     match report.print(args.json) {

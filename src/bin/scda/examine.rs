@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// Examine whether files can be trusted to a folder
 ///
 /// In a new folder there, which it removes, it writes small files by every driver, atomically, reads them with another
-/// partition and compares; has the system refuse a write, and looks whether that is told. Says which file system, MPI library and settings
+/// partition and compares; makes the system refuse a write, and checks that this is reported. Says which file system, MPI library and settings
 /// are in effect, and what is known to go wrong with them.
 ///
 /// Alone it knows one process and POSIX. To examine MPI-IO and several nodes, start it as a job is started:
@@ -101,7 +101,7 @@ pub fn describe(report: &mut Report, folder: &Path) {
     }
     report.say("file system", text);
     let driver = if kind.is_coherent { "POSIX" } else { "MPI-IO if the program has MPI, else POSIX" };
-    report.say("driver", format!("{driver}, unless params.driver or SCDA_IO choose"));
+    report.say("driver", format!("{driver}, unless params.driver or SCDA_IO selects another"));
     for name in [
         "SCDA_IO",
         "SCDA_CHECK",
@@ -122,13 +122,21 @@ pub fn describe(report: &mut Report, folder: &Path) {
 fn advise(report: &mut Report, name: &str) {
     match name {
         "nfs" | "cifs" | "smb2" | "9p" | "afs" => {
-            report.say("advice", format!("{name} may take data and lose them later: set params.sync or params.atomic, so that it has to tell"));
-            report.say("advice", format!("the ranks of several nodes do not see at once what others wrote on {name}: leave the driver to MPI-IO, or use a parallel file system"));
+            report.say("advice", format!("{name} may accept data and lose them later: set params.sync or params.atomic, so that the error is reported"));
+            report.say("advice", format!("ranks on other nodes may not see at once what was written on {name}: use the MPI-IO driver or a parallel file system"));
         }
-        "lustre" => report.say("advice", "a large file is written faster by several servers: lfs setstripe -c COUNT DIR, before it is written"),
-        "tmpfs" | "ramfs" => report.say("advice", "this is memory of one node: what is here does not outlive it"),
+        "lustre" => report.say(
+            "advice",
+            "several servers write a large file faster: run lfs setstripe -c COUNT DIR before writing",
+        ),
+        "tmpfs" | "ramfs" => {
+            report.say("advice", "this is the memory of one node: when the node restarts, the files are gone")
+        }
         "ext4" | "xfs" | "btrfs" | "zfs" | "f2fs" | "bcachefs" | "overlay" => {
-            report.say("advice", "this is the disk of one node: jobs on several nodes need a file system that all of them see");
+            report.say(
+                "advice",
+                "this is the disk of one node: jobs on several nodes need a file system that all of them see",
+            );
         }
         "of an unknown kind" | "fuse" => {
             report.say("advice", "if it is coherent between nodes, SCDA_IO=posix is likely to be faster");
@@ -148,7 +156,7 @@ fn advise(report: &mut Report, name: &str) {
         if name.as_encoded_bytes().starts_with(b"sem.OMPIO_") {
             report.say(
                 "advice",
-                format!("/dev/shm/{} is left by Open MPI: if no job runs, remove it, or opening that file by MPI-IO may hang", name.display()),
+                format!("/dev/shm/{} was left by a job of Open MPI: if no job is running, remove it, because opening that file by MPI-IO may hang", name.display()),
             );
         }
     }
@@ -157,7 +165,7 @@ fn advise(report: &mut Report, name: &str) {
         report.say(
             "advice",
             format!(
-                "files may have {} at most (ulimit -f); the system ends programs that write more",
+                "files are limited to {} (ulimit -f); the system kills programs that write more",
                 bytes(limit)
             ),
         );
@@ -257,12 +265,12 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         }
         if trusted {
             match self.refused(&path) {
-                None => report.fail(topic, "the system refused a write, and nothing told so"),
+                None => report.fail(topic, "the system refused a write, but no error was reported"),
                 Some(ErrorKind::NoSpace | ErrorKind::Quota | ErrorKind::Io) => {
                     report.say(topic, "ok: a write that the system refuses is an error on all ranks");
                 }
                 Some(kind) => {
-                    report.fail(topic, &format!("a write that the system refuses is told as {kind:?}"))
+                    report.fail(topic, &format!("a write that the system refuses is reported as {kind:?}"))
                 }
             }
         }
@@ -323,7 +331,7 @@ impl<C: Communicator + 'static> Trial<'_, C> {
         Ok(wrong.iter().sum::<u64>() == 0)
     }
 
-    /// How a write beyond a limit of the system is told.
+    /// How a write beyond a limit of the system is reported.
     fn refused(&self, path: &Path) -> Option<ErrorKind> {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         ignore_limits();

@@ -201,7 +201,7 @@ impl Output {
         let cut = writer.bytes_cut_off();
         if cut > 0 {
             let name = path.display();
-            complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not sealed"));
+            complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not committed"));
         }
         Ok(Self { path: path.to_owned(), force: true, writer: Some(writer) })
     }
@@ -236,7 +236,7 @@ fn check_not_left(path: &Path, input: &Input) -> Result<()> {
         (Ok(from), Ok(left)) if from == left => Err(Fail::file(
             input.name(),
             format_args!(
-                "is what an incomplete write of {} has left, and would be removed; rename it first",
+                "was left by an incomplete write of {} and would be removed; rename it first",
                 path.display()
             ),
         )),

@@ -108,10 +108,10 @@ fn section(writer: &mut Writer, value: &Value, folder: &Path) -> Result<(), Wron
     let data = data.or_else(|| is_empty.then(Data::none));
     let data = data.ok_or("found no data, expected data_..., elements_..., data_file or generate")?;
     if kind != "V" && sizes.is_some() {
-        return Err("sizes: they are for type V".into());
+        return Err("sizes: only type V has them".into());
     }
     if matches!(kind, "I" | "B") && (n.is_some() || data.elements.is_some()) {
-        return Err(format!("found N or elements, which type {kind} has not").into());
+        return Err(format!("found N or elements, which type {kind} does not have").into());
     }
     let described = Described { user, encode, n, e, data, sizes };
     match kind {
@@ -125,7 +125,7 @@ fn section(writer: &mut Writer, value: &Value, folder: &Path) -> Result<(), Wron
 
 fn inline(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
     if section.encode == Encode::Always || section.e.is_some() {
-        return Err("found encoded or E, which type I has not".into());
+        return Err("found encoded or E, which type I does not have".into());
     }
     let mut data = [0; scda::INLINE_BYTES];
     let all = data.len() as u64;
@@ -158,7 +158,7 @@ fn array(writer: &mut Writer, mut section: Described) -> Result<(), Wrong> {
 
 fn varray(writer: &mut Writer, section: Described) -> Result<(), Wrong> {
     if section.e.is_some() {
-        return Err("found E, which type V has not: it has sizes".into());
+        return Err("found E, which type V does not have; it has sizes".into());
     }
     let given = section.data.elements.map(Sizes::List);
     let sizes = one([given, section.sizes], &["elements_...", "sizes"])?;

@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let seals = found.all;
     let Some(last) = seals.last() else {
-        return Err(Fail::file(input.name(), "found no seal, to which it could be cut back"));
+        return Err(Fail::file(input.name(), "found no seal to cut it back to"));
     };
     let tail = Tail::new(&mut reader, last.seal.length, size)?;
     let mut out = Output::new()?;
@@ -148,7 +148,7 @@ pub fn run(args: &Args) -> Result<()> {
     out.finish()?;
     let found = file.metadata().map_err(trouble)?.len();
     if found != size {
-        return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was cut off"));
+        return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was cut off"));
     }
     file.set_len(end).and_then(|()| file.sync_all()).map_err(trouble)
 }

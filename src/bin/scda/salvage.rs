@@ -93,7 +93,7 @@ fn check_replaceable(path: &Path, old: Option<&Metadata>, input: &Input) -> Resu
         return trouble("found a folder, pipe or device, expected a file");
     }
     if input.path().metadata().is_ok_and(|from| identity(&from) == identity(old)) {
-        return trouble("is the damaged file itself, which stays as it is; expected another OUT");
+        return trouble("is the damaged file itself, which must not change; expected another OUT");
     }
     Ok(())
 }

@@ -77,7 +77,10 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
         // It may be a program that goes on to write that seal.
         lock(&file, input.name())?;
         if file.metadata().map_err(trouble)?.len() != scan.size {
-            return Err(Fail::file(input.name(), "the file has changed meanwhile; nothing was cut off"));
+            return Err(Fail::file(
+                input.name(),
+                "the file has changed in the meantime; nothing was cut off",
+            ));
         }
         let cut = scan.size - begun;
         complain(&format!("{}: cut off {cut} bytes of a seal that was not completed", input.name()));

@@ -64,7 +64,7 @@ fn describe_mpi(report: &mut Report, folder: &Path) -> Result<()> {
         );
         report.say(
             "advice",
-            "lines above that begin with mca_fbtl_posix are its words about the refused write",
+            "lines above that begin with mca_fbtl_posix are OMPIO's messages about the refused write",
         );
     }
     Ok(())
@@ -94,7 +94,7 @@ fn examine(args: &Args) -> Result<ExitCode> {
                 Trial { comm: &world, folder: scratch.folder(), driver }.run(&mut report, topic);
             }
         }
-        None => report.fail("POSIX", "no folder can be made there"),
+        None => report.fail("POSIX", "cannot create a folder there"),
     }
     if rank == 0 {
         return Ok(ExitCode::from(report.print(args.json)));

@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether an error of the file ends the command; if not, it is told.
+    /// Whether an error of the file ends the command; if not, it is reported.
     fn tolerate(&self, error: &Error) -> Result<()> {
         if !self.salvage {
             complain(&error.to_string());
