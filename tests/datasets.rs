@@ -4,8 +4,8 @@
 
 use flate2::read::ZlibDecoder;
 use scda::{
-    Communicator, DataType, Dataset, Encoder, Error, ErrorKind, Faults, Layout, Params, Reader, Region,
-    Result, Section, SectionType, Sink, Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Communicator, DataType, Dataset, Encode, Encoder, Error, ErrorKind, Faults, Layout, Params, Reader,
+    Region, Result, Section, SectionType, Sink, Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
 use std::io::Read;
 use std::path::Path;
@@ -334,6 +334,40 @@ fn the_file_does_not_depend_on_who_passes_what() {
             }
         }
     }
+}
+
+#[test]
+fn a_dataset_from_a_stream_is_that_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["memory", "stream"].map(|name| folder.path().join(name));
+    // None, few and many bytes; those that are aligned, and more than are read at once.
+    for shape in [&[][..], &[0, 3], &[7], &[3, 2731], &[9, 1024], &[3, 400_000]] {
+        let dataset = Dataset::new("a", DataType::Float64, shape);
+        let items = u32::try_from(shape.iter().product::<u64>()).unwrap();
+        let array: Vec<u8> = (0..items).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
+        let params = with(|params| params.seal = true);
+        let mut files = paths.each_ref().map(|path| Writer::create(Solo, path, b"", &params).unwrap());
+        files[0].dataset(&dataset, &[Region::all(shape)], &array).unwrap();
+        files[1].dataset_from(&dataset, &mut little_endian(&dataset, &array).as_slice()).unwrap();
+        files.into_iter().for_each(|file| file.close().unwrap());
+        let [memory, stream] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
+        assert!(memory == stream, "{shape:?}");
+    }
+    let create = || Writer::create(Solo, &paths[0], b"", &Params::default()).unwrap();
+    let mut dataset = Dataset::new("a", DataType::Uint8, [1 << 23]);
+    let mut file = create();
+    file.block(b"before", 0, 1, Some(b"x"), Encode::None).unwrap();
+    // A stream that ends early: neither metadata nor data stay in the file.
+    let error = file.dataset_from(&dataset, &mut &vec![0; 5 << 20][..]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    drop(file);
+    let mut file = Reader::open(Solo, &paths[0], &Params::default()).unwrap();
+    expect(&mut file, SectionType::Block, b"before", false);
+    file.skip().unwrap();
+    assert!(file.next_section(false).unwrap().is_none());
+    dataset.layout = chunked(&[100]);
+    let error = create().dataset_from(&dataset, &mut &[0; 8][..]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
 }
 
 #[test]

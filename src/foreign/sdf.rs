@@ -182,12 +182,20 @@ impl<'a> Sdf<'a> {
         let mut taken: HashSet<String> =
             self.arrays.iter().filter_map(|array| as_it_is(&array.label)).collect();
         let mut of_labels: HashMap<&[u8], String> = HashMap::new();
-        let mut names = Vec::new();
+        // Numbers that were taken are not tried again: time grows no faster than the file.
+        let (mut names, mut free) = (Vec::new(), 0);
         for (order, array) in self.arrays.iter().enumerate() {
             let name = of_labels.entry(&array.label).or_insert_with(|| {
                 as_it_is(&array.label).unwrap_or_else(|| {
-                    let mut others = (order..).map(|number| changed(&array.label, number));
-                    others.find(|name| taken.insert(name.clone())).unwrap_or_default()
+                    let mut number = order.max(free);
+                    loop {
+                        let name = changed(&array.label, number);
+                        if taken.insert(name.clone()) {
+                            return name;
+                        }
+                        number += 1;
+                        free = number;
+                    }
                 })
             });
             names.push(name.clone());

@@ -189,4 +189,28 @@ fn time_grows_no_faster_than_the_file() {
         let (short, long) = (measure(200_000), measure(3_200_000));
         assert!(long <= 64 * short.max(4), "{name}: {short} ticks for 200 kB, {long} for 3.2 MB");
     }
+    // Labels that no dataset can have, and labels that are the names which these would get.
+    let sdf = |n: usize| {
+        let texts = (0..2 * n).map(|order| {
+            let (number, end) = (order % n, format!("~{}", order % n));
+            let label = if order < n {
+                format!("{:A<58}{number}", "")
+            } else {
+                format!("{:A<1$}{end}", "", 58 - end.len())
+            };
+            format!("{order} {label} b 1 1 0 \n")
+        });
+        let texts: String = texts.collect();
+        let end = (39 + texts.len() as u64).to_be_bytes();
+        let count = (2 * n as u32).to_be_bytes();
+        let size = (20 + texts.len() as u64).to_be_bytes();
+        [b"SDF format\0", &end[..], &end, &count, &size, texts.as_bytes()].concat()
+    };
+    let measure = |arrays: usize| {
+        let (file, start) = (sdf(arrays), ticks());
+        targets::sdf(&file);
+        ticks() - start
+    };
+    let (short, long) = (measure(1000), measure(16_000));
+    assert!(long <= 64 * short.max(4), "names: {short} ticks for 2000 arrays, {long} for 32000");
 }

@@ -339,6 +339,37 @@ fn a_second_metadata_block_that_is_cut_off_loses_only_the_lengths() {
 }
 
 #[test]
+fn a_file_of_sionlib_that_ends_elsewhere_is_told() {
+    let place = Place::new();
+    let mut sion = std::fs::read(file("sion_a3_serial.sion")).unwrap();
+    place.write("a.sion", &sion);
+    place.scda("import a.sion a.scda").good();
+    let expected = streams(&mut open(&place, "a.scda"));
+    // Without the last word, the number of tasks in a mapping, all is there that matters.
+    place.write("a.sion", &sion[..sion.len() - 4]);
+    let run = place.scda("import -f a.sion a.scda");
+    run.bad(0, "a.sion: byte 9312: end of the file: found 9312, expected 9316; no data are missing");
+    assert_eq!(streams(&mut open(&place, "a.scda")), expected);
+    assert_eq!(attributes(&mut open(&place, "a.scda"))["complete"], false);
+    sion.extend(b"more");
+    place.write("a.sion", &sion);
+    let run = place.scda("import -f a.sion a.scda");
+    run.bad(0, "a.sion: byte 9316: end of the file: found 9320, expected 9316; no data are missing");
+    assert_eq!(streams(&mut open(&place, "a.scda")), expected);
+}
+
+#[test]
+fn a_pipe_can_be_imported() {
+    let place = Place::new();
+    let sdf = std::fs::read(file("sdf_c_basic.sdf")).unwrap();
+    place.with_input("import - a.scda", &sdf).good();
+    assert_eq!(attributes(&mut open(&place, "a.scda"))["file"], "standard input");
+    let all = foreign("sdf", true);
+    let (_, manifest) = all.iter().find(|(path, _)| path.ends_with("sdf_c_basic.sdf")).unwrap();
+    check_array(&mut open(&place, "a.scda"), "deltat(s)", 0, &manifest["datasets"][0]);
+}
+
+#[test]
 fn what_is_cut_off_is_an_error_unless_it_is_to_be_salvaged() {
     let place = Place::new();
     for (path, words) in [

@@ -207,6 +207,14 @@ impl Header {
     #[must_use]
     pub fn key_values(&self) -> Option<u64> {
         let (_, [flags, _]) = self.later.filter(|_| self.format_version >= 5)?;
-        Some(flags >> 32)
+        // Before there were any, the flags were 0.
+        Some(flags >> 32).filter(|&mode| mode != 0)
+    }
+
+    /// Whether the number of tasks in the mapping follows the second metadata block, if that is known. A process that writes alone
+    /// calls its file number 1, and writes it; ranks number their files from 0, and write it into the first of several.
+    pub(super) fn mapping_word(&self) -> Option<bool> {
+        let (number, _) = self.later.filter(|_| self.format_version >= EXACT)?;
+        Some(number == u32::from(self.files == 1))
     }
 }

@@ -215,6 +215,18 @@ impl Sion {
         })
     }
 
+    /// Physical files that do not end where they should, although their data and lengths are there.
+    pub fn wrong_ends(&self) -> impl Iterator<Item = Error> {
+        self.files.iter().filter(|file| file.knows_lengths()).filter_map(
+            |Physical { file, header, .. }| {
+                let mapped = if header.files > 1 { 8 * self.tasks.len() as u64 } else { 0 };
+                let end = header.tables_end()? + if header.mapping_word()? { 4 + mapped } else { 0 };
+                (file.size() != end)
+                    .then(|| file.wrong(end.min(file.size()), "end of the file", file.size(), end))
+            },
+        )
+    }
+
     /// An error if data of a file are cut off.
     ///
     /// # Errors

@@ -27,11 +27,15 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
         ));
     }
     let mut is_complete = is_whole;
+    for error in sion.wrong_ends() {
+        complain(&format!("{error}; no data are missing"));
+        is_complete = false;
+    }
     let records = match sion.header().key_values() {
         None | Some(NO_KEY_VALUES) => None,
         Some(INLINE_KEY_VALUES) if is_whole => {
             let count = count_records(args, &sion)?;
-            is_complete = count.is_some();
+            is_complete &= count.is_some();
             count
         }
         Some(INLINE_KEY_VALUES) => {
