@@ -1,23 +1,51 @@
 #!/usr/bin/env bash
-# beside.sh builds|checks: what test.sh runs beside its own steps, with no MPI job in which time matters.
-#   builds: the C libraries are built and installed; licences and sources of the crates are checked
-#   checks: the libraries as parts of another project and side by side; sanitizers, fuzzers, the archive, instructions
+# beside.sh libraries|builds|checks: the steps that test.sh runs beside its own.
+#   libraries: the C libraries, beside the Rust tests
+#   builds: what only compiles, beside the tests of the C libraries, whose MPI jobs must not wait for others: these get the idle cores
+#   checks: what has no MPI job in which time matters
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 folder=target/test
 
 case $1 in
-builds)
+libraries)
   for variant in openmpi mpich serial; do
     heading "C library, $variant: build and install"
     log=$root/$folder/logs/library-$variant.log
     build_library $variant $folder/$variant
   done
+  ;;
+builds)
+  renice -n 19 $$ >/dev/null
+  export SCDA_PATIENCE=8
+  heading "Builds for the sanitizers, the fuzzers and the counted instructions"
+  step sanitize-build 1800 scripts/sanitize.sh address-build
+  step fuzz-build 1800 scripts/fuzz.sh 0
+  step instructions 1800 scripts/instructions.sh --target-dir $folder/cargo-instructions
+  heading "Instructions of the pure parts"
+  sed 1d $folder/logs/instructions.log
   heading "Licences and sources of the crates"
   step dependencies 2400 scripts/dependencies.sh
   sed 1d $folder/logs/dependencies.log
+  heading "Rust documentation"
+  step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
+  heading "Rust package"
+  step package 600 cargo package --locked --offline --allow-dirty --target-dir $folder/cargo
+  if grep '^warning' "$log"; then
+    exit 1
+  fi
+  # What is in the package and is not needed to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
+  unpack_crate $folder/cargo
+  step package-tests 900 cargo test --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo-serial \
+    --no-default-features --features sc,cli --test links --test languages --test vectors
+  heading "Built from the archive, without a network"
+  step offline 1800 scripts/offline.sh serial
   ;;
 checks)
+  heading "Sanitizers: addresses, leaks, undefined behaviour"
+  step sanitize 1800 scripts/sanitize.sh address
+  heading "The fuzzers, 5 seconds each"
+  step fuzz 1200 scripts/fuzz.sh 5
   rm -rf $folder/together* # nothing of an earlier installation may help
   for variant in openmpi mpich serial; do
     heading "C library, $variant: a part of another project"
@@ -29,14 +57,5 @@ checks)
     heading "C library, $variant: used by strangers, all variants in one folder"
     step consumers-together-$variant 900 ffi-tests/consumers/run.sh $folder/together scda-$variant
   done
-  heading "Sanitizers: addresses, leaks, undefined behaviour"
-  step sanitize 3000 scripts/sanitize.sh address
-  heading "The fuzzers, 5 seconds each"
-  step fuzz 1800 scripts/fuzz.sh 5
-  heading "Built from the archive, without a network"
-  step offline 1800 scripts/offline.sh serial
-  heading "Instructions of the pure parts"
-  step instructions 1800 scripts/instructions.sh --target-dir $folder/cargo-instructions
-  sed 1d $folder/logs/instructions.log
   ;;
 esac

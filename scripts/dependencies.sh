@@ -17,7 +17,7 @@ done
 echo "licences, bans, sources: as deny.toml allows"
 
 # The database comes from the network. What it holds is an error; that it cannot be had is not.
-if ! timeout 60 "$deny" --locked fetch db >"$log" 2>&1 </dev/null; then
+if ! timeout $((60 * ${SCDA_PATIENCE:-1})) "$deny" --locked fetch db >"$log" 2>&1 </dev/null; then
   echo "advisories: NOT CHECKED, their database cannot be fetched here"
   exit 0
 fi

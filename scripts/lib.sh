@@ -10,9 +10,10 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy
 
 heading() { printf '\n== %s\n' "$*"; }
 
-# run SECONDS COMMAND...: quietly, its output in $log, which is shown if the command fails or takes too long.
+# run SECONDS COMMAND...: quietly, its output in $log, which is shown if the command fails or takes too long. What gets only idle cores has
+# $SCDA_PATIENCE times as long.
 run() {
-  local seconds=$1 status=0
+  local seconds=$(($1 * ${SCDA_PATIENCE:-1})) status=0
   shift
   printf '$ %s\n' "$*" >"$log"
   timeout --kill-after=10 "$seconds" "$@" >>"$log" 2>&1 </dev/null || status=$?
@@ -33,12 +34,12 @@ step() {
   grep -E '^test result: .* [1-9][0-9]* passed|tests run: [1-9]|tests passed|built and run$' "$log" || true
 }
 
-# beside NAME COMMAND...: starts what needs no MPI and mostly one core, at low priority, beside the steps that follow. `join` waits for it,
-# shows what it printed, and ends the script if it failed. If the script ends before, so does what runs beside it.
+# beside NAME COMMAND...: starts it beside the steps that follow. `join` waits for it, shows what it printed, and ends the script if it
+# failed. If the script ends before, so does what runs beside it.
 beside() {
   beside=$root/$folder/logs/beside-$1.log
   shift
-  setsid nice -n 5 "$@" >"$beside" 2>&1 </dev/null &
+  setsid "$@" >"$beside" 2>&1 </dev/null &
   beside_pid=$!
   trap 'pkill --session $beside_pid || true' EXIT
 }

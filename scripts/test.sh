@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [--quick]: all tests, up to the first failure; with --quick those of scripts/quick.sh. The steps come one after the other;
-# beside them run builds and, later, tests without MPI (scripts/beside.sh).
+# beside
+# them run those of scripts/beside.sh.
 # Writes below target/ only.
 set -euo pipefail
 here=$(dirname -- "$0")
@@ -25,7 +26,7 @@ mkdir -p $folder/logs
 MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
 export MPICC
 
-beside builds scripts/beside.sh builds
+beside libraries scripts/beside.sh libraries
 if cargo fmt --version >/dev/null 2>&1; then
   heading "Rust format"
   step fmt 60 cargo fmt --check
@@ -47,20 +48,9 @@ for features in "" --no-default-features; do # with MPI and the bundled zlib; se
 done
 heading "Rust documentation, its programs"
 step doc-test 600 cargo test "${cargo_options[@]}" --doc # which cargo-nextest leaves out
-heading "Rust documentation"
-step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
-heading "Rust package"
-step package 600 cargo package --locked --offline --allow-dirty --target-dir $folder/cargo
-if grep '^warning' "$log"; then
-  exit 1
-fi
-# What is in the package and is not needed to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
-unpack_crate $folder/cargo
-step package-tests 900 cargo test --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo-serial \
-  --no-default-features --features sc,cli --test links --test languages --test vectors
 
 join # the libraries are installed
-beside checks scripts/beside.sh checks
+beside builds scripts/beside.sh builds
 for variant in openmpi mpich serial; do
   there=$folder/$variant
   heading "C library, $variant: tests of the installed library"
@@ -70,7 +60,12 @@ for variant in openmpi mpich serial; do
   build_with_library ffi-tests $there "${options[@]}"
   # One MPI job at a time: it takes all cores.
   step ctest-$variant 1800 ctest --test-dir $there/ffi-tests -j 2 --timeout 300 --output-on-failure --no-tests=error
+done
 
+join
+beside checks scripts/beside.sh checks
+for variant in openmpi mpich serial; do
+  there=$folder/$variant
   heading "C library, $variant: used by strangers, installed with DESTDIR and moved"
   rm -rf $there/destdir $there/moved
   log=$root/$folder/logs/destdir-$variant.log
