@@ -450,7 +450,7 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": found none, or not so many records")
       case (5)
         call scda_read(f, six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_USAGE, "dataset")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none through this variable")
       case (6) ! beyond the array
         call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "")

@@ -140,7 +140,7 @@ module scda_implementation
     integer(c_int) :: verify = 0
   end type scda_params_t
 
-  !> A file that is open, or was closed. A copy is the same file.
+  !> A file that is open, or was closed. A copy is the same file; but a dataset is read through the variable that found it last.
   type, bind(C), public :: scda_fcontext_t
     private
     type(c_ptr) :: handle = c_null_ptr
@@ -1448,6 +1448,7 @@ contains
       end if
     end if
     address = c_null_ptr
+    if (f%type == 0) call refuse(f, "dataset: found none through this variable, expected scda_ffind_dataset before", fits)
     if (.not. fits) nboxes = 0
     if (nboxes > 0 .and. product(extents) > 0) address = items
     f%handle = c_fread_dataset(f%handle, address, nboxes, address_of(starts), address_of(sizes), f%err)
