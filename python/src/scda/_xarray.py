@@ -1,0 +1,161 @@
+"""The engine ``scda`` of xarray, which imports this module if it is asked for it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
+
+import numpy as np
+from xarray import Variable as XarrayVariable
+from xarray.backends import (
+    AbstractDataStore,
+    BackendArray,
+    BackendEntrypoint,
+    CachingFileManager,
+    StoreBackendEntrypoint,
+)
+from xarray.core import indexing
+
+from ._dataset import Dataset, Group
+from ._file import File, open
+from ._variables import Variable, variables
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Backend(BackendEntrypoint):
+    """``xarray.open_dataset("f.scda", engine="scda")``: the datasets of a file, lazily."""
+
+    description = "Open scda files (.scda): their datasets"
+    open_dataset_parameters = (
+        "filename_or_obj",
+        "mask_and_scale",
+        "decode_times",
+        "concat_characters",
+        "decode_coords",
+        "drop_variables",
+        "use_cftime",
+        "decode_timedelta",
+        "group",
+        "record",
+    )
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        return isinstance(filename_or_obj, (str, os.PathLike)) and os.fspath(filename_or_obj).endswith(".scda")
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: Union[str, Iterable[str], None] = None,
+        group: str = "/",
+        record: Optional[int] = None,
+        **decoders: Any,
+    ) -> Any:
+        if not isinstance(filename_or_obj, (str, os.PathLike)):
+            raise TypeError(f"engine scda: found {type(filename_or_obj).__name__}, expected the path of a file")
+        path = os.path.abspath(os.path.expanduser(os.fspath(filename_or_obj)))
+        without = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
+        store = _Store(path, group or "/", record, without)
+        try:
+            dataset = StoreBackendEntrypoint().open_dataset(store, **decoders)
+        except BaseException:
+            store.close()
+            raise
+        if "time" in dataset and dataset["time"].ndim == 0:  # that of one record
+            dataset = dataset.set_coords("time")
+            dataset.set_close(store.close)
+        return dataset
+
+
+def _open(path: str, mode: str) -> File:
+    """As xarray's manager of files calls it; without a mode, what it pickles cannot be opened again."""
+    assert mode == "r"
+    return open(path)
+
+
+class _Store(AbstractDataStore):
+    """What xarray decodes."""
+
+    def __init__(self, path: str, group: str, record: Optional[int], without: list[str]) -> None:
+        # It keeps the path, to open the file again in another process.
+        self._manager = CachingFileManager(_open, path, mode="r")
+        try:
+            found: Group = self._manager.acquire().group(group.strip("/") or "/")
+            self._attrs = found.attrs
+            names = found.keys()
+            if not names and not self._attrs and found.name != "/":
+                groups = sorted({name.rpartition("/")[0] for name in self._manager.acquire().keys()} - {""})
+                raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
+            made = variables(found, record, without)
+            prefix = "" if found.name == "/" else f"{found.name}/"
+            self._variables = {each.name: _variable(self._manager, path, prefix, each) for each in made}
+        except BaseException:
+            self._manager.close()
+            raise
+
+    def get_variables(self) -> Any:
+        return self._variables
+
+    def get_attrs(self) -> Any:
+        return self._attrs
+
+    def close(self) -> None:
+        self._manager.close()
+
+
+def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
+    dataset, attrs = variable.dataset, dict(variable.attrs)
+    encoding = {"source": path, "original_shape": variable.shape, "dtype": dataset.dtype}
+    chunks = variable.chunks
+    if chunks is not None:
+        most = (max(n, 1) for n in variable.shape)
+        encoding["preferred_chunks"] = {dim: min(n, m) for dim, n, m in zip(variable.dims, chunks, most)}
+    # Zero is the fill value of those who chose none. Of other types, masked items would change the type.
+    if dataset.dtype.kind == "f" and dataset.fill_value != 0:
+        attrs.setdefault("_FillValue", dataset.fill_value)
+    given = attrs.get("_FillValue")
+    if dataset.dtype.kind == "f" and given in ("NaN", "Infinity", "-Infinity"):
+        attrs["_FillValue"] = dataset.dtype.type(given)  # JSON has no such numbers
+    data = indexing.LazilyIndexedArray(_Array(manager, prefix, variable))
+    return XarrayVariable(variable.dims, data, attrs, encoding)
+
+
+class _Array(BackendArray):
+    """The items of a variable, read when it is indexed. It keeps no state but the name and what was found at first."""
+
+    def __init__(self, manager: Any, prefix: str, variable: Variable) -> None:
+        self._manager = manager
+        self._name = prefix + variable.name
+        self._records = variable.records
+        self._has_records = variable.has_records
+        self.shape = variable.shape
+        self.dtype = variable.dataset.dtype
+
+    def __getitem__(self, key: Any) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        if not self._has_records:
+            return np.asarray(self._record(self._records[0])[key])
+        numbers = self._records[key[0]]
+        if isinstance(numbers, int):
+            return np.asarray(self._record(numbers)[key[1:]])
+        # Of no memory: for the shape.
+        shape = np.broadcast_to(np.empty((), self.dtype), self.shape[1:])[key[1:]].shape
+        array = np.empty((len(numbers), *shape), self.dtype)
+        for place, number in enumerate(numbers):
+            array[place] = self._record(number)[key[1:]]
+        return array
+
+    def _record(self, number: int) -> Dataset:
+        # The name as bytes: it is no pattern.
+        dataset: Dataset = self._manager.acquire()[self._name.encode(), number]
+        shape = self.shape[1:] if self._has_records else self.shape
+        if dataset.shape != shape or dataset.dtype != self.dtype:
+            raise ValueError(
+                f"{self._name!r}: found {dataset.dtype} {dataset.shape}, expected {self.dtype} {shape}: the file was "
+                "replaced; open it again"
+            )
+        return dataset

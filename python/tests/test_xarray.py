@@ -1,0 +1,273 @@
+"""The engine ``scda`` of xarray, compared with numpy."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from arrays import TYPES, random_items, random_key, random_layout, random_shape
+from conftest import SECONDS
+from test_docs import run_python
+
+xr = pytest.importorskip("xarray")
+
+
+def opened(path: Path, **options: Any) -> Any:
+    return xr.open_dataset(path, engine="scda", **options)
+
+
+@pytest.mark.parametrize("seal", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_any_array_and_any_index(seal: bool, seed: int, tmp_path: Path) -> None:
+    generator = np.random.default_rng(seed)
+    arrays = {}
+    with scda.create(tmp_path / "f", seal=seal) as w:
+        for number, dtype in enumerate(TYPES):
+            shape = random_shape(generator)
+            records = int(generator.integers(1, 4))
+            items = [random_items(generator, dtype, shape) for _ in range(records)]
+            for array in items:
+                w.dataset(f"a/{number}", array, **random_layout(generator, shape))
+            arrays[f"a/{number}"] = items[0] if records == 1 else np.stack(items)
+    for group in (None, "a"):
+        with opened(tmp_path / "f", group=group, decode_cf=False) as ds:
+            assert sorted(ds.variables) == sorted(name[2:] if group else name for name in arrays)
+            for name, array in arrays.items():
+                found = ds[name[2:] if group else name]
+                assert found.shape == array.shape and found.dtype == array.dtype.newbyteorder("=")
+                for _ in range(10):
+                    key = random_key(generator, array.shape)
+                    keys = key if isinstance(key, tuple) else (key,)
+                    turned = any(isinstance(k, slice) and (k.step or 1) < 0 for k in keys)
+                    # xarray makes no dimensions so, and fails itself with a negative step and no indices.
+                    if None in keys or turned and array[key].size == 0:
+                        continue
+                    expected = array[key].astype(found.dtype)
+                    assert found[key].values.tobytes() == expected.tobytes()
+                expected = array.astype(found.dtype)
+                assert found.values.shape == array.shape and found.values.tobytes() == expected.tobytes()
+                if array.ndim:
+                    rows = generator.integers(0, max(len(array), 1), 3 if len(array) else 0)
+                    assert found[rows].values.tobytes() == expected[rows].tobytes()
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    """Three time steps on a grid."""
+    path = tmp_path / "series.scda"
+    with scda.create(path) as w:
+        w.group("/", {"title": "a flow", "version": 2})
+        w.group("flow", {"title": "the flow"})
+        w.dataset("x", np.arange(6.0), attrs={"units": "m"})
+        w.dataset("y", np.arange(4.0), dims=["y"])
+        w.dataset("flow/p", np.arange(24).reshape(4, 6), dims=("y", "x"), fill_value=-1)
+        w.dataset("free", np.zeros((2, 3)))
+        for step in range(3):
+            w.dataset("time", 0.5 * step, attrs={"units": "days since 2000-01-01"})
+            rho = np.arange(24.0).reshape(4, 6) + step
+            rho[1, 2] = 1e30
+            attrs = {"units": "kg m-3", "step": step}
+            w.dataset("rho", rho, dims=("y", "x"), chunks=(4, 5), attrs=attrs, fill_value=1e30)
+    return path
+
+
+def test_coordinates_records_and_attributes(series: Path) -> None:
+    with opened(series) as ds:
+        assert ds.attrs == {"title": "a flow", "version": 2}
+        sizes = {"x": 6, "y": 4, "free_dim_0": 2, "free_dim_1": 3, "time": 3}
+        assert dict(ds.sizes) == sizes and set(ds.coords) == {"x", "y", "time"}
+        assert ds.x.attrs == {"units": "m"} and ds["flow/p"].dims == ("y", "x")
+        assert ds.rho.dims == ("time", "y", "x") and ds.rho.attrs == {"units": "kg m-3"}
+        assert ds.time.values[1] == np.datetime64("2000-01-01T12:00")
+        expected = np.arange(24.0).reshape(4, 6) + np.arange(3.0)[:, None, None]
+        expected[:, 1, 2] = np.nan  # the fill value
+        np.testing.assert_array_equal(ds.rho.values, expected)
+        np.testing.assert_array_equal(ds.rho.sel(time="2000-01-02", x=5.0, method="nearest").values, expected[2, :, 5])
+        np.testing.assert_array_equal(ds.rho[::-1, [3, 0], 1:5:2].values, expected[::-1, [3, 0], 1:5:2])
+        assert ds.rho.encoding["preferred_chunks"] == {"time": 1, "y": 4, "x": 5}
+        assert ds.rho.encoding["_FillValue"] == 1e30 and "_FillValue" not in ds.y.encoding
+        # Integers stay integers.
+        assert ds["flow/p"].dtype == np.int64 and "preferred_chunks" not in ds["flow/p"].encoding
+    with opened(series, mask_and_scale=False, decode_times=False) as ds:
+        assert ds.rho.values[0, 1, 2] == 1e30 and ds.time.values.tolist() == [0.0, 0.5, 1.0]
+    with opened(series, drop_variables=["rho", "x"]) as ds:
+        assert "rho" not in ds and "x" not in ds and "time" in ds
+    with opened(series, group="/flow") as ds:
+        assert ds.attrs == {"title": "the flow"} and list(ds.variables) == ["p"]
+    with pytest.raises(ValueError, match=r"group 'none'.*expected one of \['flow'\]"):
+        opened(series, group="none")
+
+
+def test_one_record(series: Path) -> None:
+    for record, step in ((1, 1), (-1, 2)):
+        with opened(series, record=record) as ds:
+            assert ds.rho.dims == ("y", "x") and ds.rho.attrs["step"] == step and ds.rho.values[3, 5] == 23 + step
+            assert "time" in ds.coords and ds.time.ndim == 0
+            assert ds["flow/p"].shape == (4, 6)
+    with pytest.raises(ValueError, match="record 3 of 'time': found 3"):
+        opened(series, record=3)
+
+
+def test_records_that_differ(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        for n in (3, 5):
+            w.dataset("cells", np.arange(n))
+            w.dataset("level", np.zeros(2, f"f{n + 1 & ~3}"))
+        w.dataset("origin", [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"'cells'.*int64 \(5,\) in record 1.*record=.*drop_variables=\['cells'\]"):
+        opened(tmp_path / "f.scda", drop_variables="level")
+    with opened(tmp_path / "f.scda", drop_variables=["cells", "level"]) as ds:
+        assert list(ds.variables) == ["origin"]
+    with opened(tmp_path / "f.scda", record=1) as ds:
+        assert ds.cells.values.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_other_counts_of_records(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("time", [0.0, 0.1, 0.2])
+        for k in range(6):
+            w.dataset("b", np.full(2, k), dims=["time"])
+            w.dataset("c", float(k))
+            if k % 2:
+                w.dataset("a", np.full((2, 2), k), dims=("z", "z"))
+    with opened(tmp_path / "f.scda", drop_variables="b") as ds:
+        assert ds.a.dims == ("time", "z", "a_dim_1") and ds.c.dims == ("record",)
+        assert ds.time.dims == ("time",) and ds.c.values.tolist() == list(range(6))
+        assert ds.a.values[:, 0, 0].tolist() == [1, 3, 5]
+    with opened(tmp_path / "f.scda", drop_variables=["a", "time"]) as ds:
+        assert ds.b.dims == ("record", "time")
+    with opened(tmp_path / "f.scda", drop_variables=["b", "time"]) as ds:
+        assert ds.a.dims == ("a_record", "z", "a_dim_1") and ds.c.dims == ("c_record",)
+    with pytest.raises(ValueError, match=r"dimension 'time': found 3 indices in 'time' and 2 in 'b'.*group="):
+        opened(tmp_path / "f.scda")
+
+
+def test_a_single_item_named_as_a_dimension(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("x", 1.0)
+        w.dataset("a", [1.0, 2.0], dims=["x"])
+    with pytest.raises(ValueError, match="dimension 'x': found a dataset of this name without dimensions"):
+        opened(tmp_path / "f.scda")
+
+
+def test_fill_values(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("zero", [0.0, 1.0])
+        w.dataset("nan", np.array([0.0, np.nan], "f4"), fill_value=np.nan)
+        w.dataset("given", [0.0, -9.0], attrs={"_FillValue": -9.0}, fill_value=0)
+        w.dataset("text", [0.0, np.nan], attrs={"_FillValue": "NaN"})
+        w.dataset("integers", [-9, 1], attrs={"_FillValue": -9})
+    with opened(tmp_path / "f.scda") as ds:
+        assert ds.zero.values.tolist() == [0.0, 1.0] and "_FillValue" not in ds.zero.encoding
+        assert ds.nan.dtype == np.float32 and np.isnan(ds.nan.values).tolist() == [False, True]
+        assert np.isnan(ds.given.values).tolist() == np.isnan(ds.text.values).tolist() == [False, True]
+        assert np.isnan(ds.integers.values).tolist() == [True, False]
+
+
+def test_chunks_of_dask(series: Path, tmp_path: Path) -> None:
+    pytest.importorskip("dask.array")
+    array = np.random.default_rng(1).random((50, 30))
+    with scda.create(tmp_path / "big.scda") as w:
+        w.dataset("chunks", array, chunks=(20, 64))
+        w.dataset("plain", array)
+    with opened(tmp_path / "big.scda", chunks={}) as ds:
+        assert ds["chunks"].chunks == ((20, 20, 10), (30,))
+        assert ds.plain.chunks == ((50,), (30,))
+        for scheduler in ("threads", "synchronous"):
+            np.testing.assert_array_equal(ds["chunks"].data.compute(scheduler=scheduler), array)
+        # As another process gets it.
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(ds["chunks"].data)).compute(), array)
+    with opened(series, chunks={}) as ds:
+        assert ds.rho.chunks == ((1, 1, 1), (4,), (5, 1))
+        assert float(ds.rho.isel(x=0).mean()) == 10.0 - 1 / 3 + 1 / 3
+        two = xr.open_mfdataset([series, series], engine="scda", combine="nested", concat_dim="run", chunks={})
+        assert two.rho.shape == (2, 3, 4, 6) and float(two.rho.max()) == 25.0
+        two.close()
+
+
+def test_another_process_opens_it_by_its_path(series: Path, tmp_path: Path) -> None:
+    with opened(series) as ds:
+        (tmp_path / "pickle").write_bytes(pickle.dumps(ds))
+    program = "import pickle, sys; print(float(pickle.load(open(sys.argv[1], 'rb')).rho[2, 3, 5]))"
+    command = [sys.executable, "-c", program, str(tmp_path / "pickle")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=os.environ)
+    assert done.stdout == "25.0\n", done.stderr
+
+
+def test_threads_read_at_the_same_time(series: Path) -> None:
+    with opened(series, mask_and_scale=False) as ds:
+        expected = ds.rho.values
+        wrong = []
+
+        def read(number: int) -> None:
+            for turn in range(50):
+                k, row = (number + turn) % 3, turn % 4
+                if not np.array_equal(ds.rho.variable[k, row].values, expected[k, row]):
+                    wrong.append((k, row))
+
+    with opened(series, mask_and_scale=False) as ds:
+        threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
+def test_a_file_that_was_replaced(series: Path) -> None:
+    with opened(series) as ds:
+        again = pickle.loads(pickle.dumps(ds))
+    with scda.create(series) as w:
+        for _ in range(3):
+            w.dataset("rho", np.zeros((2, 2)))
+    with pytest.raises(
+        ValueError, match=r"'rho': found float64 \(2, 2\), expected float64 \(4, 6\): the file was repl"
+    ):
+        again.rho.load()
+
+
+def test_nothing_is_read_before_it_is_used(series: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    original = scda.Dataset._read
+
+    def reading(self: Any, *more: Any) -> Any:
+        read.append(self.name)
+        return original(self, *more)
+
+    monkeypatch.setattr(scda.Dataset, "_read", reading)
+    with opened(series, decode_times=False) as ds:
+        assert sorted(set(read)) == ["time", "x", "y"]  # the indices
+        read.clear()
+        ds.rho[1, 2].load()
+        assert read == ["rho"]
+
+
+def test_what_it_opens(series: Path, tmp_path: Path) -> None:
+    assert xr.backends.list_engines()["scda"].guess_can_open(series)
+    assert not xr.backends.list_engines()["scda"].guess_can_open("a.nc")
+    xr.open_dataset(series).close()  # by its name
+    with pytest.raises(FileNotFoundError, match="none.scda"):
+        opened(tmp_path / "none.scda")
+    (tmp_path / "text.scda").write_text("no such file\n")
+    with pytest.raises(scda.FormatError, match="not an scda file"):
+        opened(tmp_path / "text.scda")
+    with pytest.raises(TypeError, match="expected the path"), open(series, "rb") as file:
+        opened(file)  # type: ignore[arg-type]
+
+
+def test_scda_alone_imports_no_xarray() -> None:
+    program = "import sys, scda; print([name for name in sys.modules if name.startswith(('xarray', 'pandas', 'dask'))])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_the_page(folder: Path) -> None:
+    assert run_python("docs/python.md", "xarray") == 1
