@@ -53,7 +53,7 @@ log=$root/$folder/logs/xarray.log
 run 120 "$(system_python)" -m venv --clear $folder/xarray
 python=$folder/xarray/bin/python
 if ! timeout 300 $python -m pip install --disable-pip-version-check pytest xarray dask >"$log" 2>&1 </dev/null; then
-  echo "Python package: xarray could not be installed, so its tests were skipped: $log"
+  echo "Python package with xarray: it could not be installed, and its tests were skipped ($log)"
   exit 0
 fi
 run 300 $python -m pip install --disable-pip-version-check --no-deps $folder/dist/*.whl
@@ -62,4 +62,4 @@ if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
 fi
-grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests with xarray passed/'
+grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package with xarray: \1 tests passed/'
