@@ -49,6 +49,7 @@ program test_fortran
     call parameters(trim(path) // "/params.scda")
     call communicators(trim(path) // "/comm.scda")
     call what_goes_wrong(trim(path) // "/wrong.scda")
+    call streams(trim(path) // "/streams.scda")
   case ("stop")
     call stop_without_ierr(trim(path))
   case ("eof")
@@ -1147,6 +1148,46 @@ contains
     call scda_fclose(f, ierr)
     call require(ierr == 0, "the file stays open at its end")
   end subroutine what_goes_wrong
+
+  subroutine streams(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    real(real64) :: own(3, 5), found(3, 5)
+    character(5) :: text
+    integer(int64) :: tasks, bytes
+    logical :: is_there
+    integer :: ierr
+    own = rank
+    call scda_fopen_write(f, comm, filename, "streams")
+    call scda_fwrite_streams_begin(f, "log", 4096_int64)
+    call scda_stream_write(f, "hello")
+    call scda_stream_write(f, own)
+    call scda_stream_write(f, own(:, 2:3), ierr)
+    call require(ierr == 0 .and. scda_stream_bytes(f) == 5 + 8 * 21, "the bytes of a stream")
+    call scda_fwrite_streams_end(f)
+    call scda_fwrite_streams_begin(f, "other", len=3)
+    call scda_fwrite_streams_end(f, ierr)
+    call require(ierr == 0, "streams of no bytes")
+    call scda_fclose(f)
+
+    call scda_fopen_read(f, comm, filename)
+    call scda_ffind_streams(f, "log", is_there, tasks, 1)
+    call require(.not. is_there .and. tasks == 0, "no streams")
+    call scda_ffind_streams(f, "oth", is_there, tasks, ierr=ierr)
+    call require(is_there .and. ierr == 0, "streams that were found by their name")
+    call scda_ffind_streams(f, "log", is_there, tasks)
+    call require(is_there .and. tasks == ranks, "streams that were found")
+    call scda_fread_stream_size(f, tasks - 1, bytes)
+    call require(bytes == 5 + 8 * 21, "the bytes of a stream in the file")
+    call scda_fread_stream(f, tasks - 1, 0_int64, text)
+    call scda_fread_stream(f, tasks - 1, 5_int64, found)
+    call require(text == "hello" .and. all(nint(found) == ranks - 1), "the data of a stream")
+    call scda_fread_stream(f, tasks - 1, bytes, found, ierr)
+    call require(ierr == SCDA_ERR_ARG, "bytes behind the end of a stream")
+    call scda_fread_stream_size(f, tasks, bytes, ierr)
+    call require(ierr == SCDA_ERR_ARG, "a stream that is not there")
+    call scda_fclose(f)
+  end subroutine streams
 
   subroutine stop_without_ierr(folder)
     character(*), intent(in) :: folder

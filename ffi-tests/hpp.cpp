@@ -625,6 +625,39 @@ static void destructors () {
   CHECK (code != 0);
 }
 
+/* Streams, which each rank writes and reads by itself. */
+static void streams () {
+  const std::string name = folder + "/hpp-streams.scda";
+  const std::string own (static_cast<std::size_t> (g.rank) * 1000, static_cast<char> ('a' + g.rank));
+  {
+    scda::writer w (g.comm, name, "streams");
+    w.begin_streams ("log", 512);
+    w.write_stream (own);
+    w.write_stream (std::vector<double> (2, 0.5));
+    CHECK (w.stream_bytes () == own.size () + 16);
+    w.end_streams ();
+    w.close ();
+  }
+  scda::reader r (g.comm, name);
+  std::uint64_t tasks = 0;
+  CHECK (!r.find_streams (tasks, "log", 1));
+  CHECK (r.find_streams (tasks, "log") && tasks == static_cast<std::uint64_t> (g.size));
+  CHECK (r.stream_size (static_cast<std::uint64_t> (g.rank)) == own.size () + 16);
+  std::vector<char> found (own.size ());
+  r.read_stream (static_cast<std::uint64_t> (g.rank), found);
+  CHECK (std::string (found.begin (), found.end ()) == own);
+  std::vector<double> numbers (2);
+  r.read_stream (static_cast<std::uint64_t> (g.rank), numbers, own.size ());
+  CHECK (numbers[0] == 0.5 && numbers[1] == 0.5);
+  int code = 0;
+  try {
+    r.read_stream (0, numbers, 1u << 30);
+  } catch (const scda::error &e) {
+    code = e.code ();
+  }
+  CHECK (code == SCDA_ERR_ARG && r.is_open ());
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -636,5 +669,6 @@ int main (int argc, char **argv) {
   ranges ();
   errors ();
   destructors ();
+  streams ();
   return finish ();
 }

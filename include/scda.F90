@@ -190,6 +190,7 @@ module scda_implementation
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json
+  public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
   public :: scda_int, write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect ! for the module scda
   public :: read_array_range_indirect, read_varray_range_indirect
 
@@ -334,6 +335,65 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fcommit
+
+    function c_fwrite_streams_begin(f, userstr, len, chunk_bytes, err) bind(C, name="scda_fwrite_streams_begin") result(g)
+      import :: c_int, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: f, userstr
+      integer(c_size_t), intent(in) :: len
+      integer(c_int64_t), value :: chunk_bytes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fwrite_streams_begin
+
+    function c_stream_write(f, data, bytes, err) bind(C, name="scda_stream_write") result(status)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f, data
+      integer(c_int64_t), value :: bytes
+      integer(c_int), intent(out) :: err
+      integer(c_int) :: status
+    end function c_stream_write
+
+    function c_stream_bytes(f) bind(C, name="scda_stream_bytes") result(bytes)
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t) :: bytes
+    end function c_stream_bytes
+
+    function c_fwrite_streams_end(f, err) bind(C, name="scda_fwrite_streams_end") result(g)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fwrite_streams_end
+
+    function c_ffind_streams(f, userstr, len, record, found, tasks, chunk_bytes, err) &
+        bind(C, name="scda_ffind_streams") result(g)
+      import :: c_int, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: f, userstr
+      integer(c_size_t), intent(in) :: len
+      integer(c_int64_t), value :: record
+      integer(c_int), intent(inout) :: found
+      integer(c_int64_t), intent(inout) :: tasks, chunk_bytes
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_ffind_streams
+
+    function c_fread_stream_size(f, task, bytes, err) bind(C, name="scda_fread_stream_size") result(status)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), value :: task
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int), intent(out) :: err
+      integer(c_int) :: status
+    end function c_fread_stream_size
+
+    function c_fread_stream(f, task, offset, data, bytes, err) bind(C, name="scda_fread_stream") result(status)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f, data
+      integer(c_int64_t), value :: task, offset, bytes
+      integer(c_int), intent(out) :: err
+      integer(c_int) :: status
+    end function c_fread_stream
 
     function c_fcut_off(f, bytes, err) bind(C, name="scda_fcut_off") result(g)
       import :: c_int, c_int64_t, c_ptr
@@ -808,6 +868,95 @@ contains
     f%handle = c_fcommit(f%handle, f%err)
     call finish(f, ierr)
   end subroutine scda_fcommit
+
+  !> Begins a set of streams, one of each rank: call scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len).
+  !> chunk_bytes: absent or 0: the library's choice.
+  subroutine scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), target, intent(in) :: userstr
+    integer(int64), intent(in), optional :: chunk_bytes
+    integer, intent(out), optional :: ierr
+    integer, intent(in), optional :: len
+    type(text_t) :: text
+    integer(int64) :: chosen_bytes
+    text = text_of(f, string_at(userstr), len)
+    chosen_bytes = 0
+    if (present(chunk_bytes)) chosen_bytes = chunk_bytes
+    f%handle = c_fwrite_streams_begin(f%handle, text%address, text%bytes, chosen_bytes, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fwrite_streams_begin
+
+  subroutine stream_write(f, data, ierr) bind(C, name="scda_fortran_stream_write")
+    type(scda_fcontext_t), intent(inout) :: f
+    type(descriptor_t), intent(in), target :: data
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
+    integer(c_int) :: status
+    memory = memory_of(data)
+    status = c_stream_write(f%handle, memory%address, bytes_in(memory), f%err)
+    call finish(f, ierr)
+  end subroutine stream_write
+
+  !> The bytes that this rank has written to its stream. Not collective.
+  function scda_stream_bytes(f) result(bytes)
+    type(scda_fcontext_t), intent(in) :: f
+    integer(int64) :: bytes
+    bytes = c_stream_bytes(f%handle)
+  end function scda_stream_bytes
+
+  !> Ends the streams: call scda_fwrite_streams_end(f, ierr)
+  subroutine scda_fwrite_streams_end(f, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(out), optional :: ierr
+    f%handle = c_fwrite_streams_end(f%handle, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fwrite_streams_end
+
+  !> Finds a set of streams: call scda_ffind_streams(f, userstr, found, tasks, record, ierr, len). tasks is how many streams it
+  !> has; 0 if there is none.
+  subroutine scda_ffind_streams(f, userstr, found, tasks, record, ierr, len)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), target, intent(in) :: userstr
+    logical, intent(out) :: found
+    integer(int64), intent(out) :: tasks
+    integer, intent(in), optional :: record, len
+    integer, intent(out), optional :: ierr
+    type(text_t) :: text
+    integer(c_int) :: c_found
+    integer(c_int64_t) :: chunk_bytes
+    text = text_of(f, string_at(userstr), len)
+    c_found = 0
+    tasks = 0
+    chunk_bytes = 0
+    f%handle = c_ffind_streams(f%handle, text%address, text%bytes, int(chosen(record, 0), c_int64_t), c_found, tasks, &
+        chunk_bytes, f%err)
+    found = c_found /= 0
+    call finish(f, ierr)
+  end subroutine scda_ffind_streams
+
+  !> The bytes of the stream of a task, from 0: call scda_fread_stream_size(f, task, bytes, ierr). Not collective.
+  subroutine scda_fread_stream_size(f, task, bytes, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(in) :: task
+    integer(int64), intent(out) :: bytes
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: status
+    bytes = 0
+    status = c_fread_stream_size(f%handle, task, bytes, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fread_stream_size
+
+  subroutine read_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(c_int64_t), intent(in) :: task, offset
+    type(descriptor_t), intent(in), target :: data
+    integer(scda_int), intent(out), optional :: ierr
+    type(memory_t) :: memory
+    integer(c_int) :: status
+    memory = memory_of(data)
+    status = c_fread_stream(f%handle, task, offset, memory%address, bytes_in(memory), f%err)
+    call finish(f, ierr)
+  end subroutine read_stream
 
   !> How many bytes were cut off when the file was opened to append.
   subroutine scda_fcut_off(f, bytes, ierr)
@@ -2430,6 +2579,7 @@ module scda
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range
+  public :: scda_stream_write, scda_fread_stream
 
   ! The procedures with data. They are those with bind(C) above; Nq, E, Ei, first, count and bytes are integers of either kind.
 
@@ -2547,6 +2697,29 @@ module scda
       integer(scda_int), intent(out), optional :: ierr
     end subroutine fread_block_range
   end interface scda_fread_block_range
+
+  !> Writes all bytes of data to the end of this rank's stream: call scda_stream_write(f, data, ierr). Not collective; after an
+  !> error the file stays open, until all ranks meet.
+  interface scda_stream_write
+    subroutine stream_write(f, data, ierr) bind(C, name="scda_fortran_stream_write")
+      import :: scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      type(*), dimension(..), contiguous, intent(in), target :: data
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine stream_write
+  end interface scda_stream_write
+
+  !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on:
+  !> call scda_fread_stream(f, task, offset, data, ierr). Not collective; after an error the file stays open.
+  interface scda_fread_stream
+    subroutine fread_stream(f, task, offset, data, ierr) bind(C, name="scda_fortran_fread_stream")
+      import :: c_int64_t, scda_fcontext_t, scda_int
+      type(scda_fcontext_t), intent(inout) :: f
+      integer(c_int64_t), intent(in) :: task, offset
+      type(*), dimension(..), contiguous, intent(inout), target :: data
+      integer(scda_int), intent(out), optional :: ierr
+    end subroutine fread_stream
+  end interface scda_fread_stream
 
   !> Reads count elements of an array on each rank, from the element first (from 0) on:
   !> call scda_fread_array_range(f, data, first, count, E, ierr, indirect)

@@ -1594,6 +1594,147 @@ scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
                                   const char **attributes,
                                   int *err);
 
+/**
+ * Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
+ * often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
+ * `scda_fflush` and `scda_fcommit` may be called besides.
+ *
+ * The file has the streams in chunks: an array, of which each task has every so many elements, a block before it and
+ * another array behind it (docs/streams.md). What a task does not fill of its chunks takes no room on the disk where the file system
+ * has holes.
+ *
+ * Collective.
+ *
+ * @param [in] f            The file, open for writing.
+ * @param [in] userstr      The user string of the set: a name by which `scda_ffind_streams` finds it.
+ * @param [in] len          Its length, or NULL.
+ * @param [in] chunk_bytes  The bytes of a chunk, 1 to 2^30; 0: the library's choice. It should be a multiple of the blocks
+ *                          of the file system, so that no two ranks write the same one.
+ * @param [out] err         The error code.
+ * @return                  `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
+ * system.
+ */
+scda_fcontext_t *scda_fwrite_streams_begin(scda_fcontext_t *f,
+                                           const char *userstr,
+                                           const size_t *len,
+                                           uint64_t chunk_bytes,
+                                           int *err);
+
+/**
+ * Writes bytes to the end of this rank's stream. No message is sent. What is long is written straight from `data`, the
+ * rest is collected.
+ *
+ * Not collective. An error is that of this rank at once; all ranks get it when they next meet, from
+ * `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
+ *
+ * @param [in] f      The file, open for writing, between `scda_fwrite_streams_begin` and
+ *                    `scda_fwrite_streams_end`.
+ * @param [in] data   The bytes. May be NULL if there are none.
+ * @param [in] bytes  How many.
+ * @param [out] err   The error code.
+ * @return            0, or -1 on error.
+ * Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
+ * file system.
+ */
+int scda_stream_write(scda_fcontext_t *f,
+                      const void *data,
+                      uint64_t bytes,
+                      int *err);
+
+/**
+ * How many bytes this rank has written to its stream.
+ *
+ * Not collective.
+ *
+ * @param [in] f  The file.
+ * @return        The bytes since `scda_fwrite_streams_begin`; 0 if there are no streams.
+ */
+uint64_t scda_stream_bytes(const scda_fcontext_t *f);
+
+/**
+ * Ends the streams that `scda_fwrite_streams_begin` has begun.
+ *
+ * Collective.
+ *
+ * @param [in] f     The file, open for writing.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` if there are none, those that any rank got from `scda_stream_write`, `SCDA_ERR_RANGE`, and
+ * those of the file system.
+ */
+scda_fcontext_t *scda_fwrite_streams_end(scda_fcontext_t *f,
+                                         int *err);
+
+/**
+ * Finds a set of streams by its user string. `scda_fread_stream` then reads any part of any stream of it.
+ *
+ * Collective. All ranks receive the same values.
+ *
+ * @param [in] f             The file, open for reading. `scda_fread_section_header` goes on behind the set; the position does not
+ *                           change if there is none.
+ * @param [in] userstr       The user string.
+ * @param [in] len           Its length, or NULL.
+ * @param [in] record        Which of the sets with this user string: 0 is the first in the file, 1 the next; -1 is the
+ *                           last, -2 the one before it.
+ * @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
+ * @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
+ *                           NULL.
+ * @param [out] chunk_bytes  The bytes of a chunk. Not written if there are none. May be NULL.
+ * @param [out] err          The error code: 0 also if there is no such set.
+ * @return                   `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` also if the section of this user string has no streams; `SCDA_ERR_ARG`, and those of
+ * `scda_ffind`, `scda_fseek` and `scda_fread_section_header`.
+ */
+scda_fcontext_t *scda_ffind_streams(scda_fcontext_t *f,
+                                    const char *userstr,
+                                    const size_t *len,
+                                    int64_t record,
+                                    int *found,
+                                    uint64_t *tasks,
+                                    uint64_t *chunk_bytes,
+                                    int *err);
+
+/**
+ * Tells how many bytes a stream has.
+ *
+ * Not collective: each rank may ask for any streams. After an error `f` stays open.
+ *
+ * @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
+ * @param [in] task    The stream: a number from 0, below that of the tasks.
+ * @param [out] bytes  How many bytes it has. Must not be NULL.
+ * @param [out] err    The error code.
+ * @return             0, or -1 on error.
+ * Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
+ * `SCDA_ERR_MEMORY`, and those of the file system.
+ */
+int scda_fread_stream_size(scda_fcontext_t *f,
+                           uint64_t task,
+                           uint64_t *bytes,
+                           int *err);
+
+/**
+ * Reads bytes of a stream.
+ *
+ * Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
+ * error `f` stays open.
+ *
+ * @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
+ * @param [in] task    The stream: a number from 0, below that of the tasks.
+ * @param [in] offset  The first byte to read, from 0.
+ * @param [out] data   Room for the bytes. May be NULL if there are none.
+ * @param [in] bytes   How many, no more than the stream has from `offset` on.
+ * @param [out] err    The error code.
+ * @return             0, or -1 on error.
+ * Errors: those of `scda_fread_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
+ */
+int scda_fread_stream(scda_fcontext_t *f,
+                      uint64_t task,
+                      uint64_t offset,
+                      void *data,
+                      uint64_t bytes,
+                      int *err);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -772,6 +772,13 @@ protected:
     return err;
   }
 
+  /* Calls a function of C that is not collective: after an error the file stays open. */
+  template <typename F> void call_alone (F function) {
+    if (f_ == nullptr) { throw error (SCDA_ERR_USAGE, "scda::file: it is closed"); }
+    int err = SCDA_SUCCESS;
+    if (function (&err) != 0) { detail::fail (err); }
+  }
+
   std::size_t ranks () const noexcept { return static_cast<std::size_t> (size_); }
 
   /* C cannot see how long its arguments are. What is too short on this rank makes all ranks fail with these words, and C
@@ -943,6 +950,24 @@ public:
    * Needs `params::seal`, or a file with a seal that is appended to. */
   void commit () {
     call ([&] (int *err) { return scda_fcommit (f_, err); });
+  }
+
+  /** Begins a set of streams: from now on each rank writes its own by `write_stream`, without the others, until `end_streams`.
+   * `chunk_bytes`: 0 is the library's choice. */
+  void begin_streams (text user, std::uint64_t chunk_bytes = 0) {
+    call ([&] (int *err) { return scda_fwrite_streams_begin (f_, user.data (), user.size (), chunk_bytes, err); });
+  }
+  /** Writes bytes to the end of this rank's stream. Not collective; after an error the file stays open, until all ranks meet. */
+  void write_stream (const_bytes data) {
+    call_alone ([&] (int *err) { return scda_stream_write (f_, data.data (), data.size (), err); });
+  }
+  /** How many bytes this rank has written to its stream. Not collective. */
+  std::uint64_t stream_bytes () const {
+    return scda_stream_bytes (f_);
+  }
+  /** Ends the streams. */
+  void end_streams () {
+    call ([&] (int *err) { return scda_fwrite_streams_end (f_, err); });
   }
 
   /** Writes an inline section: the 32 bytes of `root`. `data` is ignored on other ranks. */
@@ -1215,6 +1240,27 @@ public:
     return std::nullopt;
   }
 #endif
+
+  /** Finds a set of streams: whether there is one, and how many streams it has. `record`: 0 is the first of this name, -1 the
+   * last. */
+  bool find_streams (std::uint64_t &tasks, text user, std::int64_t record = 0) {
+    int found = 0;
+    call ([&] (int *err) {
+      return scda_ffind_streams (f_, user.data (), user.size (), record, &found, &tasks, nullptr, err);
+    });
+    return found != 0;
+  }
+  /** The bytes of a stream of the set that was found. Not collective. */
+  std::uint64_t stream_size (std::uint64_t task) {
+    std::uint64_t bytes = 0;
+    call_alone ([&] (int *err) { return scda_fread_stream_size (f_, task, &bytes, err); });
+    return bytes;
+  }
+  /** Reads bytes of a stream from its byte `offset` on, as many as `data` has room for. Not collective; after an error the file stays
+   * open. */
+  void read_stream (std::uint64_t task, bytes data, std::uint64_t offset = 0) {
+    call_alone ([&] (int *err) { return scda_fread_stream (f_, task, offset, data.data (), data.size (), err); });
+  }
 
   /** Finds a dataset by its name: whether there is one, which `read` then reads. `record`: 0 is the first of this name, 1 the next,
    * -1 the last. */

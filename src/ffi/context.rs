@@ -3,7 +3,7 @@
 use super::given::Given;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
-use crate::file::{Reader, Writer};
+use crate::file::{Reader, Stream, Writer};
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -151,6 +151,46 @@ pub fn at_end(f: *const scda_fcontext_t) -> bool {
         Ok(Context::Reading(reader, _)) => reader.at_end(),
         _ => true,
     }
+}
+
+/// The bytes that this rank has written to its stream.
+pub fn stream_bytes(f: *const scda_fcontext_t) -> u64 {
+    let Ok(mut lease) = Lease::new(f) else {
+        return 0;
+    };
+    lease.keep = true;
+    match lease.context() {
+        Ok(Context::Writing(writer)) => writer.stream_bytes(),
+        _ => 0,
+    }
+}
+
+/// Runs what this rank does without the others. The file stays open, whatever happens. 0 if that went well.
+///
+/// # Safety
+/// `err` is NULL or may be written.
+pub unsafe fn locally(
+    f: *mut scda_fcontext_t,
+    err: *mut c_int,
+    body: impl FnOnce(&mut Context) -> Result<()>,
+) -> c_int {
+    let run = || {
+        let mut lease = Lease::new(f)?;
+        lease.keep = true;
+        body(lease.context()?)?;
+        Ok((0, Outcome::Success))
+    };
+    // SAFETY: the caller's `err` is NULL or may be written.
+    unsafe { guard(err, -1, run) }
+}
+
+/// A file that is open for reading, and a stream of the set that was found.
+pub fn read_locally(context: &mut Context, task: u64) -> Result<(&mut Reader, &Stream)> {
+    let Context::Reading(reader, given) = context else {
+        return Err(Error::usage("found a function for reading on a file open for writing"));
+    };
+    let stream = given.stream(reader, task)?;
+    Ok((reader, stream))
 }
 
 /// Runs a function on an open file. On error the file is closed and its handle given up.

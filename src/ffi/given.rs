@@ -1,6 +1,8 @@
 //! What was given to C and belongs to a file: what a dataset points to, and attributes.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
+use crate::error::{Error, Result};
+use crate::file::{Reader, Stream, Streams};
 use crate::format::dataset::Dataset;
 use std::ffi::{CString, c_char};
 use std::ptr::null;
@@ -20,9 +22,28 @@ pub struct Given {
     fill_value: Vec<u64>,
     names: Vec<Option<CString>>,
     pointers: Pointers,
+    /// The set of streams that was found last, and of it the stream that was read last.
+    streams: Option<Streams>,
+    stream: Option<(u64, Stream)>,
 }
 
 impl Given {
+    /// Keeps a set of streams, whose streams are then read.
+    pub fn keep_streams(&mut self, streams: Option<Streams>) {
+        (self.streams, self.stream) = (streams, None);
+    }
+
+    /// A stream of the set that is kept.
+    pub fn stream(&mut self, reader: &mut Reader, task: u64) -> Result<&Stream> {
+        let streams = self.streams.as_ref().ok_or_else(|| Error::usage("a stream: found no streams"))?;
+        let kept = self.stream.take().filter(|(kept, _)| *kept == task);
+        let stream = match kept {
+            Some((_, stream)) => stream,
+            None => reader.stream(streams, task)?,
+        };
+        Ok(&self.stream.insert((task, stream)).1)
+    }
+
     /// The dataset as C has it, which points to what is kept here.
     pub fn dataset(&mut self, dataset: &Dataset) -> scda_dataset_t {
         self.attributes = c_string(&dataset.attributes);
@@ -42,7 +63,8 @@ impl Given {
 
     /// Attributes, as C has them.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
-        *self = Self { attributes: c_string(text), ..Self::default() };
+        let (streams, stream) = (self.streams.take(), self.stream.take());
+        *self = Self { attributes: c_string(text), streams, stream, ..Self::default() };
         self.attributes.as_ptr()
     }
 }

@@ -30,6 +30,7 @@ mod read_datasets;
 #[cfg(feature = "sc")]
 mod sc;
 mod sections;
+mod streams;
 mod write;
 mod write_datasets;
 
@@ -44,6 +45,7 @@ pub use ranges::*;
 pub use read::*;
 pub use read_datasets::*;
 pub use sections::*;
+pub use streams::*;
 pub use write::*;
 pub use write_datasets::*;
 

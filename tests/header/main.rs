@@ -9,7 +9,7 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "errors",
     "params",
     "open",
@@ -21,6 +21,7 @@ const SOURCES: [&str; 12] = [
     "dataset",
     "write_datasets",
     "read_datasets",
+    "streams",
     "context",
 ];
 
@@ -137,10 +138,17 @@ fn guarded(sources: &[String], calls: &[&str]) -> usize {
 #[test]
 fn every_function_of_c_is_one_guarded_body() {
     let sources = SOURCES.map(|name| format!("src/ffi/{name}.rs"));
-    let calls = ["guard(", "with(f, err, body)", "on_writer(f, err, ", "on_reader(f, err, ", "close(f, err)"];
+    let calls = [
+        "guard(",
+        "with(f, err, body)",
+        "on_writer(f, err, ",
+        "on_reader(f, err, ",
+        "locally(f, err, body)",
+        "close(f, err)",
+    ];
     assert_eq!(guarded(&sources, &calls), declared().len());
     // The helpers by which they are called end in the guard.
-    assert_eq!(read("src/ffi/context.rs").matches("unsafe { guard(").count(), 2);
+    assert_eq!(read("src/ffi/context.rs").matches("unsafe { guard(").count(), 3);
 
     let sources =
         ["errors", "files", "proc_sizes", "read", "write"].map(|name| format!("src/ffi/sc/{name}.rs"));

@@ -71,6 +71,18 @@ impl Stream {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+
+    /// An error unless the stream has these bytes.
+    pub(crate) fn check_range(&self, offset: u64, bytes: u64) -> Result<()> {
+        if sum(offset, bytes).is_some_and(|end| end <= self.bytes) {
+            return Ok(());
+        }
+        let most = self.bytes;
+        let words = format!(
+            "stream: found {bytes} bytes from byte {offset} on, expected no more than the stream has, {most}"
+        );
+        Err(Error::argument(words))
+    }
 }
 
 impl Reader {
@@ -286,14 +298,7 @@ impl ReaderState {
     }
 
     fn read_own_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
-        let end = sum(offset, data.len() as u64).filter(|&end| end <= stream.bytes);
-        if end.is_none() {
-            return Err(Error::argument(format!(
-                "stream: found {} bytes from byte {offset} on, expected no more than the stream has, {}",
-                data.len(),
-                stream.bytes
-            )));
-        }
+        stream.check_range(offset, data.len() as u64)?;
         let (mut rest, mut offset) = (data, offset);
         for (part, bytes) in &stream.parts {
             while offset < *bytes && !rest.is_empty() {

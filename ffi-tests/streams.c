@@ -1,0 +1,130 @@
+/* Streams of tasks: each rank writes and reads bytes without the others.
+ *
+ *   streams FILE */
+#include "common.h"
+
+enum { chunk = 4096, pieces = 40 };
+
+static unsigned char byte_of (int set, int task, uint64_t i) {
+  return (unsigned char) (i * 31 + (uint64_t) (set * 100 + task) + i / chunk);
+}
+
+/* How many bytes a task writes at once, and the bytes of all pieces of its stream; some have none. */
+static uint64_t piece_bytes (int task, int piece) { return (uint64_t) (task % 3) * (uint64_t) (piece * 977 + 1); }
+static uint64_t stream_bytes (int task) {
+  uint64_t all = 0;
+  for (int i = 0; i < pieces; ++i) { all += piece_bytes (task, i); }
+  return all;
+}
+
+static void write_file (group_t g, const char *filename) {
+  int err = -1;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.seal = 1;
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "streams", NULL, &params, &err);
+  for (int set = 0; set < 2; ++set) {
+    const uint64_t bytes = stream_bytes (g.rank);
+    unsigned char *data = (unsigned char *) get_memory (bytes);
+    uint64_t done = 0;
+    for (uint64_t i = 0; i < bytes; ++i) { data[i] = byte_of (set, g.rank, i); }
+    f = scda_fwrite_streams_begin (f, "log", NULL, chunk, &err);
+    REQUIRE (f != NULL && err == 0 && scda_stream_bytes (f) == 0);
+    for (int piece = 0; piece < pieces; ++piece) {
+      const uint64_t now = piece_bytes (g.rank, piece);
+      REQUIRE (scda_stream_write (f, now == 0 ? NULL : data + done, now, &err) == 0 && err == 0);
+      done += now;
+      REQUIRE (scda_stream_bytes (f) == done);
+      /* what is written is safe, and the streams go on */
+      if (set == 1 && piece % 16 == 15) { f = scda_fcommit (f, &err); }
+      if (piece == 20) { f = scda_fflush (f, &err); }
+      REQUIRE (f != NULL);
+    }
+    REQUIRE (done == bytes);
+    f = scda_fwrite_streams_end (f, &err);
+    REQUIRE (f != NULL && scda_stream_bytes (f) == 0);
+    free (data);
+  }
+  f = scda_fwrite_inline (f, "0123456789abcdef0123456789abcdef", "behind", NULL, 0, &err);
+  REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+}
+
+static void read_file (group_t g, const char *filename, int writers) {
+  int err = -1, found = -1;
+  char user[SCDA_USER_STRING_BYTES + 1];
+  scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, NULL, &err);
+  REQUIRE (f != NULL);
+  for (int record = -2; record < 2; ++record) {
+    uint64_t tasks = 0, chunk_bytes = 0;
+    f = scda_ffind_streams (f, "log", NULL, record, &found, &tasks, &chunk_bytes, &err);
+    REQUIRE (f != NULL && found == 1 && tasks == (uint64_t) writers && chunk_bytes == chunk);
+    /* Each rank begins with another one, and some read fewer. */
+    for (int i = 0; i < writers - g.rank % 2; ++i) {
+      const int task = (g.rank + i) % writers, set = (record + 2) % 2;
+      uint64_t bytes = 1, wrong = 0;
+      REQUIRE (scda_fread_stream_size (f, (uint64_t) task, &bytes, &err) == 0 && bytes == stream_bytes (task));
+      const uint64_t first = bytes / (uint64_t) (g.rank + 2), n = bytes - first - bytes / 5;
+      unsigned char *data = (unsigned char *) get_memory (bytes + 1);
+      REQUIRE (scda_fread_stream (f, (uint64_t) task, 0, data, bytes, &err) == 0);
+      for (uint64_t j = 0; j < bytes; ++j) { wrong += data[j] != byte_of (set, task, j); }
+      REQUIRE (scda_fread_stream (f, (uint64_t) task, first, data, n, &err) == 0);
+      for (uint64_t j = 0; j < n; ++j) { wrong += data[j] != byte_of (set, task, first + j); }
+      CHECK (wrong == 0);
+      /* An error leaves the file open. */
+      CHECK (scda_fread_stream (f, (uint64_t) task, bytes, data, 1, &err) == -1 && err == SCDA_ERR_ARG);
+      CHECK (scda_fread_stream (f, (uint64_t) task, UINT64_MAX, data, 2, &err) == -1 && err == SCDA_ERR_ARG);
+      CHECK (bytes == 0 || (scda_fread_stream (f, (uint64_t) task, 0, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG));
+      free (data);
+    }
+    CHECK (scda_fread_stream_size (f, tasks, &tasks, &err) == -1 && err == SCDA_ERR_ARG);
+    CHECK (scda_fread_stream_size (f, 0, NULL, &err) == -1 && err == SCDA_ERR_ARG);
+  }
+  f = scda_ffind_streams (f, "log", NULL, 2, &found, NULL, NULL, &err);
+  REQUIRE (f != NULL && found == 0);
+  CHECK (scda_fread_stream_size (f, 0, &(uint64_t){0}, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_stream_write (f, NULL, 0, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_stream_bytes (f) == 0 && scda_stream_bytes (NULL) == 0);
+  REQUIRE (scda_fclose (f, &err) == 0);
+}
+
+/* What one rank does wrong it learns at once, and the others when all meet. */
+static void errors (group_t g, const char *filename) {
+  const int last = g.rank == g.size - 1;
+  int err = -1;
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  f = scda_fwrite_streams_begin (f, "s", NULL, 0, &err);
+  REQUIRE (f != NULL);
+  if (last) { CHECK (scda_stream_write (f, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG); }
+  else { CHECK (scda_stream_write (f, "x", 1, &err) == 0); }
+  CHECK (scda_fwrite_streams_end (f, &err) == NULL && err == SCDA_ERR_ARG);
+
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  CHECK (scda_fwrite_streams_end (f, &err) == NULL && err == SCDA_ERR_USAGE);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  if (last) { CHECK (scda_stream_write (f, "x", 1, &err) == -1 && err == SCDA_ERR_USAGE); }
+  CHECK (scda_fflush (f, &err) == NULL && err == SCDA_ERR_USAGE);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  CHECK (scda_fwrite_streams_begin (f, "s", NULL, UINT64_C (1) << 31, &err) == NULL && err == SCDA_ERR_ARG);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  f = scda_fwrite_streams_begin (f, "s", NULL, 0, &err);
+  REQUIRE (f != NULL);
+  CHECK (scda_fclose (f, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_stream_write (NULL, "x", 1, &err) == -1 && err == SCDA_ERR_ARG);
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc == 2);
+  const group_t g = world ();
+  write_file (g, argv[1]);
+  read_file (g, argv[1], g.size);
+  /* Any other number of ranks reads it. */
+  if (g.size > 1) {
+    group_t part = group_split (g, g.rank == 0, g.rank);
+    read_file (part, argv[1], g.size);
+    group_free (&part);
+  }
+  barrier (g);
+  errors (g, argv[1]);
+  return finish ();
+}

@@ -1,0 +1,225 @@
+//! Streams of tasks: bytes that each rank writes and reads without the others.
+
+use super::arguments::Arguments;
+use super::context::{Context, locally, on_writer, read_locally, scda_fcontext_t, stream_bytes, with};
+use super::memory::{put, slice, slice_mut};
+use super::{Outcome, guard};
+use crate::error::{Error, Result};
+use crate::file::Writer;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+/// Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
+/// often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
+/// `scda_fflush` and `scda_fcommit` may be called besides.
+///
+/// The file has the streams in chunks: an array, of which each task has every so many elements, a block before it and
+/// another array behind it (docs/streams.md). What a task does not fill of its chunks takes no room on the disk where the file system
+/// has holes.
+///
+/// Collective.
+///
+/// @param [in] f            The file, open for writing.
+/// @param [in] userstr      The user string of the set: a name by which `scda_ffind_streams` finds it.
+/// @param [in] len          Its length, or NULL.
+/// @param [in] chunk_bytes  The bytes of a chunk, 1 to 2^30; 0: the library's choice. It should be a multiple of the blocks
+///                          of the file system, so that no two ranks write the same one.
+/// @param [out] err         The error code.
+/// @return                  `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if streams were begun and not ended, `SCDA_ERR_MEMORY`, and those of the file
+/// system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_streams_begin(
+    f: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    chunk_bytes: u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a user string.
+        let user = unsafe { writer.user_string(userstr, len) }?;
+        writer.begin_streams(user, chunk_bytes)
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
+}
+
+/// Writes bytes to the end of this rank's stream. No message is sent. What is long is written straight from `data`, the
+/// rest is collected.
+///
+/// Not collective. An error is that of this rank at once; all ranks get it when they next meet, from
+/// `scda_fflush`, `scda_fcommit` or `scda_fwrite_streams_end`. Until then `f` stays open.
+///
+/// @param [in] f      The file, open for writing, between `scda_fwrite_streams_begin` and
+///                    `scda_fwrite_streams_end`.
+/// @param [in] data   The bytes. May be NULL if there are none.
+/// @param [in] bytes  How many.
+/// @param [out] err   The error code.
+/// @return            0, or -1 on error.
+/// Errors: `SCDA_ERR_USAGE` if there are no streams, `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`, `SCDA_ERR_MEMORY`, and those of the
+/// file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_stream_write(
+    f: *mut scda_fcontext_t,
+    data: *const c_void,
+    bytes: u64,
+    err: *mut c_int,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let Context::Writing(writer) = context else {
+            return Err(Error::usage("found a function for writing on a file open for reading"));
+        };
+        // SAFETY: C passes so many bytes.
+        match unsafe { slice(data.cast::<u8>(), bytes, "data") } {
+            Ok(data) => writer.write_stream(data),
+            Err(error) => {
+                writer.refuse(error.again());
+                Err(error)
+            }
+        }
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { locally(f, err, body) }
+}
+
+/// How many bytes this rank has written to its stream.
+///
+/// Not collective.
+///
+/// @param [in] f  The file.
+/// @return        The bytes since `scda_fwrite_streams_begin`; 0 if there are no streams.
+#[unsafe(no_mangle)]
+pub extern "C" fn scda_stream_bytes(f: *const scda_fcontext_t) -> u64 {
+    // SAFETY: no error code is wanted.
+    unsafe { guard(null_mut(), 0, || Ok((stream_bytes(f), Outcome::Success))) }
+}
+
+/// Ends the streams that `scda_fwrite_streams_begin` has begun.
+///
+/// Collective.
+///
+/// @param [in] f     The file, open for writing.
+/// @param [out] err  The error code.
+/// @return           `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` if there are none, those that any rank got from `scda_stream_write`, `SCDA_ERR_RANGE`, and
+/// those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_streams_end(
+    f: *mut scda_fcontext_t,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, Writer::end_streams) }
+}
+
+/// Finds a set of streams by its user string. `scda_fread_stream` then reads any part of any stream of it.
+///
+/// Collective. All ranks receive the same values.
+///
+/// @param [in] f             The file, open for reading. `scda_fread_section_header` goes on behind the set; the position does not
+///                           change if there is none.
+/// @param [in] userstr       The user string.
+/// @param [in] len           Its length, or NULL.
+/// @param [in] record        Which of the sets with this user string: 0 is the first in the file, 1 the next; -1 is the
+///                           last, -2 the one before it.
+/// @param [out] found        1 if there is such a set, otherwise 0. May be NULL.
+/// @param [out] tasks        The number of streams: that of the ranks that wrote them. Not written if there are none. May be
+///                           NULL.
+/// @param [out] chunk_bytes  The bytes of a chunk. Not written if there are none. May be NULL.
+/// @param [out] err          The error code: 0 also if there is no such set.
+/// @return                   `f`, or NULL on error.
+/// Errors: `SCDA_ERR_FORMAT` also if the section of this user string has no streams; `SCDA_ERR_ARG`, and those of
+/// `scda_ffind`, `scda_fseek` and `scda_fread_section_header`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_ffind_streams(
+    f: *mut scda_fcontext_t,
+    userstr: *const c_char,
+    len: *const usize,
+    record: i64,
+    found: *mut c_int,
+    tasks: *mut u64,
+    chunk_bytes: *mut u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        // SAFETY: C passes a user string.
+        let user = unsafe { reader.user_string(userstr, len) }?;
+        let streams = reader.find_streams(user, record)?;
+        // SAFETY: C passes a `found` that is NULL or may be written.
+        unsafe { put(found, c_int::from(streams.is_some())) };
+        if let Some(streams) = &streams {
+            // SAFETY: C passes `tasks` that are NULL or may be written.
+            unsafe { put(tasks, streams.tasks()) };
+            // SAFETY: C passes `chunk_bytes` that are NULL or may be written.
+            unsafe { put(chunk_bytes, streams.chunk_bytes()) };
+        }
+        given.keep_streams(streams);
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { with(f, err, body) }
+}
+
+/// Tells how many bytes a stream has.
+///
+/// Not collective: each rank may ask for any streams. After an error `f` stays open.
+///
+/// @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
+/// @param [in] task    The stream: a number from 0, below that of the tasks.
+/// @param [out] bytes  How many bytes it has. Must not be NULL.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: `SCDA_ERR_USAGE` if there is no set, `SCDA_ERR_ARG` also if there is no such stream, `SCDA_ERR_FORMAT`,
+/// `SCDA_ERR_MEMORY`, and those of the file system.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_stream_size(
+    f: *mut scda_fcontext_t,
+    task: u64,
+    bytes: *mut u64,
+    err: *mut c_int,
+) -> c_int {
+    let body = |context: &mut Context| {
+        // SAFETY: C passes `bytes` that may be written, or NULL.
+        let bytes = unsafe { slice_mut(bytes, 1, "bytes") }?;
+        let (_, stream) = read_locally(context, task)?;
+        bytes[0] = stream.bytes();
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { locally(f, err, body) }
+}
+
+/// Reads bytes of a stream.
+///
+/// Not collective: each rank may read any bytes of any streams, also those that another rank reads. After an
+/// error `f` stays open.
+///
+/// @param [in] f       The file, open for reading, after `scda_ffind_streams` has found a set.
+/// @param [in] task    The stream: a number from 0, below that of the tasks.
+/// @param [in] offset  The first byte to read, from 0.
+/// @param [out] data   Room for the bytes. May be NULL if there are none.
+/// @param [in] bytes   How many, no more than the stream has from `offset` on.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: those of `scda_fread_stream_size`; `SCDA_ERR_ARG` also if the stream has not so many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_stream(
+    f: *mut scda_fcontext_t,
+    task: u64,
+    offset: u64,
+    data: *mut c_void,
+    bytes: u64,
+    err: *mut c_int,
+) -> c_int {
+    let body = |context: &mut Context| -> Result<()> {
+        let (reader, stream) = read_locally(context, task)?;
+        stream.check_range(offset, bytes)?;
+        // SAFETY: C passes room for so many bytes, which the stream has.
+        let data = unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?;
+        reader.read_stream(stream, offset, data)
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { locally(f, err, body) }
+}
