@@ -13,7 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use scda::internals::{
     ChunkCodec, ChunkEncoder, CountFormat, ElementDecoder, ElementEncoder, parse_counts, shuffle, unshuffle,
 };
-use scda::{Encode, Encoder, LineBreak, Params, Solo, Source, Writer};
+use scda::{
+    Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Region, Solo, Source,
+    Writer, run_on_threads,
+};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
@@ -557,6 +560,76 @@ fn auto() {
     }
 }
 
+/// Many datasets of few chunks, one after the other and together, on threads that are ranks.
+fn together() {
+    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
+    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    println!("| datasets | MB | ranks | one after the other, ms | together, ms | times |");
+    println!("|{}", " --- |".repeat(6));
+    for (what, count, items) in [
+        ("108 of 100 to 1100 doubles", 108, 100),
+        ("108 of 10^4 to 11 x 10^4", 108, 10_000),
+        ("24 of 10^6", 24, 0),
+    ] {
+        let shapes: Vec<u64> =
+            (0..count).map(|i| if items == 0 { 1_000_000 } else { items * (1 + i * i % 11) }).collect();
+        let datasets: Vec<Dataset> = (0_u64..)
+            .zip(&shapes)
+            .map(|(i, &n)| {
+                let mut dataset = Dataset::new(format!("variable {i}"), DataType::Float64, [n]);
+                dataset.layout = Layout::Chunked { shape: None, text: false };
+                dataset
+            })
+            .collect();
+        let data = bytes_of("doubles, smooth", 8_000_000);
+        let megabytes = shapes.iter().sum::<u64>() as f64 * 8e-6;
+        for ranks in [1, 2, 4] {
+            let run = |is_together: bool| {
+                let start = Instant::now();
+                run_on_threads(ranks, |comm| {
+                    let rank = comm.rank() as u64;
+                    let own: Vec<[Region; 1]> = shapes
+                        .iter()
+                        .map(|n| {
+                            let [start, end] = [rank, rank + 1].map(|rank| n * rank / ranks as u64);
+                            [Region::new([start], [end - start])]
+                        })
+                        .collect();
+                    let all: Vec<(&Dataset, &[Region], &[u8])> = datasets
+                        .iter()
+                        .zip(&own)
+                        .map(|(dataset, own)| {
+                            let [start, count] = [own[0].start[0], own[0].count[0]].map(|n| n as usize * 8);
+                            (dataset, &own[..], &data[start..start + count])
+                        })
+                        .collect();
+                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    if is_together {
+                        file.datasets(&all).unwrap();
+                    } else {
+                        all.iter().for_each(|one| file.dataset(one.0, one.1, one.2).unwrap());
+                    }
+                    file.close().unwrap();
+                });
+                start.elapsed().as_secs_f64() * 1e3
+            };
+            let runs: Vec<[f64; 2]> = (0..5).map(|_| [false, true].map(run)).collect();
+            let median = |value: &dyn Fn(&[f64; 2]) -> f64| {
+                let mut values: Vec<f64> = runs.iter().map(value).collect();
+                values.sort_by(f64::total_cmp);
+                values[values.len() / 2]
+            };
+            println!(
+                "| {what} | {megabytes:.2} | {ranks} | {:.1} | {:.1} | {:.2} |",
+                median(&|run| run[0]),
+                median(&|run| run[1]),
+                median(&|run| run[0] / run[1])
+            );
+        }
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let kinds: Vec<&str> = KINDS
@@ -573,6 +646,10 @@ fn main() {
     }
     if named.is_empty() || named.iter().any(|name| name == "curves") {
         curves();
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "together") {
+        together();
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "shuffle") {

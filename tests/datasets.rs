@@ -408,6 +408,97 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
     }
 }
 
+#[test]
+fn several_datasets_are_the_same_as_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for (group, params) in ways().iter().enumerate() {
+        let cases: Vec<Case> = (0..40).map(|seed| Case::random(1000 + 40 * group as u64 + seed)).collect();
+        let mut file = Writer::create(Solo, &path, b"", params).unwrap();
+        for case in &cases {
+            let regions = case.ranks.concat();
+            file.dataset(&case.dataset, &regions, &case.data(&regions)).unwrap();
+        }
+        file.close().unwrap();
+        let expected = std::fs::read(&path).unwrap();
+        for ranks in [1, 2, 5] {
+            run_on_threads(ranks, |comm| {
+                // Each has what every so many ranks of the case have.
+                let own = |case: &Case| {
+                    case.ranks.iter().skip(comm.rank()).step_by(ranks).flatten().cloned().collect()
+                };
+                let regions: Vec<Vec<Region>> = cases.iter().map(own).collect();
+                let data: Vec<Vec<u8>> =
+                    cases.iter().zip(&regions).map(|(case, regions)| case.data(regions)).collect();
+                let all: Vec<(&Dataset, &[Region], &[u8])> = cases
+                    .iter()
+                    .zip(regions.iter().zip(&data))
+                    .map(|(case, (regions, data))| (&case.dataset, regions.as_slice(), data.as_slice()))
+                    .collect();
+                let mut file = Writer::create(comm.clone(), &path, b"", params).unwrap();
+                file.datasets(&all[..1]).unwrap();
+                file.datasets(&[]).unwrap();
+                file.datasets(&all[1..]).unwrap();
+                file.close().unwrap();
+            });
+            assert!(std::fs::read(&path).unwrap() == expected, "{group}, {ranks} ranks");
+        }
+    }
+}
+
+#[test]
+fn wrong_ones_of_several_datasets_are_the_errors_of_all_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let datasets = ["a", "b", "c"].map(|name| {
+        let mut dataset = Dataset::new(name, DataType::Float64, [40, 30]);
+        dataset.layout = chunked(&[7, 5]);
+        dataset
+    });
+    let run = |own: &(dyn Fn(usize, usize) -> Vec<Region> + Sync), ranks: usize, some: bool| {
+        let errors = run_on_threads(ranks, |comm| {
+            let rank = comm.rank();
+            let regions: Vec<Vec<Region>> = (0..3).map(|number| own(rank, number)).collect();
+            let bytes = |regions: &[Region]| 8 * regions.iter().map(|r| r.items().unwrap()).sum::<u64>();
+            let data: Vec<Vec<u8>> = regions.iter().map(|regions| vec![1; bytes(regions) as usize]).collect();
+            let mut all: Vec<(&Dataset, &[Region], &[u8])> = datasets
+                .iter()
+                .zip(regions.iter().zip(&data))
+                .map(|(dataset, (regions, data))| (dataset, regions.as_slice(), data.as_slice()))
+                .collect();
+            if some && rank == 1 {
+                all.pop();
+            }
+            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            file.dataset(&datasets[0], &[], &[]).unwrap();
+            file.datasets(&all).and_then(|()| file.close()).unwrap_err().to_string()
+        });
+        assert!(errors.windows(2).all(|pair| pair[0] == pair[1]), "{errors:?}");
+        // A rank that is alone writes one after the other.
+        assert_eq!(walk(&path), if ranks == 1 { 4 } else { 2 });
+        errors[0].clone()
+    };
+    let corner = Region::new([33, 21], [2, 3]);
+    // The one of the first dataset that has any is named.
+    for ranks in [1, 3] {
+        let overlap = run(
+            &|rank, number| match (rank, number) {
+                (0, 0) => vec![Region::all(&[40, 30])],
+                (0, _) => vec![Region::all(&[40, 30]), corner.clone()],
+                _ => vec![],
+            },
+            ranks,
+            false,
+        );
+        assert!(overlap.contains("dataset \"b\": found index [33, 21] in two regions"), "{overlap}");
+    }
+    let outside =
+        run(&|_, number| if number == 2 { vec![Region::new([39, 0], [2, 1])] } else { vec![] }, 2, false);
+    assert!(outside.contains("region"), "{outside}");
+    let fewer = run(&|_, _| vec![], 2, true);
+    assert!(fewer.contains("the ranks disagree on"), "{fewer}");
+}
+
 fn chunked(shape: &[u64]) -> Layout {
     Layout::Chunked { shape: Some(shape.to_vec()), text: false }
 }
@@ -601,10 +692,13 @@ fn program(comm: impl Communicator + 'static, path: &Path, params: &Params) -> R
         let columns = uniform_partition(6, size as usize);
         let region = Region::new([0, columns[..rank as usize].iter().sum()], [900, columns[rank as usize]]);
         let data: Vec<u8> = (0..900 * columns[rank as usize] as u32).flat_map(u32::to_ne_bytes).collect();
-        file.dataset(&dataset, &[region], &data)?;
+        file.dataset(&dataset, std::slice::from_ref(&region), &data)?;
         let counts = uniform_partition(900, size as usize);
         let bytes = counts[rank as usize] as usize * 24;
         file.field(&dataset, &counts, &vec![1; bytes])?;
+        let other = Dataset::new("p", DataType::Int32, [900, 6]);
+        let region = [region];
+        file.datasets(&[(&dataset, &region, &data), (&dataset, &region, &data), (&other, &region, &data)])?;
     }
     file.close()
 }
@@ -640,7 +734,7 @@ fn each_exchange_may_fail_on_each_rank() {
                 );
                 if results[0].is_ok() {
                     // What failed was the last exchange, if any.
-                    assert_eq!(walk(&path), 8);
+                    assert_eq!(walk(&path), 20);
                     break;
                 }
                 assert_eq!(results[0], Err(ErrorKind::Mpi));
@@ -768,6 +862,14 @@ fn datasets_cost_few_exchanges() {
         // Two agreements, lengths and parts in each round.
         dataset.layout = chunked(&[15]);
         assert_eq!(exchanges(ranks, |file, rank| file.dataset(&dataset, &own(rank), &[1; 80])), 9);
+        // Once for many datasets.
+        let many = |file: &mut Writer, rank| {
+            let own = own(rank);
+            file.datasets(&[(&dataset, &own[..], &[1; 80][..]); 30])
+        };
+        // And what buffered sections cost.
+        let exchanges = exchanges(ranks, many);
+        assert!((9..13).contains(&exchanges), "{exchanges}");
     }
 }
 

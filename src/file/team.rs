@@ -113,6 +113,9 @@ const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
 /// wherever they are.
 const MOST_WORDS: usize = 4;
 
+/// The most numbers of which [`Agreed::spread_all`] finds the sums at once.
+const MOST_SPREAD: usize = 64;
+
 /// The ranks of one file.
 pub struct Team {
     comm: Box<dyn Communicator>,
@@ -156,21 +159,40 @@ impl Agreed<'_> {
     /// If this fails on one rank alone, that rank waits in the next agreement, which the others must reach before
     /// they leave the function.
     pub fn spread(&self, mine: u64) -> Result<Partition> {
+        let mut part = [Partition { count: mine, ..Partition::default() }];
+        self.spread_all(&mut part)?;
+        Ok(part[0])
+    }
+
+    /// As [`Self::spread`], for the count of each of these partitions. Their number is the same on all ranks.
+    pub fn spread_all(&self, parts: &mut [Partition]) -> Result<()> {
         if self.0.is_alone() {
-            return Ok(Partition { offset: 0, count: mine, total: mine });
+            parts.iter_mut().for_each(|part| (part.offset, part.total) = (0, part.count));
+            return Ok(());
         }
-        // Halves, so that the sums of any number of ranks cannot wrap.
-        let [high, low] = halves(mine);
-        let join = |halves: &[u64]| (u128::from(halves[0]) << 32) + u128::from(halves[1]);
-        let (mut below, mut all) = ([high, low], [high, low, 1]);
-        // Both, even if the first fails: the other ranks go on to the second.
-        let first = self.comm().exscan_sum(&mut below);
-        self.comm().allreduce_sum(&mut all).and(first)?;
-        let narrow = |sum: u128| u64::try_from(sum).ok().filter(|&s| s <= crate::format::layout::MAX_OFFSET);
-        match (narrow(join(&below)), narrow(join(&all))) {
-            (Some(offset), Some(total)) => Ok(Partition { offset, count: mine, total }),
-            _ => Err(Error::range("the sum of all sizes exceeds 63 bits")),
+        // On the stack: a rank without memory would leave the others waiting.
+        let mut words = [[0; 2 * MOST_SPREAD + 1]; 2];
+        let mut result = Ok(());
+        for parts in parts.chunks_mut(MOST_SPREAD) {
+            let [below, all] = words.each_mut().map(|words| &mut words[..=2 * parts.len()]);
+            // Halves, so that the sums of any number of ranks cannot wrap.
+            for (pair, part) in below.as_chunks_mut().0.iter_mut().zip(&*parts) {
+                *pair = halves(part.count);
+            }
+            all.copy_from_slice(below);
+            all[2 * parts.len()] = 1;
+            // All, even if one fails: the other ranks go on to the next.
+            let first = self.comm().exscan_sum(&mut below[..2 * parts.len()]);
+            let second = self.comm().allreduce_sum(all);
+            result = result.and(first).and(second);
+            for ((part, below), all) in parts.iter_mut().zip(below.as_chunks().0).zip(all.as_chunks().0) {
+                match (join(*below), join(*all)) {
+                    (Some(offset), Some(total)) => (part.offset, part.total) = (offset, total),
+                    _ => result = result.and(Err(Error::range("the sum of all sizes exceeds 63 bits"))),
+                }
+            }
         }
+        result
     }
 }
 
@@ -508,6 +530,12 @@ impl Journal {
 #[cold]
 fn no_rank(root: usize, size: usize) -> Error {
     Error::argument(format!("root: found {root}, expected a rank below {size}"))
+}
+
+/// The sum of numbers from the sums of their halves, if it fits 63 bits.
+fn join([high, low]: [u64; 2]) -> Option<u64> {
+    let sum = (u128::from(high) << 32) + u128::from(low);
+    u64::try_from(sum).ok().filter(|&sum| sum <= crate::format::layout::MAX_OFFSET)
 }
 
 /// The high and the low 32 bits.

@@ -310,6 +310,8 @@ fn write_datasets(
     for dataset in all {
         file.dataset(dataset, &own.0, &own.1)?;
     }
+    let (regions, data) = (own.0.as_slice(), own.1.as_slice());
+    file.datasets(&[(&all[1], regions, data), (&all[2], regions, data)])?;
     file.close()
 }
 

@@ -15,7 +15,6 @@ from ._core import VERSION as __version__
 from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
-from ._references import references
 from ._section import Section
 from ._writer import Writer, append, create
 
@@ -30,7 +29,6 @@ __all__ = [
     "append",
     "create",
     "open",
-    "references",
     "verify",
 ]
 __all__ += _errors.__all__

@@ -6,11 +6,11 @@
 
 use super::WriterState;
 use super::output::too_large;
-use super::pieces::{Chunk, Passed, Plan, WINDOW_BYTES, Window};
+use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use super::streams::DataStream;
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
 use crate::file::interrupt::Interrupt;
 use crate::file::params::Encode;
@@ -32,6 +32,8 @@ use std::ops::Range;
 
 /// A contiguous dataset is brought to those who write it in strips of about so many bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
+/// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
+const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
 /// The most chunks that are tried before all of them are compressed.
 const MOST_SAMPLED: u64 = 32;
 /// Less than this is not worth a thread.
@@ -39,12 +41,69 @@ const BYTES_PER_THREAD: u64 = 1 << 18;
 
 /// The boxes of this rank, and their items.
 type Boxes<'a> = (&'a [Region], &'a [u8]);
+/// The chunks of this rank, encoded, and where their bytes lie.
+type Streams = (Encoded, Partition);
+/// A dataset, and the boxes of this rank with their items.
+type Given<'a> = (&'a Dataset, &'a [Region], &'a [u8]);
 
 impl WriterState {
     /// Writes a dataset.
     pub(crate) fn dataset(&mut self, dataset: &Dataset, boxes: Result<Boxes<'_>>) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
         self.write_dataset(dataset, text, boxes, None)
+    }
+
+    /// Writes datasets one after the other, each as a call of its own. The chunks of several are compressed together.
+    pub(crate) fn datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
+        self.team.note(Topic::Dataset, all.len() as u64);
+        let mut rest = all;
+        while let Some(&(dataset, regions, data)) = rest.first() {
+            let (now, later) = rest.split_at(self.together(rest));
+            rest = later;
+            if now.len() == 1 {
+                self.dataset(dataset, Ok((regions, data)))?;
+                self.end_call()?;
+            } else {
+                self.chunked_datasets(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of these datasets, at least one, are compressed together. More than that would only take more memory, and a
+    /// thread that is alone gains nothing.
+    fn together(&self, all: &[Given<'_>]) -> usize {
+        if self.team.is_alone() && self.params.threads == 1 {
+            return 1;
+        }
+        let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.team.size() as u64));
+        let count = all.iter().take_while(|(dataset, ..)| {
+            bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
+            bytes <= most && matches!(dataset.layout, DataLayout::Chunked { .. })
+        });
+        count.count().max(1)
+    }
+
+    /// Writes several datasets, all of which are chunked.
+    fn chunked_datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
+        let (mut texts, mut data) = (Vec::new(), Vec::new());
+        for (dataset, _, items) in all {
+            texts.push(self.begin_dataset(dataset)?);
+            data.push(self.tolerate(little_endian(dataset, items), Cow::Borrowed(&[]))?);
+        }
+        let mut passed = Vec::new();
+        for ((dataset, regions, _), data) in all.iter().zip(&data) {
+            let one = self.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
+            passed.push((*dataset, one));
+        }
+        let plan = self.plan(passed)?;
+        let datasets: Vec<&Dataset> = all.iter().map(|(dataset, ..)| *dataset).collect();
+        let encoded = self.encode_datasets(&datasets, &plan)?;
+        for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
+            self.write_chunks(datasets[number], text, (&plan, number), &encoded)?;
+            self.end_call()?;
+        }
+        Ok(())
     }
 
     /// Writes a dataset of which each rank has so many indices of the first dimension.
@@ -124,19 +183,19 @@ impl WriterState {
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => return self.contiguous(dataset, text, passed, counts),
-            DataLayout::Chunked { text: as_text, .. } => {
-                let plan = self.plan(dataset, passed)?;
-                let (encoded, bytes) = self.encode_dataset(dataset, &plan, *as_text)?;
-                return self.write_chunks(dataset, &text, &plan, (&encoded, bytes), *as_text);
+            DataLayout::Chunked { .. } => {
+                let plan = self.plan(vec![(dataset, passed)])?;
+                let encoded = self.encode_dataset(dataset, &plan)?;
+                return self.write_chunks(dataset, &text, (&plan, 0), &encoded);
             }
             DataLayout::Auto { .. } => {}
         }
         let mut chosen = dataset.clone();
-        if let Some((plan, encoded, bytes)) = self.encode_if_smaller(dataset, passed)? {
-            chosen.layout =
-                DataLayout::Chunked { shape: Some(plan.grid().chunk_shape().to_vec()), text: false };
+        if let Some((plan, encoded)) = self.encode_if_smaller(dataset, passed)? {
+            let shape = plan.arrays()[0].grid().chunk_shape().to_vec();
+            chosen.layout = DataLayout::Chunked { shape: Some(shape), text: false };
             // What `begin_dataset` has made, which differs only in how the shape of the chunks was chosen.
-            return self.write_chunks(&chosen, &text, &plan, (&encoded, bytes), false);
+            return self.write_chunks(&chosen, &text, (&plan, 0), &encoded);
         }
         chosen.layout = DataLayout::Contiguous;
         let text = metadata::of_dataset(&chosen, Codecs::of(&chosen, self.params.level))?;
@@ -149,26 +208,26 @@ impl WriterState {
         &mut self,
         dataset: &Dataset,
         passed: Passed<'a>,
-    ) -> Result<Option<(Plan<'a>, Encoded, Partition)>, Failure> {
+    ) -> Result<Option<(Plan<'a>, Streams)>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
-        let mut plan = self.plan(dataset, passed)?;
-        let chunks = plan.own().total;
+        let mut plan = self.plan(vec![(dataset, passed)])?;
+        let chunks = plan.own(0).total;
         if chunks > MOST_SAMPLED {
             let step = chunks.div_ceil(MOST_SAMPLED);
             plan = plan.sampling(step);
-            let (_, bytes) = self.encode_dataset(dataset, &plan, false)?;
+            let (_, bytes) = self.encode_dataset(dataset, &plan)?;
             plan = plan.sampling(1);
             let sampled = chunks.div_ceil(step);
-            if bytes.total + sampled * COUNT_BYTES as u64 >= sampled * plan.grid().chunk_bytes() {
+            if bytes.total + sampled * COUNT_BYTES as u64 >= sampled * plan.arrays()[0].grid().chunk_bytes() {
                 return Ok(None);
             }
         }
-        let (encoded, bytes) = self.encode_dataset(dataset, &plan, false)?;
+        let (encoded, bytes) = self.encode_dataset(dataset, &plan)?;
         // Both as if they were at the beginning of the file: where they begin does not matter.
         let [chunked, plain] = [Layout::varray(0, chunks, bytes.total), Layout::array(0, rows, row_bytes)]
             .map(|l| l.map(|l| l.end));
         let is_smaller = chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked < plain));
-        Ok(is_smaller.then_some((plan, encoded, bytes)))
+        Ok(is_smaller.then_some((plan, (encoded, bytes))))
     }
 
     /// Writes the block of metadata.
@@ -194,8 +253,7 @@ impl WriterState {
         }
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
-        let window = grid.as_ref().map_or(1, |grid| WINDOW_BYTES / grid.chunk_bytes().max(1));
-        let plan = grid.and_then(|grid| Plan::new(&self.team, dataset, grid, passed, window));
+        let plan = grid.and_then(|grid| Plan::new(&self.team, vec![Array::new(dataset, grid, passed)], 1));
         let plan = Plan::settle(plan, &mut self.team, false)?;
         metadata::align(&mut text, dataset.data_bytes()?, self.end);
         self.put_metadata(&text)?;
@@ -236,14 +294,15 @@ impl WriterState {
         let item_bytes = dataset.data_type.item_bytes();
         let shape = &dataset.shape;
         // Strips follow one another in the file, too.
+        let grid = plan.arrays()[0].grid();
         let offset = |strip: u64| {
-            if strip == plan.grid().chunks() {
+            if strip == grid.chunks() {
                 return layout.data_bytes;
             }
-            let start = plan.grid().region_of(strip).start;
+            let start = grid.region_of(strip).start;
             start.iter().zip(shape).fold(0, |at, (index, n)| at * n + index) * item_bytes
         };
-        let own = plan.own();
+        let own = plan.own(0);
         let (start, end) = (offset(own.offset), offset(own.offset + own.count));
         let bytes = Partition { offset: start, count: end - start, total: layout.data_bytes };
         let mut overlap = None;
@@ -280,80 +339,105 @@ impl WriterState {
     }
 
     /// Who has which parts of the chunks, on all ranks.
-    fn plan<'a>(&mut self, dataset: &Dataset, passed: Passed<'a>) -> Result<Plan<'a>, Failure> {
-        let threads = self.params.threads as u64;
-        let plan = dataset.grid().and_then(|grid| {
-            let window = (WINDOW_BYTES / grid.chunk_bytes().max(1)).max(threads);
-            Plan::new(&self.team, dataset, grid, passed, window)
-        });
+    fn plan<'a>(&mut self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>, Failure> {
+        let array = |(dataset, passed): (&Dataset, _)| Ok(Array::new(dataset, dataset.grid()?, passed));
+        let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
+        let plan = arrays.and_then(|arrays| Plan::new(&self.team, arrays, self.params.threads as u64));
         Plan::settle(plan, &mut self.team, true)
     }
 
+    /// As [`Self::encode_datasets`], of the one dataset of the plan.
+    fn encode_dataset(&mut self, dataset: &Dataset, plan: &Plan<'_>) -> Result<Streams, Failure> {
+        let mut encoded = self.encode_datasets(&[dataset], plan)?;
+        Ok(encoded.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no dataset was encoded"))?)
+    }
+
     /// Encodes the chunks of this rank, and finds where their bytes lie.
-    fn encode_dataset(
-        &mut self,
-        dataset: &Dataset,
-        plan: &Plan<'_>,
-        as_text: bool,
-    ) -> Result<(Encoded, Partition), Failure> {
-        let item_bytes = dataset.data_type.item_bytes();
-        let codec = ChunkCodec {
+    fn encode_datasets(&mut self, datasets: &[&Dataset], plan: &Plan<'_>) -> Result<Vec<Streams>, Failure> {
+        let codec = |dataset: &&Dataset| ChunkCodec {
             encoder: self.params.encoder,
             level: dataset.level.unwrap_or(self.params.level),
-            item_bytes: if dataset.shuffle { to_usize(item_bytes) } else { 1 },
-            text: as_text.then_some(self.params.line_break),
+            item_bytes: if dataset.shuffle { to_usize(dataset.data_type.item_bytes()) } else { 1 },
+            text: is_text(dataset).then_some(self.params.line_break),
         };
-        let mut encoded = Encoded::default();
+        let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
+        let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
         let mut overlap = None;
         for round in 0..plan.rounds() {
             let window = plan.round(&mut self.team, round)?;
             if self.team.has_deferred() || overlap.is_some() {
                 continue;
             }
-            match self.encode_window(plan, &window, codec, &mut encoded) {
+            match self.encode_window(plan, &window, &codecs, &mut encoded) {
                 Ok(found) => overlap = found,
                 Err(error) => self.team.defer(Err(error)),
             }
         }
         // Only now, so that whoever has which part, the overlap that is named is that of the first chunk.
-        let mine = overlap.map_or(Ok(()), |index| Err(overlapping(dataset, &index)));
+        let mine = overlap.map_or(Ok(()), |(number, index)| Err(overlapping(datasets[number], &index)));
+        let mut bytes: Vec<Partition> =
+            encoded.iter().map(|one| Partition { count: one.bytes(), ..Partition::default() }).collect();
         self.must_agree = true;
-        let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
-        Ok((encoded, bytes))
+        self.team.agree(mine)?.spread_all(&mut bytes)?;
+        Ok(encoded.into_iter().zip(bytes).collect())
     }
 
-    /// Writes metadata and encoded chunks.
+    /// Writes metadata and encoded chunks of one dataset of a plan.
     fn write_chunks(
         &mut self,
         dataset: &Dataset,
         text: &str,
-        plan: &Plan<'_>,
-        (encoded, bytes): (&Encoded, Partition),
-        as_text: bool,
+        (plan, number): (&Plan<'_>, usize),
+        (encoded, bytes): &Streams,
     ) -> Result<(), Failure> {
         self.put_metadata(text)?;
-        let (name, chunks) = (dataset.name.as_bytes(), plan.own());
-        if as_text {
-            let size = plan.grid().chunk_bytes();
+        let (name, chunks) = (dataset.name.as_bytes(), plan.own(number));
+        if is_text(dataset) {
+            let size = plan.arrays()[number].grid().chunk_bytes();
             self.describe(SectionType::Array, name, chunks.total, size)?;
             self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
         } else {
             self.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
         }
         let layout = Layout::varray(self.end, chunks.total, bytes.total).ok_or_else(too_large)?;
-        self.write_encoded(name, layout, chunks, bytes, encoded)
+        self.write_encoded(name, layout, chunks, *bytes, encoded)
     }
 
-    /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have.
+    /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have, with the
+    /// number of the dataset.
     fn encode_window(
         &mut self,
         plan: &Plan<'_>,
         window: &Window,
+        codecs: &[ChunkCodec],
+        encoded: &mut [Encoded],
+    ) -> Result<Option<Overlap>> {
+        let mut start = window.chunks.start;
+        while start < window.chunks.end {
+            let first = plan.array_of(start);
+            let codec = codecs[first];
+            let alike = codecs[first..].iter().take_while(|other| **other == codec).count();
+            let end = plan.end_of(first + alike - 1).min(window.chunks.end);
+            let overlap = self.encode_alike(plan, window, start..end, codec, encoded)?;
+            if overlap.is_some() {
+                return Ok(overlap);
+            }
+            start = end;
+        }
+        Ok(None)
+    }
+
+    /// Encodes chunks of a window in one way.
+    fn encode_alike(
+        &mut self,
+        plan: &Plan<'_>,
+        window: &Window,
+        chunks: Range<u64>,
         codec: ChunkCodec,
-        encoded: &mut Encoded,
-    ) -> Result<Option<Vec<u64>>> {
-        let Range { start, end } = window.chunks;
-        let bytes = (end - start).saturating_mul(plan.grid().chunk_bytes());
+        encoded: &mut [Encoded],
+    ) -> Result<Option<Overlap>> {
+        let Range { start, end } = chunks;
+        let bytes = (end - start).saturating_mul(plan.arrays()[plan.array_of(start)].grid().chunk_bytes());
         let most = to_usize((bytes / BYTES_PER_THREAD).min(end - start).max(1));
         let threads = self.params.threads.clamp(1, most);
         if self.chunk_encoders.first().is_some_and(|encoder| encoder.codec() != codec) {
@@ -373,52 +457,81 @@ impl WriterState {
             if overlap.is_some() {
                 return Ok(overlap);
             }
-            reserve(&mut encoded.sizes, more.sizes.len())?;
-            encoded.sizes.extend(more.sizes);
-            reserve(&mut encoded.chunks, more.chunks.len())?;
-            encoded.chunks.extend(more.chunks);
+            for (number, more) in more {
+                let encoded = &mut encoded[number];
+                reserve(&mut encoded.sizes, more.sizes.len())?;
+                encoded.sizes.extend(more.sizes);
+                reserve(&mut encoded.chunks, more.chunks.len())?;
+                encoded.chunks.extend(more.chunks);
+            }
         }
         Ok(None)
     }
 }
 
-/// Encodes these chunks of a window, up to the first one that has an index twice.
+/// The number of a dataset, and an index of it that two parts have.
+type Overlap = (usize, Vec<u64>);
+/// The encoded chunks of datasets, each with its number, up to an overlap.
+type Pieces = (Vec<(usize, Encoded)>, Option<Overlap>);
+
+/// Encodes these chunks of a window, up to the first one that has an index twice: those of each dataset, with its number.
 fn encode_chunks(
     encoder: &mut ChunkEncoder,
     plan: &Plan<'_>,
     window: &Window,
     chunks: Range<u64>,
     interrupt: &Interrupt,
-) -> Result<(Encoded, Option<Vec<u64>>)> {
-    let mut encoded = Encoded::default();
+) -> Result<Pieces> {
+    let (mut all, _) = Pieces::default();
     let (mut buffer, mut out) = (Vec::new(), Vec::new());
     // A chunk of the compression convention has all its bytes.
     let must_be_whole = encoder.codec().text.is_some();
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
         interrupt.check()?;
-        if out.len() >= CHUNK_BYTES {
-            reserve(&mut encoded.chunks, 1)?;
-            encoded.chunks.push(std::mem::take(&mut out));
+        let number = plan.array_of(chunk);
+        let is_next = all.last().is_none_or(|(last, _)| *last != number);
+        if is_next || out.len() >= CHUNK_BYTES {
+            end_piece(&mut all, &mut out)?;
         }
+        if is_next {
+            reserve(&mut all, 1)?;
+            all.push((number, Encoded::default()));
+        }
+        let array = &plan.arrays()[number];
         let size = match plan.assemble(window, chunk, &mut buffer)? {
-            Chunk::Overlap(index) => return Ok((encoded, Some(index))),
+            Chunk::Overlap(index) => return Ok((all, Some((number, index)))),
             Chunk::Unknown => continue,
             Chunk::Bytes(bytes) => encoder.encode(bytes, &mut out)?,
             Chunk::Fill if must_be_whole => {
-                let bytes = to_usize(plan.grid().chunk_bytes());
+                let bytes = to_usize(array.grid().chunk_bytes());
                 let mut filled = Vec::new();
                 grow(&mut filled, bytes)?;
-                plan.put_fill(&mut filled);
+                array.put_fill(&mut filled);
                 encoder.encode(&filled, &mut out)?
             }
             Chunk::Fill => 0,
         };
-        reserve(&mut encoded.sizes, 1)?;
-        encoded.sizes.push(size as u64);
+        if let Some((_, encoded)) = all.last_mut() {
+            reserve(&mut encoded.sizes, 1)?;
+            encoded.sizes.push(size as u64);
+        }
     }
-    reserve(&mut encoded.chunks, 1)?;
-    encoded.chunks.push(out);
-    Ok((encoded, None))
+    end_piece(&mut all, &mut out)?;
+    Ok((all, None))
+}
+
+/// What was encoded goes to the last dataset.
+fn end_piece(all: &mut [(usize, Encoded)], out: &mut Vec<u8>) -> Result<()> {
+    if let Some((_, encoded)) = all.last_mut() {
+        reserve(&mut encoded.chunks, 1)?;
+        encoded.chunks.push(std::mem::take(out));
+    }
+    Ok(())
+}
+
+/// Whether the chunks are elements of the compression convention.
+fn is_text(dataset: &Dataset) -> bool {
+    matches!(dataset.layout, DataLayout::Chunked { text: true, .. })
 }
 
 /// Appends a strip, of so many bytes within the array; returns the first index that two parts have, if there is one.
@@ -439,7 +552,7 @@ fn put_strip(
         Chunk::Bytes(all) => out.extend_from_slice(&all[..bytes]),
         Chunk::Fill => {
             out.resize(start + bytes, 0);
-            plan.put_fill(&mut out[start..]);
+            plan.arrays()[0].put_fill(&mut out[start..]);
         }
     }
     Ok(None)

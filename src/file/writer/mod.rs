@@ -94,6 +94,8 @@ pub(crate) struct WriterState {
     written: u64,
     /// Offset up to which nothing is held back.
     released: u64,
+    /// Where the calls begin in whose sections `written` and `released` lie, or these if no call goes on there.
+    whole: [u64; 2],
     /// Offset of a section up to which the ranks have agreed that the file is whole.
     known: u64,
     /// With [`Params::mark_incomplete`]: where the file ends after an error, behind its last seal or where it ended before it was
@@ -250,6 +252,7 @@ impl Writer {
             end,
             written: end,
             released: end,
+            whole: [end; 2],
             known: end,
             kept,
             call_start: end,
@@ -349,6 +352,33 @@ impl Writer {
     /// any ranks; `Range`, `Usage`, `Memory`, and the errors of the file system.
     pub fn dataset(&mut self, dataset: &Dataset, regions: &[Region], data: &[u8]) -> Result<()> {
         self.write(|open| open.dataset(dataset, Ok((regions, data))))
+    }
+
+    /// Writes datasets, one after the other, as [`Self::dataset`] does each: the same bytes. Each is given with the boxes of this
+    /// rank and their items; all ranks pass the same datasets in the same order. The chunks of several datasets in
+    /// chunks, up to 16 MiB of items for each rank, are compressed together: the ranks exchange data once for all of them, and a
+    /// dataset of few chunks does not make most ranks wait for the others.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let [density, pressure] = ["density", "pressure"].map(|name| {
+    ///     let mut dataset = Dataset::new(name, DataType::Float64, [100, 50]);
+    ///     dataset.layout = Layout::Chunked { shape: None, text: false };
+    ///     dataset
+    /// });
+    /// let (all, data) = ([Region::all(&[100, 50])], vec![0; 100 * 50 * 8]);
+    /// file.datasets(&[(&density, &all, &data), (&pressure, &all, &data)])?;
+    /// file.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Self::dataset`]. The file then ends behind one of the datasets, or with what was in it before.
+    pub fn datasets(&mut self, datasets: &[(&Dataset, &[Region], &[u8])]) -> Result<()> {
+        self.session.operate(|open| open.datasets(datasets))
     }
 
     /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` indices of it, in the

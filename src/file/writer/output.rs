@@ -346,6 +346,7 @@ impl WriterState {
         self.agree(mine)?;
         self.end = layout.end;
         self.written = layout.end;
+        self.whole[0] = self.call_start;
         self.held.hold(layout.start, head);
         self.release();
         Ok(())
@@ -360,13 +361,16 @@ impl WriterState {
 
     /// What was released is in the file on all ranks.
     fn know(&mut self) {
-        self.known = self.released.min(self.call_start);
+        // A call may have several sections: of these all stay after an error, or none.
+        let [_, released] = self.whole;
+        self.known = released.min(self.call_start);
     }
 
     /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
     fn release(&mut self) {
         self.held.release(&mut self.team, &mut self.file);
         self.released = self.written;
+        self.whole[1] = self.whole[0];
     }
 
     /// Writes the buffered sections. An error is kept for the next agreement.
@@ -377,8 +381,10 @@ impl WriterState {
             self.know();
             self.released = self.written;
             self.written = self.end;
+            self.whole = [self.call_start, self.whole[0]];
             if self.team.is_alone() && !self.buffer.has_failed() {
                 self.released = self.written;
+                self.whole[1] = self.whole[0];
                 self.know();
             }
         }

@@ -83,13 +83,23 @@ impl<'a> Passed<'a> {
     }
 }
 
-/// Which parts of which chunks this rank has, and who owns these.
-pub(super) struct Plan<'a> {
+/// A dataset, and what this rank passes of it.
+pub(super) struct Array<'a> {
     grid: ChunkGrid,
     item_bytes: usize,
     /// The item that stands where nothing is passed.
     fill: Vec<u8>,
     passed: Passed<'a>,
+    /// The number of its first chunk among those of all datasets of the plan.
+    first: u64,
+}
+
+/// Which parts of which chunks this rank has, and who owns these. The chunks of several datasets are numbered one
+/// dataset after the other.
+pub(super) struct Plan<'a> {
+    arrays: Vec<Array<'a>>,
+    /// The number of all chunks.
+    chunks: u64,
     /// Chunks, in ascending order, each with the number of a region that has items of it.
     parts: Vec<(u64, usize)>,
     owners: Owners,
@@ -144,36 +154,51 @@ struct Part<'a> {
     within: Option<(&'a [u64], Vec<u64>)>,
 }
 
+impl<'a> Array<'a> {
+    pub fn new(dataset: &Dataset, grid: ChunkGrid, passed: Passed<'a>) -> Self {
+        Self {
+            grid,
+            item_bytes: to_usize(dataset.data_type.item_bytes()),
+            fill: dataset.fill_item().into_owned(),
+            passed,
+            first: 0,
+        }
+    }
+
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+}
+
 impl<'a> Plan<'a> {
-    /// Of this rank alone: whether it must exchange is not yet known.
+    /// Of this rank alone: whether it must exchange is not yet known. A window has at least so many chunks.
     ///
     /// # Errors
-    /// `Memory`.
-    pub fn new(
-        team: &Team,
-        dataset: &Dataset,
-        grid: ChunkGrid,
-        passed: Passed<'a>,
-        window: u64,
-    ) -> Result<Self> {
-        let mut parts = Vec::new();
-        for (number, region) in passed.regions.iter().enumerate() {
-            let touched = grid.touched_by(region);
-            reserve_count(&mut parts, touched.count())?;
-            parts.extend((0..touched.count()).map_while(|n| touched.nth(n)).map(|chunk| (chunk, number)));
+    /// `Range` if there are more than 63 bits of chunks; `Memory`.
+    pub fn new(team: &Team, mut arrays: Vec<Array<'a>>, least_window: u64) -> Result<Self> {
+        let (mut parts, mut chunks, mut chunk_bytes) = (Vec::new(), 0, 1);
+        for array in &mut arrays {
+            array.first = chunks;
+            for (number, region) in array.passed.regions.iter().enumerate() {
+                let touched = array.grid.touched_by(region);
+                reserve_count(&mut parts, touched.count())?;
+                let touched = (0..touched.count()).map_while(|n| touched.nth(n));
+                parts.extend(touched.map(|chunk| (array.first + chunk, number)));
+            }
+            chunks = sum(chunks, array.grid.chunks())
+                .ok_or_else(|| Error::range("datasets: found more than 63 bits of chunks"))?;
+            chunk_bytes = array.grid.chunk_bytes().max(chunk_bytes);
         }
         if !parts.is_sorted() {
             parts.sort_unstable();
         }
         Ok(Self {
-            owners: Owners::uniform(grid.chunks(), team.size())?,
-            item_bytes: to_usize(dataset.data_type.item_bytes()),
-            fill: dataset.fill_item().into_owned(),
-            grid,
-            passed,
+            owners: Owners::uniform(chunks, team.size())?,
+            arrays,
+            chunks,
             parts,
             rank: team.rank(),
-            window: window.max(1),
+            window: (WINDOW_BYTES / chunk_bytes).max(least_window).max(1),
             step: 1,
             exchanges: false,
         })
@@ -189,7 +214,7 @@ impl<'a> Plan<'a> {
             });
         let balance = balance && !team.is_alone();
         let mine = mine.and_then(|plan| Ok((if balance { Some(plan.bins()?) } else { None }, plan)));
-        let bytes = mine.as_ref().map_or(0, |(_, plan)| plan.passed.data.len() as u64);
+        let bytes = mine.as_ref().map_or(0, |(_, plan)| plan.bytes());
         let mut least = [if is_own { FINE } else { 0 }, bytes, FINE - bytes];
         let (plan, mine) = split(mine.map(Some));
         let agreed = team.agree_with(mine, &mut least)?;
@@ -206,14 +231,31 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
+    /// The bytes that this rank passes.
+    fn bytes(&self) -> u64 {
+        self.arrays.iter().map(|array| array.passed.data.len() as u64).sum()
+    }
+
     /// The bytes that this rank passes of the chunks.
     fn bins(&self) -> Result<Bins> {
-        let mut bins = Bins::new(self.grid.chunks(), self.grid.chunk_bytes())?;
+        let chunk_bytes = self.arrays.iter().map(|array| array.grid.chunk_bytes()).max();
+        let mut bins = Bins::new(self.chunks, chunk_bytes.unwrap_or(1))?;
         for &(chunk, number) in &self.parts {
-            let items = self.grid.items_of(chunk, &self.passed.regions[number]);
-            bins.add(chunk, items * self.item_bytes as u64);
+            let array = &self.arrays[self.array_of(chunk)];
+            let items = array.grid.items_of(chunk - array.first, &array.passed.regions[number]);
+            bins.add(chunk, items * array.item_bytes as u64);
         }
         Ok(bins)
+    }
+
+    /// The number of the dataset that a chunk is of.
+    pub fn array_of(&self, chunk: u64) -> usize {
+        self.arrays.partition_point(|array| array.first <= chunk) - 1
+    }
+
+    /// The datasets.
+    pub fn arrays(&self) -> &[Array<'a>] {
+        &self.arrays
     }
 
     /// From now on, one chunk in so many is wanted.
@@ -226,14 +268,17 @@ impl<'a> Plan<'a> {
         chunk.is_multiple_of(self.step)
     }
 
-    pub fn grid(&self) -> &ChunkGrid {
-        &self.grid
+    /// The chunks of a dataset that this rank owns, among all of it.
+    pub fn own(&self, array: usize) -> Partition {
+        let Array { grid, first, .. } = &self.arrays[array];
+        let own = self.owners.of(self.rank);
+        let [start, end] = [own.start, own.end].map(|chunk| chunk.saturating_sub(*first).min(grid.chunks()));
+        Partition { offset: start, count: end - start, total: grid.chunks() }
     }
 
-    /// The chunks of this rank among all.
-    pub fn own(&self) -> Partition {
-        let Range { start, end } = self.owners.of(self.rank);
-        Partition { offset: start, count: end - start, total: self.grid.chunks() }
+    /// The number behind the last chunk of a dataset.
+    pub fn end_of(&self, array: usize) -> u64 {
+        self.arrays[array].first + self.arrays[array].grid.chunks()
     }
 
     /// The number of rounds, the same on all ranks.
@@ -300,7 +345,12 @@ impl<'a> Plan<'a> {
         };
         let (sending, receiving) = (read(&lengths), read(&others));
         // More data than the chunks have room for: some of them overlap. The boxes tell where.
-        let room = (window.chunks.end - window.chunks.start) * self.grid.chunk_bytes();
+        let rooms = self.arrays.iter().map(|array| {
+            let [start, end] = [window.chunks.start, window.chunks.end]
+                .map(|chunk| chunk.saturating_sub(array.first).min(array.grid.chunks()));
+            (end - start) * array.grid.chunk_bytes()
+        });
+        let room: u64 = rooms.sum();
         let fits = receiving.iter().fold(0, |sum: u64, [_, data]| sum.saturating_add(*data)) <= room;
         let total = |lengths: &[[u64; LENGTHS]], has_data: bool| -> u64 {
             lengths.iter().map(|[headers, data]| headers + if has_data { *data } else { 0 }).sum()
@@ -337,11 +387,11 @@ impl<'a> Plan<'a> {
     /// The bytes of the boxes and of the data that another rank gets.
     fn lengths_to(&self, rank: usize, round: u64) -> Result<[u64; LENGTHS]> {
         let mut lengths = [0; LENGTHS];
-        self.for_each_part_to(rank, round, |chunk, part| {
+        self.for_each_part_to(rank, round, |chunk, array, part| {
             let mut header = Counter(0);
             put_header(&mut header, chunk, part);
             lengths[0] += header.0;
-            lengths[1] += part.items * self.item_bytes as u64;
+            lengths[1] += part.items * array.item_bytes as u64;
         });
         Ok(lengths)
     }
@@ -350,15 +400,15 @@ impl<'a> Plan<'a> {
     fn pack(&self, rank: usize, round: u64, header_bytes: u64, with_data: bool, out: &mut Vec<u8>) {
         let mut headers = out.len();
         out.resize(headers + to_usize(header_bytes), 0);
-        self.for_each_part_to(rank, round, |chunk, part| {
+        self.for_each_part_to(rank, round, |chunk, array, part| {
             let mut header = Header { out: &mut out[headers..], bytes: 0 };
             put_header(&mut header, chunk, part);
             headers += header.bytes;
             if with_data {
                 let count = &part.region.count;
                 for run in part.runs((count, &[0; MAX_DIMENSIONS][..count.len()])) {
-                    let start = to_usize(run.from) * self.item_bytes;
-                    let end = start + to_usize(run.items) * self.item_bytes;
+                    let start = to_usize(run.from) * array.item_bytes;
+                    let end = start + to_usize(run.items) * array.item_bytes;
                     out.extend_from_slice(&part.from[start..end]);
                 }
             }
@@ -366,7 +416,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The parts that this rank has of the chunks of another in a round: each with the number of the chunk in the window.
-    fn for_each_part_to(&self, rank: usize, round: u64, mut each: impl FnMut(u64, &Part<'_>)) {
+    fn for_each_part_to(&self, rank: usize, round: u64, mut each: impl FnMut(u64, &Array<'_>, &Part<'_>)) {
         if rank == self.rank {
             return;
         }
@@ -374,31 +424,18 @@ impl<'a> Plan<'a> {
         // A chunk may have many parts.
         let mut last = None;
         for &(chunk, number) in self.parts_of(&chunks).iter().filter(|(chunk, _)| self.wants(*chunk)) {
-            let region = match last.take() {
-                Some((same, region)) if same == chunk => region,
-                _ => self.grid.region_of(chunk),
+            let (array, region) = match last.take() {
+                Some((same, array, region)) if same == chunk => (array, region),
+                _ => {
+                    let array = &self.arrays[self.array_of(chunk)];
+                    (array, array.grid.region_of(chunk - array.first))
+                }
             };
-            if let Some(part) = self.own_part(&region, number) {
-                each(chunk - chunks.start, &part);
+            if let Some(part) = array.own_part(&region, number) {
+                each(chunk - chunks.start, array, &part);
             }
-            last = Some((chunk, region));
+            last = Some((chunk, array, region));
         }
-    }
-
-    /// The part of a chunk that a region of this rank has.
-    fn own_part(&self, chunk: &Region, number: usize) -> Option<Part<'_>> {
-        let region = &self.passed.regions[number];
-        let mut part = chunk.intersection(region)?;
-        let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
-        for (start, chunk) in part.start.iter_mut().zip(&chunk.start) {
-            *start -= chunk;
-        }
-        Some(Part {
-            items: part.count.iter().product(),
-            region: part,
-            from: &self.passed.data[self.passed.starts[number]..],
-            within: Some((&region.count, from_start)),
-        })
     }
 
     /// Finds the boxes among what was received, and their data.
@@ -410,10 +447,11 @@ impl<'a> Plan<'a> {
             while header < end {
                 let mut rest = &window.received[header..end];
                 let (chunk, region) = self.header(&mut rest, &window.chunks)?;
+                let item_bytes = self.arrays[self.array_of(chunk)].item_bytes;
                 reserve(&mut window.places, 1)?;
                 window.places.push((chunk, Place::Received { header, data }));
                 if window.has_data {
-                    data += to_usize(region.items()?) * self.item_bytes;
+                    data += to_usize(region.items()?) * item_bytes;
                 }
                 header = end - rest.len();
             }
@@ -429,11 +467,12 @@ impl<'a> Plan<'a> {
     fn header(&self, rest: &mut &[u8], chunks: &Range<u64>) -> Result<(u64, Region)> {
         let chunk =
             sum(chunks.start, take_number(rest)?).filter(|chunk| chunks.contains(chunk)).ok_or_else(torn)?;
-        let mut region = Region::all(self.grid.chunk_shape());
+        let shape = self.arrays[self.array_of(chunk)].grid.chunk_shape();
+        let mut region = Region::all(shape);
         for number in region.start.iter_mut().chain(&mut region.count) {
             *number = take_number(rest)?;
         }
-        region.check(self.grid.chunk_shape()).map_err(|_| torn())?;
+        region.check(shape).map_err(|_| torn())?;
         Ok((chunk, region))
     }
 
@@ -441,6 +480,7 @@ impl<'a> Plan<'a> {
     fn parts_at<'b>(
         &'b self,
         window: &'b Window,
+        array: &'b Array<'_>,
         chunk: &Region,
         places: &[(u64, Place)],
     ) -> Result<Vec<Part<'b>>> {
@@ -448,7 +488,7 @@ impl<'a> Plan<'a> {
         reserve(&mut parts, places.len())?;
         for &(_, place) in places {
             parts.push(match place {
-                Place::Own(number) => self.own_part(chunk, number).ok_or_else(torn)?,
+                Place::Own(number) => array.own_part(chunk, number).ok_or_else(torn)?,
                 Place::Received { header, data } => {
                     let (_, region) = self.header(&mut &window.received[header..], &window.chunks)?;
                     let items = region.items()?;
@@ -470,18 +510,20 @@ impl<'a> Plan<'a> {
         let start = window.places.partition_point(|(other, _)| *other < chunk);
         let count = window.places[start..].partition_point(|(other, _)| *other == chunk);
         let places = &window.places[start..start + count];
-        let (origin, shape) = (self.grid.region_of(chunk), self.grid.chunk_shape());
-        let bytes = to_usize(self.grid.chunk_bytes());
-        let item_bytes = self.item_bytes;
-        let parts = self.parts_at(window, &origin, places)?;
+        let array = &self.arrays[self.array_of(chunk)];
+        let (origin, shape) = (array.grid.region_of(chunk - array.first), array.grid.chunk_shape());
+        let chunk_bytes = array.grid.chunk_bytes();
+        let bytes = to_usize(chunk_bytes);
+        let item_bytes = array.item_bytes;
+        let parts = self.parts_at(window, array, &origin, places)?;
         if let [part] = &parts[..]
-            && part.items * item_bytes as u64 == self.grid.chunk_bytes()
+            && part.items * item_bytes as u64 == chunk_bytes
             && let mut runs = part.runs((shape, &part.region.start))
             && let (Some(run), None) = (runs.next(), runs.next())
             && let Some(bytes) =
                 part.from.get(to_usize(run.from) * item_bytes..).and_then(|from| from.get(..bytes))
         {
-            return Ok(if self.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
+            return Ok(if array.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
         }
         let overlap = |items: u64| {
             let mut index = origin.start.clone();
@@ -504,8 +546,8 @@ impl<'a> Plan<'a> {
         grow(buffer, bytes)?;
         let buffer = &mut buffer[..bytes];
         let items: u64 = parts.iter().map(|part| part.items).sum();
-        if items * (item_bytes as u64) < self.grid.chunk_bytes() {
-            self.put_fill(buffer);
+        if items * (item_bytes as u64) < chunk_bytes {
+            array.put_fill(buffer);
         }
         for part in &parts {
             for run in part.runs((shape, &part.region.start)) {
@@ -514,7 +556,25 @@ impl<'a> Plan<'a> {
                 copy(&part.from[from..from + length], &mut buffer[to..to + length]);
             }
         }
-        Ok(if self.is_fill(buffer) { Chunk::Fill } else { Chunk::Bytes(buffer) })
+        Ok(if array.is_fill(buffer) { Chunk::Fill } else { Chunk::Bytes(buffer) })
+    }
+}
+
+impl Array<'_> {
+    /// The part of a chunk that a region of this rank has.
+    fn own_part(&self, chunk: &Region, number: usize) -> Option<Part<'_>> {
+        let region = &self.passed.regions[number];
+        let mut part = chunk.intersection(region)?;
+        let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
+        for (start, chunk) in part.start.iter_mut().zip(&chunk.start) {
+            *start -= chunk;
+        }
+        Some(Part {
+            items: part.count.iter().product(),
+            region: part,
+            from: &self.passed.data[self.passed.starts[number]..],
+            within: Some((&region.count, from_start)),
+        })
     }
 
     /// Puts the fill value everywhere.

@@ -256,6 +256,11 @@ impl WriterState {
             self.tolerate(noted, ())?;
         }
         (self.call_start, self.part_start) = (self.end, self.end);
+        for (whole, offset) in self.whole.iter_mut().zip([self.written, self.released]) {
+            if offset == self.end {
+                *whole = offset;
+            }
+        }
         self.team.mark(self.end);
         Ok(())
     }
@@ -354,7 +359,7 @@ impl WriterState {
         self.team.agree(mine)?;
         sealer.previous = seal.offset();
         (self.end, self.written, self.released) = (length, length, length);
-        (self.known, self.kept) = (length, length);
+        (self.known, self.kept, self.whole) = (length, length, [length; 2]);
         (self.call_start, self.part_start) = (length, length);
         self.team.mark(length);
         Ok(())
