@@ -219,6 +219,7 @@ impl<'a> Source<'a> {
     }
 
     /// The last byte of the data.
+    #[inline]
     pub(super) fn last_byte(&self) -> Option<u8> {
         match self {
             Self::Contiguous(data) => data.last().copied(),

@@ -24,8 +24,18 @@ impl Partition {
         if counts.len() != size {
             return Err(miscounted(counts.len(), size));
         }
+        if let [count] = *counts {
+            // All is on the one rank.
+            let total = layout::sum(0, count).ok_or_else(too_large)?;
+            return Ok(Self { offset: 0, count, total });
+        }
+        let add = |sum, counts: &[u64]| counts.iter().try_fold(sum, |sum, &count| layout::sum(sum, count));
         let (below, others) = counts.split_at(rank);
-        let sums = total(below).and_then(|offset| Some((offset, layout::sum(offset, total(others)?)?)));
+        let sums = if counts.len() > FEW {
+            sums_of_many(below, others)
+        } else {
+            add(0, below).and_then(|offset| Some((offset, add(offset, others)?)))
+        };
         let (offset, total) = sums.ok_or_else(too_large)?;
         Ok(Self { offset, count: counts[rank], total })
     }
@@ -46,20 +56,18 @@ impl Partition {
 /// Up to so many counts are added one by one.
 const FEW: usize = 16;
 
-/// The sum of counts, if it fits 63 bits.
-#[inline(always)]
-fn total(counts: &[u64]) -> Option<u64> {
-    if counts.len() > FEW {
-        return total_of_many(counts);
-    }
-    counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count))
+/// The sums of the counts below a rank, and of all, if they fit 63 bits.
+#[inline(never)]
+fn sums_of_many(below: &[u64], others: &[u64]) -> Option<(u64, u64)> {
+    let offset = total(below)?;
+    Some((offset, layout::sum(offset, total(others)?)?))
 }
 
-#[inline(never)]
-fn total_of_many(counts: &[u64]) -> Option<u64> {
+/// The sum of counts, if it fits 63 bits.
+fn total(counts: &[u64]) -> Option<u64> {
     // Without a check in it the loop takes several counts at once; wherever the sum can wrap, it is not used.
     let (sum, bits) = counts.iter().fold((0_u64, 0), |(sum, bits), &c| (sum.wrapping_add(c), bits | c));
-    if bits <= layout::MAX_OFFSET / counts.len() as u64 {
+    if bits <= layout::MAX_OFFSET / counts.len().max(1) as u64 {
         return Some(sum);
     }
     counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count))

@@ -24,7 +24,7 @@ impl WriterState {
     }
 
     /// An error if only a part of a compressed section may have this type and user string.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_free(&self, section: SectionType, user: &[u8]) -> Result<()> {
         if compressed_type(section, user).is_none() {
             return Ok(());
@@ -36,6 +36,7 @@ impl WriterState {
 
     /// The value, if this rank has no error; else `instead`, and the error is kept for the next
     /// agreement. A rank that is alone returns it at once.
+    #[inline(always)]
     pub(super) fn tolerate<T>(&mut self, result: Result<T>, instead: T) -> Result<T, Failure> {
         match result {
             Ok(value) => Ok(value),
