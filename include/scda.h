@@ -10,7 +10,7 @@
  * `scda_fopen_read`, for each section `scda_fread_section_header` and then the function for its
  * type ('V': `scda_fread_varray_sizes`, then `scda_fread_varray_data`), `scda_fclose`. Instead of all
  * data of a section, any ranges of it can be read: `scda_fread_*_range`. To append: `scda_fopen_append`,
- * then as to write.
+ * then as to write. Datasets are named and typed arrays: see below.
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
  * They pass the same arguments except where the description of the function says otherwise. Every
@@ -71,8 +71,17 @@
  * since the last seal: `scda_fopen_append` goes on there. Seals are sections that any reader of the scda
  * format can read; the functions for reading pass over them.
  *
- * Memory. All memory that is passed belongs to the caller and is used only during the call. Counts are in
- * elements, sizes in bytes.
+ * Datasets. A dataset is a named array of numbers that says what it holds: type, dimensions, and attributes
+ * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
+ * is distributed along its first dimension. To read: `scda_ffind_dataset` finds one by its name,
+ * `scda_fread_dataset_header` tells whether the section whose header was just read begins one; then
+ * `scda_fread_dataset` reads any boxes. A box is a first index and a number of indices in each dimension; its items
+ * lie in C order. Datasets of one name are its records, such as time steps. What names have before a slash
+ * is a group; `scda_fwrite_group` gives it attributes. For readers that know nothing of datasets, one is a block with
+ * its metadata, and an array or varray.
+ *
+ * Memory. All memory that is passed belongs to the caller and is used only during the call. Text and fill values
+ * that a function returns belong to the file. Counts are in elements, sizes in bytes.
  *
  * Threads. One thread at a time uses a file, within the level of thread support that MPI provides.
  */
@@ -1471,7 +1480,8 @@ scda_fcontext_t *scda_fwrite_group(scda_fcontext_t *f,
  * none; `scda_fread_section_header` goes on behind it. If not, nothing was read: the section is read as always.
  *
  * To walk a file of datasets and other sections, call `scda_fread_section_header` with `decode`, this function,
- * and, for sections that may be groups, `scda_fread_group`.
+ * and, for sections that may be groups, `scda_fread_group`. The end is where `scda_fread_section_header` returns
+ * `SCDA_ERR_EOF`; `scda_feof` returns 0 as long as the data of a dataset can be read.
  *
  * Collective; `d` may differ between the ranks. All ranks receive the same values.
  *

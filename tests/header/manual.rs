@@ -209,6 +209,7 @@ fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]
         "Errors",
         "Buffered sections",
         "Sealed files",
+        "Datasets",
         "Memory",
         "Threads",
     ];
