@@ -23,6 +23,49 @@ static int ok (scda_fcontext_t *f, int err) {
   return f != NULL && err == 0;
 }
 
+/* A dataset, of which each rank has some columns: their chunks are exchanged. As text, the last rank has all of it. */
+static void describe (group_t g, int as_text, scda_dataset_t *d, uint64_t *start, uint64_t *count) {
+  REQUIRE (scda_dataset_init (d) == 0);
+  strcpy (d->name, as_text ? "x/text" : "x/chunks");
+  d->type = SCDA_TYPE_INT32, d->layout = as_text ? SCDA_LAYOUT_TEXT : SCDA_LAYOUT_CHUNKED, d->ndims = 2;
+  d->shape[0] = 16, d->shape[1] = 60, d->chunk[0] = 3, d->chunk[1] = 8;
+  start[0] = start[1] = 0, count[0] = 16, count[1] = g.rank == g.size - 1 ? 60 : 0;
+  if (!as_text) {
+    start[1] = 60 * (uint64_t) g.rank / (uint64_t) g.size;
+    count[1] = 60 * (uint64_t) (g.rank + 1) / (uint64_t) g.size - start[1];
+  }
+}
+
+/* The datasets, a field and the attributes of a group. */
+static scda_fcontext_t *write_datasets (group_t g, scda_fcontext_t *f, int *err) {
+  uint64_t start[2], count[2];
+  scda_dataset_t d;
+  for (int as_text = 0; as_text < 2 && ok (f, *err); ++as_text) {
+    describe (g, as_text, &d, start, count);
+    f = scda_fwrite_dataset (f, &d, data, 1, start, count, err);
+  }
+  if (ok (f, *err)) { f = scda_fwrite_field (f, "x/field", SCDA_TYPE_INT32, data, Nq, 3, SCDA_ENCODE_AUTO, err); }
+  if (ok (f, *err)) { f = scda_fwrite_group (f, "x", "{\"a\":1}", err); }
+  return f;
+}
+
+/* If the current section begins a dataset or a group: *found, and it is read. */
+static scda_fcontext_t *read_datasets (group_t g, scda_fcontext_t *f, int *found, int *err) {
+  const uint64_t start[4] = {2, 3, 0, 10}, count[4] = {(uint64_t) (2 + g.rank % 3), 7, 1, 1};
+  static int32_t items[12 * 7];
+  scda_dataset_t d;
+  REQUIRE (scda_dataset_init (&d) == 0);
+  f = scda_fread_dataset_header (f, found, &d, err);
+  if (!ok (f, *err)) { return f; }
+  if (!*found) { return scda_fread_group (f, found, NULL, NULL, err); }
+  const int field = strcmp (d.name, "x/field") == 0;
+  const uint64_t first[2] = {elems / 2, 0}, rows[2] = {10, 3};
+  memset (items, 0, sizeof items);
+  f = scda_fread_dataset (f, items, field ? 1 : 2, field ? first : start, field ? rows : count, err);
+  for (uint64_t i = 0; ok (f, *err) && i < (field ? 30 : count[0] * 7 + 1); ++i) { CHECK (items[i] == 0x64646464); }
+  return f;
+}
+
 /* Every function for writing, plain and encoded, small and large. */
 int write_everything (group_t g, const char *filename, const scda_params_t *params) {
   int err = -1;
@@ -42,6 +85,7 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
     }
     if (ok (f, err) && k == 12) { f = scda_fflush (f, &err); }
   }
+  if (ok (f, err)) { f = write_datasets (g, f, &err); }
   if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;
 }
@@ -77,6 +121,10 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
     decode = 1;
     f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);
     if (!ok (f, err)) { break; }
+    int is_dataset = 0;
+    f = read_datasets (g, f, &is_dataset, &err);
+    if (!ok (f, err)) { break; }
+    if (is_dataset) { continue; }
     memset (found, 0, sizeof found);
     const uint64_t *part = k % 3 ? Nq : other;
     if (type == 'I') { f = scda_fread_inline_data (f, found, 0, &err); }
@@ -93,7 +141,10 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
       for (uint64_t i = 0; type != 'V' && i < wanted; ++i) { CHECK (found[i] == 'd'); }
     }
   }
-  if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
+  int is_there = 0;
+  if (ok (f, err)) { f = scda_ffind_dataset (f, "x/text", -1, &is_there, NULL, &err); }
+  if (ok (f, err)) { f = scda_ffind_group (f, "x", &is_there, NULL, &err); }
+  if (f != NULL && err == 0) { CHECK (is_there == 1 && (scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;
 }
 

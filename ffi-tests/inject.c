@@ -221,8 +221,8 @@ OPENS (open64)
 #ifndef SCDA_SERIAL
 #include <mpi.h>
 
-/* Fails before the call is made, or, `after`, tells that a call failed that did its work. Collectives are meant to fail
- * after: else the other ranks wait for this one inside MPI. */
+/* Fails before the call is made, or, `after`, tells that a call failed that did its work. Collectives and messages are meant to
+ * fail after: else the other ranks wait for this one inside MPI. */
 #define MPI_CALL(name, parameters, arguments)                                                          \
   int MPI_##name parameters {                                                                          \
     if (!is_due ("MPI_" #name)) { return PMPI_##name arguments; }                                      \
@@ -252,6 +252,12 @@ MPI_CALL (Gather, (const void *s, int n, MPI_Datatype t, void *r, int m, MPI_Dat
 MPI_CALL (Gatherv,
           (const void *s, int n, MPI_Datatype t, void *r, const int *m, const int *d, MPI_Datatype u, int root, MPI_Comm c),
           (s, n, t, r, m, d, u, root, c))
+MPI_CALL (Sendrecv,
+          (const void *s, int n, MPI_Datatype t, int to, int tag, void *r, int m, MPI_Datatype u, int from, int tag2, MPI_Comm c,
+           MPI_Status *status),
+          (s, n, t, to, tag, r, m, u, from, tag2, c, status))
+MPI_CALL (Send, (const void *s, int n, MPI_Datatype t, int to, int tag, MPI_Comm c), (s, n, t, to, tag, c))
+MPI_CALL (Recv, (void *r, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s), (r, n, t, from, tag, c, s))
 MPI_CALL (Get_library_version, (char *text, int *length), (text, length))
 MPI_CALL (Comm_set_errhandler, (MPI_Comm c, MPI_Errhandler e), (c, e))
 MPI_CALL (Comm_rank, (MPI_Comm c, int *n), (c, n))

@@ -8,6 +8,8 @@ int mpiio_write (MPI_Comm comm, const char *filename, double *u, long long n);
 int mpiio_read (MPI_Comm comm, const char *filename, double *u, long long n);
 int scda_field_write (MPI_Comm comm, const char *filename, const double *u, const uint64_t *Nq);
 int scda_field_read (MPI_Comm comm, const char *filename, double *u, const uint64_t *Nq);
+int scda_dataset_write (MPI_Comm comm, const char *filename, const char *name, const double *u, const uint64_t *Nq);
+int scda_dataset_read (MPI_Comm comm, const char *filename, const char *name, double *u, uint64_t first, uint64_t n);
 scda_fcontext_t *find_array (scda_fcontext_t *f, const char *name, uint64_t *N, uint64_t *E, int size, int *err);
 
 enum { most = 64, count = 1000 };
@@ -65,6 +67,14 @@ int main (int argc, char **argv) {
   for (uint64_t i = 0; i < n; ++i) { REQUIRE (found[i] == 0.25 * (double) i); }
   Nq[0] += 1; /* not the sum in the file */
   REQUIRE (scda_field_read (g.comm, filename, found, Nq) == SCDA_ERR_ARG);
+
+  share (&g, 0, Nq);
+  REQUIRE (scda_dataset_write (g.comm, filename, "state/u", u, Nq) == SCDA_SUCCESS);
+  memset (found, 0, sizeof found);
+  const uint64_t from = 10 * (uint64_t) g.rank; /* parts that overlap */
+  REQUIRE (scda_dataset_read (g.comm, filename, "state/u", found, from, count / 2) == SCDA_SUCCESS);
+  for (uint64_t i = 0; i < count / 2; ++i) { REQUIRE (found[i] == 0.25 * (double) (from + i)); }
+  REQUIRE (scda_dataset_read (g.comm, filename, "state/v", found, 0, 1) == SCDA_ERR_FORMAT);
 
   share (&g, 0, Nq);
   write_sections (&g, filename, u, Nq);

@@ -1,0 +1,416 @@
+/* What goes wrong with datasets: each mistake in each argument, on all ranks, on the first or on the last one alone, gives the same error
+ * on all ranks, at once with params.check, else when the ranks meet next; damaged files and files that are none of ours.
+ *
+ *   datasets_errors DIR */
+#include "sections.h"
+
+static group_t g;
+static char name[1200];
+
+#define RIGHT(call) (err = -1, f = (call), REQUIRE (f != NULL && err == 0))
+#define CLOSE() (err = -1, REQUIRE (scda_fclose (f, &err) == 0 && err == 0))
+
+/* ---- mistakes in writing ---- */
+
+typedef struct { const char *what; int want; } mistake_t;
+
+static const mistake_t writing[] = {
+  {"no dataset", SCDA_ERR_ARG}, {"size", SCDA_ERR_ARG}, {"reserved", SCDA_ERR_ARG}, {"name without NUL", SCDA_ERR_ARG},
+  {"no name", SCDA_ERR_ARG}, {"name with a slash at its end", SCDA_ERR_ARG}, {"name not UTF-8", SCDA_ERR_ARG},
+  {"reserved name", SCDA_ERR_ARG}, {"name too long", SCDA_ERR_ARG}, {"no type", SCDA_ERR_ARG}, {"type", SCDA_ERR_ARG},
+  {"ndims below 0", SCDA_ERR_ARG}, {"ndims 33", SCDA_ERR_ARG}, {"item_bytes of a number", SCDA_ERR_ARG}, {"item_bytes 0", SCDA_ERR_ARG},
+  {"item_bytes of too many", SCDA_ERR_ARG}, {"shape too large", SCDA_ERR_RANGE}, {"chunk of a contiguous dataset", SCDA_ERR_ARG},
+  {"chunk 0 in one dimension", SCDA_ERR_ARG}, {"chunk too large", SCDA_ERR_RANGE}, {"layout", SCDA_ERR_ARG}, {"level 10", SCDA_ERR_ARG},
+  {"level -2", SCDA_ERR_ARG}, {"shuffle", SCDA_ERR_ARG}, {"attributes no object", SCDA_ERR_ARG}, {"attributes no JSON", SCDA_ERR_ARG},
+  {"attributes not UTF-8", SCDA_ERR_ARG}, {"attributes with a key twice", SCDA_ERR_ARG}, {"dimension name not UTF-8", SCDA_ERR_ARG},
+  {"fill value of a bool", SCDA_ERR_ARG},
+  /* of one rank */
+  {"no data", SCDA_ERR_ARG}, {"no start", SCDA_ERR_ARG}, {"no count", SCDA_ERR_ARG}, {"two boxes, neither", SCDA_ERR_ARG},
+  {"box beyond", SCDA_ERR_ARG}, {"box far beyond", SCDA_ERR_ARG}, {"boxes without number", SCDA_ERR_RANGE},
+  /* of fields and groups */
+  {"field without name", SCDA_ERR_ARG}, {"field of raw items", SCDA_ERR_ARG}, {"field without components", SCDA_ERR_ARG},
+  {"field without Nq", SCDA_ERR_ARG}, {"field, encode", SCDA_ERR_ARG}, {"field without data", SCDA_ERR_ARG},
+  {"field too large", SCDA_ERR_RANGE}, {"group without path", SCDA_ERR_ARG}, {"group, path", SCDA_ERR_ARG}, {"group, attributes", SCDA_ERR_ARG},
+};
+enum { num_writing = sizeof writing / sizeof writing[0] };
+
+/* Each rank has one of the rows, the first one all that are left. */
+enum { rows = 70, most_ranks = 64 };
+
+static int is (int k, const char *what) { return strcmp (writing[k].what, what) == 0; }
+
+/* The call that is wrong in this way, or the same call made right. */
+static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *err) {
+  static double data[rows * 2];
+  static char truth[8];
+  scda_dataset_t d;
+  REQUIRE (scda_dataset_init (&d) == 0);
+  uint64_t own = 1, Nq[most_ranks];
+  for (int p = 0; p < g.size; ++p) { Nq[p] = p ? 1 : (uint64_t) (rows - g.size + 1); }
+  own = Nq[g.rank];
+  uint64_t start[4] = {first_of (Nq, g.rank), 0, 0, 0}, count[4] = {own, 2, 0, 0};
+  const uint64_t *starts = start, *counts = count;
+  const void *items = data;
+  size_t boxes = 1;
+  strcpy (d.name, "wrong");
+  d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[0] = rows, d.shape[1] = 2;
+  const char *names[2] = {"y", NULL};
+  const scda_dataset_t *dp = &d;
+  if (strncmp (writing[k].what, "group", 5) == 0) {
+    const char *path = is (k, "group without path") && wrong ? NULL : is (k, "group, path") && wrong ? "g/" : "g";
+    return scda_fwrite_group (f, path, is (k, "group, attributes") && wrong ? "3" : "{}", err);
+  }
+  if (strncmp (writing[k].what, "field", 5) == 0) {
+    uint64_t many[most_ranks] = {0};
+    many[0] = (uint64_t) 1 << 62;
+    const char *of = wrong && is (k, "field without name") ? NULL : "wrong";
+    const int type = wrong && is (k, "field of raw items") ? SCDA_TYPE_RAW : SCDA_TYPE_FLOAT64;
+    const uint64_t components = wrong && is (k, "field without components") ? 0 : 2;
+    const uint64_t *counted = wrong && is (k, "field without Nq") ? NULL : wrong && is (k, "field too large") ? many : Nq;
+    return scda_fwrite_field (f, of, type, wrong && is (k, "field without data") ? NULL : data, counted, components,
+                              wrong && is (k, "field, encode") ? 3 : SCDA_ENCODE_ALWAYS, err);
+  }
+  /* What is right only so. */
+  if (strncmp (writing[k].what, "item_bytes", 10) == 0 && !is (k, "item_bytes of a number")) {
+    d.type = SCDA_TYPE_RAW, d.item_bytes = 8;
+    if (is (k, "item_bytes 0") && wrong) { d.item_bytes = 0; }
+    if (is (k, "item_bytes of too many") && wrong) { d.item_bytes = (uint64_t) 1 << 32 | 8; }
+  }
+  if (strncmp (writing[k].what, "chunk", 5) == 0) { d.layout = SCDA_LAYOUT_CHUNKED; }
+  if (is (k, "fill value of a bool")) { d.type = SCDA_TYPE_BOOL, d.fill_value = truth; }
+  if (is (k, "dimension name not UTF-8")) { d.dimension_names = names; }
+  if (wrong) {
+    if (is (k, "no dataset")) { dp = NULL; }
+    if (is (k, "size")) { d.size -= 8; }
+    if (is (k, "reserved")) { d.reserved[7] = 1; }
+    if (is (k, "name without NUL")) { memset (d.name, 'n', sizeof d.name); }
+    if (is (k, "no name")) { d.name[0] = 0; }
+    if (is (k, "name with a slash at its end")) { strcpy (d.name, "a/"); }
+    if (is (k, "name not UTF-8")) { strcpy (d.name, "\xff"); }
+    if (is (k, "reserved name")) { strcpy (d.name, "scda dataset 00"); }
+    if (is (k, "name too long")) { memset (d.name, 'n', 59); }
+    if (is (k, "no type")) { d.type = 0; }
+    if (is (k, "type")) { d.type = 16; }
+    if (is (k, "ndims below 0")) { d.ndims = -1; }
+    if (is (k, "ndims 33")) { d.ndims = 33; }
+    if (is (k, "item_bytes of a number")) { d.item_bytes = 4; }
+    if (is (k, "shape too large")) { d.shape[0] = (uint64_t) 1 << 60; }
+    if (is (k, "chunk of a contiguous dataset")) { d.layout = SCDA_LAYOUT_CONTIGUOUS, d.chunk[0] = d.chunk[1] = 1; }
+    if (is (k, "chunk 0 in one dimension")) { d.chunk[1] = 1; }
+    if (is (k, "chunk too large")) { d.chunk[0] = d.chunk[1] = (uint64_t) 1 << 20; }
+    if (is (k, "layout")) { d.layout = 4; }
+    if (is (k, "level 10")) { d.level = 10; }
+    if (is (k, "level -2")) { d.level = -2; }
+    if (is (k, "shuffle")) { d.shuffle = 2; }
+    if (is (k, "attributes no object")) { d.attributes = "[]"; }
+    if (is (k, "attributes no JSON")) { d.attributes = "{\"a\":}"; }
+    if (is (k, "attributes not UTF-8")) { d.attributes = "{\"a\":\"\xff\"}"; }
+    if (is (k, "attributes with a key twice")) { d.attributes = "{\"a\":1,\"a\":1}"; }
+    if (is (k, "dimension name not UTF-8")) { names[1] = "\xc3"; }
+    if (is (k, "fill value of a bool")) { d.fill_value = "\2"; }
+    if (is (k, "no data")) { items = NULL; }
+    if (is (k, "no start")) { starts = NULL; }
+    if (is (k, "no count")) { counts = NULL; }
+    if (is (k, "two boxes, neither")) { boxes = 2, starts = counts = NULL; }
+    if (is (k, "box beyond")) { count[0] = rows + 1 - start[0]; }
+    if (is (k, "box far beyond")) { start[1] = UINT64_MAX, count[1] = 2; }
+    if (is (k, "boxes without number")) { boxes = SIZE_MAX; }
+  }
+  return scda_fwrite_dataset (f, dp, items, boxes, starts, counts, err);
+}
+
+/* All ranks got this error, and the file is closed. */
+static void expect (const char *what, int who, int check, scda_fcontext_t *f, int err, int want) {
+  if (f != NULL || err != want || !all_same (g, (uint64_t) err) || *scda_last_error_message () == 0) {
+    fprintf (stderr, "datasets_errors.c: %s, rank %d of %d, check %d: error %d on %d, want %d: %s\n", what, who, g.size, check, err,
+             g.rank, want, scda_last_error_message ());
+    ++failures;
+  }
+  if (f != NULL) { scda_fclose (f, &err); }
+  barrier (g);
+}
+
+static int is_wrong (int who) { return who < 0 || who == g.rank; }
+
+static void writes (void) {
+  for (int k = 0; k < num_writing; ++k) {
+    for (int turn = 0; turn < 6; ++turn) {
+      const int check = turn % 2, who = turn < 2 ? -1 : turn < 4 ? 0 : g.size - 1;
+      int err = -1;
+      scda_params_t params = default_params ();
+      params.check = check;
+      scda_fcontext_t *f;
+      RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, &params, &err));
+      RIGHT (write_one (f, 0, 0, &err));
+      f = write_one (f, k, is_wrong (who), &err);
+      CHECK (!check || f == NULL);
+      if (f != NULL) { f = scda_fflush (f, &err); }
+      expect (writing[k].what, who, check, f, err, writing[k].want);
+    }
+  }
+}
+
+/* The ranks pass other things, or the same thing twice. */
+static void disagree (void) {
+  static const double data[6];
+  int err;
+  scda_fcontext_t *f;
+  scda_dataset_t d;
+  const uint64_t Nq[most_ranks] = {1};
+  REQUIRE (scda_dataset_init (&d) == 0);
+  d.type = SCDA_TYPE_FLOAT64, d.ndims = 2;
+  for (int layout = 0; layout < 4; ++layout) { /* an overlap, on one rank or of two */
+    for (int k = 0; k < 2; ++k) {
+      strcpy (d.name, "overlap");
+      d.layout = layout, d.shape[0] = 20, d.shape[1] = 30;
+      const int first = g.rank == 0, last = g.rank == g.size - 1;
+      const uint64_t start[4] = {3, 4, 4, 5}, count[4] = {2, 2, 1, 2};
+      const int two = k == 0 && last, other = k == 1 && last && g.size > 1;
+      RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+      if (k == 1 && g.size == 1) { CLOSE (); continue; }
+      f = scda_fwrite_dataset (f, &d, data, (size_t) (two ? 2 : k == 1 && (first || other)), other ? start + 2 : start, other ? count + 2 : count, &err);
+      const char *message = scda_last_error_message ();
+      CHECK (strstr (message, "[4, 5]") != NULL && strstr (message, "overlap") != NULL);
+      expect ("overlap", k ? -1 : g.size - 1, 0, f, err, SCDA_ERR_ARG);
+    }
+  }
+  d.layout = SCDA_LAYOUT_CHUNKED;
+  for (int k = 0; k < 8 && g.size > 1; ++k) {
+    const int other = g.rank == g.size - 1;
+    strcpy (d.name, other && k == 0 ? "b" : "a");
+    d.shape[0] = other && k == 1 ? 3 : 2, d.shape[1] = 3;
+    d.type = other && k == 2 ? SCDA_TYPE_INT64 : SCDA_TYPE_FLOAT64;
+    d.attributes = other && k == 3 ? "{\"a\":1}" : NULL;
+    d.level = other && k == 4 ? 1 : -1;
+    RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+    if (other && k == 5) { f = scda_fwrite_group (f, "a", NULL, &err); }
+    else if (other && k == 6) { f = scda_fwrite_inline (f, "these are thirty-two bytes, yes.", "a", NULL, 0, &err); }
+    else if (k == 7) { f = scda_fwrite_field (f, "a", SCDA_TYPE_FLOAT64, data, Nq, other ? 2 : 1, SCDA_ENCODE_ALWAYS, &err); }
+    else { f = scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err); }
+    if (f != NULL) { f = scda_fflush (f, &err); }
+    expect ("the ranks disagree", k, 0, f, err, SCDA_ERR_ARG);
+  }
+  CHECK (scda_dataset_init (NULL) < 0);
+}
+
+/* ---- mistakes in reading ---- */
+
+static void write_good (int contiguous) {
+  int err;
+  scda_fcontext_t *f;
+  scda_dataset_t d;
+  double data[12];
+  uint64_t Nq[most_ranks] = {12};
+  for (int k = 0; k < 12; ++k) { data[k] = k * k; }
+  REQUIRE (scda_dataset_init (&d) == 0);
+  strcpy (d.name, "x"), d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
+  d.layout = contiguous ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED;
+  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+  RIGHT (scda_fwrite_array (f, g.rank == 0 ? data : NULL, Nq, 8, 0, "plain", NULL, SCDA_ENCODE_NONE, &err));
+  RIGHT (scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err));
+  RIGHT (scda_fwrite_group (f, "/", NULL, &err));
+  CLOSE ();
+}
+
+static const mistake_t reading[] = {
+  {"header of no section", SCDA_ERR_USAGE}, {"group of no section", SCDA_ERR_USAGE}, {"no dataset", SCDA_ERR_USAGE},
+  {"find no dataset", SCDA_ERR_FORMAT}, {"writing", SCDA_ERR_USAGE}, {"header behind the data", SCDA_ERR_USAGE},
+  /* of one rank, too */
+  {"find without name", SCDA_ERR_ARG}, {"find not UTF-8", SCDA_ERR_ARG}, {"find a group without path", SCDA_ERR_ARG},
+  {"find a group, path", SCDA_ERR_ARG}, {"size", SCDA_ERR_ARG}, {"size in finding", SCDA_ERR_ARG}, {"no data", SCDA_ERR_ARG},
+  {"no start", SCDA_ERR_ARG}, {"box beyond", SCDA_ERR_ARG}, {"boxes without number", SCDA_ERR_RANGE},
+};
+enum { num_reading = sizeof reading / sizeof reading[0], first_of_one = 6 };
+
+static scda_fcontext_t *read_one (scda_fcontext_t *f, int k, int wrong, int *error) {
+  int err, found, decode = 1;
+  double data[12];
+  uint64_t start[2] = {0, 0}, count[2] = {3, 4}, Nq[most_ranks] = {12};
+  scda_dataset_t d;
+  const char *path = "/", *of = "x", *attributes;
+  REQUIRE (scda_dataset_init (&d) == 0);
+  switch (k) {
+  case 0: return scda_fread_dataset_header (f, &found, &d, error);
+  case 1: return scda_fread_group (f, &found, NULL, &attributes, error);
+  case 2: return scda_fread_dataset (f, data, 1, NULL, NULL, error);
+  case 3: return scda_ffind_dataset (f, "plain", 0, &found, &d, error);
+  case 4: return scda_fwrite_dataset (f, &d, data, 1, NULL, NULL, error);
+  case 5:
+    RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
+    RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err));
+    return scda_fread_dataset_header (f, &found, &d, error);
+  case 6:
+  case 7: return scda_ffind_dataset (f, !wrong ? of : k == 6 ? NULL : "\xff", 0, &found, &d, error);
+  case 8:
+  case 9: return scda_ffind_group (f, !wrong ? path : k == 8 ? NULL : "a/", &found, &attributes, error);
+  case 10:
+    for (int s = 0; s < 2; ++s) {
+      if (s == 1) { RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err)); }
+      RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
+    }
+    if (wrong) { d.size = 8; }
+    return scda_fread_dataset_header (f, &found, &d, error);
+  case 11:
+    if (wrong) { d.size = 0; }
+    return scda_ffind_dataset (f, of, -1, &found, &d, error);
+  default: break;
+  }
+  RIGHT (scda_ffind_dataset (f, of, 0, &found, &d, &err));
+  if (k == 14 && wrong) { start[1] = 1; }
+  return scda_fread_dataset (f, k == 12 && wrong ? NULL : data, k == 15 && wrong ? SIZE_MAX / 2 : 1, k == 13 && wrong ? NULL : start, count, error);
+}
+
+static void reads (void) {
+  write_good (0);
+  for (int k = 0; k < num_reading; ++k) {
+    for (int turn = 0; turn < (k < first_of_one ? 2 : 6); ++turn) {
+      const int check = turn % 2, who = turn < 2 ? -1 : turn < 4 ? 0 : g.size - 1;
+      int err = -1, found;
+      scda_params_t params = default_params ();
+      params.check = check;
+      scda_fcontext_t *f;
+      RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
+      f = read_one (f, k, is_wrong (who), &err);
+      CHECK (!check || f == NULL);
+      if (f != NULL) { f = scda_ffind_dataset (f, "x", 0, &found, NULL, &err); }
+      expect (reading[k].what, who, check, f, err, reading[k].want);
+    }
+  }
+}
+
+/* ---- damaged files ---- */
+
+/* The first place of some bytes in the file becomes other ones. */
+static void change (const char *from, const char *to) {
+  barrier (g);
+  if (g.rank == 0) {
+    static char all[1 << 16];
+    FILE *file = fopen (name, "r+b");
+    REQUIRE (file != NULL);
+    const size_t bytes = fread (all, 1, sizeof all, file), n = strlen (from);
+    size_t at = 0;
+    while (at + n <= bytes && memcmp (all + at, from, n) != 0) { ++at; }
+    REQUIRE (at + n <= bytes && strlen (to) == n && fseek (file, (long) at, SEEK_SET) == 0);
+    REQUIRE (fwrite (to, 1, n, file) == n && fclose (file) == 0);
+  }
+  barrier (g);
+}
+
+/* The dataset, found by its name or by walking: the error of its header, or else that of its data. */
+static int read_damaged (int walk, int *has_header) {
+  int err = -1, found = 0, decode = 1;
+  double data[12];
+  uint64_t Nq[most_ranks] = {12};
+  scda_dataset_t d;
+  REQUIRE (scda_dataset_init (&d) == 0);
+  scda_fcontext_t *f;
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
+  *has_header = 0;
+  if (walk) {
+    for (int s = 0; s < 2; ++s) {
+      if (s == 1) { RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err)); }
+      f = scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err);
+      if (f == NULL) { return err; }
+    }
+    f = scda_fread_dataset_header (f, &found, &d, &err);
+  }
+  else { f = scda_ffind_dataset (f, "x", 0, &found, &d, &err); }
+  CHECK ((f == NULL) == (err != 0) && all_same (g, (uint64_t) err));
+  if (f == NULL) { return err; }
+  REQUIRE (found == 1);
+  *has_header = 1 + (d.unsupported != NULL);
+  /* The chunk is read on one rank only, and all get its error. */
+  f = scda_fread_dataset (f, data, g.rank == g.size - 1, NULL, NULL, &err);
+  CHECK ((f == NULL) == (err != 0) && all_same (g, (uint64_t) err));
+  if (f == NULL) { return err; }
+  CLOSE ();
+  return 0;
+}
+
+static void damaged (void) {
+  static const struct { const char *from, *to; int contiguous, header, want; } changes[] = {
+    {"numcodecs.zlib", "numcodecs.zlib", 0, 1, 0},
+    {"\"zarr_format\": 3", "\"zarr_format\": 4", 0, 0, SCDA_ERR_FORMAT},
+    {"\"float64\"", "\"float6x\"", 0, 0, SCDA_ERR_UNSUPPORTED},
+    {"\"float64\"", "\"float32\"", 0, 1, SCDA_ERR_DECODE}, /* the stream has too many bytes */
+    {"\"float64\"", "\"float32\"", 1, 0, SCDA_ERR_FORMAT},
+    {"numcodecs.zlib", "numcodecs.zlob", 0, 2, SCDA_ERR_UNSUPPORTED},
+    {"numcodecs.shuffle", "numcodecs.shoffle", 0, 2, SCDA_ERR_UNSUPPORTED},
+    {"    3,\n    4\n  ],\n  \"data", "    3,\n    7\n  ],\n  \"data", 0, 0, SCDA_ERR_FORMAT},
+    {"    3,\n    4\n  ],\n  \"data", "    2,\n    4\n  ],\n  \"data", 1, 0, SCDA_ERR_FORMAT},
+    {"\"attributes\": {}", "\"attributes\": []", 0, 0, SCDA_ERR_FORMAT},
+    {"\"attributes\"", "\"codecs\"    ", 0, 0, SCDA_ERR_FORMAT},
+    {"\"fill_value\"", "\"full_value\"", 0, 0, SCDA_ERR_FORMAT},
+    {"V x ", "V / ", 0, 0, SCDA_ERR_FORMAT},
+    {"\x78", "\x79", 0, 1, SCDA_ERR_DECODE}, /* the first byte of the stream, with this name of a codec in front */
+  };
+  for (unsigned k = 0; k < sizeof changes / sizeof changes[0]; ++k) {
+    for (int walk = 0; walk < 2; ++walk) {
+      int header = 0, want = changes[k].want;
+      if (changes[k].from[0] == 'V' && !walk) { continue; } /* no such name, which is no error */
+      write_good (changes[k].contiguous);
+      if (changes[k].from[0] == '\x78') { change ("\x78\x5e", "\x79\x5e"); }
+      else { change (changes[k].from, changes[k].to); }
+      const int err = read_damaged (walk, &header);
+      if (err != want || header != changes[k].header) {
+        fprintf (stderr, "datasets_errors.c: %s becomes %s, walk %d: error %d, want %d, header %d: %s\n", changes[k].from, changes[k].to,
+                 walk, err, want, header, scda_last_error_message ());
+        ++failures;
+      }
+      barrier (g);
+    }
+  }
+  /* Any byte of the dataset changed at random, and any end cut off: an error on all ranks, or none. */
+  write_good (0);
+  barrier (g);
+  FILE *file = fopen (name, "rb");
+  static char all[1 << 16], bad[1 << 16];
+  const size_t bytes = fread (all, 1, sizeof all, file);
+  uint64_t rng = 14, seen = 0;
+  fclose (file);
+  for (int k = 0; k < 300; ++k) {
+    const size_t at = 384 + (size_t) below (&rng, bytes - 384), length = k % 3 ? bytes : at;
+    memcpy (bad, all, bytes);
+    bad[at] ^= (char) (1 + below (&rng, 255));
+    barrier (g);
+    if (g.rank == 0) {
+      FILE *out = fopen (name, "wb");
+      REQUIRE (out != NULL && fwrite (bad, 1, length, out) == length && fclose (out) == 0);
+    }
+    barrier (g);
+    int err = -1, found = 0, walk = k % 2;
+    double data[12];
+    scda_dataset_t d;
+    REQUIRE (scda_dataset_init (&d) == 0);
+    scda_fcontext_t *f = scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err);
+    REQUIRE (f != NULL && err == 0);
+    if (walk) {
+      uint64_t Nq[most_ranks] = {12};
+      int decode = 1;
+      RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
+      RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err));
+      f = scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err);
+      if (f != NULL && err == 0) { f = scda_fread_dataset_header (f, &found, &d, &err); }
+    }
+    else { f = scda_ffind_dataset (f, "x", 0, &found, &d, &err); }
+    if (f != NULL && found && d.ndims == 2 && d.item_bytes * d.shape[0] * d.shape[1] <= sizeof data) {
+      f = scda_fread_dataset (f, data, g.rank == 0, NULL, NULL, &err);
+    }
+    seen += f == NULL;
+    CHECK (all_same (g, (uint64_t) err));
+    if (f != NULL) { scda_fclose (f, &err); }
+  }
+  CHECK (seen > 150);
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc == 2 && world ().size <= most_ranks);
+  g = world ();
+  snprintf (name, sizeof name, "%s/datasets-%d.scda", argv[1], g.size);
+  writes ();
+  disagree ();
+  reads ();
+  damaged ();
+  return finish ();
+}

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""An independent reader of datasets, written from docs/datasets.md: the standard library only, nothing of libscda.
+
+  scda_datasets.py list  FILE              the datasets and groups of a file, one line each
+  scda_datasets.py check FILE TEXT RAW     it has the datasets of TEXT, in this order, and RAW has all their items
+
+A line of TEXT is: name type item_bytes layout shuffle shape...; the layout is 0 (contiguous), 1 (chunks), 2 (chunks as text), or 3 (0 or 1).
+"""
+
+import argparse
+import itertools
+import json
+import math
+import re
+import struct
+import sys
+import zlib
+from collections import namedtuple
+
+from scda_parse import Bad, Parser, need
+
+Dataset = namedtuple("Dataset", "name type item shape chunk codecs fill attributes names layout data")
+SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8}
+SIZES.update({"float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16})
+KEYS = ["zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "codecs", "fill_value", "attributes"]
+FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+NAN = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}
+
+
+def once(pairs):
+    need(len(dict(pairs)) == len(pairs), "a key stands twice")
+    return dict(pairs)
+
+
+def metadata(data, keys):
+    text = data.decode()
+    need(text.endswith("\n"), "no line feed ends the metadata")
+    found = json.loads(text, object_pairs_hook=once)
+    need(list(found) == keys or list(found) == keys + ["dimension_names"], f"keys {list(found)}")
+    if not found["attributes"]:  # json has no numbers as they were given
+        need(text.rstrip(" \n") == json.dumps(found, indent=2, ensure_ascii=False), "layout of the text")
+    need(re.search(r"\} *\n\Z", text), "what follows the last brace")
+    return found
+
+
+def item_bytes(kind):
+    if kind in SIZES:
+        return SIZES[kind]
+    need(re.fullmatch(r"r[1-9][0-9]*", kind) and int(kind[1:]) % 8 == 0, f"type {kind}")
+    return int(kind[1:]) // 8
+
+
+def real(value, size):
+    """The bytes of a floating-point number."""
+    if isinstance(value, str) and value.startswith("0x"):
+        need(len(value) == 2 + 2 * size, value)
+        return int(value, 16).to_bytes(size, "little")
+    if value == "NaN":
+        return NAN[size].to_bytes(size, "little")
+    if isinstance(value, str):
+        value = {"Infinity": math.inf, "-Infinity": -math.inf}[value]
+    return struct.pack(FLOATS[size], value)
+
+
+def fill_item(value, kind, size):
+    if kind.startswith("complex"):
+        need(isinstance(value, list) and len(value) == 2, "a complex fill value")
+        return real(value[0], size // 2) + real(value[1], size // 2)
+    if kind.startswith("float"):
+        return real(value, size)
+    if kind.startswith("r"):
+        need(len(value) == size, "bytes of a raw fill value")
+        return bytes(value)
+    need(isinstance(value, bool) == (kind == "bool"), "a fill value of another type")
+    return int(value).to_bytes(size, "little", signed=kind.startswith("int"))
+
+
+def unshuffle(data, n):
+    k = len(data) // n
+    plain = bytearray(data)
+    for b in range(n):
+        plain[b : n * k : n] = data[b * k : (b + 1) * k]
+    return bytes(plain)
+
+
+def codecs_of(meta, kind, size):
+    """Whether chunks are shuffled, and whether they are zlib streams."""
+    codecs = list(meta["codecs"])
+    number = size // 2 if kind.startswith("complex") else 1 if kind.startswith("r") else size
+    first = {"name": "bytes"} if number == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
+    need(codecs.pop(0) == first, "the codec bytes")
+    shuffle = {"name": "numcodecs.shuffle", "configuration": {"elementsize": size}}
+    is_shuffled = bool(codecs) and codecs[0] == shuffle and size > 1
+    if is_shuffled:
+        codecs.pop(0)
+    is_zlib = bool(codecs) and codecs[0]["name"] == "numcodecs.zlib"
+    if is_zlib:
+        need(0 <= codecs.pop(0)["configuration"]["level"] <= 9, "a level")
+    need(not codecs, f"codecs {codecs}")
+    return is_shuffled, is_zlib
+
+
+def assemble(shape, chunk, item, chunks, fill):
+    """The array from its chunks, in C order; and what stands in them beyond the array must be the fill value."""
+    array = bytearray(math.prod(shape) * item)
+    grid = [range(-(-n // c)) for n, c in zip(shape, chunk)]
+    for index, data in zip(itertools.product(*grid), chunks, strict=True):
+        need(len(data) == math.prod(chunk) * item, "bytes of a chunk")
+        for place, within in enumerate(itertools.product(*map(range, chunk))):
+            value = data[place * item : (place + 1) * item]
+            at = [i * c + w for i, c, w in zip(index, chunk, within)]
+            if any(a >= n for a, n in zip(at, shape)):
+                need(value == fill, "not the fill value beyond the array")
+                continue
+            flat = 0
+            for a, n in zip(at, shape):
+                flat = flat * n + a
+            array[flat * item : (flat + 1) * item] = value
+    return bytes(array)
+
+
+def read_dataset(meta, section, at):
+    need(meta["zarr_format"] == 3 and meta["node_type"] == "array", "a Zarr v3 array")
+    kind, shape = meta["data_type"], meta["shape"]
+    item, name = item_bytes(kind), section.user.decode()
+    need(1 <= len(section.user) <= 58 and all(name.split("/")) and not name.startswith("scda "), f"name {name}")
+    need(meta["chunk_grid"]["name"] == "regular", "a regular grid")
+    chunk = meta["chunk_grid"]["configuration"]["chunk_shape"]
+    need(len(chunk) == len(shape) <= 32 and all(c >= 1 for c in chunk), "shape of a chunk")
+    is_shuffled, is_zlib = codecs_of(meta, kind, item)
+    fill = fill_item(meta["fill_value"], kind, item)
+    names = meta.get("dimension_names")
+    need(names is None or len(names) == len(shape), "names of dimensions")
+    number, bytes_of_chunk = math.prod(-(-n // c) for n, c in zip(shape, chunk)), math.prod(chunk) * item
+    if section.type == "V":
+        need(is_zlib and len(section.elements) == number, "a chunk for each element")
+        chunks = []
+        for element in section.elements:
+            plain = fill * math.prod(chunk)
+            if element:
+                stored = zlib.decompress(element)
+                need(len(stored) == bytes_of_chunk, "bytes of a stream")
+                data = unshuffle(stored, item) if is_shuffled else stored
+                need(data != plain, "a chunk of the fill value is stored")
+                plain = data
+            chunks.append(plain)
+        data, layout = assemble(shape, chunk, item, chunks, fill), 1
+    elif section.packed is not None:
+        need(not is_zlib and (len(section.elements), section.E) == (number, bytes_of_chunk), "N and E of chunks as text")
+        chunks = [unshuffle(element, item) if is_shuffled else element for element in section.elements]
+        data, layout = assemble(shape, chunk, item, chunks, fill), 2
+    else:
+        need(section.type == "A" and not is_zlib and not is_shuffled, "a contiguous dataset")
+        need(chunk == [max(n, 1) for n in shape], "one chunk")
+        rows = shape[0] if shape else 1
+        need((len(section.elements), section.E) == (rows, math.prod(shape[1:]) * item), "N and E of rows")
+        data, layout = b"".join(section.elements), 0
+        need(len(data) < 65536 or (at + 128) % 4096 == 0, f"data at {at + 128} are not aligned")
+    return Dataset(name, kind, item, shape, chunk, (is_shuffled, is_zlib), fill, meta["attributes"], names, layout, data)
+
+
+def read(path):
+    """The datasets of a file, and the attributes of its groups."""
+    parser = Parser(open(path, "rb").read())
+    parser.header()
+    datasets, groups, known = [], {}, set()
+    before = None
+    while parser.pos < len(parser.data):
+        at = parser.pos
+        section = parser.section()
+        if before is not None and before[0] == "dataset":
+            try:
+                datasets.append(read_dataset(before[1], section, at))
+            except (Bad, KeyError, ValueError) as error:
+                raise Bad(f"dataset {section.user!r}: {error}") from error
+            known.add(section.user)
+        elif before is not None:
+            need(section.type == "B" and section.user.endswith(b"/"), "a group")
+            meta = metadata(section.elements[0], ["zarr_format", "node_type", "attributes"])
+            need(meta["node_type"] == "group", "node type of a group")
+            groups[section.user.decode()[:-1] or "/"] = meta["attributes"]
+        else:
+            need(section.user not in known, f"section {section.user} without metadata")
+        before = None
+        if section.type == "B" and section.user == b"scda dataset 00":
+            before = ("dataset", metadata(section.elements[0], KEYS))
+        elif section.type == "I" and section.user == b"scda group 00":
+            need(section.elements[0] == b"Below: attributes of this group\n", "the data of a group")
+            before = ("group",)
+    need(before is None, "the file ends behind metadata")
+    return datasets, groups
+
+
+def check(path, text, raw):
+    datasets, _ = read(path)
+    wanted, raw, at = open(text).read().splitlines(), open(raw, "rb").read(), 0
+    need(len(datasets) == len(wanted), f"{len(datasets)} datasets, not {len(wanted)}")
+    for dataset, line in zip(datasets, wanted):
+        name, kind, item, layout, shuffle, *shape = line.split()
+        need(dataset.name == name and dataset.item == int(item) and dataset.shape == list(map(int, shape)), line)
+        need(dataset.type == (f"r{8 * int(item)}" if kind == "raw" else kind), line)
+        need(dataset.layout in ([0, 1] if layout == "3" else [int(layout)]), f"{line}: layout {dataset.layout}")
+        need(dataset.layout == 0 or dataset.codecs[0] == (shuffle == "1" and dataset.item > 1), f"{line}: shuffled")
+        data = raw[at : at + math.prod(dataset.shape) * dataset.item]
+        need(dataset.data == data, f"{line}: other data")
+        at += len(data)
+    need(at == len(raw), "more items")
+    return len(datasets)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("command", choices=["list", "check"])
+    args.add_argument("file", nargs="+")
+    args = args.parse_args()
+    try:
+        if args.command == "check":
+            print(args.file[0], check(*args.file), "datasets, as they should be")
+            return
+        datasets, groups = read(args.file[0])
+        for path, attributes in groups.items():
+            print(path, attributes)
+        for d in datasets:
+            print(d.name, d.type, d.shape, d.chunk, ["contiguous", "chunks", "text"][d.layout], d.attributes, len(d.data))
+    except (Bad, KeyError, ValueError, struct.error, zlib.error) as error:
+        sys.exit(f"{args.file[0]}: {error}")
+
+
+if __name__ == "__main__":
+    main()
