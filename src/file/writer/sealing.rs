@@ -256,13 +256,18 @@ impl WriterState {
             self.tolerate(noted, ())?;
         }
         (self.call_start, self.part_start) = (self.end, self.end);
-        for (whole, offset) in self.whole.iter_mut().zip([self.written, self.released]) {
-            if offset == self.end {
-                *whole = offset;
-            }
+        if self.written == self.end {
+            self.end_whole();
         }
         self.team.mark(self.end);
         Ok(())
+    }
+
+    /// A call ends where all is written.
+    #[cold]
+    fn end_whole(&mut self) {
+        let [_, released] = self.whole;
+        self.whole = [self.end, if self.released == self.end { self.end } else { released }];
     }
 
     /// A section is complete, but another one of the same call belongs to it: after an error neither stays.
