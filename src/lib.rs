@@ -37,7 +37,7 @@ pub mod internals {
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Sealed, Seals};
     pub use crate::foreign::{Foreign, sdf, sion};
-    pub use crate::format::dataset::{metadata, parse};
+    pub use crate::format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION, fill, json, metadata, parse};
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};
     pub use crate::format::padding::{MAX_DATA_PADDING, data_padding};

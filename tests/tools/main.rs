@@ -2,6 +2,7 @@
 
 mod arguments;
 mod damage;
+mod datasets;
 mod doctor;
 mod documents;
 mod imported;

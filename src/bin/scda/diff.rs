@@ -1,15 +1,20 @@
 //! `scda diff`: where two files differ.
 
+use crate::datasets::compare::{Tolerance, first_unlike};
+use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::{Found, Item, Pair, Walk, attributes_of, shape_word, values};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Threads};
 use crate::ls::kind;
-use crate::manifest::{facts, put_bytes};
+use crate::manifest::{dataset_facts, facts, group_facts, put_bytes};
 use crate::numbers::to_usize;
-use crate::output::{Output, quote};
+use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
-use scda::{Reader, Section, SectionType};
+use scda::internals::{fill, json::compact};
+use scda::{Dataset, Reader, Region, Section, SectionType};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Compare the sections and data of two files
@@ -17,6 +22,9 @@ use std::path::PathBuf;
 /// Compares section by section, in order, decompressed: compression, line breaks, and the program that wrote the file are
 /// no differences. Reports the first difference of each section. With --quiet, nothing behind the first difference is
 /// read.
+///
+/// Of datasets, compares type, shape, names of dimensions, fill value, attributes, and the values; how they are stored,
+/// in chunks or not, is no difference. Without --rtol and --atol, values are the same if their bytes are.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is not valid.
@@ -24,7 +32,8 @@ Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is n
 Examples:
   scda diff old.scda new.scda
   scda diff --quiet old.scda new.scda && echo the same
-  scda diff --raw old.scda new.scda           the compressed bytes, too")]
+  scda diff --raw old.scda new.scda           the compressed bytes, too
+  scda diff --rtol 1e-12 old.scda new.scda    numbers of datasets that are nearly the same are no difference")]
 pub struct Args {
     /// A file; - is standard input
     #[arg(value_name = "A")]
@@ -32,9 +41,15 @@ pub struct Args {
     /// Another one
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// Compare compressed sections as the two sections that the files have
+    /// Compare compressed sections and datasets as the two sections that the files have
     #[arg(long)]
     raw: bool,
+    /// Numbers a and b of datasets are the same if |a - b| <= ATOL + RTOL |b|; then NaN is the same as NaN
+    #[arg(long, value_name = "RTOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
+    rtol: Option<f64>,
+    /// See --rtol; without one of them, it is 0
+    #[arg(long, value_name = "ATOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
+    atol: Option<f64>,
     /// Print nothing, and stop at the first difference
     #[arg(short, long)]
     quiet: bool,
@@ -43,6 +58,11 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     threads: Threads,
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|&number: &f64| number >= 0.0 && number.is_finite());
+    number.ok_or_else(|| "expected a number that is not negative".to_owned())
 }
 
 /// One difference, in words and as an object.
@@ -68,6 +88,117 @@ fn of_headers(number: u64, a: Option<&Section>, b: Option<&Section>) -> Differen
         text: format!("section {number}: {} | {}", text(a), text(b)),
         json: json!({ "section": number, "what": "header", "a": json(a), "b": json(b) }),
     }
+}
+
+/// A section, dataset or group in words.
+fn item_in_words(item: &Item) -> String {
+    match &item.pair {
+        None => in_words(&item.section),
+        Some(Pair::Group(found)) => format!("attributes of the group {}", quote(&found.block.user)),
+        Some(Pair::Dataset(found)) => {
+            let Dataset { name, data_type, shape, .. } = &found.dataset;
+            format!("dataset {data_type} {}, {}", shape_word(shape), quote(name.as_bytes()))
+        }
+    }
+}
+
+fn item_facts(item: &Item) -> Value {
+    Value::Object(match &item.pair {
+        None => facts(item.number, &item.section),
+        Some(Pair::Group(found)) => group_facts(item.last(), found),
+        Some(Pair::Dataset(found)) => dataset_facts(item.last(), &found.dataset),
+    })
+}
+
+/// Two that are of different kinds, or one that has no other.
+fn of_items(number: u64, a: Option<&Item>, b: Option<&Item>) -> Difference {
+    let text = |item: Option<&Item>| item.map_or("none".to_owned(), item_in_words);
+    let json = |item: Option<&Item>| item.map(item_facts);
+    Difference {
+        text: format!("section {number}: {} | {}", text(a), text(b)),
+        json: json!({ "section": number, "what": "header", "a": json(a), "b": json(b) }),
+    }
+}
+
+/// The first attribute that differs; their order is no difference.
+fn of_attributes(number: u64, name: &str, a: &str, b: &str) -> Option<Difference> {
+    let sorted = |text| -> BTreeMap<String, String> {
+        attributes_of(text).into_iter().map(|member| (member.key, compact(member.text))).collect()
+    };
+    let (a, b) = (sorted(a), sorted(b));
+    let key = a.iter().chain(&b).map(|(key, _)| key).find(|&key| a.get(key) != b.get(key))?;
+    let show = |value: Option<&String>| value.map_or("none".to_owned(), |value| visible(value));
+    let (x, y) = (a.get(key), b.get(key));
+    Some(Difference {
+        text: format!("{name}: attribute {}: {} | {}", visible(key), show(x), show(y)),
+        json: json!({ "section": number, "what": "attribute", "attribute": key, "a": x, "b": y }),
+    })
+}
+
+/// Differences of two datasets of one name, but for their data.
+fn of_metadata(number: u64, a: &Dataset, b: &Dataset) -> Vec<Difference> {
+    let name = format!("section {number} (dataset {})", quote(a.name.as_bytes()));
+    let facts = |dataset: &Dataset| {
+        let fill = match dataset.fill_value.is_empty() {
+            true => vec![0; to_usize(dataset.data_type.item_bytes())],
+            false => dataset.fill_value.clone(),
+        };
+        [
+            ("type", dataset.data_type.to_string()),
+            ("shape", shape_word(&dataset.shape)),
+            ("dimension_names", json!(dataset.dimension_names).to_string()),
+            ("fill_value", fill::to_json(dataset.data_type, &fill).to_string()),
+        ]
+    };
+    let mut differences: Vec<_> = facts(a)
+        .into_iter()
+        .zip(facts(b))
+        .filter(|(x, y)| x != y)
+        .map(|((what, x), (_, y))| Difference {
+            text: format!("{name}: {}: {} | {}", what.replace('_', " "), visible(&x), visible(&y)),
+            json: json!({ "section": number, "what": what, "a": x, "b": y }),
+        })
+        .collect();
+    differences.extend(of_attributes(number, &name, &a.attributes, &b.attributes));
+    differences
+}
+
+/// Compares the values of two datasets of one type and shape. All are read, unless `quiet`.
+fn of_values(
+    number: u64,
+    (a, b): (&Dataset, &Dataset),
+    (in_a, in_b): (&mut Reader, &mut Reader),
+    args: &Args,
+    progress: &mut Progress,
+) -> Result<Option<Difference>> {
+    let tolerance = (args.rtol.is_some() || args.atol.is_some())
+        .then(|| Tolerance { relative: args.rtol.unwrap_or(0.0), absolute: args.atol.unwrap_or(0.0) });
+    let item = to_usize(a.data_type.item_bytes());
+    let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), None);
+    for slab in Slabs::new(a, Region::all(&a.shape)) {
+        slabs::read(in_a, a, &slab, &mut x)?;
+        slabs::read(in_b, b, &slab, &mut y)?;
+        progress.add(x.len() as u64);
+        if found.is_some() {
+            continue;
+        }
+        let Some(place) = first_unlike(a.data_type, &x, &y, tolerance) else { continue };
+        let show = |data: &[u8]| {
+            let mut text = String::new();
+            values::show(a.data_type, &data[place * item..][..item], &mut text);
+            text
+        };
+        let (x, y, index) = (show(&x), show(&y), slabs::index_of(&slab, place as u64));
+        let name = quote(a.name.as_bytes());
+        found = Some(Difference {
+            text: format!("section {number} (dataset {name}): {index:?}: {x} | {y}"),
+            json: json!({ "section": number, "what": "data", "index": index, "a": x, "b": y }),
+        });
+        if args.quiet {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Compares the data of the sections, whose headers are the same.
@@ -155,16 +286,9 @@ fn of_sizes(number: u64, section: &Section, a: &mut Reader, b: &mut Reader) -> R
     Ok(None)
 }
 
-/// Ends the current section, if there is one. One that differs is read, too: data that are damaged are no difference but
-/// trouble.
-fn end(
-    reader: &mut Reader,
-    section: Option<&Section>,
-    args: &Args,
-    difference: Option<&Difference>,
-) -> Result<()> {
-    let Some(section) = section else { return Ok(()) };
-    if difference.is_some() && !args.quiet {
+/// Ends the current section. One that differs is read, too: data that are damaged are no difference but trouble.
+fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> Result<()> {
+    if is_unlike && !args.quiet {
         reader.seek(section.offset)?;
         reader.next_section(!args.raw)?;
         let mut pieces = Pieces::all(section);
@@ -190,38 +314,126 @@ fn compare(
             return Ok(());
         }
     }
-    let mut number = 0;
+    let mut walks = (Walk::new(a, args.raw), Walk::new(b, args.raw));
     loop {
-        number += 1;
-        let difference = match (in_a.next_section(!args.raw)?, in_b.next_section(!args.raw)?) {
+        let items = (walks.0.next(&mut in_a)?, walks.1.next(&mut in_b)?);
+        let differences = match &items {
             (None, None) => return Ok(()),
             (Some(x), Some(y)) => {
-                let is_same = x.section_type == y.section_type
-                    && x.user == y.user
-                    && (x.count, x.size) == (y.count, y.size)
-                    && units(&x) == units(&y);
-                let difference = match is_same {
-                    true => of_data(number, &x, &y, &mut in_a, &mut in_b, &mut progress)?,
-                    false => Some(of_headers(number, Some(&x), Some(&y))),
-                };
-                end(&mut in_a, Some(&x), args, difference.as_ref())?;
-                end(&mut in_b, Some(&y), args, difference.as_ref())?;
-                difference
+                let mut both =
+                    Both { a: &mut in_a, b: &mut in_b, walks: &mut walks, args, progress: &mut progress };
+                both.items(x, y)?
             }
             (x, y) => {
-                let difference = of_headers(number, x.as_ref(), y.as_ref());
-                end(&mut in_a, x.as_ref(), args, Some(&difference))?;
-                end(&mut in_b, y.as_ref(), args, Some(&difference))?;
-                Some(difference)
+                let number = x.as_ref().or(y.as_ref()).map_or(0, |item| item.number);
+                for (reader, item) in [(&mut in_a, x), (&mut in_b, y)] {
+                    item.iter().try_for_each(|item| end_item(reader, item, args, true))?;
+                }
+                vec![of_items(number, x.as_ref(), y.as_ref())]
             }
         };
         progress.set(in_a.position().unwrap_or(0));
-        if let Some(difference) = difference
-            && !each(difference)?
-        {
-            return Ok(());
+        for difference in differences {
+            if !each(difference)? {
+                return Ok(());
+            }
         }
     }
+}
+
+/// Ends a section, or both of a pair, as [`end`].
+fn end_item(reader: &mut Reader, item: &Item, args: &Args, is_unlike: bool) -> Result<()> {
+    end(reader, &item.section, args, is_unlike)?;
+    if item.pair.is_some()
+        && let Some(section) = reader.next_section(true)?
+    {
+        end(reader, &section, args, is_unlike)?;
+    }
+    Ok(())
+}
+
+/// Two files that are compared.
+struct Both<'a, 'b> {
+    a: &'a mut Reader,
+    b: &'a mut Reader,
+    walks: &'a mut (Walk<'b>, Walk<'b>),
+    args: &'a Args,
+    progress: &'a mut Progress,
+}
+
+impl Both<'_, '_> {
+    /// Compares sections, datasets or groups, and goes behind them.
+    fn items(&mut self, x: &Item, y: &Item) -> Result<Vec<Difference>> {
+        if let (Some(found), Some(other)) = (x.readable(), y.readable())
+            && found.dataset.name == other.dataset.name
+        {
+            let differences = self.datasets(x.last(), found, other)?;
+            x.skip(self.a)?;
+            y.skip(self.b)?;
+            return Ok(differences);
+        }
+        if let (Some(Pair::Group(found)), Some(Pair::Group(other))) = (&x.pair, &y.pair)
+            && found.group.path == other.group.path
+        {
+            x.skip(self.a)?;
+            y.skip(self.b)?;
+            let name = format!("section {} (group {})", x.last(), quote(&found.block.user));
+            let (a, b) = (&found.group.attributes, &other.group.attributes);
+            return Ok(of_attributes(x.last(), &name, a, b).into_iter().collect());
+        }
+        // What cannot be read as data of a dataset is compared as the sections that it is.
+        if x.pair.is_some() != y.pair.is_some() || x.readable().is_some() || y.readable().is_some() {
+            end_item(self.a, x, self.args, true)?;
+            end_item(self.b, y, self.args, true)?;
+            return Ok(vec![of_items(x.last(), Some(x), Some(y))]);
+        }
+        let mut differences = Vec::new();
+        differences.extend(self.sections(x.number, &x.section, &y.section)?);
+        if x.pair.is_some()
+            && let (Some(section), Some(other)) = (self.a.next_section(true)?, self.b.next_section(true)?)
+        {
+            differences.extend(self.sections(x.last(), &section, &other)?);
+        }
+        Ok(differences)
+    }
+
+    fn sections(&mut self, number: u64, x: &Section, y: &Section) -> Result<Option<Difference>> {
+        let is_same = x.section_type == y.section_type
+            && x.user == y.user
+            && (x.count, x.size) == (y.count, y.size)
+            && units(x) == units(y);
+        let difference = match is_same {
+            true => of_data(number, x, y, self.a, self.b, self.progress)?,
+            false => Some(of_headers(number, Some(x), Some(y))),
+        };
+        end(self.a, x, self.args, difference.is_some())?;
+        end(self.b, y, self.args, difference.is_some())?;
+        Ok(difference)
+    }
+
+    /// All that differs of the metadata, and the first value.
+    fn datasets(&mut self, number: u64, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+        let (a, b) = (&found.dataset, &other.dataset);
+        let mut differences = of_metadata(number, a, b);
+        let (walk_a, walk_b) = &mut *self.walks;
+        let readers = (walk_a.dataset_reader()?, walk_b.dataset_reader()?);
+        if (a.data_type, &a.shape) == (b.data_type, &b.shape) {
+            if differences.is_empty() || !self.args.quiet {
+                differences.extend(of_values(number, (a, b), readers, self.args, self.progress)?);
+            }
+        } else if !self.args.quiet {
+            read_all(readers.0, a)?;
+            read_all(readers.1, b)?;
+        }
+        Ok(differences)
+    }
+}
+
+/// Reads a dataset: data that are damaged are no difference but trouble.
+fn read_all(reader: &mut Reader, dataset: &Dataset) -> Result<()> {
+    let mut data = Vec::new();
+    Slabs::new(dataset, Region::all(&dataset.shape))
+        .try_for_each(|slab| slabs::read(reader, dataset, &slab, &mut data))
 }
 
 pub fn run(args: &Args) -> Result<()> {

@@ -4,6 +4,7 @@ mod append;
 mod cat;
 mod check;
 mod copy;
+mod datasets;
 mod described;
 mod diff;
 mod doctor;

@@ -1,12 +1,14 @@
 //! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
 
+use crate::datasets::FoundGroup;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::ls::{Row, measure, seals};
 use crate::output::Output;
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::select::{self, Selection};
-use scda::{Reader, Section, SectionType};
+use scda::internals::fill;
+use scda::{Dataset, Layout, Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 
 /// Data of at most so many bytes are written as text, if they are text.
@@ -40,6 +42,48 @@ pub fn facts(number: u64, section: &Section) -> Map<String, Value> {
     if matches!(section.section_type, SectionType::Array | SectionType::Block) {
         object.insert("E".into(), section.size.into());
     }
+    object
+}
+
+/// The facts of a dataset, whose second section has this number; without attributes, whose text is kept as it is.
+pub fn dataset_facts(number: u64, dataset: &Dataset) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("number".into(), number.into());
+    object.insert("type".into(), "D".into());
+    object.insert("user".into(), dataset.name.as_str().into());
+    object.insert("data_type".into(), dataset.data_type.to_string().into());
+    object.insert("shape".into(), json!(dataset.shape));
+    let layout = match dataset.layout {
+        Layout::Chunked { text: true, .. } => "text",
+        Layout::Chunked { .. } => "chunks",
+        _ => "contiguous",
+    };
+    object.insert("layout".into(), layout.into());
+    if layout != "contiguous" {
+        object.insert("chunk".into(), json!(dataset.chunk_shape()));
+        object.insert("shuffle".into(), dataset.shuffle.into());
+        if let Some(level) = dataset.level {
+            object.insert("level".into(), level.into());
+        }
+    }
+    if !dataset.fill_value.is_empty() {
+        object.insert("fill_value".into(), fill::to_json(dataset.data_type, &dataset.fill_value));
+    }
+    if !dataset.dimension_names.is_empty() {
+        object.insert("dimension_names".into(), json!(dataset.dimension_names));
+    }
+    if let Some(why) = &dataset.unsupported {
+        object.insert("unsupported".into(), why.as_str().into());
+    }
+    object
+}
+
+/// The facts of a group, whose second section has this number; without attributes.
+pub fn group_facts(number: u64, found: &FoundGroup) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("number".into(), number.into());
+    object.insert("type".into(), "G".into());
+    object.insert("user".into(), found.group.path.as_str().into());
     object
 }
 

@@ -1,5 +1,6 @@
 //! Which sections are meant.
 
+use crate::datasets::Item;
 use crate::fail::{Fail, Result};
 use crate::output::escape;
 use scda::{Section, UserString};
@@ -68,6 +69,12 @@ impl Selection {
 /// Whether any of the selections means the section; all of them mean it if there is none.
 pub fn any(selections: &[Selection], number: u64, user: &UserString) -> bool {
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, user))
+}
+
+/// As [`any`]; two sections that belong together are meant as soon as one of them is.
+pub fn any_of(selections: &[Selection], item: &Item) -> bool {
+    any(selections, item.number, &item.section.user)
+        || item.pair.as_ref().is_some_and(|pair| any(selections, item.last(), &pair.second().user))
 }
 
 /// Whether there are selections, but none of them means the section with this number or one after it.

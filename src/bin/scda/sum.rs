@@ -1,13 +1,16 @@
 //! `scda sum`: digests that depend on what is in a file, not on how it was written.
 
+use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::{FoundGroup, Item, Pair, Walk, to_little};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
-use crate::manifest::{facts, failure, hex, put_bytes};
+use crate::manifest::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
+use crate::numbers::to_usize;
 use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;
-use scda::{Reader, Section, SectionType};
-use serde_json::{Map, Value};
+use scda::{Dataset, Reader, Region, Section, SectionType};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
@@ -16,7 +19,8 @@ use std::path::PathBuf;
 /// Digests depend on the kinds, user strings, counts, sizes and data of the sections, and not on compression, line breaks, or
 /// the program that wrote the file. Each is a SHA-256; every number in it is 8 bytes, the least significant first. The
 /// digest of a section is that of: the letter of its kind; the length of the user string, and the user string; N and E, 0 if
-/// there is none; for V all sizes; the data. The digest of the file is that of: the length of its user string, and the user
+/// there is none; for V all sizes; the data. A dataset (D) and the attributes of a group (G) have one digest, whatever the chunks and
+/// their compression; docs/tools.md says of what. The digest of the file is that of: the length of its user string, and the user
 /// string; the number of sections; the digests of all sections.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -73,27 +77,99 @@ fn digest(reader: &mut Reader, section: &Section, progress: &mut Progress) -> Re
     Ok(hash.finalize().into())
 }
 
+/// The digest of a dataset, whose data the reader reads.
+fn dataset_digest(reader: &mut Reader, dataset: &Dataset, progress: &mut Progress) -> Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    hash.update(b"D");
+    put_user(&mut hash, dataset.name.as_bytes());
+    put_user(&mut hash, dataset.data_type.to_string().as_bytes());
+    put_number(&mut hash, dataset.shape.len() as u64);
+    dataset.shape.iter().for_each(|&n| put_number(&mut hash, n));
+    let fill = match dataset.fill_value.is_empty() {
+        true => vec![0; to_usize(dataset.data_type.item_bytes())],
+        false => dataset.fill_value.clone(),
+    };
+    put_user(&mut hash, &fill);
+    let names = &dataset.dimension_names;
+    let names = if names.is_empty() { String::new() } else { json!(names).to_string() };
+    put_user(&mut hash, names.as_bytes());
+    put_user(&mut hash, dataset.attributes.as_bytes());
+    let mut data = Vec::new();
+    for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
+        slabs::read(reader, dataset, &slab, &mut data)?;
+        to_little(dataset.data_type, &mut data);
+        hash.update(&data);
+        progress.add(data.len() as u64);
+    }
+    Ok(hash.finalize().into())
+}
+
+/// The digest of the attributes of a group.
+fn group_digest(found: &FoundGroup) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"G");
+    put_user(&mut hash, &found.block.user);
+    put_user(&mut hash, found.group.attributes.as_bytes());
+    hash.finalize().into()
+}
+
+/// What has a digest, and that.
+type Digested = (Map<String, Value>, [u8; 32]);
+
+/// The digests of a section, dataset or group: the number and facts of each. It is passed over.
+fn digests_of(
+    walk: &mut Walk<'_>,
+    reader: &mut Reader,
+    item: &Item,
+    progress: &mut Progress,
+) -> Result<Vec<Digested>> {
+    if let Some(found) = item.readable() {
+        let digest = dataset_digest(walk.dataset_reader()?, &found.dataset, progress)?;
+        item.skip(reader)?;
+        progress.set(reader.position().unwrap_or(0));
+        return Ok(vec![(dataset_facts(item.last(), &found.dataset), digest)]);
+    }
+    if let Some(Pair::Group(found)) = &item.pair {
+        item.skip(reader)?;
+        return Ok(vec![(group_facts(item.last(), found), group_digest(found))]);
+    }
+    let mut digests = vec![(facts(item.number, &item.section), digest(reader, &item.section, progress)?)];
+    // Data that cannot be read as those of a dataset.
+    if item.pair.is_some()
+        && let Some(section) = reader.next_section(true)?
+    {
+        digests.push((facts(item.last(), &section), digest(reader, &section, progress)?));
+    }
+    Ok(digests)
+}
+
 /// The digests of a file, as they become known; what is before any damage is said.
 fn digests(out: &mut Output, reader: &mut Reader, input: &Input, args: &Args) -> Result<[u8; 32]> {
     let mut progress = Progress::new(&format!("sum {}", input.name()), reader.file_size().unwrap_or(0));
     let mut file = Sha256::new();
     put_user(&mut file, reader.user());
     // Their number comes before them.
-    let mut digests = Vec::new();
-    while let Some(section) = reader.next_section(true)? {
-        let number = digests.len() as u64 + 1;
-        let digest = digest(reader, &section, &mut progress)?;
-        digests.push(digest);
-        if args.total {
-            continue;
-        }
-        if args.json {
-            let mut object = facts(number, &section);
-            object.insert("sha256".into(), hex(&digest).into());
-            out.text(format_args!("{}{}", if number > 1 { "," } else { "" }, Value::Object(object)))?;
-        } else {
-            let kind = char::from(section.section_type.letter());
-            out.text(format_args!("{}  {number:5} {kind} {}\n", hex(&digest), quote(&section.user)))?;
+    let mut digests: Vec<[u8; 32]> = Vec::new();
+    let mut walk = Walk::new(input, false);
+    while let Some(item) = walk.next(reader)? {
+        for (mut object, digest) in digests_of(&mut walk, reader, &item, &mut progress)? {
+            let comma = if digests.is_empty() { "" } else { "," };
+            digests.push(digest);
+            if args.total {
+                continue;
+            }
+            if args.json {
+                object.insert("sha256".into(), hex(&digest).into());
+                out.text(format_args!("{comma}{}", Value::Object(object)))?;
+                continue;
+            }
+            let (number, kind) = (&object["number"], object["type"].as_str().unwrap_or("?"));
+            let number = number.as_u64().unwrap_or(0);
+            let name = match &item.pair {
+                Some(pair) if number == item.last() => &pair.second().user,
+                _ => &item.section.user,
+            };
+            out.text(format_args!("{}  {number:5} {kind} {}\n", hex(&digest), quote(name)))?;
         }
     }
     put_number(&mut file, digests.len() as u64);

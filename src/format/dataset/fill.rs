@@ -116,6 +116,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// An item, in little-endian order, as JSON.
+#[must_use]
 pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
     let bytes = to_usize(data_type.number_bytes());
     let float = Float::of(data_type.number_bytes());
@@ -136,6 +137,7 @@ pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
 }
 
 /// The item, in little-endian order, that is the value; `None` if it is none of this type.
+#[must_use]
 pub fn of_json(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
     let bytes = to_usize(data_type.number_bytes());
     let float = Float::of(data_type.number_bytes());

@@ -14,8 +14,11 @@ pub const MAX_DEPTH: usize = 100;
 
 /// A key of an object with the text of its value, and where that begins.
 pub struct Member<'a> {
+    /// Without quotes and escapes.
     pub key: String,
+    /// The value as it is written.
     pub text: &'a str,
+    /// Where that begins in the text.
     pub offset: u64,
 }
 
@@ -162,6 +165,7 @@ impl<'de> Visitor<'de> for Checked {
 
 /// Valid JSON in lines, indented by two spaces a level; an empty array or object in one line. Strings and numbers stay as
 /// they are written.
+#[must_use]
 pub fn indented(text: &str) -> String {
     let mut out = String::with_capacity(2 * text.len());
     let mut depth = 0;
@@ -196,6 +200,7 @@ pub fn indented(text: &str) -> String {
 }
 
 /// Valid JSON without white space. Strings and numbers stay as they are written.
+#[must_use]
 pub fn compact(text: &str) -> String {
     tokens(text).collect()
 }

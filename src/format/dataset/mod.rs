@@ -2,9 +2,9 @@
 //! order of their bytes mean.
 
 mod data_type;
-mod fill;
+pub mod fill;
 mod grid;
-mod json;
+pub mod json;
 pub mod metadata;
 pub mod parse;
 mod region;

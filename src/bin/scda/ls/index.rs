@@ -1,7 +1,9 @@
 //! The list of a sealed file, from its indexes alone.
 
-use super::{Line, as_f64};
+use super::{Faults, Line, as_f64, count_word, pair_line};
+use crate::datasets::{Item, Pairs, is_first};
 use crate::fail::{Result, is_invalid};
+use crate::files::Input;
 use crate::output::Output;
 use crate::select::{self, Selection};
 use scda::internals::{Seals, index::Row};
@@ -23,29 +25,91 @@ pub fn damage(reader: &mut Reader, seals: &mut Seals) -> Result<Option<scda::Err
 pub fn list(
     out: &mut Output,
     reader: &mut Reader,
-    name: &str,
+    input: &Input,
     seals: &Seals,
     selections: &[Selection],
 ) -> Result<()> {
-    let (mut rows, mut number, mut selected) = (Vec::new(), 0, 0);
+    let mut lines = Lines {
+        out,
+        selections,
+        pairs: Pairs::new(input),
+        faults: Faults::default(),
+        selected: 0,
+        first: None,
+    };
+    let (mut rows, mut number) = (Vec::new(), 0);
     for sealed in &seals.all {
         let (mut first, mut end) = (0, sealed.begin());
         while first < sealed.seal.rows() {
             reader.read_rows(sealed, first, end, &mut rows)?;
             for row in &rows {
                 end = row.end();
-                let Some(section_type) = row.section else { continue };
-                number += 1;
-                if select::any(selections, number, &row.user) {
-                    selected += 1;
-                    out.text(format_args!("{}\n", line(number, section_type, row)))?;
+                if let Some(section_type) = row.section {
+                    number += 1;
+                    lines.next(number, section_type, row)?;
                 }
             }
             first += rows.len() as u64;
         }
     }
-    select::check(selections, name, number)?;
-    select::check_some(selections, name, selected)
+    if let Some((item, row)) = lines.first.take() {
+        lines.write(&item, &row)?;
+    }
+    let Lines { faults, selected, .. } = lines;
+    select::check(selections, input.name(), number)?;
+    select::check_some(selections, input.name(), selected)?;
+    faults.end()
+}
+
+/// Writes lines from the rows of an index.
+struct Lines<'a> {
+    out: &'a mut Output,
+    selections: &'a [Selection],
+    pairs: Pairs<'a>,
+    faults: Faults,
+    selected: u64,
+    /// The first section of a pair, whose second one follows.
+    first: Option<(Item, Row)>,
+}
+
+impl Lines<'_> {
+    /// A row; two that belong together are one line.
+    fn next(&mut self, number: u64, section_type: SectionType, row: &Row) -> Result<()> {
+        if let Some((item, _)) = self.first.take() {
+            return self.write(&item, row);
+        }
+        if !is_first(section_type, &row.user) {
+            if select::any(self.selections, number, &row.user) {
+                self.selected += 1;
+                self.out.text(format_args!("{}\n", line(number, section_type, row)))?;
+            }
+            return Ok(());
+        }
+        let reader = self.pairs.reader()?;
+        reader.seek(row.offset)?;
+        let Some(section) = reader.next_section(true)? else { return Ok(()) };
+        let (pair, fault) = self.pairs.look(&section)?;
+        let item = Item { number, section, pair, fault };
+        if item.pair.is_some() {
+            self.first = Some((item, *row));
+            return Ok(());
+        }
+        self.write(&item, row)
+    }
+
+    /// The line of a section or pair, whose last row is this.
+    fn write(&mut self, item: &Item, row: &Row) -> Result<()> {
+        if !select::any_of(self.selections, item) {
+            return Ok(());
+        }
+        self.selected += 1;
+        self.faults.add(item.fault.as_ref());
+        let text = match &item.pair {
+            Some(pair) => pair_line(pair, item.last(), row.bytes),
+            None => line(item.number, item.section.section_type, row),
+        };
+        self.out.text(format_args!("{text}\n"))
+    }
 }
 
 /// The line of a section.
@@ -59,5 +123,6 @@ fn line(number: u64, section_type: SectionType, row: &Row) -> String {
         SectionType::Varray => (format!("~{:.1}", as_f64(size) / as_f64(count)), size),
     };
     let (offset, stored) = (row.offset, row.is_compressed.then_some(row.bytes));
-    Line { number, section_type, count, e: &e, bytes, offset, stored, user: &row.user }.text()
+    let (kind, n) = (char::from(section_type.letter()), count_word(section_type, count));
+    Line { number, kind, n, e: &e, bytes, offset, stored, user: &row.user }.text()
 }

@@ -1,30 +1,38 @@
 //! `scda ls`: what is in a file.
 
 mod index;
+mod tree;
 
-use crate::fail::{Fail, Result};
+use crate::datasets::{
+    Found, FoundGroup, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks, shape_word,
+};
+use crate::fail::{Fail, NO, Result, is_invalid};
 use crate::files::{Input, Threads};
 use crate::manifest;
-use crate::output::{Output, quote, visible};
+use crate::output::{Output, complain, quote, visible};
 use crate::pieces::{for_each_sizes, units};
 use crate::select::{self, Selection};
 use scda::internals::Seals;
-use scda::{Reader, Section, SectionType};
+use scda::{Layout, Reader, Section, SectionType};
 use std::path::PathBuf;
 
-/// List the sections of files
+/// List the sections and datasets of files
 ///
 /// One line for each section: its number; its kind (I: inline data, B: a block, A: an array, V: an array of elements
 /// of different sizes); the number of elements N; the bytes E of each element (of V: the least, the mean, and the most); the
 /// bytes of data, decompressed; the offset in the file; for compressed sections the ratio of the data to their bytes in the
 /// file; the user string. Only headers and sizes are read. Of a sealed file, only the index is: of V it has the mean alone,
 /// shown as ~E; -l and --json read the sizes.
+///
+/// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
+/// behind the name its type and units.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   scda ls state.scda
   scda ls -l state.scda                       all details of each section
-  scda ls --raw state.scda                    a compressed section as the two that the file has
+  scda ls --tree state.scda                   datasets in their groups, with attributes
+  scda ls --raw state.scda                    sections as the file has them: of compressed ones and of datasets both
   scda ls --json state.scda | jq '.sections[] | select(.type == \"A\") | .user'
   scda ls --json --data state.scda > all.json; scda make all.json again.scda")]
 pub struct Args {
@@ -34,7 +42,10 @@ pub struct Args {
     /// Show all details, several lines for each section
     #[arg(short, long)]
     long: bool,
-    /// Show a compressed section as the two sections that the file has
+    /// Show datasets in the tree of their groups, with attributes, and no other sections
+    #[arg(long, conflicts_with_all = ["long", "json", "raw", "select"])]
+    tree: bool,
+    /// Show a compressed section and a dataset as the two sections that the file has
     #[arg(long)]
     raw: bool,
     /// Only these sections: numbers, ranges, or a pattern for user strings
@@ -141,6 +152,9 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     });
     let name = visible(input.name());
     out.text(format_args!("{name}: {user}, {size} bytes, by {vendor}{sealed}\n"))?;
+    if args.tree {
+        return tree::show(out, &mut reader, input);
+    }
     if !args.long {
         let line = head();
         out.text(format_args!("{}\n", out.colour(1, &line)))?;
@@ -151,25 +165,92 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         damage = index::damage(&mut reader, &mut seals)?;
         // If it is damaged, the sections themselves may be whole.
         if damage.is_none() {
-            return index::list(out, &mut reader, input.name(), &seals, &args.select);
+            return index::list(out, &mut reader, input, &seals, &args.select);
         }
     }
-    let (mut number, mut selected) = (0, 0);
+    let mut selected = 0;
+    let mut faults = Faults::default();
+    let mut walk = Walk::new(input, args.raw);
     // What is behind the last one that is meant may be damaged.
-    while !select::none_from(&args.select, number + 1) {
-        let Some(section) = reader.next_section(!args.raw)? else { break };
-        number += 1;
-        if !select::any(&args.select, number, &section.user) {
-            reader.skip()?;
+    while !select::none_from(&args.select, walk.number + 1) {
+        let Some(item) = walk.next(&mut reader)? else { break };
+        if !select::any_of(&args.select, &item) {
+            item.skip(&mut reader)?;
             continue;
         }
         selected += 1;
-        let row = measure(&mut reader, number, section)?;
-        if args.long { describe(out, &row)? } else { out.text(format_args!("{}\n", line(&row)))? }
+        let row = measure_item(&mut reader, &item)?;
+        match (&item.pair, args.long) {
+            (Some(pair), false) => out.text(format_args!("{}\n", pair_line(pair, row.number, row.stored)))?,
+            (Some(Pair::Dataset(found)), true) => describe_dataset(out, found, &row)?,
+            (Some(Pair::Group(found)), true) => describe_group(out, found, &row)?,
+            (None, true) => describe(out, &row)?,
+            (None, false) => out.text(format_args!("{}\n", line(&row)))?,
+        }
+        faults.add(item.fault.as_ref());
     }
-    select::check(&args.select, input.name(), number)?;
+    select::check(&args.select, input.name(), walk.number)?;
     select::check_some(&args.select, input.name(), selected)?;
+    faults.end()?;
     damage.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Sections that claim to be datasets, and are none.
+#[derive(Default)]
+struct Faults {
+    is_invalid: bool,
+}
+
+impl Faults {
+    /// Says what is wrong, if that is something.
+    fn add(&mut self, fault: Option<&scda::Error>) {
+        let Some(fault) = fault else { return };
+        self.is_invalid |= is_invalid(fault);
+        complain(&fault.to_string());
+    }
+
+    fn end(&self) -> Result<()> {
+        if self.is_invalid { Err(Fail::Said(NO)) } else { Ok(()) }
+    }
+}
+
+/// [`measure`] of a section, or of the second one of a pair.
+pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
+    if item.pair.is_none() {
+        return Ok(measure(reader, item.number, item.section)?);
+    }
+    reader.skip()?;
+    let second =
+        reader.next_section(true)?.ok_or_else(|| Fail::Trouble("the file has changed".to_owned()))?;
+    Ok(measure(reader, item.last(), second)?)
+}
+
+/// One line for a dataset or group, whose second section has this number, and so many bytes in the file.
+fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
+    let (offset, stored) = (pair.first().offset, Some(stored));
+    match pair {
+        Pair::Dataset(found) => {
+            let Found { dataset, data, .. } = &**found;
+            let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
+            let line = Line {
+                number,
+                kind: 'D',
+                n: shape_word(&dataset.shape),
+                e: &chunk_word(dataset),
+                bytes: dataset.data_bytes().unwrap_or(0),
+                offset,
+                stored: stored.filter(|_| !is_plain),
+                user: &data.user,
+            };
+            format!("{}  {}", line.text(), remarks(dataset))
+        }
+        Pair::Group(found) => {
+            let block = &found.block;
+            let stored = stored.filter(|_| block.decoded);
+            let n = "-".to_owned();
+            Line { number, kind: 'G', n, e: "-", bytes: block.size, offset, stored, user: &block.user }.text()
+        }
+    }
 }
 
 /// What stands over the lines.
@@ -191,8 +272,8 @@ pub fn line(row: &Row) -> String {
     };
     Line {
         number: row.number,
-        section_type: section.section_type,
-        count: section.count,
+        kind: char::from(section.section_type.letter()),
+        n: count_word(section.section_type, section.count),
         e: &e,
         bytes: row.bytes,
         offset: section.offset,
@@ -205,8 +286,9 @@ pub fn line(row: &Row) -> String {
 /// What stands in a line.
 pub struct Line<'a> {
     pub number: u64,
-    pub section_type: SectionType,
-    pub count: u64,
+    pub kind: char,
+    /// The number of elements, or the shape.
+    pub n: String,
     /// The sizes of the elements.
     pub e: &'a str,
     pub bytes: u64,
@@ -218,18 +300,21 @@ pub struct Line<'a> {
 
 impl Line<'_> {
     pub fn text(&self) -> String {
-        let Self { number, count, e, bytes, offset, .. } = self;
-        let kind = char::from(self.section_type.letter());
-        let n = match self.section_type {
-            SectionType::Inline | SectionType::Block => "-".to_owned(),
-            SectionType::Array | SectionType::Varray => count.to_string(),
-        };
+        let Self { number, kind, n, e, bytes, offset, .. } = self;
         let ratio = match self.stored {
             Some(stored) => format!("{:.2}", as_f64(*bytes) / as_f64(stored)),
             None => "-".to_owned(),
         };
         let user = quote(self.user);
         format!("{number:5} {kind:4} {n:>12} {e:>18} {bytes:14} {offset:14} {ratio:>6}  {user}")
+    }
+}
+
+/// The number of elements, of what has some.
+pub fn count_word(section_type: SectionType, count: u64) -> String {
+    match section_type {
+        SectionType::Inline | SectionType::Block => "-".to_owned(),
+        SectionType::Array | SectionType::Varray => count.to_string(),
     }
 }
 
@@ -260,15 +345,72 @@ fn describe(out: &mut Output, row: &Row) -> Result<()> {
             row.bytes
         ),
     };
-    let (offset, end) = (section.offset, section.offset + row.stored);
     let compressed = match section.decoded {
-        true => format!("yes, {:.3} of the data for 1 of the file", as_f64(row.bytes) / as_f64(row.stored)),
+        true => format!("yes, {}", ratio_words(row.bytes, row.stored)),
         false => "no".to_owned(),
     };
+    out.text(
+        format_args!("{}\n  data        {count}\n  compressed  {compressed}\n", out.colour(1, &title),),
+    )?;
+    describe_place(out, section.offset, row)
+}
+
+fn ratio_words(bytes: u64, stored: u64) -> String {
+    format!("{:.3} of the data for 1 of the file", as_f64(bytes) / as_f64(stored))
+}
+
+/// Where in the file it is, from this offset on.
+fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
+    let end = row.section.offset + row.stored;
+    let (bytes, data) = (end - offset, row.section.data_offset);
+    out.text(format_args!("  in the file {bytes} bytes, from {offset} to {end}; data from {data}\n"))
+}
+
+/// All that is known of a dataset.
+fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
+    let Found { dataset, block, .. } = found;
+    let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
+    let items: u64 = dataset.shape.iter().product();
+    let bytes = dataset.data_bytes()?;
     out.text(format_args!(
-        "{}\n  data        {count}\n  compressed  {compressed}\n  in the file {} bytes, from {offset} to {end}; data from {}\n",
+        "{}\n  type        {}\n  shape       {}\n  data        {items} items: {bytes} bytes\n",
         out.colour(1, &title),
-        row.stored,
-        section.data_offset,
-    ))
+        dataset.data_type,
+        shape_word(&dataset.shape),
+    ))?;
+    let ratio = ratio_words(bytes, row.stored);
+    let shuffle = if dataset.shuffle { "shuffled, " } else { "" };
+    let layout = match dataset.layout {
+        Layout::Chunked { text, .. } => {
+            let how = if text { "as text" } else { "as zlib streams" };
+            format!("in chunks of {}, {shuffle}{how}: {ratio}", chunk_word(dataset))
+        }
+        _ if row.section.decoded => format!("contiguous, compressed: {ratio}"),
+        _ => "contiguous".to_owned(),
+    };
+    out.text(format_args!("  layout      {layout}\n"))?;
+    if !dataset.dimension_names.is_empty() {
+        let name =
+            |name: &Option<String>| name.as_ref().map_or("-".to_owned(), |name| quote(name.as_bytes()));
+        let names: Vec<_> = dataset.dimension_names.iter().map(name).collect();
+        out.text(format_args!("  dimensions  {}\n", names.join(", ")))?;
+    }
+    if let Some(why) = &dataset.unsupported {
+        out.text(format_args!("  unreadable  {}\n", visible(why)))?;
+    }
+    describe_attributes(out, &dataset.attributes)?;
+    describe_place(out, block.offset, row)
+}
+
+fn describe_group(out: &mut Output, found: &FoundGroup, row: &Row) -> Result<()> {
+    let title = format!("group {}: {}", row.number, quote(&found.block.user));
+    out.text(format_args!("{}\n", out.colour(1, &title)))?;
+    describe_attributes(out, &found.group.attributes)?;
+    describe_place(out, found.first.offset, row)
+}
+
+fn describe_attributes(out: &mut Output, attributes: &str) -> Result<()> {
+    attributes_of(attributes)
+        .iter()
+        .try_for_each(|attribute| out.text(format_args!("  attribute   {}\n", attribute_line(attribute))))
 }

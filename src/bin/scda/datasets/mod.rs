@@ -1,0 +1,251 @@
+//! Datasets and groups in a file: two sections that are one thing (docs/datasets.md).
+
+pub mod compare;
+pub mod slabs;
+pub mod values;
+
+use crate::fail::{Fail, Result, is_invalid};
+use crate::files::Input;
+use crate::output::visible;
+use scda::internals::json::{Member, compact, members};
+use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
+use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType};
+use serde_json::Value;
+
+/// A dataset with its sections.
+pub struct Found {
+    pub dataset: Dataset,
+    /// The block of metadata.
+    pub block: Section,
+    pub data: Section,
+}
+
+/// The attributes of a group with their sections.
+pub struct FoundGroup {
+    pub group: Group,
+    /// The inline section, which announces them.
+    pub first: Section,
+    pub block: Section,
+}
+
+/// What two sections are together.
+pub enum Pair {
+    Dataset(Box<Found>),
+    Group(Box<FoundGroup>),
+}
+
+impl Pair {
+    /// The first of the sections.
+    pub fn first(&self) -> &Section {
+        match self {
+            Self::Dataset(found) => &found.block,
+            Self::Group(found) => &found.first,
+        }
+    }
+
+    /// The second of the sections.
+    pub fn second(&self) -> &Section {
+        match self {
+            Self::Dataset(found) => &found.data,
+            Self::Group(found) => &found.block,
+        }
+    }
+}
+
+/// Whether a section is the metadata of a dataset, or announces those of a group: the next one belongs to it.
+pub fn is_first(section_type: SectionType, user: &[u8]) -> bool {
+    match section_type {
+        SectionType::Block => user == DATASET_CONVENTION,
+        SectionType::Inline => user == GROUP_CONVENTION,
+        SectionType::Array | SectionType::Varray => false,
+    }
+}
+
+/// Finds out about pairs of sections, beside the reader that goes through the file.
+pub struct Pairs<'a> {
+    input: &'a Input,
+    reader: Option<Reader>,
+}
+
+impl<'a> Pairs<'a> {
+    pub fn new(input: &'a Input) -> Self {
+        Self { input, reader: None }
+    }
+
+    /// Its reader; after [`Self::at`] has found a dataset, the data of that can be read.
+    pub fn reader(&mut self) -> scda::Result<&mut Reader> {
+        match &mut self.reader {
+            Some(reader) => Ok(reader),
+            none => Ok(none.insert(self.input.open_damaged(false)?)),
+        }
+    }
+
+    /// The pair that begins with this section; `None` if it is none.
+    ///
+    /// # Errors
+    /// What is wrong with the metadata, or with the section behind them.
+    pub fn at(&mut self, section: &Section) -> scda::Result<Option<Pair>> {
+        if !is_first(section.section_type, &section.user) {
+            return Ok(None);
+        }
+        let reader = self.reader()?;
+        let go_to = |reader: &mut Reader| -> scda::Result<()> {
+            reader.seek(section.offset)?;
+            reader.next_section(true).map(drop)
+        };
+        go_to(reader)?;
+        reader.skip()?;
+        let second = reader.next_section(true)?;
+        go_to(reader)?;
+        if section.section_type == SectionType::Inline {
+            let group = reader.group()?;
+            return Ok(group
+                .zip(second)
+                .map(|(group, block)| Pair::Group(Box::new(FoundGroup { group, first: *section, block }))));
+        }
+        let dataset = reader.dataset()?;
+        let found = dataset.zip(second).map(|(dataset, data)| Found { dataset, block: *section, data });
+        Ok(found.map(|found| Pair::Dataset(Box::new(found))))
+    }
+
+    /// As [`Self::at`]; what is wrong with the metadata is returned beside, and keeps nobody from reading on.
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn look(&mut self, section: &Section) -> scda::Result<(Option<Pair>, Option<scda::Error>)> {
+        match self.at(section) {
+            Ok(pair) => Ok((pair, None)),
+            Err(error) if is_invalid(&error) || error.kind() == ErrorKind::Unsupported => {
+                Ok((None, Some(error)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A section, or the two of a pair.
+pub struct Item {
+    /// The number of the first one.
+    pub number: u64,
+    pub section: Section,
+    pub pair: Option<Pair>,
+    /// Why it is no pair, although it begins like one.
+    pub fault: Option<scda::Error>,
+}
+
+impl Item {
+    /// The number of the last section.
+    pub fn last(&self) -> u64 {
+        self.number + u64::from(self.pair.is_some())
+    }
+
+    /// The dataset, if its data can be read.
+    pub fn readable(&self) -> Option<&Found> {
+        match &self.pair {
+            Some(Pair::Dataset(found)) if found.dataset.unsupported.is_none() => Some(found),
+            _ => None,
+        }
+    }
+
+    /// Goes behind it; the reader has read the header of the first section.
+    pub fn skip(&self, reader: &mut Reader) -> scda::Result<()> {
+        reader.skip()?;
+        if self.pair.is_some() {
+            reader.next_section(true)?;
+            reader.skip()?;
+        }
+        Ok(())
+    }
+}
+
+/// Goes through a file, two sections that belong together at a time.
+pub struct Walk<'a> {
+    /// None: every section is one by itself, and compressed ones are two.
+    pairs: Option<Pairs<'a>>,
+    /// How many sections were passed.
+    pub number: u64,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(input: &'a Input, raw: bool) -> Self {
+        Self { pairs: (!raw).then(|| Pairs::new(input)), number: 0 }
+    }
+
+    /// The reader that has found the dataset of the last item, whose data it can read.
+    ///
+    /// # Errors
+    /// Trouble if there is none.
+    pub fn dataset_reader(&mut self) -> Result<&mut Reader> {
+        let pairs =
+            self.pairs.as_mut().ok_or_else(|| Fail::Trouble("sections are no datasets".to_owned()))?;
+        Ok(pairs.reader()?)
+    }
+
+    /// Reads the next header.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn next(&mut self, reader: &mut Reader) -> scda::Result<Option<Item>> {
+        let Some(section) = reader.next_section(self.pairs.is_some())? else { return Ok(None) };
+        let looked = self.pairs.as_mut().map(|pairs| pairs.look(&section)).transpose()?;
+        let (pair, fault) = looked.unwrap_or_default();
+        let item = Item { number: self.number + 1, section, pair, fault };
+        self.number = item.last();
+        Ok(Some(item))
+    }
+}
+
+/// A shape in a word.
+pub fn shape_word(shape: &[u64]) -> String {
+    match shape {
+        [] => "-".to_owned(),
+        shape => shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x"),
+    }
+}
+
+/// The shape of the chunks in a word; none if there is a single one that is not compressed.
+pub fn chunk_word(dataset: &Dataset) -> String {
+    match dataset.layout {
+        Layout::Contiguous => "-".to_owned(),
+        _ => shape_word(&dataset.chunk_shape()),
+    }
+}
+
+/// What the attribute `units` says.
+pub fn units(attributes: &str) -> Option<String> {
+    let found = attributes_of(attributes).into_iter().find(|member| member.key == "units")?;
+    Some(match serde_json::from_str(found.text).ok()? {
+        Value::String(units) => visible(&units),
+        other => visible(&other.to_string()),
+    })
+}
+
+/// The attributes, which were checked, in order.
+pub fn attributes_of(attributes: &str) -> Vec<Member<'_>> {
+    members(attributes.as_bytes()).unwrap_or_default()
+}
+
+/// An attribute in a line.
+pub fn attribute_line(attribute: &Member<'_>) -> String {
+    format!("{} = {}", visible(&attribute.key), visible(&compact(attribute.text)))
+}
+
+/// Type, units, and what keeps the data from being read: what a list has behind the name.
+pub fn remarks(dataset: &Dataset) -> String {
+    let mut words = dataset.data_type.to_string();
+    if let Some(units) = units(&dataset.attributes) {
+        words = format!("{words}, {units}");
+    }
+    if let Some(why) = &dataset.unsupported {
+        words = format!("{words}; cannot be read: {}", visible(why));
+    }
+    words
+}
+
+/// Puts the numbers of items into little-endian order, or from there into that of the machine.
+pub fn to_little(data_type: DataType, data: &mut [u8]) {
+    if cfg!(target_endian = "big") {
+        let bytes = usize::try_from(data_type.number_bytes()).unwrap_or(1);
+        data.chunks_exact_mut(bytes).for_each(<[u8]>::reverse);
+    }
+}

@@ -1,0 +1,162 @@
+//! A box of a dataset part by part, in C order and bounded memory.
+
+use crate::fail::{Fail, Result};
+use crate::numbers::to_usize;
+use scda::{Dataset, Reader, Region};
+
+/// The most bytes of a part. Chunks that are wider than a part are decompressed for several parts: so it is not small.
+const SLAB_BYTES: u64 = 64 << 20;
+
+/// The parts of a box, each a box, one after the other in C order.
+pub struct Slabs {
+    region: Region,
+    /// The dimension that is cut: of those before it a part has one index, of those behind it all of the box.
+    cut: usize,
+    /// The most indices of that dimension in a part, and those of a chunk.
+    step: u64,
+    chunk: u64,
+    /// Where the next part begins; `None` at the end.
+    next: Option<Vec<u64>>,
+}
+
+impl Slabs {
+    /// Of a box that lies in the dataset.
+    pub fn new(dataset: &Dataset, region: Region) -> Self {
+        Self::of_bytes(dataset, region, SLAB_BYTES)
+    }
+
+    fn of_bytes(dataset: &Dataset, region: Region, most: u64) -> Self {
+        let dimensions = region.count.len();
+        let mut inner = dataset.data_type.item_bytes();
+        let mut cut = dimensions.saturating_sub(1);
+        for dimension in (0..dimensions.saturating_sub(1)).rev() {
+            let more = inner.saturating_mul(region.count[dimension + 1]);
+            if more > most {
+                break;
+            }
+            (inner, cut) = (more, dimension);
+        }
+        let chunk = dataset.chunk_shape().get(cut).copied().unwrap_or(1);
+        let next = (!region.count.contains(&0)).then(|| region.start.clone());
+        Self { region, cut, step: (most / inner.max(1)).max(1), chunk, next }
+    }
+}
+
+impl Iterator for Slabs {
+    type Item = Region;
+
+    fn next(&mut self) -> Option<Region> {
+        let start = self.next.take()?;
+        let Region { start: first, count } = &self.region;
+        let mut slab = Region::new(start.clone(), count.clone());
+        if count.is_empty() {
+            return Some(slab);
+        }
+        slab.count[..self.cut].fill(1);
+        let at = start[self.cut];
+        let end = first[self.cut] + count[self.cut];
+        // At the end of a chunk, if that is not before this part.
+        let stop = at.saturating_add(self.step).min(end);
+        let whole = stop / self.chunk * self.chunk;
+        let stop = if stop < end && whole > at { whole } else { stop };
+        slab.count[self.cut] = stop - at;
+        // The next one begins behind it, or with the next index of a dimension before.
+        let mut next = start;
+        next[self.cut] = stop;
+        for dimension in (0..=self.cut).rev() {
+            if next[dimension] < first[dimension] + count[dimension] {
+                self.next = Some(next);
+                break;
+            }
+            next[dimension] = first[dimension];
+            if let Some(before) = dimension.checked_sub(1) {
+                next[before] += 1;
+            }
+        }
+        Some(slab)
+    }
+}
+
+/// The number of items of a box that lies in a dataset.
+pub fn items(region: &Region) -> u64 {
+    region.items().unwrap_or(0)
+}
+
+/// Reads a box of the reader's current dataset.
+pub fn read(reader: &mut Reader, dataset: &Dataset, region: &Region, data: &mut Vec<u8>) -> Result<()> {
+    let bytes = to_usize(items(region).saturating_mul(dataset.data_type.item_bytes()));
+    data.clear();
+    if data.try_reserve_exact(bytes).is_err() {
+        return Err(Fail::Trouble(format!("not enough memory: cannot allocate {bytes} bytes for one item")));
+    }
+    data.resize(bytes, 0);
+    Ok(reader.read_dataset(std::slice::from_ref(region), data)?)
+}
+
+/// The two halves of a box in C order, if it has more than one item.
+pub fn halves(region: &Region) -> Option<(Region, Region)> {
+    let dimension = region.count.iter().position(|&n| n > 1)?;
+    let (mut first, mut second) = (region.clone(), region.clone());
+    let half = region.count[dimension] / 2;
+    first.count[dimension] = half;
+    second.start[dimension] += half;
+    second.count[dimension] -= half;
+    Some((first, second))
+}
+
+/// The index of the n-th item of a box.
+pub fn index_of(region: &Region, n: u64) -> Vec<u64> {
+    let mut rest = n;
+    let mut index = region.start.clone();
+    for (index, &count) in index.iter_mut().zip(&region.count).rev() {
+        *index += rest % count.max(1);
+        rest /= count.max(1);
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scda::{DataType, Layout};
+
+    #[test]
+    fn parts_are_all_of_the_box_in_order() {
+        let shapes: [&[u64]; 7] = [&[], &[7], &[0, 3], &[4, 5], &[3, 1, 6], &[2, 3, 4, 5], &[1, 1, 9]];
+        for shape in shapes {
+            for chunk in [None, Some(vec![2; shape.len()]), Some(vec![3; shape.len()])] {
+                let mut dataset = Dataset::new("x", DataType::Uint8, shape);
+                if chunk.is_some() {
+                    dataset.layout = Layout::Chunked { shape: chunk, text: false };
+                }
+                let all = Region::all(shape);
+                let inner = Region::new(
+                    shape.iter().map(|n| n / 3).collect::<Vec<_>>(),
+                    shape.iter().map(|n| n - n / 3).collect::<Vec<_>>(),
+                );
+                for region in [all, inner] {
+                    let indices =
+                        |part: &Region| (0..items(part)).map(|n| index_of(part, n)).collect::<Vec<_>>();
+                    for most in 1..130 {
+                        let parts: Vec<_> = Slabs::of_bytes(&dataset, region.clone(), most).collect();
+                        assert!(parts.iter().all(|part| (1..=most).contains(&items(part))));
+                        let found: Vec<_> = parts.iter().flat_map(indices).collect();
+                        assert_eq!(found, indices(&region), "{shape:?} {most}");
+                    }
+                    if let Some((first, second)) = halves(&region) {
+                        assert_eq!([indices(&first), indices(&second)].concat(), indices(&region));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_end_with_chunks() {
+        let mut dataset = Dataset::new("x", DataType::Uint8, [100, 10]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![8, 10]), text: false };
+        let parts = Slabs::of_bytes(&dataset, Region::new([3, 0], [90, 10]), 200);
+        let ends: Vec<_> = parts.map(|part| part.start[0] + part.count[0]).collect();
+        assert_eq!(ends, [16, 32, 48, 64, 80, 93]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Items of a dataset as numbers and as text.
+
+use scda::DataType;
+use std::fmt::Write;
+
+/// A number of an item.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Number {
+    Whole(i128),
+    Single(f32),
+    Double(f64),
+}
+
+impl Number {
+    pub fn value(self) -> f64 {
+        match self {
+            #[allow(clippy::cast_precision_loss)] // the nearest one is meant
+            Self::Whole(number) => number as f64,
+            Self::Single(number) => number.into(),
+            Self::Double(number) => number,
+        }
+    }
+
+    fn show(self, text: &mut String) {
+        let _ = match self {
+            Self::Whole(number) => write!(text, "{number}"),
+            Self::Single(number) => write!(text, "{number:?}"),
+            Self::Double(number) => write!(text, "{number:?}"),
+        };
+    }
+}
+
+/// The value of the bits of a `float16`, which a `float32` has, too.
+fn half(bits: u16) -> f32 {
+    let (sign, exponent, fraction) =
+        (u32::from(bits >> 15) << 31, u32::from(bits >> 10) & 31, u32::from(bits) & 0x3ff);
+    match exponent {
+        0 => {
+            let size = f32::from(bits & 0x3ff) / 16_777_216.0;
+            f32::from_bits(size.to_bits() | sign)
+        }
+        31 => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits(sign | (exponent + 112) << 23 | fraction << 13),
+    }
+}
+
+/// The bits of a number in memory.
+fn bits(bytes: &[u8]) -> u64 {
+    let byte = |all: u64, &byte: &u8| all << 8 | u64::from(byte);
+    if cfg!(target_endian = "big") { bytes.iter().fold(0, byte) } else { bytes.iter().rev().fold(0, byte) }
+}
+
+/// The number in memory of which an item of this type has one, or two.
+pub fn number(data_type: DataType, bytes: &[u8]) -> Number {
+    let word = bits(bytes);
+    // The bits of a smaller number fit.
+    let low = u32::try_from(word & 0xffff_ffff).unwrap_or(0);
+    match data_type {
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let unused = 64_usize.saturating_sub(8 * bytes.len()).min(63);
+            Number::Whole(((word << unused).cast_signed() >> unused).into())
+        }
+        DataType::Float16 => Number::Single(half(u16::try_from(low).unwrap_or(0))),
+        DataType::Float32 | DataType::Complex64 => Number::Single(f32::from_bits(low)),
+        DataType::Float64 | DataType::Complex128 => Number::Double(f64::from_bits(word)),
+        _ => Number::Whole(word.into()),
+    }
+}
+
+/// Appends an item in memory.
+pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
+    match data_type {
+        DataType::Bool => text.push_str(if item == [0] { "false" } else { "true" }),
+        DataType::Raw(_) => item.iter().for_each(|byte| {
+            let _ = write!(text, "{byte:02x}");
+        }),
+        DataType::Complex64 | DataType::Complex128 => {
+            let (real, imaginary) = item.split_at(item.len() / 2);
+            text.push('(');
+            number(data_type, real).show(text);
+            text.push(',');
+            number(data_type, imaginary).show(text);
+            text.push(')');
+        }
+        _ => number(data_type, item).show(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_shown_by_their_type() {
+        let shown = |data_type, item: &[u8]| {
+            let mut text = String::new();
+            show(data_type, item, &mut text);
+            text
+        };
+        assert_eq!(shown(DataType::Bool, &[1]), "true");
+        assert_eq!(shown(DataType::Int8, &[0xff]), "-1");
+        assert_eq!(shown(DataType::Int64, &i64::MIN.to_ne_bytes()), "-9223372036854775808");
+        assert_eq!(shown(DataType::Uint64, &u64::MAX.to_ne_bytes()), "18446744073709551615");
+        assert_eq!(shown(DataType::Float32, &0.1_f32.to_ne_bytes()), "0.1");
+        assert_eq!(shown(DataType::Float64, &f64::NAN.to_ne_bytes()), "NaN");
+        let complex = [1.5_f32.to_ne_bytes(), (-2.0_f32).to_ne_bytes()].concat();
+        assert_eq!(shown(DataType::Complex64, &complex), "(1.5,-2.0)");
+        assert_eq!(shown(DataType::Raw(3), &[0, 0xab, 1]), "00ab01");
+    }
+
+    #[test]
+    fn half_precision() {
+        for (bits, value) in
+            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 5.960_464_5e-8), (0x8000, -0.0)]
+        {
+            assert_eq!(half(bits).to_bits(), f32::to_bits(value), "{bits:x}");
+        }
+        assert_eq!(half(0xfc00), f32::NEG_INFINITY);
+        assert!(half(0x7e00).is_nan());
+    }
+}

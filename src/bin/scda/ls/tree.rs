@@ -1,0 +1,108 @@
+//! The datasets of a file in the tree of their groups.
+
+use super::{Faults, as_f64, measure_item};
+use crate::datasets::{Found, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks, shape_word};
+use crate::fail::Result;
+use crate::files::Input;
+use crate::output::{Output, visible};
+use scda::{Layout, Reader};
+use std::collections::HashMap;
+
+/// A group or dataset.
+#[derive(Default)]
+struct Node {
+    name: String,
+    /// Of the last dataset of this name, what is said of it; and how many there are.
+    summary: Option<String>,
+    records: u64,
+    /// Those of the group, and of the last dataset.
+    group_attributes: Vec<String>,
+    attributes: Vec<String>,
+    inner: Vec<Node>,
+    /// Where in `inner` each name is.
+    places: HashMap<String, usize>,
+}
+
+impl Node {
+    /// The node with this path below this one, which is made if need be.
+    fn at(&mut self, path: &str) -> &mut Self {
+        let (name, rest) = path.split_once('/').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        let place = match self.places.get(name) {
+            Some(&place) => place,
+            None => {
+                self.places.insert(name.to_owned(), self.inner.len());
+                self.inner.push(Self { name: name.to_owned(), ..Self::default() });
+                self.inner.len() - 1
+            }
+        };
+        let node = &mut self.inner[place];
+        match rest {
+            Some(rest) => node.at(rest),
+            None => node,
+        }
+    }
+
+    fn show(&self, out: &mut Output, depth: usize) -> Result<()> {
+        let indent = "  ".repeat(depth);
+        let name = visible(&self.name);
+        if let Some(summary) = &self.summary {
+            let records =
+                if self.records > 1 { format!(", {} records", self.records) } else { String::new() };
+            out.text(format_args!("{indent}{}  {summary}{records}\n", out.colour(1, &name)))?;
+            self.attributes.iter().try_for_each(|line| out.text(format_args!("{indent}    {line}\n")))?;
+        }
+        if self.inner.is_empty() && self.group_attributes.is_empty() {
+            return Ok(());
+        }
+        out.text(format_args!("{indent}{}\n", out.colour(1, &format!("{name}/"))))?;
+        self.group_attributes.iter().try_for_each(|line| out.text(format_args!("{indent}    {line}\n")))?;
+        self.inner.iter().try_for_each(|node| node.show(out, depth + 1))
+    }
+}
+
+/// Type, shape, chunks, ratio and units.
+fn summary(found: &Found, stored: u64) -> String {
+    let dataset = &found.dataset;
+    let mut words = shape_word(&dataset.shape);
+    if dataset.layout != Layout::Contiguous {
+        words = format!("{words} in chunks of {}", chunk_word(dataset));
+    }
+    if dataset.layout != Layout::Contiguous || found.data.decoded {
+        let ratio = as_f64(dataset.data_bytes().unwrap_or(0)) / as_f64(stored);
+        words = format!("{words}, {ratio:.2} : 1");
+    }
+    format!("{words}, {}", remarks(dataset))
+}
+
+fn lines(attributes: &str) -> Vec<String> {
+    attributes_of(attributes).iter().map(attribute_line).collect()
+}
+
+/// Shows the tree, and nothing of other sections.
+pub fn show(out: &mut Output, reader: &mut Reader, input: &Input) -> Result<()> {
+    let (mut root, mut faults) = (Node::default(), Faults::default());
+    let mut walk = Walk::new(input, false);
+    while let Some(item) = walk.next(reader)? {
+        faults.add(item.fault.as_ref());
+        match &item.pair {
+            Some(Pair::Dataset(found)) => {
+                let stored = measure_item(reader, &item)?.stored;
+                let node = root.at(&found.dataset.name);
+                node.summary = Some(summary(found, stored));
+                node.records += 1;
+                node.attributes = lines(&found.dataset.attributes);
+                continue;
+            }
+            Some(Pair::Group(found)) if found.group.path == "/" => {
+                root.group_attributes = lines(&found.group.attributes);
+            }
+            Some(Pair::Group(found)) => {
+                root.at(&found.group.path).group_attributes = lines(&found.group.attributes);
+            }
+            None => {}
+        }
+        item.skip(reader)?;
+    }
+    root.show(out, 0)?;
+    faults.end()
+}
