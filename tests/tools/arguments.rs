@@ -124,7 +124,7 @@ fn an_ambiguous_section_lists_the_candidates() {
     with_sections(&place, "a.scda");
     let run = place
         .scda("cat a.scda varray*")
-        .bad(2, "scda: a.scda: found 2 sections of that name, expected one:\n");
+        .bad(2, "scda: a.scda: found 2 sections of that name, expected one, or --record:\n");
     assert!(
         run.err.contains("    6 V ") && run.err.contains("    7 V ") && run.err.lines().count() == 4,
         "{}",
