@@ -303,3 +303,498 @@ sha(b"D" + s(b"step") + s(b"int32") + n(0) + s(bytes(4)) + s(b"") + s(b"{}") + s
     assert_eq!(json["sections"][3]["shape"], serde_json::json!([6, 5]));
     assert_eq!(json["sections"][3]["sha256"], &lines[3][..64]);
 }
+
+#[test]
+fn a_description_makes_datasets_again() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        let list = place.scda("ls --json --data a.scda").good();
+        let json = list.json();
+        let types: Vec<_> =
+            json["sections"].as_array().unwrap().iter().map(|s| s["type"].as_str().unwrap()).collect();
+        assert_eq!(types, ["G", "B", "G", "D", "D", "D", "D", "D", "D", "D", "D", "D"]);
+        assert_eq!(json["sections"][3]["chunk"], serde_json::json!([4, 2]));
+        assert_eq!(json["sections"][3]["attributes"]["units"], "kg m-3");
+        assert!(list.text().contains(r#""attributes":{"title":"test","time":1.50}"#), "{}", list.text());
+        place.with_input("make -f - b.scda", &list.out).good();
+        // The same bytes as those that the library has written.
+        assert!(place.read("a.scda") == place.read("b.scda"));
+        let raw = place.scda("ls --raw --json --data a.scda").good();
+        place.with_input("make -f - b.scda", &raw.out).good();
+        assert_eq!(place.scda("diff a.scda b.scda").good().text(), "");
+    }
+}
+
+#[test]
+fn the_command_writes_chunks_as_the_library_does() {
+    let place = Place::new();
+    let shapes: [(&[u64], &[u64]); 6] = [
+        (&[], &[]),
+        (&[7], &[3]),
+        (&[0, 4], &[2, 2]),
+        (&[5, 6], &[5, 6]),
+        (&[5, 6], &[8, 4]),
+        (&[3, 4, 5], &[2, 1, 3]),
+    ];
+    for (shape, chunk) in shapes {
+        for text in [false, true] {
+            let mut dataset = Dataset::new("x", DataType::Int32, shape);
+            dataset.layout = Layout::Chunked { shape: Some(chunk.into()), text };
+            dataset.fill_value = 5_i32.to_le_bytes().to_vec();
+            dataset.level = Some(6);
+            let items = shape.iter().product::<u64>();
+            // The first chunks have nothing but the fill value.
+            let data = bytes!((0..items).map(|n| if n < items / 2 { 5 } else { i32::try_from(n).unwrap() }));
+            with_one(&place, "a.scda", &dataset, &data);
+            let list = place.scda("ls --json --data a.scda").good();
+            place.with_input("make --level 6 -f - b.scda", &list.out).good();
+            let mut params = Params::default();
+            params.level = 6;
+            let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &params).unwrap();
+            all(&mut file, &dataset, &data);
+            file.close().unwrap();
+            assert!(place.read("a.scda") == place.read("b.scda"), "{shape:?} {chunk:?} {text}");
+        }
+    }
+}
+
+#[test]
+fn datasets_are_described_by_hand() {
+    let place = Place::new();
+    let make = |dataset: &str| {
+        let text = format!("{{\"sections\": [{dataset}]}}");
+        place.with_input("make -f - a.scda", text.as_bytes())
+    };
+    make(r#"{"type": "D", "user": "a/b", "data_type": "float32", "shape": [2, 2], "values": [[1, 2.5], [-3, "NaN"]],
+        "dimension_names": ["y", null], "attributes": {"n": 1.50}},
+        {"type": "D", "user": "z", "data_type": "complex128", "shape": [2], "values": [[1, 2], [3, 4]]},
+        {"type": "D", "user": "n", "data_type": "uint64", "shape": [100000], "generate": "counter", "chunk": [1000]},
+        {"type": "D", "user": "s", "data_type": "bool", "shape": [], "values": [true]},
+        {"type": "G", "user": "a", "attributes": {"k": 1e2}}"#)
+    .good();
+    place.scda("check a.scda").good();
+    assert_eq!(place.scda("cat a.scda a/b").good().text(), "1.0 2.5\n-3.0 NaN\n");
+    assert_eq!(place.scda("cat a.scda z").good().text(), "(1.0,2.0)\n(3.0,4.0)\n");
+    assert_eq!(place.scda("cat a.scda n --box 99998:").good().text(), "99998\n99999\n");
+    assert_eq!(place.scda("cat a.scda s").good().text(), "true\n");
+    let tree = place.scda("ls --tree a.scda").good();
+    assert!(
+        tree.text().contains("a/\n      k = 1e2\n    b  2x2, float32\n        n = 1.50\n"),
+        "{}",
+        tree.text()
+    );
+    let start = r#""type": "D", "user": "x", "data_type": "int8""#;
+    for (dataset, words) in [
+        (r#"{"type": "D", "user": "x"}"#.to_owned(), "section 1: expected a \"data_type\""),
+        (r#"{"type": "D", "user": "x", "data_type": "int7"}"#.into(), "data_type: found \"int7\""),
+        (format!("{{{start}}}"), "expected a \"shape\""),
+        (format!(r#"{{{start}, "shape": [2]}}"#), "found no data, expected values"),
+        (format!(r#"{{{start}, "shape": [2], "values": [1]}}"#), "data: found 1 bytes, expected 2"),
+        (
+            format!(r#"{{{start}, "shape": [2], "values": [1, 200]}}"#),
+            "values: found 200, expected an item of int8",
+        ),
+        (format!(r#"{{{start}, "shape": [1], "values": [1], "layout": "odd"}}"#), "layout: found \"odd\""),
+        (format!(r#"{{{start}, "shape": [1], "values": [1], "chunk": [0]}}"#), "chunk shape: found 0"),
+        (
+            format!(r#"{{{start}, "shape": [1], "values": [1], "attributes": 3}}"#),
+            "attributes: expected a JSON object",
+        ),
+        (
+            format!(r#"{{{start}, "shape": [1], "values": [1], "attributes": {{"a": 1, "a": 2}}}}"#),
+            "\"a\" twice",
+        ),
+        (format!(r#"{{{start}, "shape": [1], "values": [1], "no": 3}}"#), "unknown name \"no\""),
+        (
+            r#"{"type": "D", "user": "x//y", "data_type": "int8", "shape": [], "values": [1]}"#.into(),
+            "name of a dataset",
+        ),
+        (r#"{"type": "G", "user": "x/"}"#.into(), "name of a dataset"),
+    ] {
+        make(&dataset).bad(2, words);
+    }
+    assert_eq!(place.names(), ["a.scda"]);
+}
+
+/// The objects of the sections and datasets of a file.
+fn objects(place: &Place, name: &str) -> Vec<serde_json::Value> {
+    place.scda(&format!("ls --json {name}")).good().json()["sections"].as_array().unwrap().clone()
+}
+
+fn named(place: &Place, file: &str, name: &str) -> serde_json::Value {
+    objects(place, file).into_iter().find(|object| object["user"] == name).unwrap()
+}
+
+#[test]
+fn datasets_are_copied_in_other_chunks() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        let copy = |arguments: &str| {
+            let run = place.scda(&format!("copy -f {arguments} a.scda b.scda"));
+            assert_eq!(run.code, 0, "{run:?}");
+            assert_eq!(place.scda("diff a.scda b.scda").good().text(), "", "{arguments}");
+            place.scda("check --strict b.scda").good();
+        };
+        copy("");
+        assert!(place.read("a.scda") == place.read("b.scda"));
+        let stored = || named(&place, "b.scda", "flow/density");
+        copy("--chunk 3,3");
+        assert_eq!((&stored()["chunk"], &stored()["level"]), (&[3, 3].into(), &2.into()));
+        assert_eq!(named(&place, "b.scda", "raw")["layout"], "chunks");
+        assert_eq!(named(&place, "b.scda", "step")["layout"], "contiguous");
+        assert_eq!(named(&place, "b.scda", "text")["layout"], "text");
+        copy("--chunk flow/d*=6,1 --level 7");
+        assert_eq!((&stored()["chunk"], &stored()["level"]), (&[6, 1].into(), &7.into()));
+        assert_eq!(named(&place, "b.scda", "raw")["layout"], "contiguous");
+        copy("--chunk auto");
+        assert_eq!(stored()["chunk"], serde_json::json!([6, 5]));
+        copy("--encode 5");
+        assert_eq!((&stored()["chunk"], &stored()["level"]), (&[4, 2].into(), &5.into()));
+        assert_eq!(named(&place, "b.scda", "step")["layout"], "chunks");
+        assert_eq!(named(&place, "b.scda", "note")["encoded"], true);
+        copy("--encode auto");
+        assert_eq!(stored()["layout"], "contiguous");
+        copy("--decode");
+        assert_eq!(stored()["layout"], "contiguous");
+        assert!(objects(&place, "b.scda").iter().all(|object| object["encoded"] != true));
+        // What the library writes in such chunks has the same bytes.
+        let mut dataset = Dataset::new("x", DataType::Float64, [6, 5]);
+        with_one(&place, "plain.scda", &dataset, &bytes!(density()));
+        dataset.layout = Layout::Chunked { shape: Some(vec![5, 3]), text: false };
+        dataset.level = Some(4);
+        with_one(&place, "chunks.scda", &dataset, &bytes!(density()));
+        place.scda("copy -f --chunk 5,3 --level 4 plain.scda b.scda").good();
+        assert!(place.read("b.scda") == place.read("chunks.scda"));
+        place.scda("copy -f --decode chunks.scda b.scda").good();
+        assert!(place.read("b.scda") == place.read("plain.scda"));
+    }
+    for (arguments, words) in [
+        ("--chunk 0", "expected auto, or numbers"),
+        ("--chunk flow/density=3", "--chunk: found 1 numbers, expected 2 for the dataset \"flow/density\""),
+        ("--level 3", "--level is for --chunk"),
+        ("--level 3 --encode 4", "expected one of them"),
+        ("--decode --chunk 3", "cannot be used with"),
+    ] {
+        place.scda(&format!("copy -f {arguments} a.scda c.scda")).bad(2, words);
+    }
+}
+
+#[test]
+fn large_data_are_compressed_only_if_they_get_smaller() {
+    let place = Place::new();
+    let smooth: Vec<f64> = (0..40_000).map(|n| f64::from(n / 7)).collect();
+    let mut dataset = Dataset::new("x", DataType::Float64, [200, 200]);
+    with_one(&place, "a.scda", &dataset, &bytes!(smooth.clone()));
+    place.scda("copy --encode auto a.scda b.scda").good();
+    dataset.layout = Layout::Auto { shape: None };
+    with_one(&place, "c.scda", &dataset, &bytes!(smooth));
+    assert_eq!(named(&place, "b.scda", "x")["layout"], "chunks");
+    assert!(place.read("b.scda") == place.read("c.scda"));
+    place.scda("diff a.scda b.scda").good();
+}
+
+#[test]
+fn aligned_data_stay_aligned() {
+    let place = Place::new();
+    let data: Vec<f64> = (0..10_000).map(f64::from).collect();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    file.block(b"before", 0, 3, Some(b"abc"), scda::Encode::None).unwrap();
+    all(&mut file, &Dataset::new("small", DataType::Float64, [2]), &bytes!([1.0_f64, 2.0]));
+    for name in ["x", "y"] {
+        all(&mut file, &Dataset::new(name, DataType::Float64, [10_000]), &bytes!(data.clone()));
+    }
+    file.close().unwrap();
+    let offsets =
+        |name: &str| ["x", "y"].map(|x| named(&place, name, x)["data_offset"].as_u64().unwrap() % 4096);
+    assert_eq!(offsets("a.scda"), [0, 0]);
+    place.scda("copy --select 4- a.scda b.scda").good();
+    assert_eq!(offsets("b.scda"), [0, 0]);
+    assert_eq!(place.scda("check --strict b.scda").good().text().contains("valid"), true);
+    place.scda("attr a.scda small note=changed").good();
+    assert_eq!(offsets("a.scda"), [0, 0]);
+    place.scda("attr a.scda x units=m").good();
+    assert_eq!(offsets("a.scda"), [0, 0]);
+    place.scda("copy a.scda c.scda").good();
+    assert!(place.read("a.scda") == place.read("c.scda"));
+}
+
+#[test]
+fn datasets_are_deleted_and_replaced_as_one() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        let names = |name: &str| -> Vec<String> {
+            objects(&place, name).iter().map(|object| object["user"].as_str().unwrap().to_owned()).collect()
+        };
+        place.scda("copy -f --delete flow/* --delete mask --delete 15 a.scda b.scda").good();
+        assert_eq!(names("b.scda"), ["/", "note", "step", "rho", "wave", "raw", "text"]);
+        place.scda("check --strict b.scda").good();
+        assert_eq!(place.scda("cat b.scda rho --box 0").good().text(), "1\n");
+        assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        // The file itself, which is replaced when the new one is complete.
+        place.scda("copy -f --delete rho b.scda b.scda").good();
+        assert_eq!(names("b.scda"), ["/", "note", "step", "wave", "raw", "text"]);
+        // Either section selects both.
+        for select in ["7", "6", "flow/density"] {
+            place.scda(&format!("copy -f --select {select} a.scda b.scda")).good();
+            assert_eq!(names("b.scda"), ["flow/density"]);
+        }
+        place.scda("join --select flow/density --select 17 a.scda a.scda -o c.scda -f").good();
+        assert_eq!(names("c.scda"), ["flow/density", "rho", "flow/density", "rho"]);
+        place.scda("append --select mask c.scda a.scda").good();
+        assert_eq!(place.scda("cat c.scda mask").good().text(), "true\nfalse\nfalse\ntrue\n");
+
+        let new = r#"{"sections": [{"type": "D", "user": "step", "data_type": "int64", "shape": [2], "values": [1, 2]},
+            {"type": "D", "user": "rho", "data_type": "int8", "shape": [], "values": [8]},
+            {"type": "D", "user": "rho", "data_type": "int8", "shape": [], "values": [9]}]}"#;
+        place.with_input("make -f - new.scda", new.as_bytes()).good();
+        place.scda("copy -f --replace step=new.scda --replace rho=new.scda a.scda b.scda").good();
+        assert_eq!(names("b.scda"), names("a.scda"));
+        assert_eq!(place.scda("cat b.scda step").good().text(), "1\n2\n");
+        assert_eq!(place.scda("cat b.scda rho --record 1").good().text(), "9\n");
+        place.scda("check --strict b.scda").good();
+        let before = place.read("b.scda");
+        for (arguments, words) in [
+            ("--delete nothing", "--delete: the pattern 1 names no section"),
+            ("--replace mask=new.scda", "new.scda: --replace: found no section or dataset named mask"),
+            ("--replace mask", "expected NAME=FILE"),
+            (
+                "--delete 15 --replace rho=new.scda",
+                "--replace: found 1 named rho, and 2 in new.scda, expected as many",
+            ),
+        ] {
+            place.scda(&format!("copy -f {arguments} a.scda b.scda")).bad(2, words);
+        }
+        assert!(place.read("b.scda") == before);
+    }
+}
+
+#[test]
+fn attributes_are_shown_and_set() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        let show = |arguments: &str| place.scda(&format!("attr {arguments}")).good().text().to_owned();
+        assert_eq!(show("a.scda /"), "title = \"test\"\ntime = 1.50\n");
+        assert_eq!(show("a.scda flow/density"), "units = \"kg m-3\"\n");
+        assert_eq!(show("a.scda flow/ --json"), "{\"scheme\":\"hydro\"}\n");
+        assert_eq!(show("a.scda mask") + &show("a.scda none/"), "");
+        place.scda("copy -f a.scda b.scda").good();
+        let rights = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+        std::fs::set_permissions(place.path("b.scda"), rights).unwrap();
+        assert_eq!(show("b.scda flow/density time=2.50 units=K flags=[1,{\"a\":null}] empty="), "");
+        assert_eq!(
+            show("b.scda flow/density"),
+            "units = \"K\"\ntime = 2.50\nflags = [1,{\"a\":null}]\nempty = \"\"\n"
+        );
+        show("b.scda / --remove title");
+        show("b.scda flow/ scheme=\"mhd\"");
+        show("b.scda new/ x=1");
+        show("b.scda rho --record 1 second=true");
+        assert_eq!(
+            show("b.scda /") + &show("b.scda flow/") + &show("b.scda new/"),
+            "time = 1.50\nscheme = \"mhd\"\nx = 1\n"
+        );
+        assert_eq!(show("b.scda rho --record 0") + &show("b.scda rho --record -1"), "second = true\n");
+        place.scda("check --strict b.scda").good();
+        assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        let mode = std::os::unix::fs::MetadataExt::mode(&place.path("b.scda").metadata().unwrap());
+        assert_eq!(mode & 0o777, 0o640);
+        // Nothing else has changed.
+        let differences = place.scda("diff a.scda b.scda").bad(1, "").text().lines().count();
+        assert_eq!(differences, 5);
+        let before = place.read("b.scda");
+        for (arguments, words) in [
+            ("rho", "found 2 datasets of that name, expected --record"),
+            ("rho --record 2 a=1", "--record 2: found 2 datasets"),
+            ("nothing a=1", "found no dataset named nothing"),
+            ("note a=1", "found no dataset named note"),
+            ("mask a", "expected KEY=VALUE"),
+            ("mask --remove a", "--remove: found no attribute a"),
+            ("flow/ --record 0", "--record is for datasets"),
+            ("a//b/ a=1", "name of a dataset"),
+        ] {
+            place.scda(&format!("attr b.scda {arguments}")).bad(2, words);
+        }
+        assert!(place.read("b.scda") == before);
+        assert_eq!(place.names(), ["a.scda", "b.scda"]);
+    }
+}
+
+/// A file with metadata of a dataset, and what follows them; metadata of a good dataset behind all.
+fn with_metadata(place: &Place, name: &str, metadata: &str, follows: &str) {
+    let text = serde_json::json!(metadata);
+    let user = "scda dataset 00";
+    let text = format!(
+        r#"{{"sections": [{{"type": "B", "user": "{user}", "data_text": {text}}}{follows},
+        {{"type": "D", "user": "good", "data_type": "int8", "shape": [1], "values": [1]}}]}}"#
+    );
+    place.with_input(&format!("make -f - {name}"), text.as_bytes()).good();
+}
+
+fn metadata(shape: &str, codecs: &str) -> String {
+    format!(
+        r#"{{"zarr_format": 3, "node_type": "array", "shape": {shape}, "data_type": "int16",
+        "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": {shape}}}}}, "fill_value": 0,
+        "codecs": [{{"name": "bytes", "configuration": {{"endian": "big"}}}}{codecs}]}}"#
+    )
+}
+
+#[test]
+fn metadata_are_checked_against_their_sections() {
+    let place = Place::new();
+    let array = |n: u64, e: u64| {
+        format!(r#", {{"type": "A", "user": "x", "N": {n}, "E": {e}, "generate": "zeros"}}"#)
+    };
+    let good = metadata("[3, 2]", "");
+    with_metadata(&place, "a.scda", &good, &array(3, 4));
+    place.scda("check a.scda").good();
+    let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (metadata, follows, words) in [
+        (good.clone(), array(3, 5), "section 1 (block \"scda dataset 00\"): byte"),
+        (good.clone(), array(3, 5), "found an array of 3 elements of 5 bytes, expected 3 of 4 bytes"),
+        (good.clone(), array(2, 4), "found an array of 2 elements of 4 bytes"),
+        (good.clone(), String::new(), "found the user string \"scda dataset 00\", expected the name"),
+        (good.clone(), r#", {"type": "B", "user": "x", "data_text": "b"}"#.into(), "found the type 'B'"),
+        (
+            good.clone(),
+            r#", {"type": "V", "user": "x", "elements_text": ["a", "b"]}"#.into(),
+            "varray of 2 elements",
+        ),
+        (
+            good.replace("x", "x/"),
+            r#", {"type": "A", "user": "x/", "N": 3, "E": 4, "generate": "zeros"}"#.into(),
+            "x/",
+        ),
+        ("{".into(), array(3, 4), "EOF"),
+        (format!("{{\"a\": {nested}}}"), array(3, 4), "levels of nesting"),
+        (good.replace("\"shape\"", "\"shape\": [1], \"shape\""), array(3, 4), "\"shape\" twice"),
+        (metadata("[4611686018427387904, 4]", ""), array(3, 4), "exceeds 63 bits"),
+        (metadata("[3, -2]", ""), array(3, 4), "shape"),
+    ] {
+        with_metadata(&place, "a.scda", &metadata, &follows);
+        for seal in ["", "--seal"] {
+            place.scda(&format!("copy -f {seal} a.scda b.scda")).good();
+            let run = place.scda("check b.scda").bad(1, "");
+            assert!(
+                run.text().contains("b.scda: INVALID: ") && run.text().contains(words),
+                "{words}: {}",
+                run.text()
+            );
+            assert_eq!(run.text().lines().count(), 1, "{}", run.text());
+            let json = place.scda("check --json b.scda").bad(1, "").json();
+            assert_eq!((&json["valid"], &json["findings"][0]["section"]), (&false.into(), &1.into()));
+            // The list says so, too, and shows the others.
+            let list = place.scda("ls b.scda");
+            assert!(
+                list.code == 1 && !list.err.is_empty() && list.text().contains("\"good\"  int8"),
+                "{list:?}"
+            );
+        }
+        place.scda("seal a.scda").bad(1, "is not valid, so it is not sealed");
+    }
+    // At the end of the file.
+    let text = serde_json::json!(good);
+    let text =
+        format!(r#"{{"sections": [{{"type": "B", "user": "scda dataset 00", "data_text": {text}}}]}}"#);
+    place.with_input("make -f - a.scda", text.as_bytes()).good();
+    let run = place.scda("check a.scda").bad(1, "");
+    assert!(run.text().contains("found the end of the file behind its metadata"), "{}", run.text());
+    let text = r#"{"sections": [{"type": "I", "user": "scda group 00", "data_text": "Below: attributes of this group\n"}]}"#;
+    place.with_input("make -f - a.scda", text.as_bytes()).good();
+    let run = place.scda("check a.scda").bad(1, "");
+    assert!(run.text().contains("section 1 (inline \"scda group 00\")"), "{}", run.text());
+}
+
+#[test]
+fn unknown_codecs_are_shown_and_kept() {
+    let place = Place::new();
+    let codec = r#", {"name": "zstd", "configuration": {"level": 3}}"#;
+    let elements = r#", {"type": "V", "user": "x", "elements_text": ["some"]}"#;
+    with_metadata(&place, "a.scda", &metadata("[3, 2]", codec), elements);
+    let list = place.scda("ls a.scda").good();
+    assert!(
+        list.text().contains("\"x\"  int16; cannot be read: the codec \"zstd\" at place 1"),
+        "{}",
+        list.text()
+    );
+    assert!(place.scda("ls --tree a.scda").good().text().contains("zstd"));
+    assert!(objects(&place, "a.scda")[0]["unsupported"].as_str().unwrap().contains("zstd"));
+    place.scda("cat a.scda x").bad(2, "the codec \"zstd\" at place 1, which this library cannot read");
+    assert_eq!(place.scda("cat --raw a.scda x").good().text(), "some");
+    let run = place.scda("check a.scda").good();
+    assert!(run.text().contains("a.scda: note: section 2: dataset \"x\": found the codec"), "{}", run.text());
+    assert_eq!(place.scda("check -q a.scda").good().text(), "");
+    assert_eq!(place.scda("check --json a.scda").good().json()["notes"][0]["section"], 2);
+    let all = place.scda("ls --json --data a.scda").good();
+    place.with_input("make -f - b.scda", &all.out).good();
+    place.scda("diff a.scda b.scda").good();
+    assert_eq!(place.scda("sum a.scda").good().text().lines().count(), 4);
+    let run = place.scda("copy --encode 6 a.scda c.scda");
+    assert!(run.code == 0 && run.err.contains("dataset \"x\" stays as it is"), "{run:?}");
+    assert_eq!(place.scda("cat --raw c.scda x").good().text(), "some");
+    // What this library does not know stays as it is written.
+    place.scda("attr b.scda x units=m").good();
+    assert!(place.scda("cat b.scda 1").good().text().contains("\"name\": \"zstd\""));
+    assert_eq!(place.scda("attr b.scda x").good().text(), "units = \"m\"\n");
+}
+
+#[test]
+fn streams_of_chunks_are_checked() {
+    let place = Place::new();
+    let mut dataset = Dataset::new("x", DataType::Int32, [64, 64]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![16, 64]), text: false };
+    with_one(&place, "a.scda", &dataset, &bytes!(0..64 * 64_i32));
+    place.scda("check --strict a.scda").good();
+    let section = place.scda("ls --raw --json --select 2 a.scda").good().json()["sections"][0].clone();
+    let start = usize::try_from(section["data_offset"].as_u64().unwrap()).unwrap();
+    let length = usize::try_from(section["bytes"].as_u64().unwrap()).unwrap();
+    let bytes = place.read("a.scda");
+    for place_in in [0, length / 3, length / 2, length - 1] {
+        let mut damaged = bytes.clone();
+        damaged[start + place_in] ^= 0x55;
+        place.write("b.scda", &damaged);
+        let run = place.scda("check b.scda").bad(1, "");
+        assert!(run.text().contains("section 2 (varray \"x\", N 4)"), "{}", run.text());
+        // A seal of such a file says that it has these bytes.
+        place.scda("seal b.scda").bad(1, "not sealed");
+        place.scda("copy -f --seal b.scda c.scda").good();
+        place.scda("check c.scda").good();
+        place.scda("check --strict c.scda").bad(1, "");
+    }
+}
+
+#[test]
+fn salvage_leaves_no_metadata_without_their_data() {
+    let place = Place::new();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    for name in ["x", "y"] {
+        all(&mut file, &Dataset::new(name, DataType::Int32, [100, 4]), &bytes!(0..400_i32));
+    }
+    file.close().unwrap();
+    let bytes = place.read("a.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 1000]);
+    let run = place.scda("salvage cut.scda b.scda");
+    assert!(run.code == 0, "{run:?}");
+    assert!(run.text().contains("left out: the metadata of a dataset or group at byte"), "{}", run.text());
+    assert!(run.text().contains("of section 4, a shorter section"), "{}", run.text());
+    let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
+    assert_eq!(kinds, ["\"D\"", "\"A\""]);
+    place.scda("check --strict b.scda").good();
+    // Damaged metadata, of a sealed file: the data are saved as a section.
+    place.scda("copy -f --seal a.scda sealed.scda").good();
+    let mut sealed = place.read("sealed.scda");
+    let user = b"B scda dataset 00";
+    let header = sealed.windows(user.len()).enumerate().filter(|(_, bytes)| bytes == user).nth(1).unwrap().0;
+    sealed[header + 130] ^= 1;
+    sealed[header + 131] ^= 1;
+    place.write("sealed.scda", &sealed);
+    let run = place.scda("salvage -f sealed.scda b.scda");
+    assert!(run.code == 0, "{run:?}");
+    let words = "what follows the metadata of section 3 is saved without them";
+    assert!(run.text().contains(words), "{}", run.text());
+    let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
+    assert_eq!(kinds, ["\"D\"", "\"A\""]);
+}

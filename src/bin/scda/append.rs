@@ -1,6 +1,7 @@
 //! `scda append` and `scda join`: sections of several files in one.
 
 use crate::copy::{Copied, How, sections};
+use crate::edit::Pick;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Threads, identity};
 use crate::select::Selection;
@@ -65,12 +66,12 @@ pub struct JoinArgs {
 }
 
 /// Which file it is, and whether it has changed.
-fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
+pub fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
     (status.dev(), status.ino(), status.size(), status.mtime(), status.mtime_nsec())
 }
 
 /// What the system says of the file of this path.
-fn status(path: &Path) -> Result<Metadata> {
+pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
@@ -118,7 +119,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let mut copied = Copied::default();
     for (input, reader) in inputs.iter().zip(readers) {
         let mut reader = reader.map_or_else(|| input.open(), Ok)?;
-        copied += sections(input, &mut reader, output.writer()?, &how, &args.select, style)?;
+        copied += sections(input, &mut reader, &mut output, &how, &mut Pick::new(&args.select, &[]), style)?;
     }
     check_some(copied, &args.select)?;
     if !is_in_place && state(&before) != state(&status(&args.file)?) {
@@ -128,6 +129,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
 }
 
 pub fn run_join(args: &JoinArgs) -> Result<()> {
+    args.how.check()?;
     let inputs = inputs(&args.files, &args.threads)?;
     let (mut output, mut copied) = (None, Copied::default());
     for input in &inputs {
@@ -141,7 +143,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
                 output.insert((new, style))
             }
         };
-        copied += sections(input, &mut reader, output.writer()?, &args.how, &args.select, *style)?;
+        copied += sections(input, &mut reader, output, &args.how, &mut Pick::new(&args.select, &[]), *style)?;
     }
     check_some(copied, &args.select)?;
     output.map_or(Ok(()), |(output, _)| output.finish())?;

@@ -1,12 +1,17 @@
 //! `scda copy`, and what it has in common with the other commands that write sections of files.
 
-use crate::fail::Result;
+use crate::datasets::write::OfReader;
+use crate::datasets::{Found, Item, Pair, Walk};
+use crate::edit::{Chunking, Pick, Replacement};
+use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Input, Output, Seal, Style, Threads};
+use crate::numbers::to_usize;
 use crate::output::complain;
 use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::select::{self, Selection};
-use scda::{Encode, LineBreak, Params, Reader, Section, SectionType, Writer};
+use scda::internals::metadata::ALIGNMENT;
+use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,6 +20,9 @@ use std::str::FromStr;
 ///
 /// Without options the copy has the same sections, and compressed data stay byte for byte as they are; it is sealed if IN
 /// is, with one seal. OUT appears when it is complete. The memory needed does not grow with the file, but one element, or a compressed block, must fit into it.
+///
+/// Of a dataset both sections are copied or none. --encode stores datasets in compressed chunks, --decode contiguously;
+/// --chunk chooses the shape of the chunks. OUT may be IN, with --force: IN stays as it is until OUT is complete.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,6 +30,9 @@ Examples:
   scda copy --encode 6 state.scda small.scda         everything compressed, with level 6
   scda copy --decode small.scda plain.scda           nothing compressed
   scda copy --select 1-3 --select 'field*' state.scda part.scda
+  scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
+  scda copy --force --delete 'tmp/*' state.scda state.scda    without these datasets
+  scda copy --replace rho=new.scda state.scda next.scda       with the dataset of this name from another file
   scda copy --style mime state.scda mail.scda        lines end with \\r\\n; compressed data are compressed anew")]
 pub struct Args {
     /// The file to read; - is standard input
@@ -35,6 +46,12 @@ pub struct Args {
     /// Only these sections: numbers, ranges, or a pattern for user strings
     #[arg(short, long, value_name = "SECTIONS")]
     select: Vec<Selection>,
+    /// Not these sections, datasets and groups: as in --select
+    #[arg(long, value_name = "SECTIONS")]
+    delete: Vec<Selection>,
+    /// In place of the section or dataset NAME the one that FILE has; several of them in order
+    #[arg(long, value_name = "NAME=FILE")]
+    replace: Vec<String>,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -69,7 +86,14 @@ pub struct How {
     /// Compress all sections but inline ones: auto compresses those that get smaller, a level from 0 to 9 all of them
     #[arg(long, value_name = "auto|LEVEL", conflicts_with = "decode")]
     encode: Option<Compress>,
-    /// Decompress all sections
+    /// The level, 0 to 9, of chunks that --chunk or --encode auto makes [default: that of the dataset, or of the library]
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9))]
+    level: Option<u32>,
+    /// Store datasets in chunks of this shape, such as 64,64, or of one that is chosen: auto; with a pattern for names
+    /// only those of such a name, otherwise only those of as many dimensions
+    #[arg(long, value_name = "[NAME=]SHAPE", conflicts_with = "decode")]
+    chunk: Vec<Chunking>,
+    /// Decompress all sections; store datasets contiguously
     #[arg(long)]
     decode: bool,
     /// The line breaks of paddings and compressed data [default: those of the file]
@@ -95,11 +119,61 @@ impl How {
         let mut params = Params::default();
         params.threads = threads.count();
         params.line_break = self.style.map_or(style, LineBreak::from);
-        if let Some(Compress::Level(level)) = self.encode {
+        if let Some(level) = self.new_level() {
             params.level = level;
         }
         params.encoder = self.encoder.map_or(params.encoder, Into::into);
         params
+    }
+
+    /// The level that was asked for.
+    fn new_level(&self) -> Option<u32> {
+        match self.encode {
+            Some(Compress::Level(level)) => Some(level),
+            Some(Compress::Auto) | None => self.level,
+        }
+    }
+
+    /// Trouble if options do not go together.
+    pub fn check(&self) -> Result<()> {
+        let has_chunks = !self.chunk.is_empty() || matches!(self.encode, Some(Compress::Auto));
+        if self.level.is_some() && !has_chunks {
+            let words = "--level is for --chunk and --encode auto; --encode LEVEL has its own";
+            return Err(Fail::Trouble(words.to_owned()));
+        }
+        if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
+            return Err(Fail::Trouble("found --encode LEVEL and --level, expected one of them".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// How a dataset is stored, if not as it is.
+    fn stored(&self, found: &Found) -> Result<Option<Dataset>> {
+        let mut dataset = found.dataset.clone();
+        if self.decode {
+            let is_plain = dataset.layout == Layout::Contiguous && !found.data.decoded;
+            dataset.layout = Layout::Contiguous;
+            return Ok((!is_plain).then_some(dataset));
+        }
+        let chosen = self.chunk.iter().find(|chunking| chunking.is_for(&dataset));
+        if self.encode.is_none() && chosen.is_none() {
+            return Ok(None);
+        }
+        let (old, text) = match dataset.layout.clone() {
+            Layout::Chunked { shape, text } => (shape, text),
+            // Nothing was said of shuffling.
+            _ => {
+                dataset.shuffle = true;
+                (None, false)
+            }
+        };
+        let shape = chosen.map_or(Ok(old), |chunking| chunking.shape(&dataset))?;
+        dataset.level = self.new_level().or(dataset.level);
+        dataset.layout = match self.encode {
+            Some(Compress::Auto) if !text => Layout::Auto { shape },
+            _ => Layout::Chunked { shape, text },
+        };
+        Ok(Some(dataset))
     }
 
     /// How this section is written.
@@ -147,34 +221,136 @@ impl AddAssign for Copied {
 pub fn sections(
     input: &Input,
     reader: &mut Reader,
-    writer: &mut Writer,
+    output: &mut Output,
     how: &How,
-    selections: &[Selection],
+    pick: &mut Pick<'_>,
     style: LineBreak,
 ) -> Result<Copied> {
     let total = reader.file_size().unwrap_or(0);
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
-    // Compressed data have line breaks, which are as they are.
-    let as_they_are =
-        how.encode.is_none() && !how.decode && how.style.is_none() && style == reader.line_break();
-    let (mut number, mut copied) = (0, Copied::default());
-    while let Some(section) = reader.next_section(true)? {
-        number += 1;
-        if !select::any(selections, number, &section.user) {
-            reader.skip()?;
+    let mut walk = Walk::new(input, false);
+    let mut copied = Copied::default();
+    while let Some(item) = walk.next(reader)? {
+        if !pick.wants(&item) {
+            item.skip(reader)?;
             continue;
         }
-        if as_they_are {
-            as_it_is(reader, writer, &section, &mut progress)?;
+        let metadata = pick.metadata(&item);
+        let way = Way { how, style };
+        if let Some(other) = pick.replacement(&item)? {
+            other.write(output, way, &mut progress)?;
+            item.skip(reader)?;
         } else {
-            one(reader, writer, &section, how.encode(&section), &mut progress)?;
+            way.item(reader, &mut walk, &item, output, metadata, &mut progress)?;
         }
         let end = reader.position().unwrap_or(0);
-        copied += Copied { sections: 1, bytes: end - section.offset };
+        let sections = item.last() + 1 - item.number;
+        copied += Copied { sections, bytes: end - item.section.offset };
         progress.set(end);
     }
-    select::check(selections, input.name(), number)?;
+    select::check(pick.select, input.name(), walk.number)?;
+    pick.check(input.name())?;
     Ok(copied)
+}
+
+/// How sections are written, and with which line breaks.
+#[derive(Clone, Copy)]
+pub struct Way<'a> {
+    how: &'a How,
+    style: LineBreak,
+}
+
+impl Way<'_> {
+    /// Whether compressed data, which have line breaks, stay as they are.
+    fn keeps_style(self, reader: &Reader) -> bool {
+        self.how.style.is_none() && self.style == reader.line_break()
+    }
+
+    /// Writes a section, dataset or group, of which the reader has read the first header, and goes behind it. `metadata`
+    /// come in place of those that it has.
+    pub fn item(
+        self,
+        reader: &mut Reader,
+        walk: &mut Walk<'_>,
+        item: &Item,
+        output: &mut Output,
+        metadata: Option<String>,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let section = &item.section;
+        let found = match &item.pair {
+            Some(Pair::Dataset(found)) => found,
+            Some(Pair::Group(found)) => {
+                self.keep(reader, output, section, progress)?;
+                reader.next_section(true)?;
+                let Some(text) = metadata else { return self.keep(reader, output, &found.block, progress) };
+                let (user, bytes) = (&found.block.user, text.len() as u64);
+                output.writer()?.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
+                return Ok(reader.skip()?);
+            }
+            None => {
+                let as_they_are = self.how.encode.is_none() && !self.how.decode && self.keeps_style(reader);
+                return match as_they_are {
+                    true => as_it_is(reader, output.writer()?, section, progress),
+                    false => one(reader, output.writer()?, section, self.how.encode(section), progress),
+                };
+            }
+        };
+        if let Some(stored) = self.how.stored(found)? {
+            let Some(why) = &stored.unsupported else {
+                let mut items = OfReader { reader: walk.dataset_reader()?, dataset: &found.dataset };
+                output.target()?.write(&stored, &mut items, Encode::None)?;
+                return Ok(item.skip(reader)?);
+            };
+            complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
+        }
+        match metadata.map_or_else(|| shifted(reader, output, found), |text| Ok(Some(text)))? {
+            Some(text) => {
+                let is_plain = found.dataset.layout == Layout::Contiguous && !found.data.decoded;
+                output.target()?.metadata(text, if is_plain { found.dataset.data_bytes()? } else { 0 })?;
+                reader.skip()?;
+            }
+            None => self.keep(reader, output, section, progress)?,
+        }
+        reader.next_section(true)?;
+        self.keep(reader, output, &found.data, progress)
+    }
+
+    /// Writes a section neither more nor less compressed than it is.
+    fn keep(
+        self,
+        reader: &mut Reader,
+        output: &mut Output,
+        section: &Section,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let encode = if section.decoded { Encode::Always } else { Encode::None };
+        match self.keeps_style(reader) {
+            true => as_it_is(reader, output.writer()?, section, progress),
+            false => one(reader, output.writer()?, section, encode, progress),
+        }
+    }
+}
+
+/// The metadata of a dataset whose data are aligned, and would not be behind the bytes that the metadata have: without the
+/// white space at their end.
+fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Option<String>> {
+    let Found { dataset, block, data } = found;
+    let is_aligned =
+        data.data_offset % ALIGNMENT == 0 && dataset.layout == Layout::Contiguous && !data.decoded;
+    let position = output.writer()?.position().unwrap_or(0);
+    if block.decoded || !is_aligned || position % ALIGNMENT == block.offset % ALIGNMENT {
+        return Ok(None);
+    }
+    Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
+}
+
+/// The text of the block of metadata whose header was just read.
+pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
+    let mut text = vec![0; to_usize(block.size)];
+    reader.read_block_range(0..block.size, &mut text)?;
+    // It was parsed.
+    String::from_utf8(text).map_err(|_| Fail::Trouble("metadata: the file has changed".to_owned()))
 }
 
 /// Writes the reader's current section with the bytes that it has in the file; if they are compressed, both sections
@@ -255,14 +431,18 @@ fn write(
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    args.how.check()?;
     let input = Input::new(&args.from, &args.threads)?;
     let mut reader = input.open()?;
     let user = *reader.user();
     let params = args.how.params_like(&reader, &args.threads);
     let style = params.line_break;
+    let replacement = |text: &String| Replacement::new(text, &args.threads);
+    let mut pick = Pick::new(&args.select, &args.delete);
+    pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
-    let copied = sections(&input, &mut reader, output.writer()?, &args.how, &args.select, style)?;
+    let copied = sections(&input, &mut reader, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
     output.finish()?;
     args.how.tell_growth(&args.to, copied);

@@ -48,6 +48,16 @@ impl<'a> Object<'a> {
         self.typed(name, "a string", Value::as_str)
     }
 
+    /// A list of whole numbers.
+    pub fn numbers(&mut self, name: &'static str) -> Words<Option<Vec<u64>>> {
+        let numbers = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<_>>>();
+        self.typed(name, "a list of whole numbers", numbers)
+    }
+
+    pub fn value(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.get(name)
+    }
+
     pub fn list(&mut self, name: &'static str) -> Words<Option<&'a Vec<Value>>> {
         self.typed(name, "a list", Value::as_array)
     }
@@ -97,7 +107,7 @@ pub fn one<T>(found: impl IntoIterator<Item = Option<T>>, names: &[&str]) -> Wor
 }
 
 /// The beginning of a value.
-fn brief(value: &Value) -> String {
+pub fn brief(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() > 40 { text.chars().take(40).chain("...".chars()).collect() } else { text }
 }

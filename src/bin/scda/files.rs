@@ -1,5 +1,6 @@
 //! The files that are read and written.
 
+use crate::datasets::write::Target;
 use crate::fail::{Fail, Result};
 use crate::output::complain;
 use crate::signals;
@@ -165,6 +166,7 @@ pub fn identity(status: &Metadata) -> (u64, u64) {
 pub struct Output {
     path: PathBuf,
     force: bool,
+    params: Params,
     /// Until it is finished.
     writer: Option<Writer>,
 }
@@ -185,7 +187,7 @@ impl Output {
         params.raw = true;
         signals::begin(path);
         let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
-        Ok(Self { path: path.to_owned(), force, writer: Some(writer) })
+        Ok(Self { path: path.to_owned(), force, params, writer: Some(writer) })
     }
 
     /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
@@ -203,11 +205,18 @@ impl Output {
             let name = path.display();
             complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not committed"));
         }
-        Ok(Self { path: path.to_owned(), force: true, writer: Some(writer) })
+        Ok(Self { path: path.to_owned(), force: true, params, writer: Some(writer) })
     }
 
     pub fn writer(&mut self) -> Result<&mut Writer> {
-        self.writer.as_mut().ok_or_else(|| Fail::Trouble("the file is finished".to_owned()))
+        Ok(self.target()?.writer)
+    }
+
+    /// To write datasets.
+    pub fn target(&mut self) -> Result<Target<'_>> {
+        let finished = || Fail::Trouble("the file is finished".to_owned());
+        let writer = self.writer.as_mut().ok_or_else(finished)?;
+        Ok(Target { writer, params: &self.params, folder: self.path.parent().unwrap_or(Path::new("")) })
     }
 
     pub fn finish(mut self) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The command `scda`: looks into a file, checks it, changes it. See docs/tools.md.
 
 mod append;
+mod attr;
 mod cat;
 mod check;
 mod copy;
@@ -8,6 +9,7 @@ mod datasets;
 mod described;
 mod diff;
 mod doctor;
+mod edit;
 mod examine;
 mod fail;
 mod files;
@@ -16,6 +18,7 @@ mod generate;
 mod import;
 mod ls;
 mod make;
+mod make_dataset;
 mod manifest;
 #[path = "../../numbers.rs"]
 mod numbers;
@@ -59,6 +62,7 @@ enum Command {
     Copy(copy::Args),
     Append(append::AppendArgs),
     Join(append::JoinArgs),
+    Attr(attr::Args),
     Seal(seal::Args),
     Rewind(rewind::Args),
     Make(make::Args),
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Command::Copy(args) => copy::run(&args),
         Command::Append(args) => append::run_append(&args),
         Command::Join(args) => append::run_join(&args),
+        Command::Attr(args) => attr::run(&args),
         Command::Seal(args) => seal::run(&args),
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),

@@ -3,6 +3,7 @@
 use crate::described::{Data, Elements, Object, Sizes, Words, one};
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Output, Seal, Style, Threads};
+use crate::make_dataset;
 use scda::{Encode, Params, Writer};
 use serde_json::Value;
 use std::io::{self, Read};
@@ -53,7 +54,7 @@ const SECTION_FACTS: [&str; 8] =
     ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
 
 /// What keeps a section from being written.
-enum Wrong {
+pub enum Wrong {
     /// In the description, in words.
     Words(String),
     /// In the file.
@@ -89,9 +90,20 @@ struct Described {
 }
 
 /// Writes a section.
-fn section(writer: &mut Writer, value: &Value, folder: &Path) -> Result<(), Wrong> {
+fn section(
+    output: &mut Output,
+    value: &Value,
+    (folder, out_folder): (&Path, &Path),
+    attributes: impl FnOnce() -> Option<String>,
+) -> Result<(), Wrong> {
     let mut object = Object::new(value)?;
-    let kind = object.text("type")?.ok_or("expected a \"type\": I, B, A or V")?;
+    let kind = object.text("type")?.ok_or("expected a \"type\": I, B, A, V, D or G")?;
+    match kind {
+        "D" => return make_dataset::dataset(output, object, attributes(), folder, out_folder),
+        "G" => return make_dataset::group(output, object, attributes()),
+        _ => {}
+    }
+    let writer = output.writer().map_err(|_| "the file is finished")?;
     let user = object.user()?;
     let encode = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);
     let encode = if encode { Encode::Always } else { Encode::None };
@@ -119,7 +131,7 @@ fn section(writer: &mut Writer, value: &Value, folder: &Path) -> Result<(), Wron
         "B" => block(writer, described),
         "A" => array(writer, described),
         "V" => varray(writer, described),
-        other => Err(format!("type: found \"{other}\", expected I, B, A or V").into()),
+        other => Err(format!("type: found \"{other}\", expected I, B, A, V, D or G").into()),
     }
 }
 
@@ -193,7 +205,6 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let text = read().map_err(|e| wrong(e.to_string()))?;
     let manifest: Value = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
-    drop(text);
     let head = || -> Words<_> {
         let mut object = Object::new(&manifest)?;
         let user = object.user()?;
@@ -208,9 +219,14 @@ pub fn run(args: &Args) -> Result<()> {
     params.seal = args.seal.wanted(sealed);
     (params.level, params.encoder) = (args.level, args.encoder.into());
     let folder = args.from.parent().unwrap_or(Path::new(""));
+    let has_attributes = |value: &Value| value.get("attributes").is_some();
+    let raw =
+        if sections.iter().any(has_attributes) { make_dataset::raw_sections(&text) } else { Vec::new() };
+    let out_folder = args.to.parent().unwrap_or(Path::new(""));
     let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
     for (index, value) in sections.iter().enumerate() {
-        section(output.writer()?, value, folder).map_err(|wrong| match wrong {
+        let attributes = || make_dataset::attributes(raw.get(index));
+        section(&mut output, value, (folder, out_folder), attributes).map_err(|wrong| match wrong {
             Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
             // Also if the numbers of the description are out of range, which of a file would be damage.
             Wrong::Writing(error) => Fail::Trouble(error.to_string()),

@@ -1,14 +1,15 @@
 //! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
 
-use crate::datasets::FoundGroup;
+use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::{FoundGroup, Item, Pair, Walk, to_little};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::ls::{Row, measure, seals};
+use crate::ls::{Row, measure, measure_item, seals};
 use crate::output::Output;
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::select::{self, Selection};
 use scda::internals::fill;
-use scda::{Dataset, Layout, Reader, Section, SectionType};
+use scda::{Dataset, Layout, Reader, Region, Section, SectionType};
 use serde_json::{Map, Value, json};
 
 /// Data of at most so many bytes are written as text, if they are text.
@@ -138,39 +139,28 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
         out.text(format_args!("{}: {value},\n", json!(name)))?;
     }
     out.text(format_args!("\"sections\": ["))?;
-    let mut written = false;
-    let mut selected = 0;
-    let mut one = |out: &mut Output, reader: &mut Reader, number| -> Result<bool> {
-        let Some(section) = reader.next_section(!raw)? else { return Ok(false) };
-        if !select::any(selections, number, &section.user) {
-            reader.skip()?;
-            return Ok(true);
-        }
-        selected += 1;
-        let row = measure(reader, number, section)?;
-        let mut object = facts(number, &section);
-        more_facts(&mut object, &row);
-        let text = Value::Object(object).to_string();
-        out.text(format_args!("{}\n{}", if written { "," } else { "" }, text.trim_end_matches('}')))?;
-        written = true;
-        // Whatever happens, what was begun is ended.
-        let result = if data { again(out, reader, &section, raw, row.bytes) } else { Ok(()) };
-        out.text(format_args!("}}"))?;
-        result.map(|()| true)
-    };
-    let mut number = 1;
+    let mut walk = Walk::new(input, raw);
+    let mut objects = Objects { raw, data, comma: "", selected: 0 };
     let result = loop {
-        if select::none_from(selections, number) {
+        if select::none_from(selections, walk.number + 1) {
             break Ok(());
         }
-        match one(out, &mut reader, number) {
-            Ok(true) => number += 1,
-            Ok(false) => break Ok(()),
-            Err(fail) => break Err(fail),
+        let item = match walk.next(&mut reader) {
+            Ok(Some(item)) => item,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error.into()),
+        };
+        let passed = match select::any_of(selections, &item) {
+            true => objects.item(out, &mut reader, &mut walk, &item),
+            false => item.skip(&mut reader).map_err(Fail::from),
+        };
+        if passed.is_err() {
+            break passed;
         }
     };
+    let (number, selected) = (walk.number, objects.selected);
     let result = result.and_then(|()| {
-        select::check(selections, input.name(), number - 1)?;
+        select::check(selections, input.name(), number)?;
         select::check_some(selections, input.name(), selected)
     });
     out.text(format_args!("\n]"))?;
@@ -178,6 +168,96 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
         out.text(format_args!(",\n\"error\": {}", failure(fail)))?;
     }
     out.text(format_args!("\n}}\n"))?;
+    result
+}
+
+/// Writes the objects of the list.
+struct Objects {
+    raw: bool,
+    data: bool,
+    comma: &'static str,
+    selected: u64,
+}
+
+impl Objects {
+    /// The object of a section, dataset or group, which it goes behind.
+    fn item(
+        &mut self,
+        out: &mut Output,
+        reader: &mut Reader,
+        walk: &mut Walk<'_>,
+        item: &Item,
+    ) -> Result<()> {
+        self.selected += 1;
+        let Some(pair) = &item.pair else { return self.section(out, reader, item.number, item.section) };
+        if let (Pair::Dataset(_), None, true) = (pair, item.readable(), self.data) {
+            // Only as sections can it be made again.
+            self.section(out, reader, item.number, item.section)?;
+            let Some(section) = reader.next_section(true)? else { return Ok(()) };
+            return self.section(out, reader, item.last(), section);
+        }
+        let row = measure_item(reader, item)?;
+        let (mut object, attributes) = match pair {
+            Pair::Dataset(found) => (dataset_facts(row.number, &found.dataset), &found.dataset.attributes),
+            Pair::Group(found) => (group_facts(row.number, found), &found.group.attributes),
+        };
+        if let Pair::Dataset(found) = pair {
+            if found.dataset.layout == Layout::Contiguous {
+                object.insert("encoded".into(), found.data.decoded.into());
+            }
+            object.insert("bytes".into(), found.dataset.data_bytes()?.into());
+            object.insert("stored_bytes".into(), row.stored.into());
+        }
+        object.insert("offset".into(), item.section.offset.into());
+        object.insert("data_offset".into(), row.section.data_offset.into());
+        self.begin(out, object)?;
+        // As they are written: numbers keep their digits.
+        out.text(format_args!(",\"attributes\":{attributes}"))?;
+        let result = match pair {
+            Pair::Dataset(found) if self.data => write_items(out, walk.dataset_reader()?, &found.dataset),
+            _ => Ok(()),
+        };
+        out.text(format_args!("}}"))?;
+        result
+    }
+
+    /// An object without its end.
+    fn begin(&mut self, out: &mut Output, object: Map<String, Value>) -> Result<()> {
+        let text = Value::Object(object).to_string();
+        out.text(format_args!("{}\n{}", self.comma, text.trim_end_matches('}')))?;
+        self.comma = ",";
+        Ok(())
+    }
+
+    fn section(
+        &mut self,
+        out: &mut Output,
+        reader: &mut Reader,
+        number: u64,
+        section: Section,
+    ) -> Result<()> {
+        let row = measure(reader, number, section)?;
+        let mut object = facts(number, &section);
+        more_facts(&mut object, &row);
+        self.begin(out, object)?;
+        // Whatever happens, what was begun is ended.
+        let result = if self.data { again(out, reader, &section, self.raw, row.bytes) } else { Ok(()) };
+        out.text(format_args!("}}"))?;
+        result
+    }
+}
+
+/// Writes the items of the reader's current dataset.
+fn write_items(out: &mut Output, reader: &mut Reader, dataset: &Dataset) -> Result<()> {
+    let (mut base64, mut data) = (Base64::default(), Vec::new());
+    out.text(format_args!(",\"data_base64\":\""))?;
+    let result = Slabs::new(dataset, Region::all(&dataset.shape)).try_for_each(|slab| {
+        slabs::read(reader, dataset, &slab, &mut data)?;
+        to_little(dataset.data_type, &mut data);
+        base64.write(out, &data)
+    });
+    base64.finish(out)?;
+    out.text(format_args!("\""))?;
     result
 }
 
@@ -201,18 +281,35 @@ fn write_sizes(out: &mut Output, reader: &mut Reader, count: u64) -> Result<()> 
     })
 }
 
-fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Result<()> {
-    // Groups of three bytes; others wait for the next ones.
-    let mut rest = Vec::new();
-    while pieces.next(reader)? {
-        for chunk in pieces.data().chunks(BASE64_BYTES) {
-            rest.extend_from_slice(chunk);
-            let whole = rest.len() / 3 * 3;
-            out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest[..whole])))?;
-            rest.drain(..whole);
-        }
+/// Bytes that come piece by piece in base64.
+#[derive(Default)]
+struct Base64 {
+    /// Less than a group of three, which waits for the next ones.
+    rest: Vec<u8>,
+}
+
+impl Base64 {
+    fn write(&mut self, out: &mut Output, bytes: &[u8]) -> Result<()> {
+        bytes.chunks(BASE64_BYTES).try_for_each(|chunk| {
+            self.rest.extend_from_slice(chunk);
+            let whole = self.rest.len() / 3 * 3;
+            out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&self.rest[..whole])))?;
+            self.rest.drain(..whole);
+            Ok(())
+        })
     }
-    out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&rest)))
+
+    fn finish(self, out: &mut Output) -> Result<()> {
+        out.text(format_args!("{}", base64_simd::STANDARD.encode_to_string(&self.rest)))
+    }
+}
+
+fn write_base64(out: &mut Output, reader: &mut Reader, mut pieces: Pieces) -> Result<()> {
+    let mut base64 = Base64::default();
+    while pieces.next(reader)? {
+        base64.write(out, pieces.data())?;
+    }
+    base64.finish(out)
 }
 
 /// Writes the data of the reader's current section, which are not held in memory. What was read before an

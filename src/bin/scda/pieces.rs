@@ -283,7 +283,7 @@ impl Stream<'_> {
 }
 
 /// For a trip through a writer.
-fn as_io_error(fail: Fail) -> io::Error {
+pub fn as_io_error(fail: Fail) -> io::Error {
     match fail {
         Fail::Scda(error) => io::Error::other(error),
         Fail::Trouble(text) => io::Error::other(text),

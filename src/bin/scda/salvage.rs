@@ -2,10 +2,12 @@
 
 use crate::check::{Part, scan, words};
 use crate::copy::{How, as_it_is, leading};
+use crate::datasets::is_first;
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, identity};
 use crate::output::{Output, complain, visible};
 use crate::progress::Progress;
+use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda::{Reader, Writer};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Saves the whole sections, also those behind a damaged section if a seal, or headers and sizes, tell where that ends. Of
 /// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
-/// which one that is. Reports what is left out. IN stays as it is.
+/// which one that is. The metadata of a dataset whose data are not whole are left out. Reports what is left out. IN stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +55,10 @@ pub fn run(args: &Args) -> Result<()> {
     let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
-    scan.parts.iter().try_for_each(|part| save(&mut reader, file.writer()?, part, &mut progress))?;
+    let mut torn = Vec::new();
+    scan.parts
+        .iter()
+        .try_for_each(|part| save(&mut reader, file.writer()?, part, &mut progress, &mut torn))?;
     file.finish()?;
     drop(progress);
     let to = visible(&args.to.display().to_string());
@@ -67,17 +72,49 @@ pub fn run(args: &Args) -> Result<()> {
             out.text(format_args!("{to}: of section {}, a shorter section: {rest}\n", finding.number))?;
         }
     }
+    for offset in torn {
+        let what = "the metadata of a dataset or group";
+        out.text(format_args!(
+            "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
+        ))?;
+    }
+    for finding in &scan.findings {
+        if finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION) {
+            let number = finding.number;
+            out.text(format_args!(
+                "{to}: what follows the metadata of section {number} is saved without them\n"
+            ))?;
+        }
+    }
     out.finish()
 }
 
 /// Copies sections that are whole, or elements that are.
-fn save(reader: &mut Reader, writer: &mut Writer, part: &Part, progress: &mut Progress) -> Result<()> {
+///
+/// Metadata at the end of a part would be those of another section than theirs; they are left out, and `torn` gets their
+/// offset.
+fn save(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    part: &Part,
+    progress: &mut Progress,
+    torn: &mut Vec<u64>,
+) -> Result<()> {
     match part {
         Part::Leading(section, count) => leading(reader, writer, section, *count, progress),
         Part::Sections(range) => {
             reader.seek(range.start)?;
             while reader.position().is_some_and(|position| position < range.end) {
                 let Some(section) = reader.next_section(true)? else { break };
+                if is_first(section.section_type, &section.user) {
+                    reader.skip()?;
+                    if reader.position().is_none_or(|position| position >= range.end) {
+                        torn.push(section.offset);
+                        break;
+                    }
+                    reader.seek(section.offset)?;
+                    reader.next_section(true)?;
+                }
                 as_it_is(reader, writer, &section, progress)?;
             }
             Ok(())

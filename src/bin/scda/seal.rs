@@ -1,6 +1,6 @@
 //! `scda seal`: a seal for a file that has none.
 
-use crate::check::{Scan, scan, words};
+use crate::check::{Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output, Threads, lock};
 use crate::output::{self, complain, visible};
@@ -48,7 +48,10 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
     }
     let input = Input::new(path, threads)?;
-    let scan = scan(&input, "check", true, false)?;
+    let mut scan = scan(&input, "check", true, false)?;
+    if scan.findings.is_empty() && !scan.is_sealed() {
+        check_datasets(&input, &mut scan, true, false)?;
+    }
     let name = visible(input.name());
     let begun = unfinished(&scan);
     if begun.is_none() && !scan.findings.is_empty() {

@@ -40,6 +40,11 @@ impl Selection {
         }
     }
 
+    /// Whether a name is meant.
+    pub fn has_name(&self, name: &str) -> bool {
+        matches!(self, Self::Pattern(pattern) if matches(pattern, &escape(name.as_bytes()).chars().collect::<Vec<_>>()))
+    }
+
     /// Whether it is the user string of this section, character by character.
     pub fn is_user_string(&self, section: &Section) -> bool {
         matches!(self, Self::Pattern(pattern) if escape(&section.user).chars().eq(pattern.iter().copied()))

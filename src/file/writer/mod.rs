@@ -231,6 +231,12 @@ impl Writer {
         self.bytes_cut_off
     }
 
+    /// Where in the file the next section begins, in bytes. Not collective. `None` after an error.
+    #[must_use]
+    pub fn position(&self) -> Option<u64> {
+        self.session.state().map(|state| state.end)
+    }
+
     /// Begins to write sections at `end`; after an error the file ends at `kept`.
     fn begin(
         mut team: Team,

@@ -98,6 +98,12 @@ impl Fault {
     }
 }
 
+/// What this library cannot read of a section, although nothing is wrong with it.
+pub struct Note {
+    pub number: u64,
+    pub words: String,
+}
+
 /// A part of a file that is whole.
 pub enum Part {
     /// Sections that lie together: where they begin and end.
@@ -130,6 +136,8 @@ pub struct Scan {
     pub first_end: u64,
     pub size: u64,
     pub findings: Vec<Finding>,
+    /// What is not wrong, but worth to be known.
+    pub notes: Vec<Note>,
     /// What the last seal says, if there is one.
     pub sealed: Option<Sealing>,
 }
@@ -156,6 +164,7 @@ impl Scan {
             first_end: 0,
             size,
             findings: Vec::new(),
+            notes: Vec::new(),
             sealed: None,
         }
     }

@@ -1,11 +1,13 @@
 //! `scda check`: whether files are whole, and what is wrong.
 
+mod datasets;
 mod finding;
 mod report;
 mod sealed;
 mod sums;
 mod walk;
 
+pub use datasets::check as check_datasets;
 pub use finding::{Finding, Part, Scan, sections, words};
 
 use crate::fail::{Fail, Result, is_invalid};
@@ -13,7 +15,7 @@ use crate::files::{Input, Threads};
 use crate::manifest;
 use crate::output::{Output, visible};
 use crate::progress::Progress;
-use finding::{Fault, whole};
+use finding::{Fault, Note, whole};
 use report::as_json;
 use scda::Section;
 use serde_json::json;
@@ -25,6 +27,9 @@ use walk::walk;
 /// Compares what is sealed with its checksums, on all cores. Of what is not sealed, reads every byte and decompresses every
 /// element. Reports where the file is damaged (byte, section, element), what was found and expected there, and what is
 /// whole; scda salvage saves that.
+///
+/// Compares the metadata of datasets with the sections of their data. Metadata without such a section, and metadata that
+/// do not fit it, are wrong; codecs and types that this library does not have are noted.
 ///
 /// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
 /// should have, so sections missing at its end are not noticed.
@@ -129,6 +134,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
     if args.strict && scan.findings.is_empty() {
         scan.findings.extend(strict(input)?);
     }
+    check_datasets(input, &mut scan, true, args.strict)?;
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
     let name = visible(input.name());
     if args.json {
@@ -152,6 +158,12 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
         }
         if scan.whole < scan.sections || scan.first_end == 0 {
             out.text(format_args!("{name}: {}\n", whole(&scan)))?;
+        }
+    }
+    if !args.json && !args.quiet {
+        for Note { number, words } in &scan.notes {
+            let words = visible(words);
+            out.text(format_args!("{name}: note: section {number}: {words}\n"))?;
         }
     }
     Ok(())

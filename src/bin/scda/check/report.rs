@@ -1,6 +1,6 @@
 //! The report in JSON.
 
-use super::finding::{Fault, Scan, Sealing};
+use super::finding::{Fault, Note, Scan, Sealing};
 use crate::files::Input;
 use crate::manifest;
 use scda::ErrorKind;
@@ -41,7 +41,7 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
         json!({ "seals": seals, "sections": sections, "bytes": bytes })
     });
     let valid = (is_invalid || scan.findings.is_empty()).then_some(!is_invalid);
-    json!({
+    let mut report = json!({
         "file": input.name(),
         "valid": valid,
         "complete": complete,
@@ -51,5 +51,10 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
         "whole_sections": scan.whole,
         "whole": { "sections": scan.first_sections, "bytes": scan.first_end },
         "findings": findings.collect::<Vec<_>>(),
-    })
+    });
+    if !scan.notes.is_empty() {
+        let note = |note: &Note| json!({ "section": note.number, "message": note.words });
+        report["notes"] = scan.notes.iter().map(note).collect();
+    }
+    report
 }

@@ -3,13 +3,14 @@
 pub mod compare;
 pub mod slabs;
 pub mod values;
+pub mod write;
 
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::output::visible;
 use scda::internals::json::{Member, compact, members};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
-use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType};
+use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, UserString};
 use serde_json::Value;
 
 /// A dataset with its sections.
@@ -64,19 +65,21 @@ pub fn is_first(section_type: SectionType, user: &[u8]) -> bool {
 /// Finds out about pairs of sections, beside the reader that goes through the file.
 pub struct Pairs<'a> {
     input: &'a Input,
+    /// See [`Params::strict`](scda::Params::strict).
+    strict: bool,
     reader: Option<Reader>,
 }
 
 impl<'a> Pairs<'a> {
     pub fn new(input: &'a Input) -> Self {
-        Self { input, reader: None }
+        Self { input, strict: false, reader: None }
     }
 
     /// Its reader; after [`Self::at`] has found a dataset, the data of that can be read.
     pub fn reader(&mut self) -> scda::Result<&mut Reader> {
         match &mut self.reader {
             Some(reader) => Ok(reader),
-            none => Ok(none.insert(self.input.open_damaged(false)?)),
+            none => Ok(none.insert(self.input.open_damaged(self.strict)?)),
         }
     }
 
@@ -139,6 +142,11 @@ impl Item {
         self.number + u64::from(self.pair.is_some())
     }
 
+    /// The user string of a section; of a dataset the name, of a group the path with a slash.
+    pub fn user(&self) -> &UserString {
+        self.pair.as_ref().map_or(&self.section.user, |pair| &pair.second().user)
+    }
+
     /// The dataset, if its data can be read.
     pub fn readable(&self) -> Option<&Found> {
         match &self.pair {
@@ -169,6 +177,11 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
         Self { pairs: (!raw).then(|| Pairs::new(input)), number: 0 }
+    }
+
+    /// Reads datasets as [`Params::strict`](scda::Params::strict) says.
+    pub fn strict(input: &'a Input, strict: bool) -> Self {
+        Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), number: 0 }
     }
 
     /// The reader that has found the dataset of the last item, whose data it can read.

@@ -26,8 +26,17 @@ impl Slabs {
     }
 
     fn of_bytes(dataset: &Dataset, region: Region, most: u64) -> Self {
+        Self::cut(region, dataset.data_type.item_bytes(), &dataset.chunk_shape(), most)
+    }
+
+    /// The chunks of a dataset, some at a time: boxes of the grid that they are in.
+    pub fn of_chunks(counts: &[u64], chunk_bytes: u64) -> Self {
+        Self::cut(Region::all(counts), chunk_bytes, &vec![1; counts.len()], SLAB_BYTES)
+    }
+
+    fn cut(region: Region, item_bytes: u64, chunk: &[u64], most: u64) -> Self {
         let dimensions = region.count.len();
-        let mut inner = dataset.data_type.item_bytes();
+        let mut inner = item_bytes;
         let mut cut = dimensions.saturating_sub(1);
         for dimension in (0..dimensions.saturating_sub(1)).rev() {
             let more = inner.saturating_mul(region.count[dimension + 1]);
@@ -36,7 +45,7 @@ impl Slabs {
             }
             (inner, cut) = (more, dimension);
         }
-        let chunk = dataset.chunk_shape().get(cut).copied().unwrap_or(1);
+        let chunk = chunk.get(cut).copied().unwrap_or(1);
         let next = (!region.count.contains(&0)).then(|| region.start.clone());
         Self { region, cut, step: (most / inner.max(1)).max(1), chunk, next }
     }

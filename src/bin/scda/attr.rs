@@ -1,0 +1,211 @@
+//! `scda attr`: attributes of datasets, groups and the file.
+
+use crate::append::{state, status};
+use crate::copy::{How, read_metadata, sections};
+use crate::datasets::{Pair, Walk, attribute_line, attributes_of};
+use crate::edit::Pick;
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Output as NewFile, Threads};
+use crate::numbers::to_usize;
+use crate::output::Output;
+use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
+use scda::internals::metadata::ALIGNMENT;
+use scda::{Section, part_path};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Show or set attributes of a dataset, a group or the file
+///
+/// Shows them, each in a line. With KEY=VALUE sets some, with --remove removes some: it writes a new file with the other
+/// sections as they are, which replaces FILE when it is complete. So this takes the time and the space of a copy. A sealed
+/// file stays sealed.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A VALUE that is JSON is taken as it is, anything else as a string: time=1.50 is a number, time='\"1.50\"' a string.
+
+Examples:
+  scda attr state.scda rho                    the attributes of a dataset
+  scda attr state.scda rho units='kg m-3' valid_min=0
+  scda attr state.scda flow/ scheme=hydro     those of a group
+  scda attr state.scda / title='A run' --remove time")]
+pub struct Args {
+    /// The file
+    file: PathBuf,
+    /// The name of a dataset; with a slash at its end, that of a group; / for the file
+    name: String,
+    /// What is set
+    #[arg(value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// What is removed
+    #[arg(long, value_name = "KEY")]
+    remove: Vec<String>,
+    /// Of several datasets of this name: the one with this number, from 0 on, or from -1, the last one, back
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    record: Option<i64>,
+    /// Show them as a JSON object
+    #[arg(long, conflicts_with_all = ["set", "remove"])]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// A dataset or group with its attributes.
+struct Owner {
+    /// The number of its second section.
+    number: u64,
+    block: Section,
+    attributes: String,
+}
+
+impl Args {
+    fn is_group(&self) -> bool {
+        self.name.ends_with('/')
+    }
+
+    /// Finds what is meant; `None` for a group without attributes.
+    fn find(&self, input: &Input) -> Result<Option<Owner>> {
+        let mut reader = input.open()?;
+        let mut walk = Walk::new(input, false);
+        let mut found = Vec::new();
+        while let Some(item) = walk.next(&mut reader)? {
+            let user: &[u8] = item.user();
+            if user == self.name.as_bytes() {
+                let owner = match &item.pair {
+                    Some(Pair::Dataset(found)) => Some((found.block, &found.dataset.attributes)),
+                    Some(Pair::Group(found)) => Some((found.block, &found.group.attributes)),
+                    None => None,
+                };
+                found.extend(owner.map(|(block, attributes)| Owner {
+                    number: item.last(),
+                    block,
+                    attributes: attributes.clone(),
+                }));
+            }
+            item.skip(&mut reader)?;
+        }
+        let count = found.len();
+        if self.is_group() {
+            // The last ones count.
+            return match self.record {
+                None => Ok(found.pop()),
+                Some(_) => Err(Fail::Trouble("--record is for datasets".to_owned())),
+            };
+        }
+        let trouble = |words: String| Err(Fail::file(input.name(), words));
+        let place = match (self.record, count) {
+            (_, 0) => return trouble(format!("found no dataset named {}", self.name)),
+            (None, 1) => 0,
+            (None, _) => return trouble(format!("found {count} datasets of that name, expected --record")),
+            (Some(record), _) => {
+                let back = (count as u64).checked_sub(record.unsigned_abs());
+                match u64::try_from(record).ok().or(back).filter(|&place| place < count as u64) {
+                    Some(place) => to_usize(place),
+                    None => {
+                        return trouble(format!("--record {record}: found {count} datasets of that name"));
+                    }
+                }
+            }
+        };
+        Ok(Some(found.swap_remove(place)))
+    }
+
+    /// The attributes as they are to be, from those that there are.
+    fn changed(&self, attributes: &str) -> Result<String> {
+        let own = |member: &scda::internals::json::Member<'_>| (member.key.clone(), compact(member.text));
+        let mut all: Vec<_> = attributes_of(attributes).iter().map(own).collect();
+        for key in &self.remove {
+            let place = all.iter().position(|(other, _)| other == key);
+            let place = place.ok_or_else(|| Fail::Trouble(format!("--remove: found no attribute {key}")))?;
+            all.remove(place);
+        }
+        for text in &self.set {
+            let (key, value) = text
+                .split_once('=')
+                .ok_or_else(|| Fail::Trouble(format!("found \"{text}\", expected KEY=VALUE")))?;
+            // Two levels deep: in the attributes, which are in the metadata.
+            let value = match check(value, 2) {
+                Ok(()) => compact(value),
+                Err(_) => Value::from(value).to_string(),
+            };
+            match all.iter_mut().find(|(other, _)| other == key) {
+                Some((_, old)) => *old = value,
+                None => all.push((key.to_owned(), value)),
+            }
+        }
+        let pairs: Vec<_> =
+            all.into_iter().map(|(key, value)| format!("{}:{value}", Value::from(key))).collect();
+        Ok(format!("{{{}}}", pairs.join(",")))
+    }
+}
+
+/// Metadata with other attributes; all else stays as it is written.
+fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
+    let found = members(metadata.as_bytes())?;
+    let text = match found.iter().find(|member| member.key == "attributes") {
+        Some(member) => {
+            let start = to_usize(member.offset);
+            let end = start + member.text.len();
+            format!("{}{attributes}{}", &metadata[..start], &metadata[end..])
+        }
+        None => {
+            let start = metadata.trim_end().strip_suffix('}').unwrap_or(metadata);
+            format!("{start},\"attributes\":{attributes}}}")
+        }
+    };
+    let text = indented(&text) + "\n";
+    let bytes = text.len() as u64 + ALIGNMENT;
+    if bytes > MAX_METADATA_BYTES {
+        return Err(Fail::Trouble(format!(
+            "attributes: found {bytes} bytes of metadata, expected at most {MAX_METADATA_BYTES}"
+        )));
+    }
+    Ok(text)
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let input = Input::new(&args.file, &args.threads)?;
+    let owner = args.find(&input)?;
+    let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
+    if args.set.is_empty() && args.remove.is_empty() {
+        let mut out = Output::new()?;
+        if args.json {
+            out.text(format_args!("{attributes}\n"))?;
+        } else {
+            attributes_of(attributes)
+                .iter()
+                .try_for_each(|attribute| out.text(format_args!("{}\n", attribute_line(attribute))))?;
+        }
+        return out.finish();
+    }
+    if args.file.as_os_str() == "-" {
+        return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
+    }
+    let before = status(&args.file)?;
+    let attributes = args.changed(attributes)?;
+    let mut reader = input.open()?;
+    let mut pick = Pick::new(&[], &[]);
+    if let Some(owner) = &owner {
+        let mut other = input.open()?;
+        other.seek(owner.block.offset)?;
+        other.next_section(true)?;
+        let metadata = read_metadata(&mut other, &owner.block)?;
+        pick.metadata = Some((owner.number, with_attributes(&metadata, &attributes)?));
+    }
+    let how = How::default();
+    let params = how.params_like(&reader, &args.threads);
+    let (user, style) = (*reader.user(), params.line_break);
+    let inputs = std::slice::from_ref(&input);
+    let mut output = NewFile::create(&args.file, true, &user, params, inputs)?;
+    sections(&input, &mut reader, &mut output, &how, &mut pick, style)?;
+    if owner.is_none() {
+        let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
+        output.writer()?.group(path, &attributes)?;
+    }
+    if state(&before) != state(&status(&args.file)?) {
+        return Err(Fail::file(input.name(), "the file has changed meanwhile; it stays as it is"));
+    }
+    let part = part_path(&args.file);
+    let kept = std::fs::set_permissions(&part, before.permissions());
+    kept.map_err(|e| Fail::file(&part.display().to_string(), e))?;
+    output.finish()
+}

@@ -1,0 +1,171 @@
+//! What is copied of a file, and what comes in its place.
+
+use crate::copy::Way;
+use crate::datasets::{Item, Walk};
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Output, Threads};
+use crate::progress::Progress;
+use crate::select::{self, Selection};
+use scda::{Dataset, Reader};
+use std::path::Path;
+use std::str::FromStr;
+
+/// The shape of chunks that was asked for.
+#[derive(Clone)]
+pub struct Chunking {
+    /// For which datasets; none: for those of as many dimensions.
+    name: Option<Selection>,
+    /// None: it is chosen.
+    shape: Option<Vec<u64>>,
+}
+
+impl FromStr for Chunking {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, shape) = text.rsplit_once('=').map_or((None, text), |(name, shape)| (Some(name), shape));
+        let name = name.map(|name| Selection::Pattern(name.chars().collect()));
+        let number = |text: &str| text.parse().ok().filter(|&n| n > 0);
+        let numbers = || shape.split([',', 'x']).map(number).collect::<Option<Vec<u64>>>();
+        let shape = match shape {
+            "auto" => None,
+            _ => Some(numbers().ok_or("expected auto, or numbers from 1 on such as 64,64")?),
+        };
+        Ok(Self { name, shape })
+    }
+}
+
+impl Chunking {
+    /// Whether it is meant for this dataset.
+    pub fn is_for(&self, dataset: &Dataset) -> bool {
+        match (&self.name, &self.shape) {
+            (Some(name), _) => name.has_name(&dataset.name),
+            (None, Some(shape)) => shape.len() == dataset.shape.len(),
+            (None, None) => true,
+        }
+    }
+
+    /// The shape for this dataset, none if it is chosen; trouble if it has another number of dimensions.
+    pub fn shape(&self, dataset: &Dataset) -> Result<Option<Vec<u64>>> {
+        let (found, expected) = (self.shape.as_ref().map(Vec::len), dataset.shape.len());
+        if found.is_some_and(|found| found != expected) {
+            let found = found.unwrap_or(0);
+            return Err(Fail::Trouble(format!(
+                "--chunk: found {found} numbers, expected {expected} for the dataset \"{}\"",
+                dataset.name
+            )));
+        }
+        Ok(self.shape.clone())
+    }
+}
+
+/// Which sections are copied.
+pub struct Pick<'a> {
+    pub select: &'a [Selection],
+    delete: &'a [Selection],
+    /// How many sections each selection has left out.
+    deleted: Vec<u64>,
+    pub replace: Vec<Replacement>,
+    /// Other metadata for the dataset or group whose second section has this number.
+    pub metadata: Option<(u64, String)>,
+}
+
+impl<'a> Pick<'a> {
+    pub fn new(select: &'a [Selection], delete: &'a [Selection]) -> Self {
+        Self { select, delete, deleted: vec![0; delete.len()], replace: Vec::new(), metadata: None }
+    }
+
+    pub fn wants(&mut self, item: &Item) -> bool {
+        if !select::any_of(self.select, item) {
+            return false;
+        }
+        let place =
+            self.delete.iter().position(|selection| select::any_of(std::slice::from_ref(selection), item));
+        place.inspect(|&place| self.deleted[place] += 1).is_none()
+    }
+
+    /// The metadata that this dataset or group gets.
+    pub fn metadata(&mut self, item: &Item) -> Option<String> {
+        self.metadata.take_if(|(number, _)| *number == item.last()).map(|(_, text)| text)
+    }
+
+    /// What comes in its place.
+    pub fn replacement(&mut self, item: &Item) -> Result<Option<&mut Replacement>> {
+        let name: &[u8] = item.user();
+        Ok(self.replace.iter_mut().find(|replacement| replacement.name.as_bytes() == name))
+    }
+
+    /// Trouble if something is not there that was to be deleted or replaced.
+    pub fn check(&self, name: &str) -> Result<()> {
+        if let Some(place) = self.deleted.iter().position(|&count| count == 0) {
+            let count = place + 1;
+            return Err(Fail::file(
+                name,
+                format_args!("--delete: the pattern {count} names no section of it"),
+            ));
+        }
+        self.replace.iter().try_for_each(|replacement| {
+            let Replacement { name: what, offsets, used, .. } = replacement;
+            let (other, there) = (replacement.input.name(), offsets.len());
+            match *used == there {
+                true => Ok(()),
+                false => Err(Fail::file(
+                    name,
+                    format_args!(
+                        "--replace: found {used} named {what}, and {there} in {other}, expected as many"
+                    ),
+                )),
+            }
+        })
+    }
+}
+
+/// Sections or datasets of another file that come in place of those of the same name, in order.
+pub struct Replacement {
+    name: String,
+    input: Input,
+    reader: Reader,
+    /// Where they begin.
+    offsets: Vec<u64>,
+    used: usize,
+}
+
+impl Replacement {
+    /// As NAME=FILE says.
+    pub fn new(text: &str, threads: &Threads) -> Result<Self> {
+        let (name, file) = text
+            .split_once('=')
+            .ok_or_else(|| Fail::Trouble(format!("--replace: found \"{text}\", expected NAME=FILE")))?;
+        let input = Input::new(Path::new(file), threads)?;
+        let mut reader = input.open()?;
+        let mut walk = Walk::new(&input, false);
+        let mut offsets = Vec::new();
+        while let Some(item) = walk.next(&mut reader)? {
+            let user: &[u8] = item.user();
+            if user == name.as_bytes() {
+                offsets.push(item.section.offset);
+            }
+            item.skip(&mut reader)?;
+        }
+        if offsets.is_empty() {
+            return Err(Fail::file(
+                input.name(),
+                format_args!("--replace: found no section or dataset named {name}"),
+            ));
+        }
+        Ok(Self { name: name.to_owned(), input, reader, offsets, used: 0 })
+    }
+
+    /// Writes the next one.
+    pub fn write(&mut self, output: &mut Output, way: Way<'_>, progress: &mut Progress) -> Result<()> {
+        self.used += 1;
+        // That there are too few is said at the end.
+        let Some(&offset) = self.offsets.get(self.used - 1) else { return Ok(()) };
+        self.reader.seek(offset)?;
+        let mut walk = Walk::new(&self.input, false);
+        match walk.next(&mut self.reader)? {
+            Some(item) => way.item(&mut self.reader, &mut walk, &item, output, None, progress),
+            None => Err(Fail::file(self.input.name(), "the file has changed")),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Datasets and groups that a description has.
+
+use crate::datasets::write::{Items, OfFile, spool};
+use crate::described::{Data, Object, Words, brief, one};
+use crate::fail::Fail;
+use crate::files::Output;
+use crate::make::Wrong;
+use scda::internals::fill;
+use scda::{DataType, Dataset, Encode, Layout};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+type Members<'a> = HashMap<String, &'a RawValue>;
+
+/// The sections of a description as they are written there.
+pub fn raw_sections(text: &str) -> Vec<&RawValue> {
+    let sections = || {
+        let file: Members<'_> = serde_json::from_str(text).ok()?;
+        serde_json::from_str(file.get("sections")?.get()).ok()
+    };
+    sections().unwrap_or_default()
+}
+
+/// The attributes of a section as they are written: numbers keep their digits.
+pub fn attributes(section: Option<&&RawValue>) -> Option<String> {
+    let section: Members<'_> = serde_json::from_str(section?.get()).ok()?;
+    section.get("attributes").map(|attributes| attributes.get().to_owned())
+}
+
+/// Writes the attributes of a group.
+pub fn group(output: &mut Output, mut object: Object<'_>, attributes: Option<String>) -> Result<(), Wrong> {
+    let path = name(&mut object)?;
+    let _ = object.value("attributes");
+    object.finish(&["number", "offset", "data_offset"])?;
+    output.writer().map_err(words)?.group(&path, attributes.as_deref().unwrap_or("{}"))?;
+    Ok(())
+}
+
+fn words(fail: Fail) -> Wrong {
+    match fail {
+        Fail::Scda(error) => Wrong::Writing(error),
+        Fail::Trouble(words) => Wrong::Words(words),
+        Fail::Said(_) | Fail::Quiet => Wrong::Words("the command has ended".to_owned()),
+    }
+}
+
+fn name(object: &mut Object<'_>) -> Words<String> {
+    String::from_utf8(object.user()?).map_err(|_| "user: expected UTF-8".to_owned())
+}
+
+/// Writes a dataset.
+pub fn dataset(
+    output: &mut Output,
+    mut object: Object<'_>,
+    attributes: Option<String>,
+    folder: &Path,
+    out_folder: &Path,
+) -> Result<(), Wrong> {
+    let name = name(&mut object)?;
+    let data_type = object.text("data_type")?.ok_or("expected a \"data_type\", such as float64")?;
+    let data_type = DataType::from_name(data_type)
+        .ok_or_else(|| format!("data_type: found \"{data_type}\", which is no type of datasets"))?;
+    let shape = object.numbers("shape")?.ok_or("expected a \"shape\", a list of whole numbers")?;
+    let mut dataset = Dataset::new(name, data_type, shape);
+    let chunk = object.numbers("chunk")?;
+    dataset.layout = match (object.text("layout")?, chunk) {
+        (Some("contiguous") | None, None) => Layout::Contiguous,
+        (Some("chunks") | None, shape) => Layout::Chunked { shape, text: false },
+        (Some("text"), shape) => Layout::Chunked { shape, text: true },
+        (Some("contiguous"), Some(_)) => return Err("chunk: contiguous data have none".into()),
+        (Some(other), _) => {
+            return Err(format!("layout: found \"{other}\", expected contiguous, chunks or text").into());
+        }
+    };
+    dataset.level = object.number("level")?.map(|level| u32::try_from(level).unwrap_or(u32::MAX));
+    dataset.shuffle = object.typed("shuffle", "true or false", Value::as_bool)?.unwrap_or(true);
+    let encoded = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);
+    if encoded && dataset.layout != Layout::Contiguous {
+        return Err("encoded: chunks are compressed without".into());
+    }
+    let item = |value: &Value| {
+        fill::of_json(data_type, value)
+            .ok_or_else(|| format!("found {}, expected an item of {data_type}", brief(value)))
+    };
+    if let Some(value) = object.value("fill_value") {
+        dataset.fill_value = item(value).map_err(|words| format!("fill_value: {words}"))?;
+    }
+    let dimension = |value: &Value| match value {
+        Value::Null => Ok(None),
+        Value::String(name) => Ok(Some(name.clone())),
+        other => Err(format!("dimension_names: found {}, expected a string or null", brief(other))),
+    };
+    if let Some(names) = object.list("dimension_names")? {
+        dataset.dimension_names = names.iter().map(dimension).collect::<Words<_>>()?;
+    }
+    let _ = object.value("attributes");
+    dataset.attributes = attributes.unwrap_or_else(|| "{}".to_owned());
+    let values = object.list("values")?.map(|values| -> Words<Data> {
+        let mut bytes = Vec::new();
+        flat(values, data_type, &mut |value| {
+            bytes.extend(item(value).map_err(|words| format!("values: {words}"))?);
+            Ok(())
+        })?;
+        Ok(Data { bytes: Some(bytes.len() as u64), from: Box::new(io::Cursor::new(bytes)), elements: None })
+    });
+    let data = one([values.transpose()?, Data::new(&mut object, folder)?], &["values", "data"])?;
+    object.finish(&["number", "bytes", "stored_bytes", "offset", "data_offset"])?;
+    let bytes = dataset.data_bytes()?;
+    let data = data.or_else(|| (bytes == 0).then(Data::none));
+    let mut data = data.ok_or("found no data, expected values, data_..., data_file or generate")?;
+    if data.bytes.is_some_and(|found| found != bytes) || data.elements.is_some() {
+        let found = data.bytes.unwrap_or(0);
+        return Err(format!("data: found {found} bytes, expected {bytes} in one piece").into());
+    }
+    let mut file = spool(out_folder).map_err(words)?;
+    let copied = io::copy(&mut data.from.by_ref().take(bytes), &mut file).and_then(|found| {
+        file.flush()?;
+        Ok(found)
+    });
+    let copied = copied.map_err(|e| format!("data: {e}"))?;
+    if copied != bytes {
+        return Err(format!("data: found {copied} bytes, expected {bytes}").into());
+    }
+    let mut items = OfFile { file: &file, dataset: &dataset };
+    let encode = if encoded { Encode::Always } else { Encode::None };
+    let from: &mut dyn Items = &mut items;
+    output.target().map_err(words)?.write(&dataset, from, encode).map_err(words)
+}
+
+/// Hands out the items of a list, or of lists in it.
+fn flat(values: &[Value], data_type: DataType, each: &mut impl FnMut(&Value) -> Words<()>) -> Words<()> {
+    // An item may be a list itself.
+    let is_item = |value: &Value| fill::of_json(data_type, value).is_some();
+    values.iter().try_for_each(|value| match value {
+        Value::Array(inner) if !is_item(value) => flat(inner, data_type, each),
+        value => each(value),
+    })
+}
