@@ -136,13 +136,13 @@ impl How {
 
     /// Trouble if options do not go together.
     pub fn check(&self) -> Result<()> {
+        if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
+            return Err(Fail::Trouble("found --encode LEVEL and --level, expected one of them".to_owned()));
+        }
         let has_chunks = !self.chunk.is_empty() || matches!(self.encode, Some(Compress::Auto));
         if self.level.is_some() && !has_chunks {
             let words = "--level is for --chunk and --encode auto; --encode LEVEL has its own";
             return Err(Fail::Trouble(words.to_owned()));
-        }
-        if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
-            return Err(Fail::Trouble("found --encode LEVEL and --level, expected one of them".to_owned()));
         }
         Ok(())
     }
