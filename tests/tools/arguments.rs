@@ -5,6 +5,8 @@ use crate::run::{Place, vector, with_sections};
 const COMMANDS: [&str; 14] = [
     "ls", "cat", "check", "salvage", "diff", "copy", "append", "join", "seal", "rewind", "make", "sum",
     "doctor", "import",
+    "ls", "cat", "check", "salvage", "diff", "copy", "append", "attr", "join", "seal", "rewind", "make",
+    "sum", "doctor",
 ];
 
 #[test]
