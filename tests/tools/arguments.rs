@@ -2,11 +2,9 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 14] = [
-    "ls", "cat", "check", "salvage", "diff", "copy", "append", "join", "seal", "rewind", "make", "sum",
-    "doctor", "import",
+const COMMANDS: [&str; 15] = [
     "ls", "cat", "check", "salvage", "diff", "copy", "append", "attr", "join", "seal", "rewind", "make",
-    "sum", "doctor",
+    "sum", "doctor", "import",
 ];
 
 #[test]
