@@ -345,7 +345,7 @@ fn a_description_with_mistakes_says_which() {
     let place = Place::new();
     place.write("five", "12345");
     for (section, words) in [
-        (r#"{"type": "X", "data_text": ""}"#, "found \"X\", expected I, B, A or V"),
+        (r#"{"type": "X", "data_text": ""}"#, "found \"X\", expected I, B, A, V, D or G"),
         (r#"{"type": "I", "data_text": "short"}"#, "bytes of inline data: found 5, expected 32"),
         (r#"{"type": "B"}"#, "found no data"),
         (r#"{"type": "B", "data_text": "", "data_hex": ""}"#, "more than one of data_text"),
