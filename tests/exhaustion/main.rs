@@ -382,7 +382,7 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
     quieten();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let mut total = 0;
+    let (mut total, mut of_workers) = (0, 0);
     for (ranks, threads, encoder) in [
         (1, 1, Encoder::Fast),
         (1, 3, Encoder::Fast),
@@ -429,7 +429,12 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
             });
             total += count;
             let count_read = exhaust(&format!("{what}, reading"), who, read_all);
-            assert!(count > 5 && (count_read > 2 || who == Who::Workers), "{what}: {count} {count_read}");
+            if who == Who::Workers {
+                // How much of the work they get before this thread has done it is different each time.
+                of_workers += count + count_read;
+            } else {
+                assert!(count > 5 && count_read > 2, "{what}: {count} {count_read}");
+            }
             total += count_read;
         }
         if encoder == Encoder::Fast {
@@ -439,5 +444,6 @@ fn an_allocation_that_fails_is_an_error_of_all_ranks() {
             total += exhaust_alone(&format!("{threads} threads, {encoder:?}"), &path, &params);
         }
     }
-    println!("{total} allocations failed");
+    println!("{total} allocations failed, {of_workers} of other threads than those of the ranks");
+    assert!(of_workers > 0);
 }
