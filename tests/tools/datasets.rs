@@ -623,6 +623,20 @@ fn attributes_are_shown_and_set() {
     }
 }
 
+#[test]
+fn a_file_with_other_attributes_has_no_more_readers() {
+    // Only root can make a file of a group that its owner is not in.
+    let place = Place::on_disk();
+    if place.shell("id -u").text() != "0\n" {
+        return;
+    }
+    with_datasets(&place, "a.scda", false);
+    let line = "cp $(command -v scda) . && chmod 777 . && chown 12345:0 a.scda && chmod 664 a.scda
+        setpriv --reuid 12345 --regid 12345 --clear-groups ./scda attr a.scda / x=1
+        stat -c '%u %g %a' a.scda";
+    assert_eq!(place.shell(line).good().text(), "12345 12345 604\n");
+}
+
 /// A file with metadata of a dataset, and what follows them; metadata of a good dataset behind all.
 fn with_metadata(place: &Place, name: &str, metadata: &str, follows: &str) {
     let text = serde_json::json!(metadata);

@@ -277,6 +277,38 @@ fn a_file_that_exists_is_not_replaced_unless_told_so() {
 }
 
 #[test]
+fn a_file_that_a_program_writes_is_not_replaced() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    place.scda("copy a.scda b.scda").good();
+    place.shell("ln -s a.scda soft").good();
+    let before = place.read("a.scda");
+    for command in [
+        "attr a.scda / x=1",
+        "copy -f a.scda a.scda",
+        "copy -f a.scda soft",
+        "copy -f - a.scda <a.scda",
+        "copy -f --replace block=a.scda b.scda a.scda",
+        "join -f b.scda a.scda -o a.scda",
+    ] {
+        let run = place.shell(&format!("flock -x a.scda scda {command}"));
+        run.bad(2, ": another program is writing the file");
+        assert!(place.read("a.scda") == before, "{command}");
+    }
+    place.shell("flock -x a.scda scda attr a.scda /; flock -x a.scda scda copy a.scda c.scda").good();
+    // One that does not ask for the lock writes while the pipe is read.
+    let is_open = "ls -l /proc/$!/fd | grep -q a.scda";
+    let line = format!(
+        "mkfifo pipe; scda copy -f --replace block=- a.scda a.scda <pipe & exec 3>pipe
+        for i in $(seq 300); do {is_open} && break; sleep 0.01; done; sleep 0.1
+        printf more >>a.scda; cat b.scda >&3; exec 3>&-; wait $!"
+    );
+    place.shell(&line).bad(2, "a.scda: the file has changed meanwhile; it stays as it is");
+    assert!(place.read("a.scda") == [&before[..], b"more"].concat());
+    assert_eq!(place.names(), ["a.scda", "b.scda", "c.scda", "pipe", "soft"]);
+}
+
+#[test]
 fn what_an_incomplete_write_has_left_is_not_removed_while_it_is_read() {
     let place = Place::new();
     with_sections(&place, "a.scda");

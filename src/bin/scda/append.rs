@@ -3,11 +3,9 @@
 use crate::copy::{Copied, How, sections};
 use crate::edit::Pick;
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Threads, identity};
+use crate::files::{Held, Input, Output, Threads, identity, state, status};
 use crate::select::Selection;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Append the sections of other files to a file
 ///
@@ -65,16 +63,6 @@ pub struct JoinArgs {
     threads: Threads,
 }
 
-/// Which file it is, and whether it has changed.
-pub fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
-    (status.dev(), status.ino(), status.size(), status.mtime(), status.mtime_nsec())
-}
-
-/// What the system says of the file of this path.
-pub fn status(path: &Path) -> Result<Metadata> {
-    path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
-}
-
 fn inputs(paths: &[PathBuf], threads: &Threads) -> Result<Vec<Input>> {
     paths.iter().map(|path| Input::new(path, threads)).collect()
 }
@@ -130,6 +118,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
 
 pub fn run_join(args: &JoinArgs) -> Result<()> {
     args.how.check()?;
+    let held = Held::among(&args.to, args.force, args.files.iter().map(PathBuf::as_path))?;
     let inputs = inputs(&args.files, &args.threads)?;
     let (mut output, mut copied) = (None, Copied::default());
     for input in &inputs {
@@ -146,6 +135,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
         copied += sections(input, &mut reader, output, &args.how, &mut Pick::new(&args.select, &[]), *style)?;
     }
     check_some(copied, &args.select)?;
+    held.as_ref().map_or(Ok(()), Held::check)?;
     output.map_or(Ok(()), |(output, _)| output.finish())?;
     args.how.tell_growth(&args.to, copied);
     Ok(())

@@ -1,16 +1,15 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
-use crate::append::{state, status};
 use crate::copy::{How, read_metadata, sections};
 use crate::datasets::{Pair, Walk, attribute_line, attributes_of};
 use crate::edit::Pick;
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output as NewFile, Threads};
+use crate::files::{Held, Input, Output as NewFile, Threads};
 use crate::numbers::to_usize;
 use crate::output::Output;
+use scda::Section;
 use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
 use scda::internals::metadata::ALIGNMENT;
-use scda::{Section, part_path};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -163,10 +162,15 @@ fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    let shows = args.set.is_empty() && args.remove.is_empty();
+    if !shows && args.file.as_os_str() == "-" {
+        return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
+    }
+    let held = (!shows).then(|| Held::new(&args.file)).transpose()?;
     let input = Input::new(&args.file, &args.threads)?;
     let owner = args.find(&input)?;
     let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
-    if args.set.is_empty() && args.remove.is_empty() {
+    let Some(held) = held else {
         let mut out = Output::new()?;
         if args.json {
             out.text(format_args!("{attributes}\n"))?;
@@ -176,11 +180,7 @@ pub fn run(args: &Args) -> Result<()> {
                 .try_for_each(|attribute| out.text(format_args!("{}\n", attribute_line(attribute))))?;
         }
         return out.finish();
-    }
-    if args.file.as_os_str() == "-" {
-        return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
-    }
-    let before = status(&args.file)?;
+    };
     let attributes = args.changed(attributes)?;
     let mut reader = input.open()?;
     let mut pick = Pick::new(&[], &[]);
@@ -201,11 +201,6 @@ pub fn run(args: &Args) -> Result<()> {
         let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
         output.writer()?.group(path, &attributes)?;
     }
-    if state(&before) != state(&status(&args.file)?) {
-        return Err(Fail::file(input.name(), "the file has changed meanwhile; it stays as it is"));
-    }
-    let part = part_path(&args.file);
-    let kept = std::fs::set_permissions(&part, before.permissions());
-    kept.map_err(|e| Fail::file(&part.display().to_string(), e))?;
+    held.check()?;
     output.finish()
 }

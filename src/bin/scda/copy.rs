@@ -4,7 +4,7 @@ use crate::datasets::write::OfReader;
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::edit::{Chunking, Pick, Replacement};
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, Input, Output, Seal, Style, Threads};
+use crate::files::{EncoderName, Held, Input, Output, Seal, Style, Threads};
 use crate::numbers::to_usize;
 use crate::output::complain;
 use crate::pieces::Stream;
@@ -432,6 +432,9 @@ fn write(
 
 pub fn run(args: &Args) -> Result<()> {
     args.how.check()?;
+    let others = args.replace.iter().filter_map(|text| Some(Path::new(text.split_once('=')?.1)));
+    let inputs = std::iter::once(args.from.as_path()).chain(others);
+    let held = Held::among(&args.to, args.force, inputs)?;
     let input = Input::new(&args.from, &args.threads)?;
     let mut reader = input.open()?;
     let user = *reader.user();
@@ -444,6 +447,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut reader, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
+    held.as_ref().map_or(Ok(()), Held::check)?;
     output.finish()?;
     args.how.tell_growth(&args.to, copied);
     Ok(())

@@ -162,6 +162,65 @@ pub fn identity(status: &Metadata) -> (u64, u64) {
     (status.dev(), status.ino())
 }
 
+/// Which file it is, and whether it has changed.
+pub fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
+    (status.dev(), status.ino(), status.size(), status.mtime(), status.mtime_nsec())
+}
+
+/// What the system says of the file of this path.
+pub fn status(path: &Path) -> Result<Metadata> {
+    path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
+}
+
+/// A file that is read and then replaced. It has the lock of those who write it until the new one has its name: nobody
+/// writes to the old one meanwhile.
+pub struct Held {
+    _file: File,
+    path: PathBuf,
+    before: Metadata,
+}
+
+impl Held {
+    /// Trouble if another program writes it.
+    pub fn new(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let trouble = |error| Fail::file(&name, error);
+        let file = File::options().read(true).write(true).open(path).map_err(trouble)?;
+        lock(&file, &name)?;
+        let before = file.metadata().map_err(trouble)?;
+        let held = Self { _file: file, path: path.to_owned(), before };
+        // Who had the lock may have replaced it.
+        held.check()?;
+        Ok(held)
+    }
+
+    /// The file of this path, if it is one of those that are read. Trouble if it is in the way.
+    pub fn among<'a>(
+        path: &Path,
+        force: bool,
+        inputs: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Option<Self>> {
+        check_free(path, force)?;
+        let Some(old) = path.metadata().ok().filter(Metadata::is_file) else { return Ok(None) };
+        let is_old = |input: &Path| {
+            let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
+            input.metadata().is_ok_and(|status| identity(&status) == identity(&old))
+        };
+        inputs.into_iter().any(is_old).then(|| Self::new(path)).transpose()
+    }
+
+    /// Trouble if the file is another one now, or has changed.
+    pub fn check(&self) -> Result<()> {
+        match state(&self.before) == state(&status(&self.path)?) {
+            true => Ok(()),
+            false => {
+                let name = self.path.display().to_string();
+                Err(Fail::file(&name, "the file has changed meanwhile; it stays as it is"))
+            }
+        }
+    }
+}
+
 /// A file to write: it appears under its name when it is complete, or it is appended to in place.
 pub struct Output {
     path: PathBuf,
