@@ -436,6 +436,7 @@ fn old_files_are_sealed() {
         run.text()
     );
     place.scda("seal b.scda").bad(2, "bytes behind its last seal are not sealed; scda rewind ");
+    place.scda("attr b.scda / x=1").bad(2, "bytes behind its last seal are not sealed; scda rewind ");
     place.scda("append b.scda b.scda").bad(2, "cannot be appended to itself");
     assert!(place.read("b.scda") == tail);
     place.scda("copy --seal b.scda c.scda").good();
@@ -450,6 +451,12 @@ fn old_files_are_sealed() {
     bad[200] ^= 1;
     place.write("b.scda", &bad);
     place.scda("seal b.scda a.scda").bad(1, "byte 200: ");
+    // A seal that is damaged is not given up.
+    bad = sealed.clone();
+    bad[plain.len() + 200] ^= 1;
+    place.write("b.scda", &bad);
+    place.scda("attr b.scda / x=1").bad(1, "");
+    assert!(place.read("b.scda") == bad);
     place.scda("seal missing.scda").bad(2, "missing.scda");
     place.scda("seal -").bad(2, "into a file");
     // A seal that was not completed.

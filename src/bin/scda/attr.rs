@@ -7,6 +7,7 @@ use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output as NewFile, Threads};
 use crate::numbers::to_usize;
 use crate::output::Output;
+use crate::seal::unsealed;
 use scda::Section;
 use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
 use scda::internals::metadata::ALIGNMENT;
@@ -137,6 +138,18 @@ impl Args {
     }
 }
 
+/// Trouble if something follows the last seal, or if that is damaged: the new file would have no seal.
+fn check_sealed(input: &Input) -> Result<()> {
+    let mut reader = input.open_damaged(false)?;
+    let seals = reader.seals()?;
+    if let Some(fault) = seals.fault {
+        return Err(fault.into());
+    }
+    let sealed = seals.all.last().map(|last| last.seal.length);
+    let behind = sealed.zip(reader.file_size()).map_or(0, |(sealed, size)| size.saturating_sub(sealed));
+    if behind == 0 { Ok(()) } else { Err(unsealed(input, behind)) }
+}
+
 /// Metadata with other attributes; all else stays as it is written.
 fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
     let found = members(metadata.as_bytes())?;
@@ -168,6 +181,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let held = (!shows).then(|| Held::new(&args.file)).transpose()?;
     let input = Input::new(&args.file, &args.threads)?;
+    if !shows {
+        check_sealed(&input)?;
+    }
     let owner = args.find(&input)?;
     let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
     let Some(held) = held else {

@@ -43,6 +43,17 @@ fn unfinished(scan: &Scan) -> Option<u64> {
     are_last.then(|| tables[0].offset)
 }
 
+/// Trouble with so many bytes behind the last seal. Whoever appends cuts them off: they may be what a program that was
+/// killed has left.
+pub fn unsealed(input: &Input, bytes: u64) -> Fail {
+    Fail::file(
+        input.name(),
+        format_args!(
+            "{bytes} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda copy --seal keeps whole sections"
+        ),
+    )
+}
+
 fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<()> {
     if path.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
@@ -67,12 +78,7 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
         return out.text(format_args!("{name}: is sealed already\n"));
     }
     if let Some(sealed) = scan.sealed {
-        // Whoever appends cuts that off: it may be what a program that was killed has left.
-        let words = format!(
-            "{} bytes behind its last seal are not sealed; scda rewind cuts them off, and scda copy --seal keeps whole sections",
-            scan.size - sealed.bytes
-        );
-        return Err(Fail::file(input.name(), words));
+        return Err(unsealed(&input, scan.size - sealed.bytes));
     }
     let trouble = |error| Fail::file(input.name(), error);
     if let Some(begun) = begun {
