@@ -766,6 +766,11 @@ fn streams_of_chunks_are_checked() {
     let start = usize::try_from(section["data_offset"].as_u64().unwrap()).unwrap();
     let length = usize::try_from(section["bytes"].as_u64().unwrap()).unwrap();
     let bytes = place.read("a.scda");
+    // A compressed block that does not say its size.
+    let block = br#"{"sections": [{"type": "B", "user": "e", "encoded": true, "data_text": "x"}]}"#;
+    place.with_input("make - e.scda", block).good();
+    let mut block = place.read("e.scda").split_off(128);
+    block[64] = b'!';
     for place_in in [0, length / 3, length / 2, length - 1] {
         let mut damaged = bytes.clone();
         damaged[start + place_in] ^= 0x55;
@@ -777,7 +782,26 @@ fn streams_of_chunks_are_checked() {
         place.scda("copy -f --seal b.scda c.scda").good();
         place.scda("check c.scda").good();
         place.scda("check --strict c.scda").bad(1, "");
+        // Nor is it sealed when it is saved, also behind other damage.
+        let mut behind = place.read("b.scda");
+        behind.splice(128..128, block.iter().copied());
+        for (name, file, number) in [("b.scda", &damaged, 2), ("d.scda", &behind, 3)] {
+            place.write(name, file);
+            let run = place.scda(&format!("salvage -f --seal {name} c.scda"));
+            let words = "scda: c.scda: is not sealed, because of datasets that are not valid";
+            assert!(run.code == 0 && run.err.contains(words), "{run:?}");
+            assert!(
+                run.err.contains(&format!("scda: {name}: section {number} (varray \"x\", N 4)")),
+                "{run:?}"
+            );
+            let saved = format!("c.scda: section {number} is saved as it is\n");
+            assert!(run.text().contains(&saved), "{}", run.text());
+            assert!(place.read("c.scda")[128..] == damaged[128..]);
+        }
     }
+    // What is right is.
+    place.scda("salvage -f --seal a.scda c.scda").good();
+    assert!(place.scda("ls c.scda").good().text().contains(", sealed\n"));
 }
 
 #[test]

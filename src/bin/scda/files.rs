@@ -312,6 +312,19 @@ fn check_not_left(path: &Path, input: &Input) -> Result<()> {
     }
 }
 
+/// Trouble if what is to be replaced is no file, or one of those that are read. `what` says which one that is.
+pub fn check_replaceable(path: &Path, what: &str, inputs: impl IntoIterator<Item = Metadata>) -> Result<()> {
+    let Ok(old) = path.metadata() else { return Ok(()) };
+    let trouble = |words: &str| Err(Fail::file(&path.display().to_string(), words));
+    if !old.is_file() {
+        return trouble("found a folder, pipe or device, expected a file");
+    }
+    if inputs.into_iter().any(|input| identity(&input) == identity(&old)) {
+        return trouble(&format!("{what}, which must not change; expected another OUT"));
+    }
+    Ok(())
+}
+
 /// Trouble if a file is in the way.
 pub fn check_free(path: &Path, force: bool) -> Result<()> {
     let name = path.display().to_string();

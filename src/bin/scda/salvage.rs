@@ -1,16 +1,15 @@
 //! `scda salvage`: what is whole of a damaged file.
 
-use crate::check::{Part, scan, words};
+use crate::check::{Finding, Part, check_datasets, scan, words};
 use crate::copy::{How, as_it_is, leading};
 use crate::datasets::is_first;
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, identity};
+use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, check_replaceable};
 use crate::output::{Output, complain, visible};
 use crate::progress::Progress;
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda::{Reader, Writer};
-use std::fs::Metadata;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Save what is whole of a damaged file
 ///
@@ -41,8 +40,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &args.threads)?;
-    check_replaceable(&args.to, args.to.metadata().ok().as_ref(), &input)?;
-    let scan = scan(&input, "check", false, false)?;
+    check_replaceable(&args.to, "is the damaged file itself", input.path().metadata().ok())?;
+    let mut scan = scan(&input, "check", false, false)?;
+    check_datasets(&input, &mut scan, false, false)?;
     scan.findings.iter().for_each(|finding| complain(&format!("{}: {}", input.name(), words(finding))));
     if scan.first_start == 0 {
         complain(&format!("{}: nothing can be saved", input.name()));
@@ -51,7 +51,15 @@ pub fn run(args: &Args) -> Result<()> {
     let mut reader = input.open_damaged(false)?;
     let user = *reader.user();
     let mut params = How::default().params(reader.line_break(), &args.threads);
-    params.seal = args.seal.wanted(scan.sealed.is_some());
+    // Metadata without anything behind them are left out. All else of a dataset that is wrong is saved: it is no worse
+    // than it was, but a seal would say that it is right.
+    let is_kept = |finding: &&Finding| {
+        let is_first = finding.section.is_some_and(|section| is_first(section.section_type, &section.user));
+        finding.of_dataset && !(is_first && finding.number == scan.sections)
+    };
+    let kept: Vec<_> = scan.findings.iter().filter(is_kept).collect();
+    let wants_seal = args.seal.wanted(scan.sealed.is_some());
+    params.seal = wants_seal && kept.is_empty();
     let mut file = NewFile::create(&args.to, args.force, &user, params, std::slice::from_ref(&input))?;
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
@@ -79,12 +87,20 @@ pub fn run(args: &Args) -> Result<()> {
         ))?;
     }
     for finding in &scan.findings {
-        if finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION) {
+        if !finding.of_dataset
+            && finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION)
+        {
             let number = finding.number;
             out.text(format_args!(
                 "{to}: what follows the metadata of section {number} is saved without them\n"
             ))?;
         }
+    }
+    for finding in &kept {
+        out.text(format_args!("{to}: section {} is saved as it is\n", finding.number))?;
+    }
+    if wants_seal && !kept.is_empty() {
+        complain(&format!("{}: is not sealed, because of datasets that are not valid", args.to.display()));
     }
     out.finish()
 }
@@ -102,7 +118,7 @@ fn save(
 ) -> Result<()> {
     match part {
         Part::Leading(section, count) => leading(reader, writer, section, *count, progress),
-        Part::Sections(range) => {
+        Part::Sections(_, range) => {
             reader.seek(range.start)?;
             while reader.position().is_some_and(|position| position < range.end) {
                 let Some(section) = reader.next_section(true)? else { break };
@@ -120,17 +136,4 @@ fn save(
             Ok(())
         }
     }
-}
-
-/// Trouble if what is to be replaced is no file, or the damaged one.
-fn check_replaceable(path: &Path, old: Option<&Metadata>, input: &Input) -> Result<()> {
-    let Some(old) = old else { return Ok(()) };
-    let trouble = |words: &str| Err(Fail::file(&path.display().to_string(), words));
-    if !old.is_file() {
-        return trouble("found a folder, pipe or device, expected a file");
-    }
-    if input.path().metadata().is_ok_and(|from| identity(&from) == identity(old)) {
-        return trouble("is the damaged file itself, which must not change; expected another OUT");
-    }
-    Ok(())
 }

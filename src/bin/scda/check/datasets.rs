@@ -1,12 +1,13 @@
 //! Metadata of datasets and groups, compared with the sections that they are for.
 
-use super::finding::{Fault, Finding, Note, Scan};
+use super::finding::{Fault, Finding, Note, Part, Scan};
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::progress::Progress;
 use scda::{ErrorKind, Layout, Reader, Region};
+use std::collections::HashSet;
 
 /// Adds what is wrong with datasets and groups. Zlib streams of chunks are decompressed if they are not sealed, or if `all`
 /// are.
@@ -18,24 +19,34 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
         return Ok(());
     }
     let before = scan.findings.len();
+    let damaged = scan.findings.iter().map(|finding| finding.number).collect();
     let mut reader = input.open_damaged(false)?;
     let mut progress = Progress::new(&format!("check datasets of {}", input.name()), scan.size);
     let mut walk = Walk::strict(input, strict);
     let sealed = if all { 0 } else { scan.sealed.map_or(0, |sealed| sealed.sections) };
-    loop {
-        let mut item = match walk.next(&mut reader) {
-            Ok(Some(item)) => item,
-            Ok(None) => break,
-            // It is found already.
-            Err(error) if is_invalid(&error) => break,
-            Err(error) => return Err(error.into()),
-        };
-        progress.set(item.section.offset);
-        let fault = item.fault.take();
-        one(scan, &mut walk, &item, fault, sealed)?;
-        match item.skip(&mut reader) {
-            Err(error) if is_invalid(&error) => break,
-            other => other?,
+    // Damage hides none behind it.
+    let whole = |part: &Part| match part {
+        Part::Sections(number, range) => Some((*number, range.clone())),
+        Part::Leading(..) => None,
+    };
+    for (number, range) in scan.parts.iter().filter_map(whole).collect::<Vec<_>>() {
+        reader.seek(range.start)?;
+        walk.number = number - 1;
+        while reader.position().is_some_and(|position| position < range.end) {
+            let mut item = match walk.next(&mut reader) {
+                Ok(Some(item)) => item,
+                Ok(None) => break,
+                // It is found already.
+                Err(error) if is_invalid(&error) => break,
+                Err(error) => return Err(error.into()),
+            };
+            progress.set(item.section.offset);
+            let fault = item.fault.take();
+            one(scan, &damaged, &mut walk, &item, fault, sealed)?;
+            match item.skip(&mut reader) {
+                Err(error) if is_invalid(&error) => break,
+                other => other?,
+            }
         }
     }
     if scan.findings.len() > before {
@@ -46,16 +57,16 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
 
 fn one(
     scan: &mut Scan,
+    damaged: &HashSet<u64>,
     walk: &mut Walk<'_>,
     item: &Item,
     fault: Option<scda::Error>,
     sealed: u64,
 ) -> Result<()> {
     // Of damage, this is a consequence.
-    let is_damaged = |scan: &Scan, number| scan.findings.iter().any(|finding| finding.number == number);
     if let Some(fault) = fault
-        && !is_damaged(scan, item.number)
-        && !is_damaged(scan, item.number + 1)
+        && !damaged.contains(&item.number)
+        && !damaged.contains(&(item.number + 1))
     {
         if fault.kind() == ErrorKind::Unsupported {
             scan.notes.push(Note { number: item.number, words: fault.to_string() });
@@ -63,21 +74,21 @@ fn one(
         }
         let finding = Finding::of_section(item.number, Fault::Invalid(fault));
         let user = Some(item.section.user);
-        scan.findings.push(Finding { section: Some(item.section), user, ..finding });
+        scan.findings.push(Finding { section: Some(item.section), user, of_dataset: true, ..finding });
     }
     let Some(Pair::Dataset(found)) = &item.pair else { return Ok(()) };
     if let Some(why) = &found.dataset.unsupported {
         let words =
             format!("dataset \"{}\": found {why}, which this library cannot read", found.dataset.name);
         scan.notes.push(Note { number: item.last(), words });
-    } else if item.last() > sealed && !is_damaged(scan, item.last()) {
+    } else if item.last() > sealed && !damaged.contains(&item.last()) {
         let error = match decode(walk.dataset_reader()?, found) {
             Ok(()) => return Ok(()),
             Err(fail) => Fault::of(fail)?,
         };
         let finding = Finding::of_section(item.last(), error);
         let user = Some(found.data.user);
-        scan.findings.push(Finding { section: Some(found.data), user, ..finding });
+        scan.findings.push(Finding { section: Some(found.data), user, of_dataset: true, ..finding });
     }
     Ok(())
 }

@@ -20,6 +20,8 @@ pub struct Finding {
     pub element: Option<u64>,
     /// How many elements of an array or varray before that are whole.
     pub leading: u64,
+    /// The sections are whole, but are not the dataset or group that they begin like.
+    pub of_dataset: bool,
     pub error: Fault,
 }
 
@@ -31,7 +33,16 @@ impl Finding {
 
     /// In a section of which nothing else is known.
     pub fn of_section(number: u64, error: Fault) -> Self {
-        Self { number, seal: None, section: None, user: None, element: None, leading: 0, error }
+        Self {
+            number,
+            seal: None,
+            section: None,
+            user: None,
+            element: None,
+            leading: 0,
+            of_dataset: false,
+            error,
+        }
     }
 
     /// In a seal.
@@ -106,8 +117,8 @@ pub struct Note {
 
 /// A part of a file that is whole.
 pub enum Part {
-    /// Sections that lie together: where they begin and end.
-    Sections(Range<u64>),
+    /// Sections that lie together: the number of the first one, and where they begin and end.
+    Sections(u64, Range<u64>),
     /// Of an array or varray, so many elements, which are its first ones.
     Leading(Section, u64),
 }
@@ -116,7 +127,7 @@ impl Part {
     /// The bytes of the file, if they are whole sections.
     pub fn bytes(&self) -> u64 {
         match self {
-            Self::Sections(range) => range.end - range.start,
+            Self::Sections(_, range) => range.end - range.start,
             Self::Leading(..) => 0,
         }
     }
@@ -181,8 +192,8 @@ impl Scan {
             (self.first_sections, self.first_end) = (number, range.end);
         }
         match self.parts.last_mut() {
-            Some(Part::Sections(part)) if part.end == range.start => part.end = range.end,
-            _ => self.parts.push(Part::Sections(range)),
+            Some(Part::Sections(_, part)) if part.end == range.start => part.end = range.end,
+            _ => self.parts.push(Part::Sections(number, range)),
         }
     }
 
