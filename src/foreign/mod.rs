@@ -8,7 +8,7 @@ use crate::file::DataStream;
 use crate::memory::resize;
 use crate::numbers::to_usize;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -52,6 +52,14 @@ impl Foreign {
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// What the system says of the file.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn status(&self) -> Result<Metadata> {
+        self.file.metadata().map_err(|e| Error::io("fstat", e).in_file(&self.name))
     }
 
     /// Whether the file begins with these bytes.

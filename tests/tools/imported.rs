@@ -400,6 +400,10 @@ fn what_is_cut_off_is_an_error_unless_it_is_to_be_salvaged() {
     }
     assert!(reader.find_dataset("e", 0).unwrap().is_none());
     assert_eq!(attributes(&mut reader)["complete"], false);
+    let cut = std::fs::read(file("sdf_trunc_data.sdf")).unwrap();
+    place.write("cut.sdf", &cut);
+    place.scda("import --salvage --force cut.sdf cut.sdf").bad(2, "cut.sdf: is the file to import itself");
+    assert!(place.read("cut.sdf") == cut);
     // All bytes of the chunks that are left.
     let run = place.scda(&format!("import -f --salvage {} a.scda", file("sion_e3_trunc_data.sion")));
     run.bad(0, "second metadata block, without which it is not known");
@@ -426,6 +430,13 @@ fn several_physical_files_belong_together() {
     place.write("a.sion.000001", &second);
     place.scda("import a.sion a.scda").good();
     let mapped = streams(&mut open(&place, "a.scda"));
+    // None of them is replaced.
+    place.shell("ln a.sion hard; ln -s a.sion.000001 soft").good();
+    for name in ["a.sion", "a.sion.000001", "hard", "soft"] {
+        let run = place.scda(&format!("import --salvage --force a.sion {name}"));
+        run.bad(2, &format!("scda: {name}: is the file to import itself, which must not change"));
+        assert!(place.read("a.sion") == first && place.read("a.sion.000001") == second);
+    }
     // Without the mapping the tasks come in the order of the files: 0, 2 and 1, 3.
     place.write("a.sion", &first[..first.len() - 1]);
     place.scda("import -f a.sion a.scda").bad(0, "found no mapping of the tasks");

@@ -4,7 +4,7 @@ mod sdf;
 mod sion;
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Threads};
+use crate::files::{Input, Output, Threads, check_free, check_replaceable};
 use crate::output::complain;
 use scda::internals::{self, Foreign};
 use scda::{Error, Params};
@@ -51,8 +51,15 @@ impl Args {
         Ok(())
     }
 
-    /// A new file with this user string.
-    fn create(&self, input: Input, file: &Foreign) -> Result<Output> {
+    /// A new file with the name of this one as its user string. `all` are the physical files.
+    fn create<'a>(
+        &self,
+        input: Input,
+        file: &Foreign,
+        all: impl IntoIterator<Item = &'a Foreign>,
+    ) -> Result<Output> {
+        let all = all.into_iter().map(Foreign::status).collect::<Result<Vec<_>, _>>()?;
+        check_replaceable(&self.to, "is the file to import itself", all)?;
         let mut params = Params::default();
         params.seal = !self.no_seal;
         let name = file_name(file);
@@ -82,7 +89,7 @@ fn attributes(file: &Foreign, format: &str, is_whole: bool, more: Value) -> Stri
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    crate::files::check_free(&args.to, args.force)?;
+    check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &Threads::default())?;
     let name = input.name().to_owned();
     let file = Foreign::open(input.path(), &name)?;

@@ -15,7 +15,7 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
     if let Some(damage) = &sdf.damage {
         args.tolerate(damage)?;
     }
-    let mut output = args.create(input, file)?;
+    let mut output = args.create(input, file, [file])?;
     let writer = output.writer()?;
     let facts = json!({ "arrays": sdf.arrays.len() });
     writer.group("/", &attributes(file, "SDF", sdf.damage.is_none(), facts))?;

@@ -50,7 +50,7 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
         }
     };
 
-    let mut output = args.create(input, file)?;
+    let mut output = args.create(input, file, sion.files().map(|(file, _)| file))?;
     let writer = output.writer()?;
     writer.group("/", &attributes(file, "SIONlib", is_complete, facts(&sion)))?;
     let all = 0..sion.tasks();
