@@ -528,7 +528,7 @@ fn datasets_are_deleted_and_replaced_as_one() {
         let names = |name: &str| -> Vec<String> {
             objects(&place, name).iter().map(|object| object["user"].as_str().unwrap().to_owned()).collect()
         };
-        place.scda("copy -f --delete flow/* --delete mask --delete 15 a.scda b.scda").good();
+        place.scda("copy -f --delete flow/* --delete flow/density --delete mask --delete 15 a.scda b.scda").good();
         assert_eq!(names("b.scda"), ["/", "note", "step", "rho", "wave", "raw", "text"]);
         place.scda("check --strict b.scda").good();
         assert_eq!(place.scda("cat b.scda rho --box 0").good().text(), "1\n");

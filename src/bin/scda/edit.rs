@@ -79,9 +79,14 @@ impl<'a> Pick<'a> {
         if !select::any_of(self.select, item) {
             return false;
         }
-        let place =
-            self.delete.iter().position(|selection| select::any_of(std::slice::from_ref(selection), item));
-        place.inspect(|&place| self.deleted[place] += 1).is_none()
+        let mut is_wanted = true;
+        for (selection, deleted) in self.delete.iter().zip(&mut self.deleted) {
+            if select::any_of(std::slice::from_ref(selection), item) {
+                *deleted += 1;
+                is_wanted = false;
+            }
+        }
+        is_wanted
     }
 
     /// The metadata that this dataset or group gets.
