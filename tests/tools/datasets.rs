@@ -473,6 +473,8 @@ fn datasets_are_copied_in_other_chunks() {
     for (arguments, words) in [
         ("--chunk 0", "expected auto, or numbers"),
         ("--chunk flow/density=3", "--chunk: found 1 numbers, expected 2 for the dataset \"flow/density\""),
+        ("--chunk flow/density=40000,40000", "dataset \"flow/density\": chunk: found 12800000000 bytes"),
+        ("--chunk flow/density=4000000000000000000,4", "dataset \"flow/density\": "),
         ("--level 3", "--level is for --chunk"),
         ("--level 3 --encode 4", "expected one of them"),
         ("--decode --chunk 3", "cannot be used with"),
@@ -528,7 +530,9 @@ fn datasets_are_deleted_and_replaced_as_one() {
         let names = |name: &str| -> Vec<String> {
             objects(&place, name).iter().map(|object| object["user"].as_str().unwrap().to_owned()).collect()
         };
-        place.scda("copy -f --delete flow/* --delete flow/density --delete mask --delete 15 a.scda b.scda").good();
+        place
+            .scda("copy -f --delete flow/* --delete flow/density --delete mask --delete 15 a.scda b.scda")
+            .good();
         assert_eq!(names("b.scda"), ["/", "note", "step", "rho", "wave", "raw", "text"]);
         place.scda("check --strict b.scda").good();
         assert_eq!(place.scda("cat b.scda rho --box 0").good().text(), "1\n");

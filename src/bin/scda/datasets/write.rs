@@ -93,8 +93,10 @@ impl Target<'_> {
             dataset.layout = Layout::Chunked { shape: Some(dataset.chunk_shape()), text: false };
         }
         if let Layout::Chunked { text, .. } = dataset.layout {
-            // What is wrong with it is said before anything is read.
-            let metadata = metadata::of_dataset(&dataset, Codecs::of(&dataset, self.params.level))?;
+            // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
+            let metadata = metadata::of_dataset(&dataset, Codecs::of(&dataset, self.params.level));
+            let metadata =
+                metadata.map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", dataset.name)))?;
             let mut chunks = self.encode(&dataset, text, from)?;
             if !is_auto || is_smaller(&chunks, &dataset)? {
                 return self.chunks(&dataset, text, &metadata, &mut chunks);
