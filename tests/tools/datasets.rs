@@ -753,6 +753,17 @@ fn unknown_codecs_are_shown_and_kept() {
     let run = place.scda("copy --encode 6 a.scda c.scda");
     assert!(run.code == 0 && run.err.contains("dataset \"x\" stays as it is"), "{run:?}");
     assert_eq!(place.scda("cat --raw c.scda x").good().text(), "some");
+    // A key that may be ignored is lost with new metadata, and otherwise stays.
+    let other = metadata("[3, 2]", "").replacen('{', r#"{"other": {"must_understand": false},"#, 1);
+    let elements = r#", {"type": "A", "user": "x", "N": 3, "E": 4, "generate": "zeros"}"#;
+    with_metadata(&place, "d.scda", &other, elements);
+    place.scda("copy d.scda e.scda").good();
+    assert!(place.scda("cat e.scda 1").good().text().contains("\"must_understand\": false"));
+    for (option, is_new) in [("--chunk 2,2", true), ("--encode 6", true), ("--decode", false)] {
+        let run = place.scda(&format!("copy -f {option} d.scda e.scda"));
+        let words = "scda: dataset \"x\": left out of its new metadata: other\n";
+        assert_eq!((run.code, &*run.err), (0, if is_new { words } else { "" }));
+    }
     // What this library does not know stays as it is written.
     place.scda("attr b.scda x units=m").good();
     assert!(place.scda("cat b.scda 1").good().text().contains("\"name\": \"zstd\""));

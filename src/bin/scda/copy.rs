@@ -10,7 +10,9 @@ use crate::output::complain;
 use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::select::{self, Selection};
+use scda::internals::json::members;
 use scda::internals::metadata::ALIGNMENT;
+use scda::internals::parse::KEYS;
 use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
@@ -298,6 +300,11 @@ impl Way<'_> {
         };
         if let Some(stored) = self.how.stored(found)? {
             let Some(why) = &stored.unsupported else {
+                let lost = unknown_keys(&read_metadata(reader, section)?)?;
+                if !lost.is_empty() {
+                    let (name, lost) = (&stored.name, lost.join(", "));
+                    complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
+                }
                 let mut items = OfReader { reader: walk.dataset_reader()?, dataset: &found.dataset };
                 output.target()?.write(&stored, &mut items, Encode::None)?;
                 return Ok(item.skip(reader)?);
@@ -343,6 +350,12 @@ fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Op
         return Ok(None);
     }
     Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
+}
+
+/// The keys of metadata that this library ignores, and does not write.
+fn unknown_keys(metadata: &str) -> Result<Vec<String>> {
+    let members = members(metadata.as_bytes())?;
+    Ok(members.into_iter().map(|member| member.key).filter(|key| !KEYS.contains(&&**key)).collect())
 }
 
 /// The text of the block of metadata whose header was just read.

@@ -6,6 +6,21 @@ use super::{ChunkGrid, DataType, Dataset, fill};
 use crate::error::{Error, ErrorKind, Result, quote};
 use serde_json::{Map, Value};
 
+/// The keys that metadata of a dataset can have. All others are ignored, if they may be.
+pub const KEYS: [&str; 11] = [
+    "zarr_format",
+    "node_type",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "codecs",
+    "fill_value",
+    "attributes",
+    "dimension_names",
+    "storage_transformers",
+];
+
 /// What the metadata of a dataset say.
 #[derive(Clone, Debug)]
 pub struct Metadata {
@@ -23,16 +38,7 @@ pub struct Metadata {
 /// `Format` and `Range`, at a byte of the text; `Unsupported` for a data type that is none of [`DataType`].
 pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
     let node = Node::new(text, "array")?;
-    let mut unsupported = node.unknown(&[
-        "shape",
-        "data_type",
-        "chunk_grid",
-        "chunk_key_encoding",
-        "codecs",
-        "fill_value",
-        "dimension_names",
-        "storage_transformers",
-    ]);
+    let mut unsupported = node.unknown();
     let mut cannot = |why: String| {
         unsupported.get_or_insert(why);
     };
@@ -120,15 +126,13 @@ impl<'a> Node<'a> {
         self.field(key).ok_or_else(|| wrong(format!("found no key \"{key}\""), 0))
     }
 
-    /// Why the data cannot be read if there is a key that is none of these, and that must be understood.
-    fn unknown(&self, known: &[&str]) -> Option<String> {
-        let always = ["zarr_format", "node_type", "attributes"];
+    /// Why the data cannot be read if there is a key that is none of [`KEYS`], and that must be understood.
+    fn unknown(&self) -> Option<String> {
         let must_be_understood = |member: &&Member<'_>| {
             let value: Value = serde_json::from_str(member.text).unwrap_or_default();
             value.get("must_understand") != Some(&Value::Bool(false))
         };
-        let is_unknown =
-            |member: &&Member<'_>| !known.contains(&&*member.key) && !always.contains(&&*member.key);
+        let is_unknown = |member: &&Member<'_>| !KEYS.contains(&&*member.key);
         let member = self.0.iter().filter(is_unknown).find(must_be_understood)?;
         Some(format!("the key {} of the metadata", quote(member.key.as_bytes())))
     }
