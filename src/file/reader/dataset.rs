@@ -28,6 +28,16 @@ const MOST_SIZES: u64 = 1024;
 
 /// A smaller chunk is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 17;
+/// The most bytes of chunks that are decompressed at once, unless it is one chunk.
+const BYTES_AT_ONCE: u64 = 1 << 30;
+
+/// The most chunks of so many bytes that are decompressed at once.
+fn chunks_at_once(chunk_bytes: u64) -> usize {
+    match chunk_bytes {
+        ..BYTES_PER_THREAD => 1,
+        _ => to_usize((BYTES_AT_ONCE / chunk_bytes).max(1)),
+    }
+}
 
 /// The dataset whose data can be read.
 pub(super) struct Open {
@@ -346,8 +356,8 @@ impl ReaderState {
         let mut chunks = Chunks::new(current, stored, wanted);
         let chunk_bytes = stored.grid.chunk_bytes();
         // Streams are decompressed by all threads at once, each a chunk.
-        let is_worth_it = stored.codecs.zlib.is_some() && chunk_bytes >= BYTES_PER_THREAD;
-        let threads = if is_worth_it { self.params.threads } else { 1 };
+        let most = if stored.codecs.zlib.is_some() { chunks_at_once(chunk_bytes) } else { 1 };
+        let threads = self.params.threads.min(most);
         let mut slots = Vec::new();
         let mut visits = Visits::new(&stored.grid, wanted.regions)?;
         loop {
@@ -623,5 +633,26 @@ impl Together {
                 && self.runs[0].items <= NEAR_BYTES
                 && run.from - range.end <= NEAR_BYTES
                 && run.from + run.items - range.start <= BATCH_BYTES as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_are_decompressed_at_once_have_bounded_bytes() {
+        for (bytes, chunks) in [
+            (1, 1),
+            ((1 << 17) - 1, 1),
+            (1 << 17, 8192),
+            ((1 << 20) + 1, 1023),
+            (1 << 29, 2),
+            ((1 << 29) + 1, 1),
+            (1 << 31, 1),
+            (u64::MAX, 1),
+        ] {
+            assert_eq!(chunks_at_once(bytes), chunks, "{bytes}");
+        }
     }
 }
