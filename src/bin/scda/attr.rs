@@ -6,7 +6,7 @@ use crate::edit::Pick;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output as NewFile, Threads};
 use crate::numbers::to_usize;
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::seal::unsealed;
 use scda::Section;
 use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
@@ -66,7 +66,7 @@ impl Args {
     fn find(&self, input: &Input) -> Result<Option<Owner>> {
         let mut reader = input.open()?;
         let mut walk = Walk::new(input, false);
-        let mut found = Vec::new();
+        let (mut found, mut faults) = (Vec::new(), Vec::new());
         while let Some(item) = walk.next(&mut reader)? {
             let user: &[u8] = item.user();
             if user == self.name.as_bytes() {
@@ -81,7 +81,12 @@ impl Args {
                     attributes: attributes.clone(),
                 }));
             }
+            faults.extend(item.fault.as_ref().map(ToString::to_string));
             item.skip(&mut reader)?;
+        }
+        if found.is_empty() {
+            // It may be one of these.
+            faults.iter().for_each(|fault| complain(fault));
         }
         let count = found.len();
         if self.is_group() {

@@ -149,6 +149,17 @@ impl How {
         Ok(())
     }
 
+    /// Trouble if a --chunk has named no dataset.
+    pub fn check_chunks(&self) -> Result<()> {
+        match self.chunk.iter().position(Chunking::is_unused) {
+            None => Ok(()),
+            Some(place) => {
+                let count = place + 1;
+                Err(Fail::Trouble(format!("--chunk: the pattern {count} names no dataset that is copied")))
+            }
+        }
+    }
+
     /// How a dataset is stored, if not as it is.
     fn stored(&self, found: &Found) -> Result<Option<Dataset>> {
         let mut dataset = found.dataset.clone();
@@ -157,7 +168,9 @@ impl How {
             dataset.layout = Layout::Contiguous;
             return Ok((!is_plain).then_some(dataset));
         }
-        let chosen = self.chunk.iter().find(|chunking| chunking.is_for(&dataset));
+        // Each one finds out what it names.
+        let chosen: Vec<_> = self.chunk.iter().filter(|chunking| chunking.is_for(&dataset)).collect();
+        let chosen = chosen.first();
         if self.encode.is_none() && chosen.is_none() {
             return Ok(None);
         }
@@ -460,6 +473,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut reader, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
+    args.how.check_chunks()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
     output.finish()?;
     args.how.tell_growth(&args.to, copied);

@@ -9,6 +9,8 @@ use crate::select::{self, Selection};
 use scda::{Dataset, Reader};
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The shape of chunks that was asked for.
 #[derive(Clone)]
@@ -17,6 +19,8 @@ pub struct Chunking {
     name: Option<Selection>,
     /// None: it is chosen.
     shape: Option<Vec<u64>>,
+    /// Whether a dataset of that name was found.
+    used: Arc<AtomicBool>,
 }
 
 impl FromStr for Chunking {
@@ -31,7 +35,7 @@ impl FromStr for Chunking {
             "auto" => None,
             _ => Some(numbers().ok_or("expected auto, or numbers from 1 on such as 64,64")?),
         };
-        Ok(Self { name, shape })
+        Ok(Self { name, shape, used: Arc::default() })
     }
 }
 
@@ -39,10 +43,19 @@ impl Chunking {
     /// Whether it is meant for this dataset.
     pub fn is_for(&self, dataset: &Dataset) -> bool {
         match (&self.name, &self.shape) {
-            (Some(name), _) => name.has_name(&dataset.name),
+            (Some(name), _) => {
+                let is_meant = name.has_name(&dataset.name);
+                self.used.fetch_or(is_meant, Relaxed);
+                is_meant
+            }
             (None, Some(shape)) => shape.len() == dataset.shape.len(),
             (None, None) => true,
         }
+    }
+
+    /// Whether it names datasets, and there was none.
+    pub fn is_unused(&self) -> bool {
+        self.name.is_some() && !self.used.load(Relaxed)
     }
 
     /// The shape for this dataset, none if it is chosen; trouble if it has another number of dimensions.

@@ -275,7 +275,7 @@ impl Output {
     pub fn target(&mut self) -> Result<Target<'_>> {
         let finished = || Fail::Trouble("the file is finished".to_owned());
         let writer = self.writer.as_mut().ok_or_else(finished)?;
-        Ok(Target { writer, params: &self.params, folder: self.path.parent().unwrap_or(Path::new("")) })
+        Ok(Target { writer, params: &self.params, path: &self.path })
     }
 
     pub fn finish(mut self) -> Result<()> {

@@ -93,13 +93,13 @@ struct Described {
 fn section(
     output: &mut Output,
     value: &Value,
-    (folder, out_folder): (&Path, &Path),
+    (folder, to): (&Path, &Path),
     attributes: impl FnOnce() -> Option<String>,
 ) -> Result<(), Wrong> {
     let mut object = Object::new(value)?;
     let kind = object.text("type")?.ok_or("expected a \"type\": I, B, A, V, D or G")?;
     match kind {
-        "D" => return make_dataset::dataset(output, object, attributes(), folder, out_folder),
+        "D" => return make_dataset::dataset(output, object, attributes(), folder, to),
         "G" => return make_dataset::group(output, object, attributes()),
         _ => {}
     }
@@ -222,11 +222,10 @@ pub fn run(args: &Args) -> Result<()> {
     let has_attributes = |value: &Value| value.get("attributes").is_some();
     let raw =
         if sections.iter().any(has_attributes) { make_dataset::raw_sections(&text) } else { Vec::new() };
-    let out_folder = args.to.parent().unwrap_or(Path::new(""));
     let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
     for (index, value) in sections.iter().enumerate() {
         let attributes = || make_dataset::attributes(raw.get(index));
-        section(&mut output, value, (folder, out_folder), attributes).map_err(|wrong| match wrong {
+        section(&mut output, value, (folder, &args.to), attributes).map_err(|wrong| match wrong {
             Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
             // Also if the numbers of the description are out of range, which of a file would be damage.
             Wrong::Writing(error) => Fail::Trouble(error.to_string()),

@@ -57,7 +57,7 @@ pub fn dataset(
     mut object: Object<'_>,
     attributes: Option<String>,
     folder: &Path,
-    out_folder: &Path,
+    to: &Path,
 ) -> Result<(), Wrong> {
     let name = name(&mut object)?;
     let data_type = object.text("data_type")?.ok_or("expected a \"data_type\", such as float64")?;
@@ -115,7 +115,7 @@ pub fn dataset(
         let found = data.bytes.unwrap_or(0);
         return Err(format!("data: found {found} bytes, expected {bytes} in one piece").into());
     }
-    let mut file = spool(out_folder).map_err(words)?;
+    let mut file = spool(to).map_err(words)?;
     let copied = io::copy(&mut data.from.by_ref().take(bytes), &mut file).and_then(|found| {
         file.flush()?;
         Ok(found)

@@ -91,13 +91,19 @@ pub fn items(region: &Region) -> u64 {
     region.items().unwrap_or(0)
 }
 
+/// Makes room for so many bytes.
+pub fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
+    let room = data.try_reserve_exact(bytes.saturating_sub(data.len()));
+    room.map_err(|_| {
+        Fail::Trouble(format!("not enough memory: cannot allocate {bytes} bytes for a part of a dataset"))
+    })
+}
+
 /// Reads a box of the reader's current dataset.
 pub fn read(reader: &mut Reader, dataset: &Dataset, region: &Region, data: &mut Vec<u8>) -> Result<()> {
     let bytes = to_usize(items(region).saturating_mul(dataset.data_type.item_bytes()));
     data.clear();
-    if data.try_reserve_exact(bytes).is_err() {
-        return Err(Fail::Trouble(format!("not enough memory: cannot allocate {bytes} bytes for one item")));
-    }
+    reserve(data, bytes)?;
     data.resize(bytes, 0);
     Ok(reader.read_dataset(std::slice::from_ref(region), data)?)
 }

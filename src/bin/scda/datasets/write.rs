@@ -7,7 +7,7 @@ use crate::numbers::to_usize;
 use crate::pieces::as_io_error;
 use scda::internals::metadata::{self, Codecs};
 use scda::internals::{ChunkCodec, ChunkEncoder, CountFormat, DATASET_CONVENTION};
-use scda::{DataStream, Dataset, ElementStream, Encode, Layout, Params, Reader, Region, Writer};
+use scda::{DataStream, Dataset, ElementStream, Encode, Layout, Params, Reader, Region, Writer, target_path};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::ops::Range;
@@ -50,7 +50,9 @@ impl Items for OfFile<'_> {
     fn read(&mut self, region: &Region, data: &mut Vec<u8>) -> Result<()> {
         let Dataset { shape, data_type, .. } = self.dataset;
         let item = data_type.item_bytes();
-        data.resize(to_usize(items(region) * item), 0);
+        let bytes = to_usize(items(region) * item);
+        slabs::reserve(data, bytes)?;
+        data.resize(bytes, 0);
         // Items that follow one another in the file.
         let mut run = 1;
         for (&count, &n) in region.count.iter().zip(shape).rev() {
@@ -73,13 +75,14 @@ impl Items for OfFile<'_> {
 pub struct Target<'a> {
     pub writer: &'a mut Writer,
     pub params: &'a Params,
-    /// Where compressed chunks wait.
-    pub folder: &'a Path,
+    /// Compressed chunks wait in its folder.
+    pub path: &'a Path,
 }
 
-/// A temporary file that has no name.
-pub fn spool(folder: &Path) -> Result<File> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+/// A temporary file that has no name, in the folder of a file that is to be written.
+pub fn spool(path: &Path) -> Result<File> {
+    let path = target_path(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     tempfile::tempfile_in(folder).map_err(|e| Fail::file(&folder.display().to_string(), e))
 }
 
@@ -142,7 +145,7 @@ impl Target<'_> {
         };
         let threads = self.params.threads.max(1);
         let mut encoders = Vec::new();
-        let mut file = BufWriter::with_capacity(1 << 20, spool(self.folder)?);
+        let mut file = BufWriter::with_capacity(1 << 20, spool(self.path)?);
         let mut sizes = Vec::new();
         let mut data = Vec::new();
         for slab in Slabs::of_chunks(&counts, chunk_bytes) {
@@ -160,7 +163,7 @@ impl Target<'_> {
             while encoders.len() < to_usize(parts) {
                 encoders.push(ChunkEncoder::new(codec)?);
             }
-            let encoded: Vec<scda::Result<Encoded>> = std::thread::scope(|scope| {
+            let encoded: Vec<Result<Encoded>> = std::thread::scope(|scope| {
                 let (cut, slab) = (&cut, &slab);
                 // All are started before any is waited for.
                 let mut jobs = Vec::new();
@@ -227,15 +230,10 @@ struct Cut<'a> {
 
 impl Cut<'_> {
     /// Encodes chunks: those with these numbers of a box of the grid.
-    fn encode(
-        &self,
-        encoder: &mut ChunkEncoder,
-        slab: &Region,
-        numbers: Range<u64>,
-    ) -> scda::Result<Encoded> {
+    fn encode(&self, encoder: &mut ChunkEncoder, slab: &Region, numbers: Range<u64>) -> Result<Encoded> {
         let (mut sizes, mut out, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
         for number in numbers {
-            self.assemble(&index_of(slab, number), &mut buffer);
+            self.assemble(&index_of(slab, number), &mut buffer)?;
             // As text, each chunk has all its bytes.
             let is_fill = encoder.codec().text.is_none()
                 && buffer.chunks_exact(self.fill.len()).all(|item| item == self.fill);
@@ -245,8 +243,9 @@ impl Cut<'_> {
     }
 
     /// Puts together the chunk with this index in the grid.
-    fn assemble(&self, index: &[u64], buffer: &mut Vec<u8>) {
+    fn assemble(&self, index: &[u64], buffer: &mut Vec<u8>) -> Result<()> {
         buffer.clear();
+        slabs::reserve(buffer, self.bytes)?;
         while buffer.len() < self.bytes {
             buffer.extend_from_slice(self.fill);
         }
@@ -273,6 +272,7 @@ impl Cut<'_> {
             let (from, to) = (place(&index, first, count), place(&index, &own.start, self.chunk));
             buffer[to..to + bytes].copy_from_slice(&self.data[from..from + bytes]);
         }
+        Ok(())
     }
 }
 
