@@ -91,6 +91,9 @@ fn read(
             reader.read_to_end(&mut found).unwrap();
             assert!(found == expected);
             assert_eq!(reader.seek(SeekFrom::End(0)).unwrap(), expected.len() as u64);
+            assert_eq!(reader.seek(SeekFrom::End(7)).unwrap(), expected.len() as u64 + 7);
+            assert_eq!(reader.read(&mut [0; 3]).unwrap(), 0);
+            reader.seek(SeekFrom::End(0)).unwrap();
             assert!(reader.seek(SeekFrom::Current(-(expected.len() as i64) - 1)).is_err());
         }
         assert_eq!(file.stream(&streams, tasks as u64).unwrap_err().kind(), ErrorKind::Argument);
@@ -255,6 +258,11 @@ fn nothing_else_is_written_meanwhile() {
     });
     usage(&|file| {
         file.begin_streams(b"s", 0)?;
+        let dataset = scda::Dataset::new("d", scda::DataType::Uint8, []);
+        file.datasets(&[(&dataset, &[], &[])])
+    });
+    usage(&|file| {
+        file.begin_streams(b"s", 0)?;
         file.inline(b"i", 0, Some(&[b'i'; 32]))
     });
     run_on_threads(2, |comm| {
@@ -262,12 +270,46 @@ fn nothing_else_is_written_meanwhile() {
         file.begin_streams(b"s", 0).unwrap();
         assert_eq!(file.close().unwrap_err().kind(), ErrorKind::Usage);
     });
-    for wrong in [1 << 31, u64::MAX] {
+    let refused: [(&[u8], u64); 4] =
+        [(b"s", 1 << 31), (b"s", u64::MAX), (b"scda streams 00", 0), (b"scda stream bytes 00", 0)];
+    for (name, chunk_bytes) in refused {
         run_on_threads(2, |comm| {
             let mut file = Writer::create(comm, &path, b"", &params(false)).unwrap();
-            assert_eq!(file.begin_streams(b"s", wrong).unwrap_err().kind(), ErrorKind::Argument);
+            assert_eq!(file.begin_streams(name, chunk_bytes).unwrap_err().kind(), ErrorKind::Argument);
         });
     }
+}
+
+#[test]
+fn reading_goes_on_behind_the_streams_that_were_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    for result in run_on_threads(2, |comm| write(comm, &path, 4096, true)) {
+        result.unwrap();
+    }
+    run_on_threads(3, |comm| {
+        let is_root = comm.rank() == 0;
+        let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+        let next = |file: &mut Reader| {
+            let user = file.next_section(true).unwrap().map(|section| section.user.to_vec());
+            file.skip().unwrap();
+            user.unwrap()
+        };
+        for (record, expected) in
+            [(0, &b"scda streams 00"[..]), (-2, b"scda streams 00"), (1, b"behind"), (-1, b"behind")]
+        {
+            assert!(file.find_streams(b"log", record).unwrap().is_some());
+            assert_eq!(next(&mut file), expected, "{record}");
+        }
+        // If there is none, nothing moves.
+        file.seek_section(0).unwrap();
+        let section = file.next_section(true).unwrap().unwrap();
+        assert!(file.find_streams(b"log", 2).unwrap().is_none());
+        let mut data = [0; 3];
+        file.read_block(section.size, 0, Some(&mut data)).unwrap();
+        assert_eq!(&data, if is_root { b"abc" } else { &[0; 3] });
+        file.close().unwrap();
+    });
 }
 
 #[test]

@@ -546,7 +546,12 @@ impl Communicator for Mpi {
     fn nodes(&self) -> Result<Option<Nodes>> {
         let (node, ranks) = (self.split_by_node(), node_ranks());
         let [all_have_one, is_divided] = self.all([node.is_some(), ranks.is_some()])?;
-        let (Some(mut node), true) = (node, all_have_one) else { return Ok(None) };
+        if !all_have_one {
+            // Not freed: that takes all of them.
+            std::mem::forget(node);
+            return Ok(None);
+        }
+        let Some(mut node) = node else { return Ok(None) };
         if is_divided {
             let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
             if self.all([part.is_some()])? == [false] {

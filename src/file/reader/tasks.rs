@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::team::{Failure, Function};
 use crate::format::COUNT_BYTES;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::sum;
+use crate::format::layout::{Layout, sum};
 use crate::format::streams::{MAX_BLOCK_BYTES, STREAM_BYTES, STREAMS, StreamPart, parse_bytes_entry};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
@@ -24,6 +24,8 @@ struct Part {
     chunks: u64,
     rounds: u64,
     bytes: u64,
+    /// Where the next section begins.
+    end: u64,
 }
 
 impl Streams {
@@ -37,6 +39,11 @@ impl Streams {
     #[must_use]
     pub fn chunk_bytes(&self) -> u64 {
         self.parts.first().map_or(0, |first| first.part.chunk_bytes)
+    }
+
+    /// Where the section behind the set begins.
+    fn end(&self) -> u64 {
+        self.parts.last().map_or(0, |last| last.end)
     }
 
     /// Takes the next part of the set.
@@ -93,62 +100,14 @@ impl Reader {
     /// `Format` if a section of this user string has no streams; those of [`Self::find`], [`Self::seek_section`] and
     /// [`Self::next_section`].
     pub fn find_streams(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>> {
-        let mut parts = Vec::new();
-        let (first, step) = if record < 0 { (-1, -1) } else { (0, 1) };
-        // How many sets to pass by.
-        let mut others = if record < 0 { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
-        let mut index: i64 = first;
-        while let Some(number) = self.find(name, index)? {
-            let part = self.stream_part(number, name)?;
-            let begins = part.part.part == 0;
-            if step > 0 && begins {
-                if !parts.is_empty() {
-                    break;
-                }
-                if others == 0 {
-                    self.session.operate(|_| Ok(reserve(&mut parts, 1)?))?;
-                    parts.push(part);
-                } else {
-                    others -= 1;
-                }
-            } else if step < 0 && others > 0 {
-                others -= u64::from(begins);
-            } else if step < 0 || !parts.is_empty() || index == 0 {
-                self.session.operate(|_| Ok(reserve(&mut parts, 1)?))?;
-                parts.push(part);
-                if step < 0 && begins {
-                    break;
-                }
-            }
-            index += step;
-        }
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        if step < 0 {
-            parts.reverse();
-        }
-        self.session.operate(|_| {
-            let mut streams = Streams { parts: Vec::new() };
-            parts.into_iter().try_for_each(|part| streams.push(part))?;
-            Ok(Some(streams))
-        })
-    }
-
-    /// The part of a set of streams whose chunks are the section of this number.
-    fn stream_part(&mut self, number: u64, name: &[u8]) -> Result<Part> {
-        self.seek_section(number.saturating_sub(1))?;
-        self.next_section(true)?;
         self.session.operate(|open| {
-            let at = open.position;
-            let part = if number > 0 { open.going_back(ReaderState::read_stream_part)? } else { None };
-            part.filter(|(_, user)| **user == *name).map(|(part, _)| part).ok_or_else(|| {
-                let what = format!(
-                    "section {}: found no streams, expected a block \"scda streams 00\" before it",
-                    quote(name)
-                );
-                Error::new(ErrorKind::Format, what).at(at).into()
-            })
+            let before = (open.position, open.expect, open.header, open.place);
+            let found = open.find_streams(name, record);
+            match &found {
+                Ok(Some(streams)) => open.advance(streams.end()),
+                _ => (open.position, open.expect, open.header, open.place) = before,
+            }
+            found
         })
     }
 
@@ -195,6 +154,9 @@ impl Read for StreamReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = to_usize(self.stream.bytes.saturating_sub(self.position));
         let count = buffer.len().min(left);
+        if count == 0 {
+            return Ok(0);
+        }
         let read = self.reader.read_stream(&self.stream, self.position, &mut buffer[..count]);
         read.map_err(io::Error::other)?;
         self.position += count as u64;
@@ -215,11 +177,58 @@ impl Seek for StreamReader<'_> {
 }
 
 impl ReaderState {
+    fn find_streams(&mut self, name: &[u8], record: i64) -> Result<Option<Streams>, Failure> {
+        let mut numbers = self.find_all(name)?;
+        if record < 0 {
+            numbers.reverse();
+        }
+        let wanted = if record < 0 { record.unsigned_abs() } else { record.unsigned_abs() + 1 };
+        let (mut parts, mut sets) = (Vec::new(), 0);
+        for number in numbers {
+            let part = self.stream_part(number, name)?;
+            let begins = u64::from(part.part.part == 0);
+            // From the front a part that begins a set is its first, from the back its last.
+            sets += if record < 0 { 0 } else { begins };
+            if sets > wanted {
+                break;
+            }
+            // A part before all sets is none of any: an error, when it is added to the first.
+            if sets + u64::from(record <= 0) >= wanted {
+                reserve(&mut parts, 1)?;
+                parts.push(part);
+            }
+            sets += if record < 0 { begins } else { 0 };
+            if record < 0 && sets == wanted {
+                break;
+            }
+        }
+        if record < 0 {
+            parts.reverse();
+        }
+        let mut streams = Streams { parts: Vec::new() };
+        parts.into_iter().try_for_each(|part| streams.push(part))?;
+        Ok((!streams.parts.is_empty()).then_some(streams))
+    }
+
+    /// The part of a set of streams whose chunks are the section of this number.
+    fn stream_part(&mut self, number: u64, name: &[u8]) -> Result<Part, Failure> {
+        self.seek_section(number.saturating_sub(1))?;
+        let at = self.position;
+        let follows = self.next_section(true)?;
+        let part = if number > 0 && follows { self.read_stream_part()? } else { None };
+        part.filter(|(_, user)| **user == *name).map(|(part, _)| part).ok_or_else(|| {
+            let name = quote(name);
+            let what =
+                format!("section {name}: found no streams, expected a block \"scda streams 00\" before it");
+            Error::new(ErrorKind::Format, what).at(at).into()
+        })
+    }
+
     /// If the section whose header was just read begins a part of a set of streams: where that lies, and the name of the set.
     fn read_stream_part(&mut self) -> Result<Option<(Part, UserString)>, Failure> {
         self.team.note_call(Function::Streams);
         let (Some(header), Expect::Data(block)) = (self.header, self.expect) else { return Ok(None) };
-        if header.section_type != SectionType::Block || *header.user != *STREAMS {
+        if header.section_type != SectionType::Block || header.decoded || *header.user != *STREAMS {
             return Ok(None);
         }
         if block.size > MAX_BLOCK_BYTES {
@@ -229,27 +238,29 @@ impl ReaderState {
         }
         let text = self.read_text(&block)?;
         let part = StreamPart::parse(&text, block.layout.data)?;
-        let (user, count, chunks) = self.next_array("the chunks", None, part.chunk_bytes)?;
+        let (user, count, Layout { data: chunks, .. }) =
+            self.next_array("the chunks", None, part.chunk_bytes)?;
         if count % part.tasks != 0 {
             let message =
                 format!("streams: found {count} chunks, expected a multiple of the {} tasks", part.tasks);
             return Err(Error::new(ErrorKind::Format, message).at(chunks).into());
         }
-        let (_, tasks, bytes) = self.next_array("their bytes", Some(STREAM_BYTES), COUNT_BYTES as u64)?;
+        let (_, tasks, Layout { data: bytes, end, .. }) =
+            self.next_array("their bytes", Some(STREAM_BYTES), COUNT_BYTES as u64)?;
         if tasks != part.tasks {
             let message = format!("streams: found the bytes of {tasks}, expected those of {}", part.tasks);
             return Err(Error::new(ErrorKind::Format, message).at(bytes).into());
         }
-        Ok(Some((Part { part, chunks, rounds: count / part.tasks, bytes }, user)))
+        Ok(Some((Part { part, chunks, rounds: count / part.tasks, bytes, end }, user)))
     }
 
-    /// The next section, which is a plain array of elements of this size: its user string, count, and where its data are.
+    /// The next section, which is a plain array of elements of this size: its user string, count, and layout.
     fn next_array(
         &mut self,
         what: &str,
         user: Option<&[u8]>,
         size: u64,
-    ) -> Result<(UserString, u64, u64), Failure> {
+    ) -> Result<(UserString, u64, Layout), Failure> {
         let at = self.position;
         let wrong = || {
             let name = user.map_or(String::new(), |user| format!(" {}", quote(user)));
@@ -269,7 +280,7 @@ impl ReaderState {
         if !is_plain || user.is_some_and(|user| *user != *header.user) {
             return Err(wrong().into());
         }
-        Ok((header.user, header.count, current.layout.data))
+        Ok((header.user, header.count, current.layout))
     }
 
     fn own_stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {

@@ -384,7 +384,10 @@ impl Writer {
     /// # Errors
     /// Those of [`Self::dataset`]. The file then ends behind one of the datasets, or with what was in it before.
     pub fn datasets(&mut self, datasets: &[(&Dataset, &[Region], &[u8])]) -> Result<()> {
-        self.session.operate(|open| open.datasets(datasets))
+        self.session.operate(|open| {
+            open.no_streams()?;
+            open.datasets(datasets)
+        })
     }
 
     /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` indices of it, in the

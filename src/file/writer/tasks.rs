@@ -5,7 +5,7 @@
 
 use super::WriterState;
 use super::output::{LONGEST_HEAD, head, too_large};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quote};
 use crate::file::params::Encode;
 use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, Function, Topic};
@@ -111,6 +111,13 @@ impl WriterState {
         self.team.note(Topic::Size, chunk_bytes);
         let user = UserString::new(user)?;
         self.check_free(SectionType::Array, &user)?;
+        if [STREAMS, STREAM_BYTES].contains(&&*user) {
+            let name = quote(&user);
+            return Err(Error::argument(format!(
+                "streams: found the name {name}, which stands beside all streams"
+            ))
+            .into());
+        }
         let chunk_bytes = if chunk_bytes == 0 { DEFAULT_CHUNK_BYTES } else { chunk_bytes };
         StreamPart::check_chunk_bytes(chunk_bytes)?;
         self.begin_stream_part(user, StreamPart { tasks: self.team.size() as u64, chunk_bytes, part: 0 }, 0)
@@ -120,7 +127,8 @@ impl WriterState {
         let text = part.text(self.end, self.params.line_break)?;
         self.block(STREAMS, 0, text.len() as u64, Ok(&text), Encode::None)?;
         self.end_part()?;
-        self.write_all()?;
+        // What is before the streams is then in the file, however long they take.
+        self.flush()?;
         let mut buffer = Vec::new();
         grow(&mut buffer, BUFFER_BYTES.min(to_usize(part.chunk_bytes)))?;
         buffer.clear();
