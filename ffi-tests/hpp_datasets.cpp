@@ -412,6 +412,20 @@ static void refused (const std::string &name) {
         Nq.back () = 5;
         w.write_field ("d", wrong ? six : std::vector<double> (), Nq);
       } },
+    { last + "data: found an mdspan with gaps",
+      [] (scda::writer &w, const scda::dataset &, bool wrong) {
+        const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } }, none = { six.data (), { 0, 3 }, { 3, 1 } };
+        list Nq (static_cast<std::size_t> (w.size ()));
+        Nq.back () = 2;
+        w.write_field ("d", wrong ? transposed : none, Nq);
+      } },
+    { last + "data: found an mdspan with gaps",
+      [] (scda::writer &w, const scda::dataset &, bool wrong) {
+        const table<const double> column = { six.data (), { 2, 1 }, { 3, 1 } }, none = { six.data (), { 0, 1 }, { 1, 1 } };
+        list Nq (static_cast<std::size_t> (w.size ()));
+        Nq.back () = 2;
+        w.write_field (scda::dataset ("d").chunks (), wrong ? column : none, Nq);
+      } },
     { "data: found 3 dimensions, expected 1 or 2; or pass a scda::dataset",
       [] (scda::writer &w, const scda::dataset &, bool) {
         w.write_field ("d", std::vector<std::array<std::array<float, 2>, 2>> (), list (static_cast<std::size_t> (w.size ())));

@@ -872,12 +872,13 @@ protected:
       refuse ("data: found " + std::to_string (data.bytes ()) + " bytes, expected " + std::to_string (bytes) + ", those of all boxes");
       return flat_boxes ();
     }
-    if (!data.in_order ()) {
-      refuse ("data: found an mdspan with gaps or in another order, expected one in C order");
-      return flat_boxes ();
-    }
+    if (!is_in_order (data)) { return flat_boxes (); }
     flat.n = boxes.size ();
     return flat;
+  }
+  template <typename Void> bool is_in_order (const basic_items<Void> &data) const {
+    if (!data.in_order ()) { refuse ("data: found an mdspan with gaps or in another order, expected one in C order"); }
+    return data.in_order ();
   }
   /* The data of one rank: NULL, if they are too short. */
   template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
@@ -1105,7 +1106,7 @@ private:
       return refuse ("data: found " + std::to_string (data.shape ()[0]) + " elements, expected " + std::to_string (own (partition))
                      + ", as Nq says for this rank");
     }
-    return partition;
+    return is_in_order (data) ? partition : nullptr;
   }
   void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
     scda_dataset_t c = d.d_;
