@@ -2701,12 +2701,12 @@ module scda
   !> Writes all bytes of data to the end of this rank's stream: call scda_stream_write(f, data, ierr). Not collective; after an
   !> error the file stays open, until all ranks meet.
   interface scda_stream_write
-    subroutine stream_write(f, data, ierr) bind(C, name="scda_fortran_stream_write")
+    subroutine fstream_write(f, data, ierr) bind(C, name="scda_fortran_stream_write")
       import :: scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       type(*), dimension(..), contiguous, intent(in), target :: data
       integer(scda_int), intent(out), optional :: ierr
-    end subroutine stream_write
+    end subroutine fstream_write
   end interface scda_stream_write
 
   !> Fills data with bytes of the stream of a task (from 0), from its byte offset (from 0) on:
