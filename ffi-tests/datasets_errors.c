@@ -278,6 +278,46 @@ static void reads (void) {
   }
 }
 
+/* Which dataset would be read: one rank asks without the others, and an error leaves the file open. */
+static void current (void) {
+  int err, found = -1, decode = 1;
+  double data[12];
+  scda_dataset_t d, now;
+  scda_params_t params = default_params ();
+  scda_fcontext_t *f;
+  params.check = 1;
+  write_good (0);
+  REQUIRE (scda_dataset_init (&d) == 0 && scda_dataset_init (&now) == 0);
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
+  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0 && now.type == 0);
+  RIGHT (scda_ffind_dataset (f, "x", 0, &found, &d, &err));
+  if (g.rank == g.size - 1) {
+    static const char zero[8];
+    found = -1;
+    CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 1);
+    CHECK (strcmp (now.name, "x") == 0 && now.type == SCDA_TYPE_FLOAT64 && now.item_bytes == 8 && now.layout == SCDA_LAYOUT_CHUNKED);
+    CHECK (now.ndims == 2 && memcmp (now.shape, d.shape, sizeof d.shape) == 0 && memcmp (now.chunk, d.chunk, sizeof d.chunk) == 0);
+    CHECK (now.dimension_names == NULL && now.fill_value == NULL && now.attributes == NULL && now.unsupported == NULL);
+    CHECK (strcmp (d.attributes, "{}") == 0 && memcmp (d.fill_value, zero, 8) == 0); /* as before */
+    CHECK (scda_fcurrent_dataset (f, NULL, &now, NULL) == 0);
+    CHECK (scda_fcurrent_dataset (f, &found, NULL, &err) == -1 && err == SCDA_ERR_ARG);
+    now.size = 8;
+    CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
+    now.size = sizeof now;
+  }
+  RIGHT (scda_fread_dataset (f, data, 1, NULL, NULL, &err));
+  CHECK (data[11] > 120 && data[11] < 122);
+  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && found == 1);
+  RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
+  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0);
+  CLOSE ();
+  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_fcurrent_dataset (NULL, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
+  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, &params, &err));
+  CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
+  CLOSE ();
+}
+
 /* ---- damaged files ---- */
 
 /* The first place of some bytes in the file becomes other ones. */
@@ -411,6 +451,7 @@ int main (int argc, char **argv) {
   writes ();
   disagree ();
   reads ();
+  current ();
   damaged ();
   return finish ();
 }

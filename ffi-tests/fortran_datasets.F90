@@ -34,6 +34,7 @@ program test_fortran_datasets
   call MPI_Barrier(MPI_COMM_WORLD)
 #endif
   call reading(trim(folder) // "/fortran-datasets.scda")
+  call copies(trim(folder) // "/fortran-datasets.scda")
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   if (failures > 0) error stop "failed"
 #ifndef SCDA_TEST_SERIAL
@@ -341,6 +342,45 @@ contains
     call require(ierr == 0, "close")
   end subroutine reading
 
+  ! Copies of the variable are the same file: what one finds, the other reads.
+  subroutine copies(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f, g
+    real(real64) :: time(2)
+    real(real32) :: shaped(2, 3)
+    integer(int32) :: r7(2, 1, 2, 1, 2, 1, 2)
+    integer :: i, ierr
+    logical :: found
+    time = 2
+    do i = 1, 3
+      call scda_fopen_read(f, comm, filename)
+      g = f
+      call scda_ffind_dataset(f, "shaped", found)
+      call scda_ffind_dataset(g, "r7", found)
+      r7 = 0
+      call scda_read(f, r7)
+      call require(all(r7 == reshape([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], shape(r7))), "r7 by a copy")
+      if (i == 1) then ! of more dimensions, and of another type
+        call scda_ffind_dataset(f, "shaped", found)
+        call scda_read(g, shaped)
+        call require(abs(shaped(2, 3) - 6) <= 0, "shaped by a copy")
+        call scda_fclose(g)
+        cycle
+      end if
+      call scda_ffind_dataset(f, "time", found)
+      if (i == 2) then ! it has larger items
+        call scda_ffind_dataset(g, "c64", found)
+        call scda_read(f, time(1), ierr=ierr)
+        call require(abs(time(2) - 2) <= 0, "behind what was read")
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found items of type float64, expected complex128, as the dataset has them")
+      else
+        call scda_fseek(g, 0)
+        call scda_read(f, time(1), ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected scda_ffind_dataset before")
+      end if
+    end do
+  end subroutine copies
+
   ! ---- What is refused -----------------------------------------------------------------------------------------------------
 
   subroutine expect(f, ierr, code, message)
@@ -362,8 +402,8 @@ contains
     real(real32) :: narrow(3, 2)
     integer :: i, ierr, n(0)
     integer :: Nq(ranks)
-    logical :: here
-    character(:), allocatable :: last
+    logical :: here, found
+    character(:), allocatable :: last, attributes
     here = rank == ranks - 1
     last = ""
     if (ranks > 1) last = "rank " // achar(iachar("0") + ranks - 1) // ": "
@@ -430,7 +470,7 @@ contains
     call scda_fopen_write(f, comm, filename, "refused")
     call scda_write(f, "d", six)
     call scda_fclose(f)
-    do i = 1, 7
+    do i = 1, 10
       call scda_fopen_read(f, comm, filename)
       select case (i)
       case (1)
@@ -450,13 +490,22 @@ contains
         call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": found none, or not so many records")
       case (5)
         call scda_read(f, six, ierr=ierr)
-        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none through this variable")
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset: found none, expected scda_ffind_dataset before")
       case (6) ! beyond the array
         call scda_read(f, "d", six(:, 1:1), start=[1, 3], ierr=ierr)
         call expect(f, ierr, SCDA_ERR_ARG, "")
       case (7) ! before it
         call scda_read(f, "d", six(:, 1:1), start=[1, 0], ierr=ierr)
         call require(ierr /= 0, "index 0")
+      case (8)
+        call scda_ffind_dataset(f, "d" // achar(0) // "e", found, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")
+      case (9)
+        call scda_read(f, "d" // achar(0) // "e", six, ierr=ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")
+      case (10)
+        call scda_ffind_group(f, "/" // achar(0), found, attributes, ierr)
+        call expect(f, ierr, SCDA_ERR_ARG, "group: found a NUL character")
       end select
     end do
   end subroutine refused

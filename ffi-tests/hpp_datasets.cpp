@@ -503,6 +503,29 @@ static void refused (const std::string &name) {
     r = scda::reader (g.comm, name);
     CHECK (thrown ([&] { r.read (scda::skip); }, "") == SCDA_ERR_USAGE);
   }
+  // A function of C finds a dataset that does not fit where the one fits that the reader has found, or one that does.
+  w = scda::writer (g.comm, name, "refused");
+  w.write ("d", std::vector<double> { 1, 2, 3, 4 }, { 2, 2 });
+  w.write ("wide", std::vector<std::complex<double>> (4), { 2, 2 });
+  w.write ("deep", std::vector<double> (8), { 2, 2, 2 });
+  w.write ("long", std::vector<double> (600), { 2, 300 });
+  w.write ("like", std::vector<double> { 5, 6, 7, 8 }, { 2, 2 });
+  w.close ();
+  for (const std::string other : { "wide", "deep", "long", "like" }) {
+    scda::reader r (g.comm, name);
+    scda::dataset found;
+    int there = 0, err = 0;
+    double four[2][2];
+    CHECK (r.find_dataset (found, "d"));
+    REQUIRE (scda_ffind_dataset (r.get (), other.c_str (), 0, &there, nullptr, &err) != nullptr && there == 1);
+    if (other == "like") {
+      r.read (four);
+      CHECK (same (four[0][0], 5) && same (four[1][1], 8));
+    } else {
+      CHECK (thrown ([&] { r.read (four); }, "dataset: found \"" + other + "\" of another type or shape, expected \"d\"") == SCDA_ERR_ARG);
+      CHECK (!r.is_open ());
+    }
+  }
 }
 
 int main (int argc, char **argv) {

@@ -140,15 +140,13 @@ module scda_implementation
     integer(c_int) :: verify = 0
   end type scda_params_t
 
-  !> A file that is open, or was closed. A copy is the same file; but a dataset is read through the variable that found it last.
+  !> A file that is open, or was closed. A copy is the same file.
   type, bind(C), public :: scda_fcontext_t
     private
     type(c_ptr) :: handle = c_null_ptr
     integer(c_int) :: rank = 0, nranks = 0
     integer(c_int) :: err = 0   ! of the last call
     integer(c_int64_t) :: E = 0 ! as the last header that was read through this variable said
-    integer(c_int) :: type = 0, dimensions = 0             ! of the last dataset that was found likewise
-    integer(c_int64_t) :: extents(SCDA_MAX_DIMS) = 0       ! in the order of Fortran
   end type scda_fcontext_t
 
   !> A dataset that was found: what scda_dataset_t in scda.h says, with the dimensions in the order of Fortran.
@@ -626,6 +624,15 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_ffind_dataset
+
+    function c_fcurrent_dataset(f, found, d, err) bind(C, name="scda_fcurrent_dataset") result(status)
+      import :: c_dataset_t, c_int, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int), intent(inout) :: found
+      type(c_dataset_t), intent(inout) :: d
+      integer(c_int), intent(out) :: err
+      integer(c_int) :: status
+    end function c_fcurrent_dataset
 
     function c_fread_dataset(f, data, nboxes, start, count, err) bind(C, name="scda_fread_dataset") result(g)
       import :: c_int, c_ptr, c_size_t
@@ -1568,19 +1575,28 @@ contains
     integer(int64), intent(in) :: found(:)
     type(memory_t), intent(in), target :: start, count
     integer, intent(out), optional :: ierr
-    integer(int64) :: dims(f%dimensions), extents(size(found))
+    type(c_dataset_t) :: d
+    integer(int64) :: extents(size(found))
+    integer(int64), allocatable :: dims(:)
     integer(int64), allocatable, target :: starts(:), sizes(:)
     type(c_ptr) :: address
     integer(c_size_t) :: nboxes
+    integer(c_int) :: c_found, err
     integer :: unsigned
     logical :: fits, same
     fits = .true.
-    dims = f%extents(:f%dimensions)
+    call begin_dataset(d)
+    c_found = 0
+    if (c_fcurrent_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
+      call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
+      d%type = int(code, c_int)
+    end if
+    dims = d%shape(d%ndims:1:-1)
     extents = max(found, 0_int64) ! see put_dataset
     unsigned = 0 ! the type without sign of as many bytes
     if (code >= SCDA_TYPE_INT8 .and. code <= SCDA_TYPE_INT64) unsigned = code - SCDA_TYPE_INT8 + SCDA_TYPE_UINT8
-    if (f%type /= 0 .and. f%type /= code .and. f%type /= unsigned) then
-      call refuse(f, "data: found items of type " // type_name(code) // ", expected " // type_name(int(f%type)) // &
+    if (d%type /= code .and. d%type /= unsigned) then
+      call refuse(f, "data: found items of type " // type_name(code) // ", expected " // type_name(int(d%type)) // &
         & ", as the dataset has them", fits)
     end if
     if (c_associated(start%address)) then
@@ -1592,12 +1608,11 @@ contains
       nboxes = 1
       same = product(dims) == product(extents)
       if (same .and. size(dims) == size(extents)) same = all(dims == extents)
-      if (.not. same .and. f%type /= 0) then
+      if (.not. same) then
         call refuse(f, "data: found the shape " // list_text(extents) // ", expected " // list_text(dims), fits)
       end if
     end if
     address = c_null_ptr
-    if (f%type == 0) call refuse(f, "dataset: found none through this variable, expected scda_ffind_dataset before", fits)
     if (.not. fits) nboxes = 0
     if (nboxes > 0 .and. product(extents) > 0) address = items
     f%handle = c_fread_dataset(f%handle, address, nboxes, address_of(starts), address_of(sizes), f%err)
@@ -1632,7 +1647,6 @@ contains
     c_found = 0
     f%handle = c_fread_dataset_header(f%handle, c_found, c, f%err)
     found = c_found /= 0
-    call note_dataset(f, found, c)
     if (found .and. present(d)) call copy_dataset(c, d)
     call finish(f, ierr)
   end subroutine scda_fread_dataset_header
@@ -1659,8 +1673,10 @@ contains
     integer, intent(out), optional :: ierr
     integer(c_int) :: c_found
     type(c_ptr) :: json
+    logical :: fits
     c_found = 0
     json = c_null_ptr
+    if (index(path, c_null_char) > 0) call refuse(f, "group: found a NUL character", fits)
     f%handle = c_ffind_group(f%handle, trim(path) // c_null_char, c_found, json, f%err)
     found = c_found /= 0
     call copy_if(json, attributes)
@@ -1708,11 +1724,12 @@ contains
     logical, intent(out) :: found
     type(c_dataset_t), intent(out) :: c
     integer(c_int) :: c_found
+    logical :: fits
     call begin_dataset(c)
     c_found = 0
+    if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
     f%handle = c_ffind_dataset(f%handle, trim(name) // c_null_char, int(chosen(record, 0), c_int64_t), c_found, c, f%err)
     found = c_found /= 0
-    call note_dataset(f, found, c)
   end subroutine find_dataset
 
   subroutine begin_dataset(c)
@@ -1721,17 +1738,6 @@ contains
       call fail("this module is not that of the library which the program runs with")
     end if
   end subroutine begin_dataset
-
-  ! Keeps what is needed to read the dataset.
-  subroutine note_dataset(f, found, c)
-    type(scda_fcontext_t), intent(inout) :: f
-    logical, intent(in) :: found
-    type(c_dataset_t), intent(in) :: c
-    if (.not. found) return
-    f%type = c%type
-    f%dimensions = c%ndims
-    f%extents(:c%ndims) = c%shape(c%ndims:1:-1)
-  end subroutine note_dataset
 
   subroutine copy_dataset(c, d)
     type(c_dataset_t), intent(in), target :: c

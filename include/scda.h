@@ -14,7 +14,7 @@
  *
  * Collective. All ranks of the file's communicator call a collective function, in the same order.
  * They pass the same arguments except where the description of the function says otherwise. Every
- * function that takes a file is collective, except `scda_feof` and `scda_frefuse`. A collective call
+ * function that takes a file is collective, unless its description says that it is not. A collective call
  * need not synchronize the ranks.
  *
  * Parameters. What follows holds for all functions; each says only what differs.
@@ -538,7 +538,8 @@ typedef struct scda_fcontext scda_fcontext_t;
  * What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
  * `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
  * writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
- * until the next call of a function that sets such a struct or attributes, or until the file is closed.
+ * until the next call of a function that sets such a struct or attributes, or until the file is closed;
+ * `scda_fcurrent_dataset` alone sets it all to NULL.
  */
 struct scda_dataset {
   /**
@@ -1558,6 +1559,25 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
                                     const uint64_t *start,
                                     const uint64_t *count,
                                     int *err);
+
+/**
+ * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. Language bindings check by it that the
+ * caller's memory is large enough.
+ *
+ * Not collective. After an error `f` stays open.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
+ * @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
+ *                     not written if there is none. Must not be NULL.
+ * @param [out] err    The error code.
+ * @return             0, or -1 on error.
+ * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
+ */
+int scda_fcurrent_dataset(scda_fcontext_t *f,
+                          int *found,
+                          scda_dataset_t *d,
+                          int *err);
 
 /**
  * Tells whether the section whose header was just read begins the attributes of a group. If it does, this

@@ -681,6 +681,10 @@ private:
              : (data.type () == SCDA_TYPE_UINT8 && (type == SCDA_TYPE_BOOL || type == SCDA_TYPE_RAW))
                  || (data.type () == SCDA_TYPE_UINT16 && type == SCDA_TYPE_FLOAT16);
   }
+  /* Whether boxes of it have the same bytes. */
+  bool is_like (const scda_dataset_t &c) const {
+    return c.type == d_.type && c.item_bytes == d_.item_bytes && shape_ == std::vector<std::uint64_t> (c.shape, c.shape + c.ndims);
+  }
 
   scda_dataset_t d_; /* whose pointers and arrays are those of a call only */
   bool has_type_ = false, has_shape_ = false;
@@ -1478,7 +1482,16 @@ private:
   box whole () const { return box (std::vector<std::uint64_t> (found_.shape ().size ()), found_.shape ()); }
   void get_boxes (const items &data, const std::vector<box> &boxes) {
     flat_boxes flat;
-    if (!data.empty () && !found_.has_type_of (data)) {
+    scda_dataset_t c;
+    scda_dataset_init (&c);
+    int found = 0;
+    if (scda_fcurrent_dataset (f_, &found, &c, nullptr) != 0) {
+      refuse (scda_last_error_message ());
+    } else if (found == 0) { /* C refuses it */
+    } else if (!found_.is_like (c)) {
+      refuse ("dataset: found \"" + std::string (c.name) + "\" of another type or shape, expected \"" + found_.name ()
+              + "\", which this reader found last");
+    } else if (!data.empty () && !found_.has_type_of (data)) {
       refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
               + found_.type_name () + ", as the dataset \"" + found_.name () + "\" has them");
     } else {

@@ -186,9 +186,7 @@ pub unsafe fn locally(
 
 /// A file that is open for reading, and a stream of the set that was found.
 pub fn read_locally(context: &mut Context, task: u64) -> Result<(&mut Reader, &Stream)> {
-    let Context::Reading(reader, given) = context else {
-        return Err(Error::usage("found a function for reading on a file open for writing"));
-    };
+    let (reader, given) = context.reader_locally()?;
     let stream = given.stream(reader, task)?;
     Ok((reader, stream))
 }
@@ -275,6 +273,14 @@ impl Context {
         match self {
             Self::Writing(writer) => writer.proc_sizes(sizes),
             Self::Reading(reader, _) => reader.proc_sizes(sizes),
+        }
+    }
+
+    /// The file, if it is open for reading, for what this rank does without the others.
+    pub fn reader_locally(&mut self) -> Result<(&mut Reader, &mut Given)> {
+        match self {
+            Self::Reading(reader, given) => Ok((reader, given)),
+            Self::Writing(_) => Err(Error::usage("found a function for reading on a file open for writing")),
         }
     }
 

@@ -59,7 +59,8 @@ pub const SCDA_LAYOUT_AUTO: c_int = 3;
 /// What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
 /// `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
 /// writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
-/// until the next call of a function that sets such a struct or attributes, or until the file is closed.
+/// until the next call of a function that sets such a struct or attributes, or until the file is closed;
+/// `scda_fcurrent_dataset` alone sets it all to NULL.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_dataset {

@@ -1,8 +1,8 @@
 //! Reading datasets and the attributes of groups.
 
 use super::arguments::Arguments;
-use super::context::{Context, on_reader, scda_fcontext_t, with};
-use super::dataset::{check_size, scda_dataset_t};
+use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
+use super::dataset::{check_size, scda_dataset_t, without_pointers};
 use super::given::Given;
 use super::memory::{put, put_user_string, slice_mut};
 use super::write_datasets::{boxes, name};
@@ -180,6 +180,42 @@ pub unsafe extern "C" fn scda_fread_dataset(
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_reader(f, err, body) }
+}
+
+/// Tells which dataset `scda_fread_dataset` reads now, whoever has found it. Language bindings check by it that the
+/// caller's memory is large enough.
+///
+/// Not collective. After an error `f` stays open.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [out] found  1 if there is a current dataset, otherwise 0. May be NULL.
+/// @param [in,out] d   In: filled by `scda_dataset_init`. Out: the dataset, with NULL for all pointers in it;
+///                     not written if there is none. Must not be NULL.
+/// @param [out] err    The error code.
+/// @return             0, or -1 on error.
+/// Errors: `SCDA_ERR_ARG`; `SCDA_ERR_USAGE` if the file is not open for reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcurrent_dataset(
+    f: *mut scda_fcontext_t,
+    found: *mut c_int,
+    d: *mut scda_dataset_t,
+    err: *mut c_int,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let (reader, _) = context.reader_locally()?;
+        // SAFETY: C passes a `d` that is NULL or was initialised.
+        unsafe { check_size(d) }?;
+        let dataset = reader.current_dataset();
+        // SAFETY: C passes a `found` that is NULL or may be written.
+        unsafe { put(found, c_int::from(dataset.is_some())) };
+        if let Some(dataset) = dataset {
+            // SAFETY: of the right size, so C passes a `d` that may be written.
+            unsafe { put(d, without_pointers(dataset)) };
+        }
+        Ok(())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { locally(f, err, body) }
 }
 
 /// Tells whether the section whose header was just read begins the attributes of a group. If it does, this

@@ -47,6 +47,11 @@ pub(super) struct Open {
 }
 
 impl Reader {
+    /// The dataset whose data can be read, if there is one.
+    pub(crate) fn current_dataset(&self) -> Option<&Dataset> {
+        self.session.state()?.current_dataset().ok()
+    }
+
     /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The `record` is 0 for the first dataset of
     /// the name in the file, −1 for the last, as in [`Self::find`]. `None` if there are not so many.
     ///
