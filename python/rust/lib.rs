@@ -33,7 +33,12 @@ fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{is_coherent, reader::Reader, uniform_partition, writer::Writer};
+    use super::{
+        is_coherent,
+        reader::{Reader, Stream, Streams},
+        uniform_partition,
+        writer::Writer,
+    };
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -14,6 +14,35 @@ use std::sync::{Mutex, PoisonError};
 /// Letter, user string, N, E, compressed, offset, offset of the data.
 type Header<'py> = (char, Bound<'py, PyBytes>, u64, u64, bool, u64, u64);
 
+/// A set of streams of tasks.
+#[pyclass(frozen, module = "scda._core")]
+pub struct Streams(scda::Streams);
+
+#[pymethods]
+impl Streams {
+    #[getter]
+    fn tasks(&self) -> u64 {
+        self.0.tasks()
+    }
+
+    #[getter]
+    fn chunk_bytes(&self) -> u64 {
+        self.0.chunk_bytes()
+    }
+}
+
+/// A stream of a task.
+#[pyclass(frozen, module = "scda._core")]
+pub struct Stream(scda::Stream);
+
+#[pymethods]
+impl Stream {
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
 /// A file that is being read.
 ///
 /// Sections are named by their offset. All calls are collective. An error closes a file of several ranks; a process that reads alone
@@ -113,6 +142,15 @@ impl Reader {
             }
             Some(result)
         })
+    }
+
+    /// What is not collective: an error is that of this rank, and the file stays open.
+    fn alone<T: Send>(
+        &self,
+        py: Python<'_>,
+        operation: impl FnOnce(&mut scda::Reader) -> scda::Result<T> + Send,
+    ) -> PyResult<T> {
+        self.operate(py, |open| open.as_mut().map(|open| operation(&mut open.reader)))
     }
 
     /// Reads bytes into memory of the caller, or else into new `bytes`.
@@ -348,6 +386,32 @@ impl Reader {
     fn group(&self, py: Python<'_>, offset: u64) -> PyResult<Option<String>> {
         let found = self.read(py, |open| open.whole(offset)?.group())?;
         Ok(found.map(|group| group.attributes))
+    }
+
+    /// The set of streams with this name, and this number among several.
+    fn streams(&self, py: Python<'_>, name: &[u8], record: i64) -> PyResult<Option<Streams>> {
+        let found = self.read(py, |open| {
+            (open.current, open.dataset) = (None, None);
+            open.reader.find_streams(name, record)
+        })?;
+        Ok(found.map(Streams))
+    }
+
+    /// The stream of a task. Not collective.
+    fn stream(&self, py: Python<'_>, streams: &Streams, task: u64) -> PyResult<Stream> {
+        self.alone(py, |reader| reader.stream(&streams.0, task)).map(Stream)
+    }
+
+    /// Reads bytes of a stream. Not collective.
+    fn read_stream(
+        &self,
+        py: Python<'_>,
+        stream: &Stream,
+        offset: u64,
+        mut out: BytesMut<'_>,
+    ) -> PyResult<()> {
+        let memory = out.as_slice_mut()?;
+        self.alone(py, |reader| reader.read_stream(&stream.0, offset, memory))
     }
 
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {

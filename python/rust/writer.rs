@@ -266,6 +266,26 @@ impl Writer {
         self.write(py, |writer| writer.group(path, attributes))
     }
 
+    fn begin_streams(&self, py: Python<'_>, name: &[u8], chunk_bytes: u64) -> PyResult<()> {
+        self.write(py, |writer| writer.begin_streams(name, chunk_bytes))
+    }
+
+    /// Writes to the stream of this rank. Not collective.
+    #[allow(clippy::needless_pass_by_value)]
+    fn write_stream(&self, py: Python<'_>, data: Bytes<'_>) -> PyResult<()> {
+        let data = data.as_slice()?;
+        self.write(py, |writer| writer.write_stream(data))
+    }
+
+    /// The bytes of the stream of this rank. Not collective.
+    fn stream_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.write(py, |writer| Ok(writer.stream_bytes()))
+    }
+
+    fn end_streams(&self, py: Python<'_>) -> PyResult<()> {
+        self.write(py, scda::Writer::end_streams)
+    }
+
     fn proc_counts(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {
         self.write(py, |writer| writer.proc_counts(count))
     }

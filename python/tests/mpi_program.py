@@ -519,6 +519,43 @@ def damaged(folder: Path) -> None:
     assert len(set(comm.allgather(str(error)))) == 1
 
 
+def streams(folder: Path) -> None:
+    """Streams of each rank; reading is for each rank alone, and so are errors of reading."""
+    path = folder / "streams.scda"
+    with scda.create(path, comm=comm) as w:
+        w.block("before", b"abc")
+        with w.streams("log", chunk_bytes=1000) as log:
+            for step in range(200 * rank):  # rank 0 has none
+                log.write(b"rank %d step %d\n" % (rank, step))
+            w.commit()
+            log.write(b"end")
+        w.block("behind", b"abc")
+    with scda.open(path, comm=comm, verify=True) as f:
+        found = f.streams("log")
+        assert len(found) == size
+        for task in range(rank, size):
+            lines = found[task].readlines()
+            assert len(lines) == 200 * task + 1 and lines[-1] == b"end"
+            assert all(line == b"rank %d step %d\n" % (task, step) for step, line in enumerate(lines[:-1]))
+        if rank == size - 1:
+            fails(IndexError, "found", lambda: found[size])
+            fails(ValueError, "no negative", lambda: found[0].seek(-1))
+        assert f["behind"].read() == b"abc"
+        fails(KeyError, "no streams", lambda: f.streams("absent"))
+        assert f["before"].read() == b"abc"
+
+    # An exception of one rank in the statement is an error of all.
+    def fail() -> None:
+        with scda.create(path, comm=comm) as w, w.streams("log") as log:
+            log.write(b"x" * 1000)
+            if rank == size - 1:
+                1 / 0
+
+    fails(ZeroDivisionError if rank == size - 1 else scda.ArgumentError, "", fail)
+    with scda.open(path) as f:
+        assert f.streams("log")[0].read(3) == b"end"  # the old file
+
+
 def incoherent(folder: Path) -> None:
     """What is done on NFS between nodes, which this machine has not."""
     on_one_node, is_coherent = Ranks._on_one_node, _core.is_coherent

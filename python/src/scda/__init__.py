@@ -16,6 +16,7 @@ from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
 from ._section import Section
+from ._streams import Stream, Streams, StreamWriter
 from ._writer import Writer, append, create
 
 __all__ = [
@@ -24,6 +25,9 @@ __all__ = [
     "Group",
     "Records",
     "Section",
+    "Stream",
+    "StreamWriter",
+    "Streams",
     "Writer",
     "__version__",
     "append",

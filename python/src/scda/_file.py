@@ -20,6 +20,7 @@ from ._description import Description
 from ._errors import Error, FileInUseError, FormatError, ShortFileError
 from ._finding import Finder, Seal, Walk
 from ._section import Section
+from ._streams import Streams
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -235,8 +236,12 @@ class File(Handle):
         """
         if occurrence is None:
             return self._finder.find(user)
-        number = operator.index(occurrence)
-        return self._finder.occurrence(user, max(-_MOST_OCCURRENCE, min(number, _MOST_OCCURRENCE)))
+        return self._finder.occurrence(user, self._occurrence(occurrence))
+
+    @staticmethod
+    def _occurrence(number: int) -> int:
+        """A number as the core takes it."""
+        return max(-_MOST_OCCURRENCE, min(operator.index(number), _MOST_OCCURRENCE))
 
     def keys(self) -> list[str]:
         """The names of the datasets, in the order of the file, each once. Collective.
@@ -270,6 +275,37 @@ class File(Handle):
         if not isinstance(path, str):
             raise TypeError(f"path: found {type(path).__name__}, expected a str")
         return Group(self, path)
+
+    def streams(self, name: Union[str, bytes], record: Optional[int] = None) -> Streams:
+        """The streams that the ranks of a job have written under this name: a sequence of file objects, one of each
+        task. Collective; reading them is not.
+
+        Args:
+            name: the name of the set.
+            record: which set of several of this name: 0 is the first, -1 the last. None: the only one.
+
+        >>> with scda.create("log.scda") as w:
+        ...     with w.streams("log") as log:
+        ...         log.write(b"step 1\\nstep 2\\n")
+        14
+        >>> with scda.open("log.scda") as f:
+        ...     f.streams("log")[0].readlines()
+        [b'step 1\\n', b'step 2\\n']
+        """
+        user = name.encode() if isinstance(name, str) else name
+        if not isinstance(user, bytes):
+            raise TypeError(f"name: found {type(name).__name__}, expected str or bytes")
+        number = 0 if record is None else self._occurrence(record)
+        with self._reading() as core:
+            found = core.streams(user, number)
+            is_only = record is not None or core.streams(user, 1) is None
+        if found is None:
+            if record is not None and self.find(user):
+                raise IndexError(f"record {record} of the streams {name!r}: there are not so many")
+            raise KeyError(f"{name!r}: found no streams of this name")
+        if not is_only:
+            raise KeyError(f"{name!r}: found several sets of streams; streams({name!r}, -1) is the last")
+        return Streams(self, user, found)
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -25,12 +25,14 @@ from ._description import (
     type_name,
 )
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
+from ._streams import StreamWriter
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 _ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
 _MOST_LEVEL = 9
+_MOST_CHUNK_BYTES = 1 << 30
 # The writers of this process that may be open, by what their path means.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
@@ -398,6 +400,50 @@ class Writer(Handle):
             if not isinstance(path, str):
                 raise TypeError(f"path: found {type(path).__name__}, expected a str")
             self._core.group(path, attributes_text(attrs))
+
+    @contextmanager
+    def streams(self, name: Union[str, bytes], *, chunk_bytes: int = 0) -> Iterator[StreamWriter]:
+        """Streams of tasks: in the ``with`` statement, each rank writes bytes of its own, as many and as often as it
+        likes, to the file object that it gets. Beginning and end of the statement are collective, writing is not. Of
+        the other methods, only :meth:`flush` and :meth:`commit` may be called in between.
+
+        If an exception leaves the statement, a process that writes alone has the streams as far as they were written;
+        of several ranks, the file is closed, incomplete.
+
+        Args:
+            name: the name of the set.
+            chunk_bytes: the streams lie in the file in chunks of so many bytes, 1 to 2^30; 0: the library's choice. A
+                multiple of the blocks of the file system is best.
+
+        >>> import pickle
+        >>> with scda.create("objects.scda") as w, w.streams("objects") as stream:
+        ...     pickle.dump({"step": 3}, stream)
+        >>> with scda.open("objects.scda") as f:
+        ...     pickle.load(f.streams("objects")[0])
+        {'step': 3}
+        """
+        with self._writing():
+            self._core.begin_streams(_user(name), integer("chunk_bytes", chunk_bytes, 0, _MOST_CHUNK_BYTES))
+        stream = StreamWriter(self, name)
+        try:
+            yield stream
+        except BaseException as error:
+            if self._ranks is not None and not self._closed:
+                # The others may be inside, and would wait for this rank.
+                self._failed = True
+                self._abandon(reason(error), True)
+            raise
+        finally:
+            stream.close()
+            if not self._closed:
+                with self._writing():
+                    self._core.end_streams()
+
+    def _write_stream(self, data: Any) -> int:
+        self._check_open()
+        memory = _bytes(data)
+        self._core.write_stream(memory)
+        return len(memory)
 
     def proc_counts(self, count: int) -> list[int]:
         """The counts of all ranks, by rank, out of that of this rank. Collective.

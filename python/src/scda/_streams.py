@@ -1,0 +1,197 @@
+"""Streams of tasks, as file objects."""
+
+from __future__ import annotations
+
+import io
+import operator
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Union, overload
+
+import numpy as np
+
+from ._common import text_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import _core
+    from ._file import File
+    from ._writer import Writer
+
+
+class Streams(Sequence["Stream"]):
+    """A set of streams in a file that is open for reading: one of each task, that is of each rank that wrote them.
+
+    ``streams[3]`` is the stream of task 3, from its first byte on, as a file object. Each use returns a new one. Not
+    collective: each rank reads what it likes.
+    """
+
+    def __init__(self, file: File, name: bytes, core: _core.Streams) -> None:
+        self._file = file
+        self._name = name
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """The name of the set, as text; bytes that are no UTF-8 are escaped."""
+        return text_of(self._name)
+
+    @property
+    def chunk_bytes(self) -> int:
+        """The bytes of a chunk: at so many bytes each, the streams take turns in the file."""
+        return self._core.chunk_bytes
+
+    def __len__(self) -> int:
+        return self._core.tasks
+
+    @overload
+    def __getitem__(self, key: int) -> Stream: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Stream]: ...
+
+    def __getitem__(self, key: Union[int, slice]) -> Union[Stream, list[Stream]]:
+        if isinstance(key, slice):
+            return [self[task] for task in range(len(self))[key]]
+        number = operator.index(key)
+        task = number + len(self) if number < 0 else number
+        if not 0 <= task < len(self):
+            raise IndexError(f"stream {key}: found {len(self)} streams")
+        self._file._check_open()
+        return Stream(self._file, self.name, task, self._file._core.stream(self._core, task))
+
+    def __repr__(self) -> str:
+        return f"<scda streams {self.name!r}, {len(self)} tasks>"
+
+
+class Stream(io.RawIOBase):
+    """The stream of a task, as a file object that is open for reading bytes. It can be read as long as the file is open.
+
+    Each read is one of the file: many small ones are faster through ``io.BufferedReader(stream)``, and lines of text
+    through ``io.TextIOWrapper`` of that. ``stream.readinto(array)`` reads into memory that is there.
+
+    Attributes:
+        name: that of the set, with the number of the task.
+        task: the number of the task.
+        nbytes: the bytes of the stream.
+    """
+
+    mode = "rb"
+
+    def __init__(self, file: File, name: str, task: int, core: _core.Stream) -> None:
+        super().__init__()
+        self.name = f"{name}[{task}]"
+        self.task = task
+        self.nbytes = core.nbytes
+        self._file = file
+        self._core = core
+        self._position = 0
+
+    def readable(self) -> bool:
+        """True."""
+        _check(self)
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        _check(self)
+        return True
+
+    def tell(self) -> int:
+        """The position of the next byte that is read."""
+        _check(self)
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Sets the position, which may be behind the end, and returns it. `whence` is what `offset` counts from: 0 the
+        beginning, 1 the position, 2 the end."""
+        _check(self)
+        origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.nbytes}
+        if whence not in origins:
+            raise ValueError(f"whence: found {whence!r}, expected 0, 1 or 2")
+        position = origins[whence] + operator.index(offset)
+        if position < 0:
+            raise ValueError(f"seek: found the position {position}, expected no negative one")
+        self._position = position
+        return position
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Reads into memory, such as a numpy array, and returns the number of bytes: fewer than it has room for only at
+        the end of the stream."""
+        _check(self)
+        view = memoryview(buffer)
+        if view.readonly:
+            raise TypeError("readinto: found memory that cannot be written to")
+        count = min(view.nbytes, self._left())
+        if count:
+            self._read(np.frombuffer(view.cast("B"), np.uint8, count))
+        return count
+
+    def write(self, data: Any, /) -> int:
+        """Not possible."""
+        raise io.UnsupportedOperation("write: the stream is open for reading")
+
+    def readall(self) -> bytes:
+        """All bytes from the position on."""
+        _check(self)
+        memory = np.empty(self._left(), np.uint8)
+        self._read(memory)
+        return memory.tobytes()
+
+    def _left(self) -> int:
+        return max(0, self.nbytes - self._position)
+
+    def _read(self, memory: NDArray[np.uint8]) -> None:
+        self._file._check_open()
+        if len(memory):
+            self._file._core.read_stream(self._core, self._position, memory)
+            self._position += len(memory)
+
+    def __repr__(self) -> str:
+        return f"<scda stream {self.name!r}, {self.nbytes} bytes>"
+
+
+class StreamWriter(io.RawIOBase):
+    """The stream of this rank, as a file object that is open for writing bytes, in :meth:`Writer.streams`.
+
+    Short pieces are collected by the library. ``io.TextIOWrapper`` of an ``io.BufferedWriter`` writes text; close or
+    flush these before the streams end.
+
+    Attributes:
+        name: that of the set.
+    """
+
+    mode = "wb"
+
+    def __init__(self, writer: Writer, name: Union[str, bytes]) -> None:
+        super().__init__()
+        self.name = name
+        self._writer = writer
+
+    def writable(self) -> bool:
+        """True."""
+        _check(self)
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Not possible."""
+        raise io.UnsupportedOperation("read: the stream is open for writing")
+
+    def tell(self) -> int:
+        """The bytes that this rank has written."""
+        _check(self)
+        self._writer._check_open()
+        return self._writer._core.stream_bytes()
+
+    def write(self, data: Any, /) -> int:
+        """Writes all of the data. An error is that of this rank at once, and of all ranks at the next collective call."""
+        _check(self)
+        return self._writer._write_stream(data)
+
+    def __repr__(self) -> str:
+        return f"<scda stream writer {self.name!r}, {'closed' if self.closed else 'open'}>"
+
+
+def _check(stream: io.RawIOBase) -> None:
+    if stream.closed:
+        raise ValueError("I/O operation on closed file.")

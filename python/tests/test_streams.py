@@ -1,0 +1,312 @@
+"""Streams of tasks as file objects."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import random
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+
+TEXT = b"".join(b"line %d\n" % i for i in range(2000))
+
+
+@pytest.fixture(params=[True, False], ids=["sealed", "plain"])
+def f(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A stream of several parts, if a file can have commits."""
+    path = tmp_path / "f.scda"
+    with scda.create(path, seal=request.param) as w:
+        w.block("before", b"abc")
+        with w.streams("log", chunk_bytes=100) as log:
+            assert log.writable() and not log.readable() and not log.seekable() and not log.closed
+            assert log.mode == "wb" and log.name == "log" and log.tell() == 0
+            assert log.write(TEXT[:1]) == 1 and log.tell() == 1
+            w.flush()
+            log.write(memoryview(TEXT)[1:10_000])
+            if request.param:
+                w.commit()
+            assert log.write(b"") == 0
+            log.write(bytearray(TEXT[10_000:]))
+            assert log.tell() == len(TEXT)
+        assert log.closed
+        with w.streams("empty"):
+            pass
+        w.array("behind", np.arange(3.0))
+    with scda.open(path, verify=request.param) as file:
+        yield file
+
+
+def test_streams_are_a_sequence(f: scda.File) -> None:
+    streams = f.streams("log")
+    assert len(streams) == 1 and streams.name == "log" and streams.chunk_bytes == 100 and "1 tasks" in repr(streams)
+    assert [stream.nbytes for stream in streams] == [len(TEXT)]
+    assert streams[-1].task == 0 and [s.task for s in streams[:]] == [0] and streams[1:] == []
+    for key in (1, -2):
+        with pytest.raises(IndexError, match="found 1 streams"):
+            streams[key]
+    assert f.streams(b"empty")[0].read() == b""
+    assert f["behind"].to_numpy("<f8").tolist() == [0, 1, 2] and f["before"].read() == b"abc"
+    assert f.streams("log", 0)[0].read() == f.streams("log", -1)[0].read() == TEXT
+
+
+def test_names_that_are_none(f: scda.File) -> None:
+    with pytest.raises(KeyError, match="found no streams"):
+        f.streams("absent")
+    with pytest.raises(KeyError, match="found no streams"):
+        f.streams("absent", -1)
+    for record in (7, -8, 1 << 70):
+        with pytest.raises(IndexError, match="record"):
+            f.streams("log", record)
+    with pytest.raises(TypeError, match="name"):
+        f.streams(3)  # type: ignore[arg-type]
+    with pytest.raises(scda.FormatError, match="found no streams"):
+        f.streams("before")
+    assert f.streams("log")[0].read(4) == b"line"  # after an error, too
+
+
+def test_seek_tell_and_reads_are_those_of_python(f: scda.File) -> None:
+    stream, other = f.streams("log")[0], io.BytesIO(TEXT)
+    assert stream.readable() and stream.seekable() and not stream.writable() and stream.mode == "rb"
+    assert stream.name == "log[0]" and repr(stream) == f"<scda stream 'log[0]', {len(TEXT)} bytes>"
+    rng = random.Random(5)
+    for _ in range(300):
+        step = rng.randrange(5)
+        if step == 0:
+            place = rng.randrange(len(TEXT) + 50)
+            assert stream.seek(place) == other.seek(place)
+        elif step == 1:
+            place = rng.randrange(-other.tell(), 300)
+            assert stream.seek(place, os.SEEK_CUR) == other.seek(place, os.SEEK_CUR)
+        elif step == 2:
+            place = rng.randrange(-len(TEXT), 50)
+            assert stream.seek(place, os.SEEK_END) == other.seek(place, os.SEEK_END)
+        elif step == 3:
+            count = rng.randrange(500)
+            assert stream.read(count) == other.read(count)
+        else:
+            assert stream.readline() == other.readline()
+        assert stream.tell() == other.tell()
+    stream.seek(-7, os.SEEK_END)
+    assert stream.read() == TEXT[-7:] and stream.read() == b"" and stream.read(3) == b""
+    for arguments in ((-1,), (-len(TEXT) - 1, 2), (0, 5)):
+        with pytest.raises(ValueError, match="seek|whence"):
+            stream.seek(*arguments)
+    with pytest.raises(TypeError):
+        stream.seek(1.5)  # type: ignore[arg-type]
+    assert stream.tell() == len(TEXT)
+    assert stream.seek(1 << 70) == 1 << 70 and stream.read(3) == b""
+
+
+def test_readinto_takes_any_memory_that_can_be_written(f: scda.File) -> None:
+    stream = f.streams("log")[0]
+    memory = bytearray(20)
+    assert stream.readinto(memory) == 20 and memory == TEXT[:20]
+    assert stream.readinto(memoryview(memory)[5:8]) == 3 and memory[5:8] == TEXT[20:23]
+    array = np.zeros((2, 3), "<u4")
+    assert stream.readinto(array) == 24 and array.tobytes() == TEXT[23:47]
+    assert stream.readinto(bytearray()) == 0 == stream.readinto(np.empty((0, 3)))
+    with pytest.raises(TypeError, match="written"):
+        stream.readinto(b"12345")
+    with pytest.raises(TypeError):
+        stream.readinto(array[:, ::2])
+    with pytest.raises(TypeError):
+        stream.readinto("text")
+    assert stream.tell() == 47
+    stream.seek(-5, 2)
+    assert stream.readinto(memory) == 5 and memory[:5] == TEXT[-5:]  # a read cut off by the end
+    assert stream.readinto(memory) == 0
+
+
+def test_what_a_stream_for_reading_cannot_do(f: scda.File) -> None:
+    stream = f.streams("log")[0]
+    calls = (stream.fileno, stream.truncate, lambda: stream.write(b"x"), lambda: stream.writelines([b"x"]))
+    for call in calls:
+        with pytest.raises(io.UnsupportedOperation):
+            call()
+    assert not stream.isatty()
+
+
+def test_closed_streams_and_closed_files(f: scda.File) -> None:
+    streams = f.streams("log")
+    with streams[0] as stream:
+        assert stream.read(1) == b"l"
+    assert stream.closed
+    calls = (stream.read, stream.readall, stream.tell, lambda: stream.seek(0), lambda: stream.readinto(bytearray(1)))
+    for call in (*calls, stream.readable, stream.seekable, stream.readline):
+        with pytest.raises(ValueError, match="closed file"):
+            call()
+    stream.close()
+    other = streams[0]
+    f.close()
+    for use in (lambda: other.read(1), lambda: streams[0], lambda: f.streams("log")):
+        with pytest.raises(scda.UsageError, match="the file is closed"):
+            use()
+
+
+def test_lines_text_and_other_readers(f: scda.File) -> None:
+    with io.BufferedReader(f.streams("log")[0]) as lines:
+        assert lines.peek(4)[:4] == b"line" and list(lines) == TEXT.splitlines(keepends=True)
+        lines.seek(-10, 2)
+        assert lines.read() == TEXT[-10:]
+    text = io.TextIOWrapper(io.BufferedReader(f.streams("log")[0]), "utf-8")
+    assert text.readline() == "line 0\n" and sum(1 for _ in text) == 1999
+    assert f.streams("log")[0].readlines()[-1] == b"line 1999\n"
+
+
+def test_programs_that_write_and_read_files(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    values = {"step": 3, "field": np.arange(100_000.0)}
+    with scda.create(path) as w:
+        with w.streams("pickled") as stream:
+            pickle.dump(values, stream)
+            pickle.dump("more", stream)
+        with w.streams("numpy") as stream:
+            np.save(stream, values["field"])
+            with io.BufferedWriter(stream) as buffered:
+                buffered.write(np.arange(5, dtype="<i4"))
+        with w.streams("tar") as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+            member = tarfile.TarInfo("member")
+            member.size = 5
+            tar.addfile(member, io.BytesIO(b"hello"))
+        with w.streams("json") as stream, io.TextIOWrapper(io.BufferedWriter(stream), "utf-8") as text:
+            json.dump(["é", 1], text)
+    with scda.open(path, verify=True) as f:
+        stream = f.streams("pickled")[0]
+        assert np.array_equal(pickle.load(stream)["field"], values["field"]) and pickle.load(stream) == "more"
+        with pytest.raises(EOFError):
+            pickle.load(stream)
+        assert pickle.load(io.BufferedReader(f.streams("pickled")[0]))["step"] == 3
+        stream = f.streams("numpy")[0]
+        assert np.array_equal(np.load(stream), values["field"])
+        assert np.frombuffer(stream.read(), "<i4").tolist() == [0, 1, 2, 3, 4]
+        with tarfile.open(fileobj=f.streams("tar")[0]) as tar:
+            member_file = tar.extractfile("member")
+            assert member_file is not None and member_file.read() == b"hello"
+        assert json.load(io.TextIOWrapper(f.streams("json")[0])) == ["é", 1]  # type: ignore[arg-type]
+
+
+def test_several_sets_of_a_name_are_records(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        for k in range(3):
+            with w.streams("log") as stream:
+                stream.write(b"%d" % k)
+                w.commit()
+                stream.write(b"!")
+    with scda.open(path) as f:
+        assert [f.streams("log", k)[0].read() for k in (0, 1, 2, -1, -3)] == [b"0!", b"1!", b"2!", b"2!", b"0!"]
+        with pytest.raises(KeyError, match="several"):
+            f.streams("log")
+
+
+def test_chunks_of_a_program_that_knows_better(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    for wrong in (-1, (1 << 30) + 1):
+        with pytest.raises(scda.ArgumentError, match="chunk_bytes"), scda.create(path) as w:
+            with w.streams("log", chunk_bytes=wrong):
+                pass
+    with scda.create(path) as w, w.streams("log", chunk_bytes=1) as stream:
+        stream.write(b"abc")
+    assert scda.open(path).streams("log")[0].read() == b"abc"
+
+
+def test_writing_what_is_no_bytes(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w, w.streams("log") as stream:
+        for data in ("text", 3, [1, 2]):
+            with pytest.raises(TypeError):
+                stream.write(data)
+        stream.write(np.arange(3, dtype="u1"))
+        assert stream.tell() == 3 and "open" in repr(stream)
+        for call in (stream.read, lambda: stream.read(1), stream.readline, lambda: stream.seek(0), stream.fileno):
+            with pytest.raises(io.UnsupportedOperation):
+                call()
+
+
+def test_a_stream_that_was_closed_still_ends_with_the_statement(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        with w.streams("log") as stream:
+            stream.write(b"abc")
+            stream.close()
+            with pytest.raises(ValueError, match="closed file"):
+                stream.write(b"more")
+        w.block("behind", b"")
+    assert scda.open(path).streams("log")[0].read() == b"abc"
+
+
+def test_an_exception_ends_the_streams(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        with pytest.raises(ZeroDivisionError), w.streams("log") as stream:
+            stream.write(b"abc")
+            1 // 0
+        w.block("behind", b"")
+    assert scda.open(path).streams("log")[0].read() == b"abc"
+    with pytest.raises(ZeroDivisionError), scda.create(path) as w, w.streams("log") as stream:
+        1 // 0
+    assert scda.open(path).streams("log")[0].read() == b"abc"  # the old file
+
+
+@pytest.mark.parametrize("call", ["block", "close", "streams"])
+def test_only_streams_until_they_end(tmp_path: Path, call: str) -> None:
+    path = tmp_path / "f.scda"
+    w = scda.create(path)
+    with pytest.raises(scda.UsageError), w.streams("log") as stream:
+        if call == "block":
+            w.block("b", b"")
+        elif call == "close":
+            w.close()
+        else:
+            with w.streams("other"):
+                pass
+    assert w.closed and stream.closed and not path.exists()
+
+
+def test_a_full_disk_is_an_error_of_the_write(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    w = scda.create(tmp_path / "f.scda", atomic=False)
+    try:
+        with pytest.raises(scda.NoSpaceError):
+            with w.streams("log") as stream:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+                with pytest.raises(scda.NoSpaceError):
+                    stream.write(bytes(1 << 22))
+                stream.write(b"more")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert w.closed
+
+
+def test_damage_is_an_error_and_the_file_stays_open(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path, seal=False) as w:
+        w.block("whole", b"abc")
+        with w.streams("log", chunk_bytes=64) as stream:
+            stream.write(b"x" * 100)
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"U 100")
+    data[entry : entry + 5] = b"U 999"
+    path.write_bytes(data)
+    with scda.open(path) as f:
+        with pytest.raises(scda.FormatError, match="found 999 bytes, expected at most 128"):
+            f.streams("log")[0]
+        assert f["whole"].read() == b"abc"
+    data[entry : entry + 5] = b"U 100"
+    path.write_bytes(data)
+    with scda.open(path) as f:
+        stream = f.streams("log")[0]
+        os.truncate(path, data.index(b"xxx") + 10)
+        with pytest.raises(scda.ShortFileError):
+            stream.read()
+        assert f["whole"].read() == b"abc" and stream.tell() == 0
