@@ -286,15 +286,9 @@ const PAGE_BYTES: u64 = 4096;
 /// The bytes of an extent's offset and length in a message.
 const MARK_BYTES: usize = 16;
 /// The message of a leader that cannot pass on those of its node: an extent of no bytes where no file ends.
-const LOST: [u8; MARK_BYTES] = {
-    let mut mark = [0; MARK_BYTES];
-    let mut at = 0;
-    while at < 8 {
-        mark[at] = u8::MAX;
-        at += 1;
-    }
-    mark
-};
+const LOST: [u8; MARK_BYTES] = (LOST_OFFSET as u128).to_le_bytes();
+/// Its offset.
+const LOST_OFFSET: u64 = u64::MAX;
 
 /// Buffered bytes of this rank: a message of extents, each with its offset in the file, its length, and its
 /// bytes.
@@ -386,7 +380,7 @@ fn assemble<'a>(
     let mut filled = 0;
     for extent in extents() {
         let (offset, bytes) = extent?;
-        if offset == u64::MAX {
+        if offset == LOST_OFFSET {
             return Ok(None);
         }
         let at = offset.checked_sub(start).and_then(|at| usize::try_from(at).ok()).ok_or_else(broken)?;

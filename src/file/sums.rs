@@ -83,10 +83,10 @@ pub struct Sums {
     runs: Vec<Run>,
 }
 
-/// Bytes one after the other.
-struct Run {
-    end: u64,
-    crc: u64,
+/// Bytes of a section whose end is not yet known: where they end in the file, and their CRC as far as there.
+pub struct Run {
+    pub end: u64,
+    pub crc: u64,
 }
 
 impl Sums {
@@ -111,9 +111,9 @@ impl Sums {
         }
     }
 
-    /// The CRC of bytes of a section whose end is not yet known, as far as this offset.
-    pub fn add_run(&mut self, end: u64, crc: u64) {
-        self.runs.push(Run { end, crc });
+    /// Bytes of a section whose end is not yet known, which were summed up elsewhere.
+    pub fn add_run(&mut self, run: Run) {
+        self.runs.push(run);
     }
 
     /// Bytes of a section whose end is not yet known.

@@ -62,7 +62,7 @@ pub struct Section {
 
 /// A file that is being read.
 ///
-/// All functions are collective: every rank calls them in the same order, with the same arguments
+/// All functions that do not say otherwise are collective: every rank calls them in the same order, with the same arguments
 /// except for the memory for its own data. After [`Reader::next_section`] the data of the section
 /// must be read, or skipped by giving no memory for them. After an error the file is closed on all
 /// ranks, and further calls are errors, unless [`Reader::tolerate_damage`] was called; memory that was

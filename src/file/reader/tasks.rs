@@ -46,19 +46,20 @@ impl Streams {
         self.parts.last().map_or(0, |last| last.end)
     }
 
-    /// Takes the next part of the set.
-    fn push(&mut self, part: Part) -> Result<()> {
-        let expected =
-            StreamPart { part: self.parts.len() as u64, ..self.parts.first().unwrap_or(&part).part };
-        if part.part != expected {
+    /// An error unless the parts follow one another.
+    fn check(&self) -> Result<()> {
+        let Some(first) = self.parts.first() else { return Ok(()) };
+        for (number, part) in (0..).zip(&self.parts) {
+            let expected = StreamPart { part: number, ..first.part };
+            if part.part == expected {
+                continue;
+            }
             let words = |StreamPart { tasks, chunk_bytes, part }| {
                 format!("part {part} of {tasks} tasks with chunks of {chunk_bytes} bytes")
             };
             let message = format!("streams: found {}, expected {}", words(part.part), words(expected));
             return Err(Error::new(ErrorKind::Format, message).at(part.chunks));
         }
-        reserve(&mut self.parts, 1)?;
-        self.parts.push(part);
         Ok(())
     }
 }
@@ -192,7 +193,7 @@ impl ReaderState {
             if sets > wanted {
                 break;
             }
-            // A part before all sets is none of any: an error, when it is added to the first.
+            // A part before all sets is none of any: as the first part of the first, it is an error.
             if sets + u64::from(record <= 0) >= wanted {
                 reserve(&mut parts, 1)?;
                 parts.push(part);
@@ -205,8 +206,8 @@ impl ReaderState {
         if record < 0 {
             parts.reverse();
         }
-        let mut streams = Streams { parts: Vec::new() };
-        parts.into_iter().try_for_each(|part| streams.push(part))?;
+        let streams = Streams { parts };
+        streams.check()?;
         Ok((!streams.parts.is_empty()).then_some(streams))
     }
 

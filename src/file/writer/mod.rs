@@ -41,7 +41,7 @@ const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
 
 /// A file that is being written.
 ///
-/// All functions are collective: every rank calls them in the same order, with the same arguments
+/// All functions that do not say otherwise are collective: every rank calls them in the same order, with the same arguments
 /// except for the data and the sizes of its own elements. After an error the file is closed on all
 /// ranks and ends with the last whole section; further calls are errors.
 ///

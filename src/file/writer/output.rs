@@ -306,11 +306,23 @@ impl WriterState {
             let padding = data_padding(&mut padding, layout.data_bytes, last, style);
             mine = self.file.write_at(layout.padding(), &[padding]);
         }
-        if mine.is_ok() && !self.team.has_deferred() && self.team.is_alone() {
-            mine = self.file.write_at(layout.start, &[head]);
+        self.end_in_parts(layout, mine, head)
+    }
+
+    /// As [`Self::end_large`], of a section whose header was not written before its data: a rank that is alone writes it now.
+    pub(super) fn end_in_parts(
+        &mut self,
+        layout: Layout,
+        mine: Result<()>,
+        head: &[u8],
+    ) -> Result<(), Failure> {
+        if !self.team.is_alone() {
+            return self.end_large(layout, mine, head);
         }
-        let head = if self.team.is_alone() { &[] } else { head };
-        self.end_large(layout, mine, head)
+        let is_well = !self.team.has_deferred();
+        let mine =
+            mine.and_then(|()| if is_well { self.file.write_at(layout.start, &[head]) } else { Ok(()) });
+        self.end_large(layout, mine, &[])
     }
 
     /// Whether a section is so small that it is buffered. All ranks know.
@@ -341,7 +353,7 @@ impl WriterState {
 
     /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
     /// are.
-    pub(super) fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
+    fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;
         self.agree(mine)?;
         self.end = layout.end;

@@ -8,6 +8,7 @@ use super::output::{LONGEST_HEAD, head, too_large};
 use crate::error::{Error, Result, quote};
 use crate::file::params::Encode;
 use crate::file::source::Source;
+use crate::file::sums::Run;
 use crate::file::team::{FINE, Failure, Function, Topic};
 use crate::format::COUNT_BYTES;
 use crate::format::crc;
@@ -15,7 +16,7 @@ use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, MAX_OFFSET, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::format::streams::{HEADER_BYTES, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
-use crate::memory::{grow, reserve};
+use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
@@ -37,10 +38,8 @@ pub(super) struct OwnStream {
     written: u64,
     buffer: Vec<u8>,
     last: u8,
-    /// The CRC of what was written, as far as the last byte of it, with zeros for what other ranks write; and where
-    /// that byte ends in the file.
-    crc: u64,
-    end: u64,
+    /// If the file gets checksums: that of what was written.
+    sum: Option<Run>,
     /// Why this rank cannot write more.
     failed: Option<Error>,
 }
@@ -80,26 +79,29 @@ impl OwnStream {
             let at = sum(self.data, at).ok_or_else(too_large)?;
             let end = sum(at, now.len() as u64).ok_or_else(too_large)?;
             file.write_at(at, &[now])?;
-            self.crc = crc::extend(crc::shift(self.crc, at - self.end), now);
-            (self.end, self.last) = (end, last);
+            if let Some(sum) = &mut self.sum {
+                *sum = Run { end, crc: crc::extend(crc::shift(sum.crc, at - sum.end), now) };
+            }
+            self.last = last;
             self.written += now.len() as u64;
             data = later;
         }
         Ok(())
     }
 
-    /// Where the last chunk of this stream ends if there are so many, and the CRC of them all as far as there, with zeros for what
-    /// the stream does not fill.
-    fn sum_up(&self, rounds: u64) -> (u64, u64) {
+    /// The checksum of all chunks of this stream, if there are so many, with zeros for what it does not fill. `sum` is that of what
+    /// was written.
+    fn sum_up(&self, sum: &Run, rounds: u64) -> Run {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let used = self.part.rounds(self.written);
         let rest = used * chunk_bytes - self.written;
-        let crc = crc::shift(self.crc, rest) ^ crc::of_zeros(rest);
+        let crc = crc::shift(sum.crc, rest) ^ crc::of_zeros(rest);
         // No more than the bytes of the array.
         let (round_bytes, empty) = (tasks * chunk_bytes, rounds - used);
         let end = self.data + (rounds - 1) * round_bytes + (self.task + 1) * chunk_bytes;
-        let behind = end - (self.end + rest);
-        (end, crc::shift(crc, behind) ^ crc::of_many(crc::of_zeros(chunk_bytes), round_bytes, empty))
+        let behind = end - (sum.end + rest);
+        let crc = crc::shift(crc, behind) ^ crc::of_many(crc::of_zeros(chunk_bytes), round_bytes, empty);
+        Run { end, crc }
     }
 }
 
@@ -129,11 +131,9 @@ impl WriterState {
         self.end_part()?;
         // What is before the streams is then in the file, however long they take.
         self.flush()?;
-        let mut buffer = Vec::new();
-        grow(&mut buffer, BUFFER_BYTES.min(to_usize(part.chunk_bytes)))?;
-        buffer.clear();
         let data = sum(self.end, HEADER_BYTES).ok_or_else(too_large)?;
         let task = self.team.rank() as u64;
+        let sum = self.file.sums().map(|_| Run { end: data, crc: 0 });
         self.own_stream = Some(OwnStream {
             user,
             part,
@@ -141,10 +141,9 @@ impl WriterState {
             data,
             before,
             written: 0,
-            buffer,
+            buffer: Vec::new(),
             last: 0,
-            crc: 0,
-            end: data,
+            sum,
             failed: None,
         });
         Ok(())
@@ -224,21 +223,15 @@ impl WriterState {
         let layout = own.part.layout(self.end, rounds).ok_or_else(too_large)?;
         let count = rounds * own.part.tasks;
         self.describe(SectionType::Array, &own.user, count, own.part.chunk_bytes)?;
-        if let (Some(sums), true) = (self.file.sums(), rounds > 0) {
-            let (end, crc) = own.sum_up(rounds);
-            sums.add_run(end, crc);
+        if let (Some(sums), Some(sum), true) = (self.file.sums(), &own.sum, rounds > 0) {
+            sums.add_run(own.sum_up(sum, rounds));
         }
         let mine = self.end_chunks(&own, layout);
         let style = self.params.line_break;
         let counts = [(b'N', count), (b'E', own.part.chunk_bytes)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, &own.user, &counts, style);
-        if self.team.is_alone() {
-            let mine = mine.and_then(|()| self.file.write_at(layout.start, &[head]));
-            self.end_large(layout, mine, &[])?;
-        } else {
-            self.end_large(layout, mine, if own.task == 0 { head } else { &[] })?;
-        }
+        self.end_in_parts(layout, mine, if own.task == 0 { head } else { &[] })?;
         self.end_part()?;
         let mut each = Vec::new();
         reserve(&mut each, self.team.size())?;
@@ -262,5 +255,5 @@ impl WriterState {
     }
 }
 
-/// A stream that is longer is none of any file.
+// The number of chunks of a stream, which is no more than its bytes, fits an agreement.
 const _: () = assert!(FINE >= MAX_OFFSET);

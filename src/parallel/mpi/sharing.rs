@@ -1,0 +1,242 @@
+//! What the ranks of a node share: memory, and a rank that speaks for them.
+
+use super::{Mpi, from_mpi, is_running, succeeded};
+use crate::error::Result;
+use crate::parallel::shared::{Keeper, SharedMemory};
+use crate::parallel::{Communicator, Nodes, Solo};
+use mpi_sys as sys;
+use std::ffi::{c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{Ordering, fence};
+
+/// The environment variable that, set to 0 on any rank, keeps the ranks of a node from sharing memory.
+const SHARING_VARIABLE: &str = "SCDA_SHARED_MEMORY";
+
+/// The environment variable that makes so many consecutive ranks a node, where there are no real ones to try.
+const NODE_VARIABLE: &str = "SCDA_NODE_RANKS";
+
+/// How many ranks make a node, if the environment says.
+fn node_ranks() -> Option<usize> {
+    std::env::var(NODE_VARIABLE).ok()?.parse().ok().filter(|&ranks| ranks > 0)
+}
+
+/// A communicator that MPI has made of another one. Freeing it, as dropping it does, takes all its ranks.
+struct Derived {
+    comm: Mpi,
+    /// MPI had no error on this rank.
+    is_sound: bool,
+}
+
+impl Mpi {
+    /// As [`Communicator::share_memory`]. If MPI fails on the way there is no memory to share, and all ranks go on without
+    /// it.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn share(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        if self.size == 1 {
+            // Nobody else is to see it: that needs no window.
+            // SAFETY: the caller's promise for the one rank that there is.
+            return unsafe { Solo.share_memory(bytes) };
+        }
+        let may_share = std::env::var(SHARING_VARIABLE).as_deref() != Ok("0");
+        let is_one_node =
+            self.split_by_node().is_some_and(|node| node.is_sound && node.comm.size == self.size);
+        let is_divided = node_ranks().is_some_and(|ranks| ranks < self.size);
+        if self.all([is_one_node && may_share && !is_divided])? == [false] {
+            return Ok(None);
+        }
+        let window = self.allocate_shared(bytes);
+        let base = window.as_ref().and_then(|window| window.base(bytes));
+        let [all_have_one, all_can_use_it] = self.all([window.is_some(), base.is_some()])?;
+        match (window, base) {
+            (Some(window), Some(base)) if all_can_use_it => {
+                // SAFETY: `Window::base` has asked MPI for memory of `bytes` bytes, which the system has zeroed and
+                // which lasts as long as the window.
+                Ok(Some(unsafe { SharedMemory::from_raw(base, bytes, Box::new(window)) }))
+            }
+            (window, _) => {
+                if !all_have_one {
+                    // Not freed: that takes all ranks.
+                    std::mem::forget(window);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
+    pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
+        let ranks = node_ranks();
+        let (true, Some(mut node)) = self.keep(self.split_by_node(), true)? else { return Ok(None) };
+        if self.all([ranks.is_some()])? == [true] {
+            let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
+            let (true, Some(part)) = self.keep(part, true)? else { return Ok(None) };
+            node = part;
+        }
+        let leads = node.rank == 0;
+        let (true, leaders) = self.keep(self.split(leads.then_some(0)), leads)? else { return Ok(None) };
+        let mut count = [u64::from(leads), 1];
+        let counted = self.allreduce_sum(&mut count);
+        if self.all([counted.is_ok()])? == [false] {
+            return Ok(None);
+        }
+        let [nodes, ranks] = count;
+        let leaders = leaders.map(|leaders| Box::new(leaders) as Box<dyn Communicator>);
+        Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
+    }
+
+    /// Whether each rank that wants one has a communicator, and it serves them all; and this rank's. Collective.
+    fn keep(&self, made: Option<Derived>, wanted: bool) -> Result<(bool, Option<Self>)> {
+        let is_sound = made.as_ref().is_none_or(|made| made.is_sound);
+        let [all_have_one, all_are_sound] = self.all([made.is_some() == wanted, is_sound])?;
+        if !all_have_one {
+            // Not freed: that takes all ranks.
+            std::mem::forget(made);
+            return Ok((false, None));
+        }
+        Ok((all_are_sound, made.map(|made| made.comm)))
+    }
+
+    /// Whether each of these holds on all ranks. An error only if no rank has the result.
+    fn all<const N: usize>(&self, mine: [bool; N]) -> Result<[bool; N]> {
+        let mut values = mine.map(|mine| 1 + u64::from(mine));
+        let reduced = self.allreduce_min(&mut values);
+        if values.contains(&0) {
+            reduced?;
+        }
+        Ok(values.map(|value| value == 2))
+    }
+
+    /// The ranks of this rank's node, in their order. Collective; `None` if MPI does not tell.
+    fn split_by_node(&self) -> Option<Derived> {
+        self.derive(|new| {
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle.
+            unsafe {
+                sys::MPI_Comm_split_type(self.comm, sys::RSMPI_COMM_TYPE_SHARED, 0, sys::RSMPI_INFO_NULL, new)
+            }
+        })
+    }
+
+    /// The ranks that pass the same number, in their order; `None` for those that pass none, and if MPI makes no
+    /// communicator. Collective.
+    fn split(&self, number: Option<usize>) -> Option<Derived> {
+        // SAFETY: reads a constant of the C shim.
+        let none = unsafe { sys::RSMPI_UNDEFINED };
+        let color = number.map_or(Ok(none), c_int::try_from).unwrap_or(c_int::MAX);
+        self.derive(|new| {
+            // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one handle. Ranks with the same key keep
+            // their order.
+            unsafe { sys::MPI_Comm_split(self.comm, color, 0, new) }
+        })
+    }
+
+    /// A communicator that this call makes of `self.comm`.
+    fn derive(&self, make: impl FnOnce(*mut sys::MPI_Comm) -> c_int) -> Option<Derived> {
+        let mut new = self.comm;
+        let made = make(&raw mut new);
+        // SAFETY: reads a constant of the C shim.
+        if new == self.comm || new == unsafe { sys::RSMPI_COMM_NULL } {
+            return None;
+        }
+        // SAFETY: MPI has just made this communicator, and the handler is a constant of the C shim.
+        let _ = unsafe { sys::MPI_Comm_set_errhandler(new, sys::RSMPI_ERRORS_RETURN) };
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: MPI has just made this communicator; writes one int.
+        let ranked = unsafe { sys::MPI_Comm_rank(new, &raw mut rank) };
+        // SAFETY: MPI has just made this communicator; writes one int.
+        let sized = unsafe { sys::MPI_Comm_size(new, &raw mut size) };
+        let is_sound = [made, ranked, sized].into_iter().all(succeeded);
+        Some(Derived { comm: Self { comm: new, rank: from_mpi(rank), size: from_mpi(size) }, is_sound })
+    }
+
+    /// A window of memory on rank 0; `None` if MPI has none to give.
+    fn allocate_shared(&self, bytes: usize) -> Option<Window> {
+        let own = if self.rank == 0 { sys::MPI_Aint::try_from(bytes).ok()? } else { 0 };
+        // SAFETY: reads a constant of the C shim.
+        let mut window = Window { handle: unsafe { sys::RSMPI_WIN_NULL }, is_locked: false, is_sound: false };
+        let mut base: *mut c_void = null_mut();
+        // SAFETY: `self.comm` is the duplicate that only `drop` frees; writes one pointer and one handle.
+        let status = unsafe {
+            sys::MPI_Win_allocate_shared(
+                own,
+                1,
+                sys::RSMPI_INFO_NULL,
+                self.comm,
+                (&raw mut base).cast::<c_void>(),
+                &raw mut window.handle,
+            )
+        };
+        // SAFETY: reads a constant of the C shim.
+        if window.handle == unsafe { sys::RSMPI_WIN_NULL } {
+            std::mem::forget(window);
+            return None;
+        }
+        // SAFETY: MPI has just made this window, and the handler is a constant of the C shim.
+        let _ = unsafe { sys::MPI_Win_set_errhandler(window.handle, sys::RSMPI_ERRORS_RETURN) };
+        // The epoch lasts as long as the window.
+        let mode = sys::MPI_MODE_NOCHECK.cast_signed();
+        // SAFETY: MPI has just made this window.
+        let locked = unsafe { sys::MPI_Win_lock_all(mode, window.handle) };
+        window.is_locked = succeeded(locked);
+        window.is_sound = succeeded(status);
+        Some(window)
+    }
+}
+
+/// A window of shared memory.
+struct Window {
+    handle: sys::MPI_Win,
+    is_locked: bool,
+    /// MPI had no error when it made it.
+    is_sound: bool,
+}
+
+// SAFETY: MPI lets any thread use a handle, at the level of thread support that the program asked for, and the
+// library uses none from two threads at once.
+unsafe impl Send for Window {}
+
+impl Window {
+    /// The memory of rank 0, if it can be reached and has so many bytes.
+    fn base(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let (mut length, mut unit): (sys::MPI_Aint, c_int) = (0, 0);
+        let mut base: *mut c_void = null_mut();
+        // SAFETY: a `Window` holds a window that MPI made and only its drop frees; writes a length, an int and a pointer.
+        let status = unsafe {
+            sys::MPI_Win_shared_query(
+                self.handle,
+                0,
+                &raw mut length,
+                &raw mut unit,
+                (&raw mut base).cast::<c_void>(),
+            )
+        };
+        let enough = usize::try_from(length).is_ok_and(|length| length >= bytes);
+        NonNull::new(base.cast::<u8>())
+            .filter(|_| succeeded(status) && self.is_sound && self.is_locked && enough)
+    }
+}
+
+impl Keeper for Window {
+    fn sync(&self) {
+        fence(Ordering::SeqCst);
+        // SAFETY: a `Window` holds a window that MPI made and only its drop frees. It is locked, as `base` has checked,
+        // and this can fail only for one that is not.
+        let _ = unsafe { sys::MPI_Win_sync(self.handle) };
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // Freeing waits for all ranks, which one that panics cannot promise.
+        if std::thread::panicking() || !is_running() {
+            return;
+        }
+        if self.is_locked {
+            // SAFETY: MPI made this window, and it is locked.
+            let _ = unsafe { sys::MPI_Win_unlock_all(self.handle) };
+        }
+        // SAFETY: `allocate_shared` had MPI make this window, and nothing uses it after this.
+        let _ = unsafe { sys::MPI_Win_free(&raw mut self.handle) };
+    }
+}
