@@ -59,7 +59,7 @@ def run_python(page: str, kind: str = "") -> int:
 
 def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_python("README.md") == 1
-    assert capsys.readouterr().out == "array field 4 16 False\n"
+    assert capsys.readouterr().out == "<scda dataset 'rho': float64 (4, 2), kg m-3>\n"
 
 
 def test_the_python_page(folder: Path) -> None:
