@@ -40,7 +40,7 @@ run 300 $python -m pip install --disable-pip-version-check --no-deps --force-rei
 
 heading "Python package: tests"
 log=$root/$folder/logs/pytest.log
-run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -p no:cacheprovider --ignore python/tests/test_xarray.py python
+run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -p no:cacheprovider --ignore python/tests/test_xarray.py --ignore python/tests/test_zarr.py python
 if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
@@ -48,18 +48,18 @@ fi
 grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests passed/'
 
 # xarray wants a newer numpy than the system's other packages: an environment of its own.
-heading "Python package: tests with xarray"
+heading "Python package: tests with xarray and zarr"
 log=$root/$folder/logs/xarray.log
 run 120 "$(system_python)" -m venv --clear $folder/xarray
 python=$folder/xarray/bin/python
-if ! timeout 300 $python -m pip install --disable-pip-version-check pytest xarray dask >"$log" 2>&1 </dev/null; then
-  echo "Python package: xarray could not be installed, so its tests were skipped: $log"
+if ! timeout 300 $python -m pip install --disable-pip-version-check pytest xarray dask 'zarr>=3.1' fsspec >"$log" 2>&1 </dev/null; then
+  echo "Python package: xarray and zarr could not be installed, so their tests were skipped: $log"
   exit 0
 fi
 run 300 $python -m pip install --disable-pip-version-check --no-deps $folder/dist/*.whl
-run 300 $python -m pytest -p no:cacheprovider python/tests/test_xarray.py
+run 300 $python -m pytest -p no:cacheprovider python/tests/test_xarray.py python/tests/test_zarr.py
 if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
 fi
-grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests with xarray passed/'
+grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests with xarray and zarr passed/'

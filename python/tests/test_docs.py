@@ -35,7 +35,7 @@ def run_block(language: str, text: str, where: str, line: int, names: dict[str, 
         exec(compile("\n" * line + text, where, "exec"), names)
     else:
         test = doctest.DocTestParser().get_doctest(text, names, where, where, line)
-        runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+        runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF | doctest.ELLIPSIS)
         output: list[str] = []
         runner.run(test, out=output.append, clear_globs=False)
         assert not runner.failures, "".join(output)
@@ -50,7 +50,7 @@ def run_python(page: str, kind: str = "") -> int:
     for language, more, text, line in blocks(page):
         if language not in ("python", "pycon"):
             continue
-        assert more in ("", "mpi", "xarray")
+        assert more in ("", "mpi", "xarray", "zarr")
         if more == kind:
             number += 1
             run_block(language, text, page, line, names)
@@ -76,7 +76,7 @@ def test_the_python_page_on_several_ranks(folder: Path) -> None:
 
 def test_the_docstrings(folder: Path) -> None:
     examples = 0
-    for module in (scda, scda._dataset, scda._file, scda._section, scda._writer):
+    for module in (scda, scda._dataset, scda._file, scda._references, scda._section, scda._writer):
         for test in doctest.DocTestFinder().find(module, extraglobs={"scda": scda, "np": np}):
             runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
             output: list[str] = []

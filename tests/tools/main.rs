@@ -7,6 +7,7 @@ mod doctor;
 mod documents;
 mod imported;
 mod large;
+mod python;
 mod run;
 mod sealed;
 mod written;

@@ -10,14 +10,20 @@ mpi4py, any number of ranks do so together, and the file does not depend on thei
 [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import _errors
 from ._core import VERSION as __version__
 from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
+from ._references import references
 from ._section import Section
 from ._streams import Stream, Streams, StreamWriter
 from ._writer import Writer, append, create
+
+if TYPE_CHECKING:
+    from ._zarr import ZarrStore
 
 __all__ = [
     "Dataset",
@@ -33,6 +39,20 @@ __all__ = [
     "append",
     "create",
     "open",
+    "references",
     "verify",
 ]
 __all__ += _errors.__all__
+
+
+def __getattr__(name: str) -> Any:
+    """What needs zarr, which is imported if it is asked for."""
+    if name != "ZarrStore":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from ._zarr import ZarrStore
+    except ModuleNotFoundError as error:
+        if error.name != "zarr":
+            raise
+        raise ModuleNotFoundError("scda.ZarrStore: found no zarr; pip install 'zarr>=3'", name="zarr") from None
+    return ZarrStore

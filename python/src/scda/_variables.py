@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 import operator
-from typing import Any, Iterable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Sequence
 
 from ._dataset import Dataset, Group
+
+if TYPE_CHECKING:
+    from ._file import File
 
 # What counts the records: the first name if a dataset has their times.
 _TIME = "time"
@@ -52,8 +56,17 @@ def variables(group: Group, record: Optional[int] = None, without: Iterable[str]
     datasets = {name: [records[k] for k in numbers[name]] for name, records in found.items()}
     for name, each in datasets.items():
         _expect_alike(name, each)
+    made = _made(datasets, numbers)
+    _expect_sizes(made)
+    return made
+
+
+def _made(
+    datasets: dict[str, list[Dataset]], numbers: dict[str, range], times: Optional[int] = None
+) -> list[Variable]:
+    """Variables of records that are alike. `times` is the size of the dimension `time` of a group around this one."""
     first = {name: each[0] for name, each in datasets.items()}
-    counting = _counting(first, numbers)
+    counting = _counting(first, numbers, times)
     dims = {name: _dims(name, dataset, counting.get(name)) for name, dataset in first.items()}
     _name_coordinates(dims, first, counting)
     made = []
@@ -62,8 +75,101 @@ def variables(group: Group, record: Optional[int] = None, without: Iterable[str]
         if name in counting:
             shape = (len(each), *shape)
         made.append(Variable(name, dims[name], shape, _common(each), each[0], numbers[name], name in counting))
-    _expect_sizes(made)
     return made
+
+
+class Array(NamedTuple):
+    """A variable of a hierarchy of groups, and its records."""
+
+    variable: Variable
+    datasets: list[Dataset]
+
+
+class Level(NamedTuple):
+    """A group: its path (`/` for the file), its attributes, and the arrays directly below it."""
+
+    path: str
+    attrs: dict[str, Any]
+    arrays: list[Array]
+
+    def path_of(self, name: str) -> str:
+        """The path of something directly below it."""
+        return name if self.path == "/" else f"{self.path}/{name}"
+
+
+def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str] = ()) -> list[Level]:
+    """All groups of a file, each behind the one that it is in. Records of which `likeness` differs are arrays `0`, `1`, ... of
+    a group with their name.
+
+    Args:
+        without: patterns of names to leave out.
+    """
+    patterns = list(without)
+    found: dict[str, tuple[list[Dataset], range]] = {}
+    names = [name for name in file.keys() if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    taken = set(names)
+    for name in names:
+        records = list(file.records(name))
+        if len({likeness(each) for each in records}) == 1:
+            found[name] = records, range(len(records))
+            continue
+        for number, each in enumerate(records):
+            path = f"{name}/{number}"
+            if path in taken:
+                raise ValueError(f"dataset {path!r}: found it beside records of {name!r} that differ; leave one out")
+            taken.add(path)
+            found[path] = [each], range(number, number + 1)
+    groups = {"/": None, **dict.fromkeys(_groups(file))}
+    for name in [*found, *list(groups)]:
+        for end in (at for at, letter in enumerate(name) if letter == "/" and at):
+            groups.setdefault(name[:end])
+    for path in groups:
+        if path in found:
+            raise ValueError(f"dataset {path!r}: found a group of this name, too; leave one of them out")
+    made: list[Level] = []
+    times = None
+    for path in sorted(groups, key=lambda path: path.split("/") if path != "/" else []):
+        prefix = "" if path == "/" else f"{path}/"
+        below = {name[len(prefix) :]: name for name in found if name.startswith(prefix) and "/" not in name[len(prefix) :]}
+        variables = _made(
+            {name: found[whole][0] for name, whole in below.items()},
+            {name: found[whole][1] for name, whole in below.items()},
+            times,
+        )
+        variables = _of_one_size(variables)
+        if path == "/":
+            times = next((v.shape[0] for v in variables if v.name == _TIME and v.dims == (_TIME,)), None)
+        arrays = [Array(v, found[below[v.name]][0]) for v in variables]
+        made.append(Level(path, file.group(path).attrs, arrays))
+    return made
+
+
+def _groups(file: File) -> list[str]:
+    """The groups with attributes."""
+    paths = []
+    for mark in file.find(b"scda group 00"):
+        section = file._finder.get(mark.index + 1)
+        is_group = section is not None and (mark.kind, section.kind) == ("inline", "block")
+        if section is not None and is_group and section.user_text.endswith("/"):
+            paths.append(section.user_text.rstrip("/") or "/")
+    return paths
+
+
+def _of_one_size(made: Sequence[Variable]) -> list[Variable]:
+    """The same with other names of dimensions where one has two sizes, or is the name of a variable that is not its
+    coordinate."""
+    others = {v.name for v in made if v.dims != (v.name,)}
+    sizes = {v.name: v.shape[0] for v in made if v.dims == (v.name,)}
+    renamed = []
+    for variable in made:
+        dims = []
+        for d, (dim, n) in enumerate(zip(variable.dims, variable.shape)):
+            name = f"{dim}_index" if dim in others else dim
+            if sizes.setdefault(name, n) != n:
+                name = f"{variable.name}_dim_{d}"
+            dims.append(name)
+        renamed.append(variable._replace(dims=tuple(dims)))
+    return renamed
 
 
 def _one(name: str, count: int, record: int) -> range:
@@ -87,10 +193,9 @@ def _expect_alike(name: str, records: Sequence[Dataset]) -> None:
             )
 
 
-def _counting(first: dict[str, Dataset], numbers: dict[str, range]) -> dict[str, str]:
+def _counting(first: dict[str, Dataset], numbers: dict[str, range], times: Optional[int]) -> dict[str, str]:
     """The name of the dimension that counts the records, of each variable that has one."""
     count = {name: len(each) for name, each in numbers.items() if len(each) > 1}
-    times = None
     if _TIME in first:
         if _TIME in count and first[_TIME].ndim == 0:
             times = count[_TIME]

@@ -25,6 +25,7 @@ mod numbers;
 mod output;
 mod pieces;
 mod progress;
+mod python;
 mod rewind;
 mod salvage;
 mod seal;
@@ -67,6 +68,7 @@ enum Command {
     Rewind(rewind::Args),
     Make(make::Args),
     Import(import::Args),
+    Refs(python::RefsArgs),
     Sum(sum::Args),
     Doctor(examine::Args),
 }
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Refs(_) => python::run(),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     };

@@ -1,0 +1,111 @@
+"""The commands of the package: `python -m scda refs flow.scda`. The command `scda` runs them, too."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from contextlib import contextmanager
+from typing import Iterator, Optional, Sequence
+
+from . import Error, __version__, _errors, references
+
+# Exit codes, as those of the command scda: the answer is no, and something else went wrong.
+_NO = 1
+_TROUBLE = 2
+_INVALID = (
+    *(_errors.FormatError, _errors.DecodeError, _errors.ShortFileError, _errors.VersionError, _errors.RangeError),
+    _errors.ChecksumError,
+)
+
+
+class Trouble(Exception):
+    """What ends a command, in words."""
+
+
+@contextmanager
+def new_file(path: str, force: bool) -> Iterator[str]:
+    """The name under which to write a new file, which gets its own when it is complete."""
+    if not force and os.path.lexists(path):
+        raise Trouble(f"{path}: the file exists; --force replaces it")
+    part = f"{path}.scda-part"
+    try:
+        yield part
+        os.replace(part, path)
+    except BaseException:
+        if os.path.lexists(part):
+            os.remove(part)
+        raise
+
+
+def refs(arguments: argparse.Namespace) -> None:
+    text = json.dumps(references(arguments.file, url=arguments.url, without=arguments.without), ensure_ascii=False)
+    if arguments.output is None:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+        return
+    with new_file(arguments.output, arguments.force) as part:
+        with open(part, "w", encoding="utf-8") as out:
+            out.write(text + "\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scda", description="What the Python package scda makes of scda files")
+    parser.add_argument("--version", action="version", version=f"scda {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+
+    command = add("refs", "Write references by which Zarr readers read a file")
+    command.set_defaults(run=refs)
+    command.add_argument("file", metavar="FILE", help="the file whose chunks are referenced")
+    command.add_argument("-o", "--output", metavar="OUT", help="the file to write; standard output if not given")
+    command.add_argument("--url", help="where readers will find FILE; its absolute path if not given")
+    _add_without(command)
+    _add_force(command)
+    return parser
+
+
+def _add_without(command: argparse.ArgumentParser) -> None:
+    text = "leave out the datasets of this name, which may be a pattern"
+    command.add_argument("--without", metavar="NAME", action="append", default=[], help=text)
+
+
+def _add_force(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-f", "--force", action="store_true", help="replace OUT if it exists")
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs a command, and returns its exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        given.run(given)
+    except BrokenPipeError:
+        # Nobody reads what we write. Python's own end shall not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Error as error:
+        return _complain(str(error), _NO if isinstance(error, _INVALID) else _TROUBLE)
+    except ModuleNotFoundError as error:
+        return _complain(f"{given.command}: {error}", _TROUBLE)
+    except OSError as error:
+        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        return _complain(f"{where}{error.strerror or error}", _TROUBLE)
+    except (Trouble, ValueError, TypeError) as error:
+        return _complain(str(error), _TROUBLE)
+    return 0
+
+
+def _complain(text: str, code: int) -> int:
+    """Control characters, which a name may have, are shown by their bytes."""
+    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    print(f"scda: {shown}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""The datasets of a file as arrays of Zarr v3: their metadata, and where their chunks are."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional
+
+import numpy as np
+
+from ._dataset import Dataset
+from ._variables import Array, levels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._file import File
+
+# Data in one piece are shown as chunks of about so many bytes.
+CHUNK_BYTES = 16 << 20
+
+
+class Place(NamedTuple):
+    """Where a chunk is: a range of bytes in the file."""
+
+    offset: int
+    size: int
+
+
+class ZarrArray:
+    """An array as Zarr has it. Its first dimension counts the records, if it has several."""
+
+    def __init__(self, path: str, array: Array) -> None:
+        variable, self.datasets = array.variable, array.datasets
+        self.path = path
+        first = self.datasets[0]
+        self.metadata = raw_metadata(first)
+        chunks: list[int] = self.metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        self.rows: Optional[int] = None
+        if is_contiguous(first):
+            self.rows = _rows_of_chunk(first)
+            if self.rows is not None:
+                chunks = [self.rows, *chunks[1:]]
+        shape = list(first.shape)
+        self._grid = [-(-n // c) for n, c in zip(shape, chunks)]
+        if first.dtype.kind == "V":
+            # As zarr-python has them: it does not know "r24".
+            size, fill = first.dtype.itemsize, bytes(first.fill_value)
+            self.metadata["data_type"] = {"name": "raw_bytes", "configuration": {"length_bytes": size}}
+            self.metadata["fill_value"] = base64.b64encode(fill).decode()
+        self.metadata["attributes"] = zarr_attributes(variable.attrs, first.dtype)
+        if variable.has_records:
+            shape, chunks = [len(self.datasets), *shape], [1, *chunks]
+        self.has_records = variable.has_records
+        self.metadata["shape"] = shape
+        self.metadata["chunk_grid"]["configuration"]["chunk_shape"] = chunks
+        if variable.dims:
+            self.metadata["dimension_names"] = list(variable.dims)
+
+    @property
+    def key(self) -> str:
+        """That of its metadata."""
+        return f"{self.path}/zarr.json"
+
+    @property
+    def count(self) -> int:
+        """The number of chunks of a record."""
+        return int(np.prod(self._grid, dtype=object)) if self._grid else 1
+
+    def keys(self) -> Iterator[tuple[str, int, int]]:
+        """The key, record and number of each chunk of the grid."""
+        for record in range(len(self.datasets)):
+            for number in range(self.count):
+                yield self._chunk_key(record, number), record, number
+
+    def _chunk_key(self, record: int, number: int) -> str:
+        indices = [] if not self._grid else [int(i) for i in np.unravel_index(number, self._grid)]
+        indices = [record, *indices] if self.has_records else indices
+        return "/".join([self.path, "c", *map(str, indices)])
+
+    def find(self, indices: list[int]) -> Optional[tuple[int, int]]:
+        """Record and number of the chunk with these indices in the grid; None if there is no such chunk."""
+        record = 0
+        if self.has_records:
+            if not indices or not 0 <= indices[0] < len(self.datasets):
+                return None
+            record, *indices = indices
+        if len(indices) != len(self._grid) or not all(0 <= i < n for i, n in zip(indices, self._grid)):
+            return None
+        number = 0
+        for i, n in zip(indices, self._grid):
+            number = number * n + i
+        return record, number
+
+    def read(self, record: int, number: int) -> Optional[bytes]:
+        """The bytes of a chunk; None if it has none, because all its items have the fill value."""
+        dataset = self.datasets[record]
+        section = dataset.section
+        if self.rows is not None:
+            data: bytes = section[number * self.rows : (number + 1) * self.rows]
+            return data + bytes(self.rows * section.size - len(data))
+        if is_contiguous(dataset):
+            return section.read()
+        return section[number] or None
+
+    def size(self, record: int, number: int) -> int:
+        """The number of bytes of a chunk, 0 if it has none."""
+        section = self.datasets[record].section
+        if self.rows is not None:
+            return self.rows * section.size
+        if is_contiguous(self.datasets[record]):
+            return section.nbytes
+        return section.size if section.kind == "array" else int(section._sizes(number, number + 1)[0])
+
+    def stored_keys(self) -> Iterator[str]:
+        """The keys of the chunks that have bytes."""
+        for record, dataset in enumerate(self.datasets):
+            section = dataset.section
+            sizes = section.sizes() if section.kind == "varray" else None
+            for number in range(self.count):
+                if sizes is None or sizes[number]:
+                    yield self._chunk_key(record, number)
+
+    def places(self, record: int) -> list[Place]:
+        """Where all chunks of a record are. The last one may reach behind the data, and behind the end of the file.
+
+        Raises:
+            ValueError: they are not there as Zarr has them.
+        """
+        dataset = self.datasets[record]
+        section = dataset.section
+        if section.compressed:
+            raise ValueError(
+                f"dataset {dataset.name!r}: found a compressed section, which Zarr does not decompress, expected binary "
+                "chunks or plain data; scda copy --encode 2 makes such a file"
+            )
+        start = section.data_offset
+        if section.kind == "varray":
+            sizes = section.sizes()
+            ends = np.cumsum(sizes, dtype=np.uint64)
+            return [Place(start + stop - size, size) for stop, size in zip(ends.tolist(), sizes.tolist())]
+        size = section.size
+        if is_contiguous(dataset):
+            size = section.nbytes
+            if self.rows is not None:
+                size = self.rows * section.size
+        return [Place(start + number * size, size) for number in range(self.count)]
+
+
+def arrays_and_groups(file: File, without: Iterable[str]) -> tuple[list[ZarrArray], dict[str, dict[str, Any]]]:
+    """All arrays of a file, and the metadata of its groups by their path (`""`: the file)."""
+    arrays, groups = [], {}
+    for level in levels(file, _likeness, without):
+        path = "" if level.path == "/" else level.path
+        groups[path] = {"zarr_format": 3, "node_type": "group", "attributes": level.attrs}
+        arrays += [ZarrArray(level.path_of(array.variable.name), array) for array in level.arrays]
+    # As zarr.consolidate_metadata writes it: the whole hierarchy by one read.
+    everything = {path: metadata for path, metadata in groups.items() if path}
+    everything.update((array.path, array.metadata) for array in arrays)
+    consolidated = {"kind": "inline", "must_understand": False, "metadata": everything}
+    groups[""] = {**groups[""], "consolidated_metadata": consolidated}
+    return arrays, groups
+
+
+def is_contiguous(dataset: Dataset) -> bool:
+    return dataset._description.layout == "contiguous"
+
+
+def raw_metadata(dataset: Dataset) -> dict[str, Any]:
+    """The metadata as the file has them."""
+    file = dataset._file
+    section = file._finder.get(dataset.section.index - 1)
+    assert section is not None
+    metadata: dict[str, Any] = json.loads(section.read())
+    return metadata
+
+
+def zarr_attributes(attrs: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, Any]:
+    """The attributes as xarray writes them into Zarr arrays: a `_FillValue` that is a floating-point number in base64."""
+    given = attrs.get("_FillValue")
+    if dtype.kind != "f" or isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        return attrs
+    try:
+        number = float(given)
+    except ValueError:
+        return attrs
+    return {**attrs, "_FillValue": base64.b64encode(struct.pack("<d", number)).decode()}
+
+
+def _likeness(dataset: Dataset) -> Any:
+    """What is the same in records that are one array of Zarr."""
+    metadata = raw_metadata(dataset)
+    stored = [metadata[key] for key in ("data_type", "chunk_grid", "codecs", "fill_value")]
+    return dataset.shape, dataset._description.layout, json.dumps(stored, sort_keys=True)
+
+
+def _rows_of_chunk(dataset: Dataset) -> Optional[int]:
+    """How many rows of contiguous data are one chunk; None: it is one chunk.
+
+    The last chunk reaches behind the data, where the file has other bytes, which readers of Zarr leave out. So as few as
+    possible of them.
+    """
+    section = dataset.section
+    rows, total = section.count, section.nbytes
+    if not dataset.shape or total <= CHUNK_BYTES or rows < 2:
+        return None
+    most = max(1, CHUNK_BYTES // section.size)
+    found = min(range(most, max(0, most // 2 - 1), -1), key=lambda n: -rows % n)
+    return found

@@ -1,0 +1,285 @@
+"""References for Zarr readers, and the store, read by stock zarr and xarray, and compared with numpy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from arrays import TYPES, random_items, random_key, random_layout, random_shape
+from conftest import SECONDS
+from scda import _zarr_arrays
+from test_docs import run_python
+
+zarr = pytest.importorskip("zarr", "3")
+fsspec = pytest.importorskip("fsspec")
+xr = pytest.importorskip("xarray")
+
+pytestmark = pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3")
+
+
+def by_references(path: Path, **options: Any) -> Any:
+    """The file as a store of zarr's own, by references."""
+    refs = path.with_suffix(".json")
+    refs.write_text(json.dumps(scda.references(path, **options)))
+    return zarr.storage.FsspecStore.from_url("reference://", storage_options={"fo": str(refs)}, read_only=True)
+
+
+STORES = pytest.mark.parametrize("store_of", [by_references, scda.ZarrStore])
+
+
+@STORES
+@pytest.mark.parametrize("seal", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_any_array_and_any_index(
+    store_of: Any, seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_zarr_arrays, "CHUNK_BYTES", 1000)  # data in one piece are several chunks
+    generator = np.random.default_rng(seed)
+    arrays = {}
+    with scda.create(tmp_path / "f.scda", seal=seal) as w:
+        for number, dtype in enumerate(TYPES):
+            shape = random_shape(generator)
+            records = int(generator.integers(1, 4))
+            layout = random_layout(generator, shape)
+            if store_of is by_references:
+                layout.pop("text", None)
+            if layout.get("encode") == "auto":
+                layout = {}  # of which each record may be another one
+            items = [random_items(generator, dtype, shape) for _ in range(records)]
+            for array in items:
+                w.dataset(f"a/{number}", array, **layout)
+            arrays[f"a/{number}"] = items[0] if records == 1 else np.stack(items)
+    group = zarr.open_group(store_of(tmp_path / "f.scda"), mode="r")
+    assert sorted(group["a"].array_keys()) == sorted(name[2:] for name in arrays)
+    for name, array in arrays.items():
+        found = group[name]
+        assert found.shape == array.shape and found.dtype == array.dtype.newbyteorder("="), name
+        for key in [..., *(random_key(generator, array.shape) for _ in range(5))]:
+            keys = key if isinstance(key, tuple) else (key,)
+            if None in keys or any(isinstance(k, slice) and (k.step or 1) < 0 for k in keys):
+                continue  # which zarr has not
+            expected = np.asarray(array[key]).astype(found.dtype)
+            got = np.asarray(found[key])
+            assert got.shape == expected.shape and got.tobytes() == expected.tobytes(), (name, key)
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    path = tmp_path / "series.scda"
+    with scda.create(path) as w:
+        w.group("/", {"title": "a flow", "text": "{{x}} é"})
+        w.group("flow", {"scheme": "hydro"})
+        w.group("empty/group", {"is": True})
+        w.dataset("x", np.arange(6.0), attrs={"units": "m"}, dims=["x"])
+        for step in range(3):
+            w.dataset("time", 0.5 * step, attrs={"units": "days since 2000-01-01"})
+            rho = np.arange(24.0).reshape(4, 6) + step
+            w.dataset("flow/rho", rho, dims=("y", "x"), chunks=(4, 5), attrs={"_FillValue": 5.0}, fill_value=1e30)
+            w.dataset("p", rho, dims=("y", "x"), chunks=(2, 6))
+            w.dataset("cells", np.arange(step + 1))
+            w.dataset("zeros", np.zeros((4, 6)), dims=("y", "x"), chunks=(2, 6), attrs={"step": step})
+    return path
+
+
+@STORES
+def test_a_series_with_xarray(store_of: Any, series: Path) -> None:
+    expected = np.arange(24.0).reshape(4, 6) + np.arange(3.0)[:, None, None]
+    store = store_of(series)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Numcodecs")
+        ds = xr.open_zarr(store)
+    assert ds.attrs == {"title": "a flow", "text": "{{x}} é"} and set(ds.coords) == {"time", "x"}
+    assert ds.time.values[1] == np.datetime64("2000-01-01T12:00") and ds.x.attrs == {"units": "m"}
+    assert ds.p.dims == ("time", "y", "x") and ds.p.chunks == ((1, 1, 1), (2, 2), (6,))
+    np.testing.assert_array_equal(ds.p.values, expected)
+    assert ds.zeros.attrs == {} and not ds.zeros.values.any()
+    flow = xr.open_zarr(store, group="flow")
+    assert flow.attrs == {"scheme": "hydro"} and flow.rho.dims == ("time", "y", "x")
+    expected[expected == 5] = np.nan
+    np.testing.assert_array_equal(flow.rho.values, expected)
+    group = zarr.open_group(store, mode="r")
+    assert group["empty/group"].attrs.asdict() == {"is": True}
+    assert [group[f"cells/{k}"][:].tolist() for k in range(3)] == [[0], [0, 1], [0, 1, 2]]
+    assert group["flow/rho"].fill_value == 1e30 and group["flow/rho"].attrs["_FillValue"] == "AAAAAAAAFEA="
+
+
+def test_references_need_no_package(series: Path) -> None:
+    refs = series.with_suffix(".json")
+    refs.write_text(json.dumps(scda.references(series)))
+    program = (
+        "import sys, zarr; sys.modules['scda'] = None\n"
+        "options = {'fo': sys.argv[1]}\n"
+        "store = zarr.storage.FsspecStore.from_url('reference://', storage_options=options, read_only=True)\n"
+        "print(zarr.open_group(store, mode='r')['p'][2, 3, 5])"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", program, str(refs)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert done.stdout == "25.0\n", done.stderr
+
+
+def test_references_to_another_place(series: Path) -> None:
+    refs = scda.references(series, url="s3://bucket/f.scda", without=["flow*", "cells"])["refs"]
+    assert {value[0] for value in refs.values() if isinstance(value, list)} == {"s3://bucket/f.scda"}
+    assert "p/c/2/1/0" in refs and not [key for key in refs if key.startswith(("flow/rho", "cells"))]
+    # Chunks with nothing but the fill value are not there.
+    assert "zeros/zarr.json" in refs and not [key for key in refs if key.startswith("zeros/c")]
+
+
+def test_a_last_chunk_that_reaches_behind_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_zarr_arrays, "CHUNK_BYTES", 1 << 16)
+    data = np.arange(8 * 100_003.0).reshape(-1, 8)
+    for seal in (False, True):
+        with scda.create(tmp_path / "f.scda", seal=seal) as w:
+            w.dataset("a", data)
+        refs = scda.references(tmp_path / "f.scda")["refs"]
+        kinds = [type(value) for key, value in refs.items() if key.startswith("a/c/")]
+        assert len(kinds) > 20 and kinds.count(str) == (0 if seal else 1)
+        for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
+            assert np.array_equal(zarr.open_group(store, mode="r")["a"][:], data)
+
+
+def test_what_references_cannot_have(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("good", np.arange(10))
+        w.dataset("text", np.arange(1000), chunks=100, text=True)
+    with pytest.raises(ValueError, match="dataset 'text': found a compressed section.*scda copy --encode 2"):
+        scda.references(tmp_path / "f.scda")
+    assert "good/c/0" in scda.references(tmp_path / "f.scda", without=["t*"])["refs"]
+    assert np.array_equal(zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")["text"][:], np.arange(1000))
+
+
+@STORES
+def test_names_that_exclude_each_other(store_of: Any, tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("a", 1)
+        w.dataset("a/b", 2)
+        w.dataset("c", [1])
+        w.dataset("c", [1, 2])
+        w.dataset("c/1", 2)
+    with pytest.raises(ValueError, match="dataset 'a': found a group of this name"):
+        store_of(tmp_path / "f.scda", without=["c*"])
+    with pytest.raises(ValueError, match="dataset 'c/1': found it beside records of 'c' that differ"):
+        store_of(tmp_path / "f.scda", without=["a"])
+    group = zarr.open_group(store_of(tmp_path / "f.scda", without=["a", "c/*"]), mode="r")
+    assert group["a/b"][()] == 2 and group["c/1"][:].tolist() == [1, 2]
+
+
+def test_the_store(series: Path) -> None:
+    from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+    from zarr.core.buffer import default_buffer_prototype as prototype
+
+    store = scda.ZarrStore(series)
+
+    def run(awaitable: Any) -> Any:
+        return asyncio.run(awaitable)
+
+    async def listed(keys: Any) -> list[str]:
+        return [key async for key in keys]
+
+    def get(key: str, part: Any = None) -> Any:
+        found = run(store.get(key, prototype(), part))
+        return None if found is None else found.to_bytes()
+
+    keys = run(listed(store.list()))
+    assert len(keys) == len(set(keys)) and "p/c/2/1/0" in keys and "zarr.json" in keys and "zeros/c/0/0/0" not in keys
+    refs = scda.references(series)["refs"]
+    assert sorted(keys) == sorted(refs)
+    content = series.read_bytes()
+    for key, value in refs.items():
+        whole = get(key)
+        if isinstance(value, list):
+            assert whole == content[value[1] : value[1] + value[2]]
+        else:
+            assert json.loads(whole) == json.loads(value)
+        assert run(store.exists(key)) and run(store.getsize(key)) == len(whole)
+        assert get(key, RangeByteRequest(3, 7)) == whole[3:7]
+        assert get(key, OffsetByteRequest(5)) == whole[5:]
+        assert get(key, SuffixByteRequest(6)) == whole[-6:]
+        assert get(key, SuffixByteRequest(10**6)) == whole
+    parts = run(store.get_partial_values(prototype(), [("zarr.json", RangeByteRequest(0, 1)), ("no", None)]))
+    assert parts[0].to_bytes() == b"{" and parts[1] is None
+    missing = ["a", "p/c/3/0/0", "p/c/0/2/0", "p/c/0/0", "p/c/0/0/0/0", "p/c/-1/0/0", "p/c/00/0/0", "p/c", "p/c/", "c/0"]
+    for key in [*missing, "zeros/c/0/0/0", "time/c/x", "time/c/²", "flow", "p/"]:
+        assert get(key) is None and not run(store.exists(key)), key
+        with pytest.raises(FileNotFoundError):
+            run(store.getsize(key))
+    for prefix in ("", "p", "p/c/1", "flow/", "nothing"):
+        assert sorted(run(listed(store.list_prefix(prefix)))) == sorted(key for key in keys if key.startswith(prefix))
+    top = ["cells", "empty", "flow", "p", "time", "x", "zarr.json", "zeros"]
+    assert sorted(run(listed(store.list_dir("")))) == top
+    assert sorted(run(listed(store.list_dir("p/c/1")))) == sorted(run(listed(store.list_dir("p/c/1/")))) == ["0", "1"]
+    assert sorted(run(listed(store.list_dir("p")))) == ["c", "zarr.json"]
+    # It is for reading.
+    assert store.read_only and not store.supports_writes and not store.supports_deletes
+    buffer = prototype().buffer.from_bytes(b"x")
+    for change in (store.set("p/c/0/0/0", buffer), store.delete("zarr.json"), store.set_if_not_exists("a", buffer)):
+        with pytest.raises(ValueError, match="read-only"):
+            run(change)
+    for mode in ("a", "w", "r+"):
+        with pytest.raises(ValueError, match="read-only"):
+            zarr.open_group(store, mode=mode)
+    assert series.read_bytes() == content
+    # Other processes open it again.
+    again = pickle.loads(pickle.dumps(store))
+    assert again == store and again != scda.ZarrStore(series, without=["p"]) and str(series) in f"{store} {store!r}"
+    assert zarr.open_group(again, mode="r")["p"][1, 0, 0] == 1
+    store.close()
+    with pytest.raises(scda.UsageError, match="closed"):
+        get("p/c/0/0/0")
+    with pytest.raises(FileNotFoundError):
+        scda.ZarrStore(series.parent / "none.scda")
+
+
+def test_foreign_bytes_are_left_as_they_are(tmp_path: Path) -> None:
+    """Arrays whose metadata another program wrote: big-endian."""
+    data = np.arange(6, dtype=">i4").reshape(2, 3)
+    with scda.create(tmp_path / "mine.scda") as w:
+        w.dataset("a", data)
+    with scda.open(tmp_path / "mine.scda") as f:
+        text = f[0].read().replace(b'"little"', b'"big"')
+    with scda.create(tmp_path / "f.scda") as w:
+        w.block("scda dataset 00", text)
+        w.array("a", data.tobytes(), size=12)
+    for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
+        assert zarr.open_group(store, mode="r")["a"][:].tolist() == data.tolist()
+
+
+def test_the_command(series: Path) -> None:
+    def run(*arguments: str, code: int = 0) -> Any:
+        command = [sys.executable, "-m", "scda", "refs", *arguments]
+        folder = {"cwd": series.parent, "env": {**os.environ, "COLUMNS": "200"}}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, **folder)  # type: ignore[call-overload]
+        assert done.returncode == code, done.stderr
+        return done
+
+    expected = scda.references(series)
+    assert json.loads(run("series.scda").stdout) == expected
+    assert run("series.scda", "-o", "out.json").stdout == ""
+    assert json.loads((series.parent / "out.json").read_text()) == expected
+    assert "the file exists" in run("series.scda", "-o", "out.json", code=2).stderr
+    run("series.scda", "-f", "-o", "out.json", "--url", "http://x", "--without", "p", "--without", "z*")
+    refs = json.loads((series.parent / "out.json").read_text())["refs"]
+    assert refs["x/c/0"][0] == "http://x" and "p/zarr.json" not in refs and "zeros/zarr.json" not in refs
+    assert "scda: " in run("none.scda", code=2).stderr
+    (series.parent / "cut.scda").write_bytes(series.read_bytes()[:900])
+    assert "cut.scda" in run("cut.scda", code=1).stderr
+    assert "--nosuch" in run("series.scda", "--nosuch", code=2).stderr
+    with scda.create(series.parent / "text.scda") as w:
+        w.dataset("text", np.arange(1000), chunks=100, text=True)
+    assert "dataset 'text'" in run("text.scda", "-o", "text.json", code=2).stderr
+    assert sorted(path.name for path in series.parent.iterdir()) == ["cut.scda", "out.json", "series.scda", "text.scda"]
+
+
+def test_the_page(folder: Path) -> None:
+    assert run_python("docs/python.md", "zarr") == 1

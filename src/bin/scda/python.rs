@@ -1,0 +1,65 @@
+//! The commands that the Python package `scda` has: `scda refs ...` is `python3 -m scda refs ...`.
+
+use crate::fail::{Fail, Result};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Names the interpreter.
+const VARIABLE: &str = "SCDA_PYTHON";
+
+/// Runs the package. A folder that is named `scda` is not the package, and modules beside the user's data are not those that it imports.
+const PROGRAM: &str = "\
+import sys
+if sys.path and sys.path[0] == '': del sys.path[0]
+try:
+    import scda.__main__ as scda
+except ModuleNotFoundError as error:
+    if (error.name or '').partition('.')[0] not in ('scda', 'numpy'): raise
+    sys.exit(print(f'scda: {sys.argv[1]}: {sys.executable}: {error}; this command needs the Python package scda: '
+        'pip install ./python in the source folder of libscda; SCDA_PYTHON names another interpreter', file=sys.stderr) or 2)
+sys.exit(scda.main())";
+
+/// Write references by which Zarr readers read a file
+///
+/// The references are kerchunk's, as JSON: where in FILE the chunks of each dataset are. The reference file system of fsspec makes them a
+/// Zarr store, so that zarr, xarray and dask read FILE without the package scda, also on a web server or in an object store. Runs
+/// the Python package scda, by python3 or the interpreter that SCDA_PYTHON names.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda refs flow.scda -o flow.json
+  scda refs flow.scda --url s3://bucket/flow.scda -o flow.json")]
+pub struct RefsArgs {
+    /// The file whose chunks are referenced
+    file: PathBuf,
+    /// The file to write; standard output if not given
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Where readers will find FILE; its absolute path if not given
+    #[arg(long)]
+    url: Option<String>,
+    /// Leave out the datasets of this name, which may be a pattern
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// Becomes the interpreter, which runs the command that this one was started as, with the same arguments.
+pub fn run() -> Result<()> {
+    let python = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
+    let python = python.unwrap_or_else(|| OsString::from("python3"));
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let error = Command::new(&python).arg("-c").arg(PROGRAM).args(&arguments).exec();
+    let name = arguments.first().map(|name| name.display().to_string()).unwrap_or_default();
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "; this command needs Python 3.9 or later",
+        _ => "",
+    };
+    let python = python.display();
+    Err(Fail::Trouble(format!("{name}: {python}: {error}{hint}; {VARIABLE} names another interpreter")))
+}

@@ -1,0 +1,57 @@
+//! The commands that the Python package has, with a stand-in for the interpreter. The package's own tests run the real ones.
+
+use crate::run::Place;
+
+/// Prints the arguments behind the program, and exits with 1.
+const STAND_IN: &str = "#!/bin/sh\n[ \"$1\" = -c ] || exit 9\nshift 2\nprintf '<%s>' \"$@\"\nexit 1\n";
+/// The real interpreter, which finds no package.
+const BARE: &str = "#!/bin/sh\nexec python3 -S -E \"$@\"\n";
+
+fn with_interpreter(name: &str, text: &str) -> Place {
+    let place = Place::new();
+    place.write(name, text);
+    place.shell(&format!("chmod +x {name}")).good();
+    place
+}
+
+#[test]
+fn arguments_and_the_exit_code_are_passed_on() {
+    let place = with_interpreter("python3", STAND_IN);
+    for (arguments, expected) in [
+        ("refs 'a b.scda'", "<refs><a b.scda>"),
+        ("refs a.scda -fo out.json --url=s3://b/a", "<refs><a.scda><-fo><out.json><--url=s3://b/a>"),
+        ("refs --without 'a*' --without b -- -a", "<refs><--without><a*><--without><b><--><-a>"),
+    ] {
+        for line in [
+            format!("SCDA_PYTHON=$PWD/python3 scda {arguments}"),
+            format!("PATH=$PWD:$PATH scda {arguments}"),
+            format!("PATH=$PWD:$PATH SCDA_PYTHON= scda {arguments}"),
+        ] {
+            let run = place.shell(&line).bad(1, "");
+            assert_eq!((run.text(), run.err.as_str()), (expected, ""), "{line}");
+        }
+    }
+    // What is wrong is told without it.
+    place.shell("SCDA_PYTHON=$PWD/python3 scda refs").bad(2, "<FILE>");
+    place.shell("SCDA_PYTHON=$PWD/python3 scda refs a --nosuch").bad(2, "--nosuch");
+    let help = place.shell("SCDA_PYTHON=nosuch scda refs --help").good();
+    assert!(help.text().contains("--url"), "{}", help.text());
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let place = with_interpreter("bare", BARE);
+    let words = "scda: refs: nosuch: No such file or directory (os error 2); this command needs Python 3.9 or later; SCDA_PYTHON names";
+    place.shell("SCDA_PYTHON=nosuch scda refs a.scda").bad(2, words);
+    place.shell("SCDA_PYTHON=$PWD scda refs a.scda").bad(2, "Permission denied");
+    let line = "SCDA_PYTHON=$PWD/bare scda refs a.scda";
+    let words = "No module named 'scda'; this command needs the Python package scda: pip install";
+    place.shell(line).bad(2, words);
+    // A folder of this name is not the package, and what lies beside the user's data is not imported.
+    place
+        .shell("mkdir scda; echo 'raise SystemExit(7)' >scda/__main__.py; cp scda/__main__.py runpy.py")
+        .good();
+    place.shell(line).bad(2, words);
+    place.shell("rm -r scda; echo 'raise SystemExit(7)' >scda.py").good();
+    place.shell(line).bad(2, words);
+}
