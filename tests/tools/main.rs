@@ -10,4 +10,5 @@ mod large;
 mod python;
 mod run;
 mod sealed;
+mod verified;
 mod written;

@@ -1,5 +1,6 @@
 //! `scda append` and `scda join`: sections of several files in one.
 
+use crate::check::Verified;
 use crate::copy::{Copied, How, sections};
 use crate::edit::Pick;
 use crate::fail::{Fail, Result};
@@ -91,23 +92,23 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     // What comes from FILE itself is read as it is now.
     let is_file =
         |input: &Input| input.path().metadata().is_ok_and(|status| identity(&status) == identity(&before));
-    let own = |input: &Input| -> Result<_> {
-        let reader = input.open()?;
-        match is_in_place && !reader.is_sealed() {
+    let own = |input| -> Result<_> {
+        let from = Verified::new(input)?;
+        match is_in_place && !from.reader.is_sealed() {
             true => Err(Fail::file(
                 input.name(),
                 "cannot be appended to itself, because appending cuts off what follows its last seal",
             )),
-            false => Ok(reader),
+            false => Ok(from),
         }
     };
-    let readers = inputs.iter().map(|input| is_file(input).then(|| own(input)).transpose());
-    let readers: Vec<_> = readers.collect::<Result<_>>()?;
+    let own = inputs.iter().map(|input| is_file(input).then(|| own(input)).transpose());
+    let own: Vec<_> = own.collect::<Result<_>>()?;
     let mut output = Output::append(&args.file, params, &inputs)?;
     let mut copied = Copied::default();
-    for (input, reader) in inputs.iter().zip(readers) {
-        let mut reader = reader.map_or_else(|| input.open(), Ok)?;
-        copied += sections(input, &mut reader, &mut output, &how, &mut Pick::new(&args.select, &[]), style)?;
+    for (input, from) in inputs.iter().zip(own) {
+        let mut from = from.map_or_else(|| Verified::new(input), Ok)?;
+        copied += sections(input, &mut from, &mut output, &how, &mut Pick::new(&args.select, &[]), style)?;
     }
     check_some(copied, &args.select)?;
     if !is_in_place && state(&before) != state(&status(&args.file)?) {
@@ -122,17 +123,17 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     let inputs = inputs(&args.files, &args.threads)?;
     let (mut output, mut copied) = (None, Copied::default());
     for input in &inputs {
-        let mut reader = input.open()?;
+        let mut from = Verified::new(input)?;
         let (output, style) = match &mut output {
             Some(output) => output,
             None => {
-                let params = args.how.params_like(&reader, &args.threads);
+                let params = args.how.params_like(&from.reader, &args.threads);
                 let style = params.line_break;
-                let new = Output::create(&args.to, args.force, reader.user(), params, &inputs)?;
+                let new = Output::create(&args.to, args.force, from.reader.user(), params, &inputs)?;
                 output.insert((new, style))
             }
         };
-        copied += sections(input, &mut reader, output, &args.how, &mut Pick::new(&args.select, &[]), *style)?;
+        copied += sections(input, &mut from, output, &args.how, &mut Pick::new(&args.select, &[]), *style)?;
     }
     check_some(copied, &args.select)?;
     args.how.check_chunks()?;

@@ -1,5 +1,6 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
+use crate::check::Verified;
 use crate::copy::{How, read_metadata, sections};
 use crate::datasets::{Pair, Walk, attribute_line, attributes_of};
 use crate::edit::Pick;
@@ -62,8 +63,9 @@ impl Args {
         self.name.ends_with('/')
     }
 
-    /// Finds what is meant; `None` for a group without attributes.
-    fn find(&self, input: &Input) -> Result<Option<Owner>> {
+    /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
+    /// is none, is compared with its checksum.
+    fn find(&self, input: &Input, mut compared: Option<&mut Verified>) -> Result<Option<Owner>> {
         let mut reader = input.open()?;
         let mut walk = Walk::new(input, false);
         let (mut found, mut faults) = (Vec::new(), Vec::new());
@@ -81,7 +83,10 @@ impl Args {
                     attributes: attributes.clone(),
                 }));
             }
-            faults.extend(item.fault.as_ref().map(ToString::to_string));
+            if let Some(fault) = &item.fault {
+                compared.as_mut().map_or(Ok(()), |compared| compared.compare(&item))?;
+                faults.push(fault.to_string());
+            }
             item.skip(&mut reader)?;
         }
         if found.is_empty() {
@@ -189,9 +194,14 @@ pub fn run(args: &Args) -> Result<()> {
     if !shows {
         check_sealed(&input)?;
     }
-    let owner = args.find(&input)?;
+    let mut from = (!shows).then(|| Verified::new(&input)).transpose()?;
+    let owner = args.find(&input, from.as_mut()).or_else(|fail| {
+        // Of damage, this may be a consequence.
+        from.as_mut().map_or(Ok(()), Verified::compare_all)?;
+        Err(fail)
+    })?;
     let attributes = owner.as_ref().map_or("{}", |owner| &owner.attributes);
-    let Some(held) = held else {
+    let (Some(held), Some(mut from)) = (held, from) else {
         let mut out = Output::new()?;
         if args.json {
             out.text(format_args!("{attributes}\n"))?;
@@ -202,8 +212,10 @@ pub fn run(args: &Args) -> Result<()> {
         }
         return out.finish();
     };
+    if let Some(owner) = &owner {
+        from.at(owner.block.offset)?;
+    }
     let attributes = args.changed(attributes)?;
-    let mut reader = input.open()?;
     let mut pick = Pick::new(&[], &[]);
     if let Some(owner) = &owner {
         let mut other = input.open()?;
@@ -213,11 +225,11 @@ pub fn run(args: &Args) -> Result<()> {
         pick.metadata = Some((owner.number, with_attributes(&metadata, &attributes)?));
     }
     let how = How::default();
-    let params = how.params_like(&reader, &args.threads);
-    let (user, style) = (*reader.user(), params.line_break);
+    let params = how.params_like(&from.reader, &args.threads);
+    let (user, style) = (*from.reader.user(), params.line_break);
     let inputs = std::slice::from_ref(&input);
     let mut output = NewFile::create(&args.file, true, &user, params, inputs)?;
-    sections(&input, &mut reader, &mut output, &how, &mut pick, style)?;
+    sections(&input, &mut from, &mut output, &how, &mut pick, style)?;
     if owner.is_none() {
         let path = args.name.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or("/");
         output.writer()?.group(path, &attributes)?;

@@ -1,5 +1,6 @@
 //! `scda copy`, and what it has in common with the other commands that write sections of files.
 
+use crate::check::Verified;
 use crate::datasets::write::OfReader;
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::edit::{Chunking, Pick, Replacement};
@@ -232,33 +233,39 @@ impl AddAssign for Copied {
     }
 }
 
-/// Writes sections of a file.
+/// Writes sections of a file. What is sealed is compared with its checksums before it is written.
 pub fn sections(
     input: &Input,
-    reader: &mut Reader,
+    from: &mut Verified,
     output: &mut Output,
     how: &How,
     pick: &mut Pick<'_>,
     style: LineBreak,
 ) -> Result<Copied> {
-    let total = reader.file_size().unwrap_or(0);
+    let total = from.reader.file_size().unwrap_or(0);
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
     let mut walk = Walk::new(input, false);
     let mut copied = Copied::default();
-    while let Some(item) = walk.next(reader)? {
+    while let Some(item) = from.next(&mut walk)? {
+        if output.is_sealed()
+            && let Some(error) = item.section.broken_seal()
+        {
+            return Err(Fail::Invalid(format!("{}: {error}", input.name())));
+        }
         if !pick.wants(&item) {
-            item.skip(reader)?;
+            from.skip(&item)?;
             continue;
         }
         let metadata = pick.metadata(&item);
         let way = Way { how, style };
         if let Some(other) = pick.replacement(&item)? {
             other.write(output, way, &mut progress)?;
-            item.skip(reader)?;
+            from.skip(&item)?;
         } else {
-            way.item(reader, &mut walk, &item, output, metadata, &mut progress)?;
+            from.compare(&item)?;
+            way.item(&mut from.reader, &mut walk, &item, output, metadata, &mut progress)?;
         }
-        let end = reader.position().unwrap_or(0);
+        let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;
         copied += Copied { sections, bytes: end - item.section.offset };
         progress.set(end);
@@ -462,16 +469,16 @@ pub fn run(args: &Args) -> Result<()> {
     let inputs = std::iter::once(args.from.as_path()).chain(others);
     let held = Held::among(&args.to, args.force, inputs)?;
     let input = Input::new(&args.from, &args.threads)?;
-    let mut reader = input.open()?;
-    let user = *reader.user();
-    let params = args.how.params_like(&reader, &args.threads);
+    let mut from = Verified::new(&input)?;
+    let user = *from.reader.user();
+    let params = args.how.params_like(&from.reader, &args.threads);
     let style = params.line_break;
     let replacement = |text: &String| Replacement::new(text, &args.threads);
     let mut pick = Pick::new(&args.select, &args.delete);
     pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
-    let copied = sections(&input, &mut reader, &mut output, &args.how, &mut pick, style)?;
+    let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
     args.how.check_chunks()?;
     held.as_ref().map_or(Ok(()), Held::check)?;

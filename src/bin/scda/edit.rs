@@ -1,12 +1,13 @@
 //! What is copied of a file, and what comes in its place.
 
+use crate::check::Verified;
 use crate::copy::Way;
 use crate::datasets::{Item, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Threads};
 use crate::progress::Progress;
 use crate::select::{self, Selection};
-use scda::{Dataset, Reader};
+use scda::Dataset;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -142,7 +143,7 @@ impl<'a> Pick<'a> {
 pub struct Replacement {
     name: String,
     input: Input,
-    reader: Reader,
+    from: Verified,
     /// Where they begin.
     offsets: Vec<u64>,
     used: usize,
@@ -155,15 +156,15 @@ impl Replacement {
             .split_once('=')
             .ok_or_else(|| Fail::Trouble(format!("--replace: found \"{text}\", expected NAME=FILE")))?;
         let input = Input::new(Path::new(file), threads)?;
-        let mut reader = input.open()?;
+        let mut from = Verified::new(&input)?;
         let mut walk = Walk::new(&input, false);
         let mut offsets = Vec::new();
-        while let Some(item) = walk.next(&mut reader)? {
+        while let Some(item) = from.next(&mut walk)? {
             let user: &[u8] = item.user();
             if user == name.as_bytes() {
                 offsets.push(item.section.offset);
             }
-            item.skip(&mut reader)?;
+            from.skip(&item)?;
         }
         if offsets.is_empty() {
             return Err(Fail::file(
@@ -171,7 +172,7 @@ impl Replacement {
                 format_args!("--replace: found no section or dataset named {name}"),
             ));
         }
-        Ok(Self { name: name.to_owned(), input, reader, offsets, used: 0 })
+        Ok(Self { name: name.to_owned(), input, from, offsets, used: 0 })
     }
 
     /// Writes the next one.
@@ -179,10 +180,13 @@ impl Replacement {
         self.used += 1;
         // That there are too few is said at the end.
         let Some(&offset) = self.offsets.get(self.used - 1) else { return Ok(()) };
-        self.reader.seek(offset)?;
+        self.from.reader.seek(offset)?;
         let mut walk = Walk::new(&self.input, false);
-        match walk.next(&mut self.reader)? {
-            Some(item) => way.item(&mut self.reader, &mut walk, &item, output, None, progress),
+        match self.from.next(&mut walk)? {
+            Some(item) => {
+                self.from.compare(&item)?;
+                way.item(&mut self.from.reader, &mut walk, &item, output, None, progress)
+            }
             None => Err(Fail::file(self.input.name(), "the file has changed")),
         }
     }

@@ -14,6 +14,8 @@ pub const TROUBLE: u8 = 2;
 pub enum Fail {
     /// An error of the library, which names the file.
     Scda(Error),
+    /// A file is not valid, in words.
+    Invalid(String),
     /// Trouble, in words.
     Trouble(String),
     /// All has been said.
@@ -34,6 +36,7 @@ impl Fail {
     pub fn code(&self) -> u8 {
         match self {
             Self::Scda(error) if is_invalid(first(error)) => NO,
+            Self::Invalid(_) => NO,
             Self::Scda(_) | Self::Trouble(_) => TROUBLE,
             Self::Said(code) => *code,
             Self::Quiet => 0,
@@ -45,7 +48,7 @@ impl Fail {
         let code = self.code();
         match self {
             Self::Scda(error) => output::complain(&first(&error).to_string()),
-            Self::Trouble(text) => output::complain(&text),
+            Self::Invalid(text) | Self::Trouble(text) => output::complain(&text),
             Self::Said(_) | Self::Quiet => {}
         }
         ExitCode::from(code)

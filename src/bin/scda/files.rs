@@ -271,6 +271,11 @@ impl Output {
         Ok(self.target()?.writer)
     }
 
+    /// Whether it ends with a seal when it is finished.
+    pub fn is_sealed(&self) -> bool {
+        self.params.seal
+    }
+
     /// To write datasets.
     pub fn target(&mut self) -> Result<Target<'_>> {
         let finished = || Fail::Trouble("the file is finished".to_owned());

@@ -42,7 +42,7 @@ pub fn group(output: &mut Output, mut object: Object<'_>, attributes: Option<Str
 fn words(fail: Fail) -> Wrong {
     match fail {
         Fail::Scda(error) => Wrong::Writing(error),
-        Fail::Trouble(words) => Wrong::Words(words),
+        Fail::Invalid(words) | Fail::Trouble(words) => Wrong::Words(words),
         Fail::Said(_) | Fail::Quiet => Wrong::Words("the command has ended".to_owned()),
     }
 }

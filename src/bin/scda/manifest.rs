@@ -1,5 +1,6 @@
 //! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
 
+use crate::check::Verified;
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{FoundGroup, Item, Pair, Walk, to_little};
 use crate::fail::{Fail, Result};
@@ -111,7 +112,7 @@ pub fn error(error: &scda::Error) -> Value {
 pub fn failure(fail: &Fail) -> Value {
     match fail {
         Fail::Scda(fault) => error(fault),
-        Fail::Trouble(words) => json!({ "message": words }),
+        Fail::Invalid(words) | Fail::Trouble(words) => json!({ "message": words }),
         Fail::Said(_) | Fail::Quiet => Value::Null,
     }
 }
@@ -132,7 +133,8 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     put_bytes(&mut head, "vendor", reader.vendor());
     put_bytes(&mut head, "user", reader.user());
     let seals = seals(&reader, input)?;
-    head.insert("sealed".into(), seals.is_some().into());
+    let is_sealed = seals.is_some();
+    head.insert("sealed".into(), is_sealed.into());
     head.insert("seals".into(), seals.map_or(0, |seals| seals.all.len()).into());
     out.text(format_args!("{{\n"))?;
     for (name, value) in &head {
@@ -141,34 +143,54 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     out.text(format_args!("\"sections\": ["))?;
     let mut walk = Walk::new(input, raw);
     let mut objects = Objects { raw, data, comma: "", selected: 0 };
-    let result = loop {
-        if select::none_from(selections, walk.number + 1) {
-            break Ok(());
+    // The seal of a file that is made of this one would make damage look valid.
+    let verified = (data && is_sealed).then(|| verified(input, raw)).transpose();
+    let result = verified.and_then(|mut verified| {
+        loop {
+            if select::none_from(selections, walk.number + 1) {
+                break Ok(());
+            }
+            let position = reader.position();
+            let item = match (walk.next(&mut reader), &mut verified) {
+                (Ok(Some(item)), _) => item,
+                (Ok(None), _) => break Ok(()),
+                (Err(error), Some(verified)) => break verified.explain(position, error),
+                (Err(error), None) => break Err(error.into()),
+            };
+            let mut compare = || match &mut verified {
+                Some(verified) if !raw => verified.compare(&item),
+                _ => Ok(()),
+            };
+            let passed = match select::any_of(selections, &item) {
+                true => compare().and_then(|()| objects.item(out, &mut reader, &mut walk, &item)),
+                false => item.skip(&mut reader).map_err(Fail::from),
+            };
+            if passed.is_err() {
+                break passed;
+            }
         }
-        let item = match walk.next(&mut reader) {
-            Ok(Some(item)) => item,
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error.into()),
-        };
-        let passed = match select::any_of(selections, &item) {
-            true => objects.item(out, &mut reader, &mut walk, &item),
-            false => item.skip(&mut reader).map_err(Fail::from),
-        };
-        if passed.is_err() {
-            break passed;
-        }
-    };
+    });
     let (number, selected) = (walk.number, objects.selected);
     let result = result.and_then(|()| {
         select::check(selections, input.name(), number)?;
         select::check_some(selections, input.name(), selected)
     });
     out.text(format_args!("\n]"))?;
-    if let Err(fail @ (Fail::Scda(_) | Fail::Trouble(_))) = &result {
+    if let Err(fail @ (Fail::Scda(_) | Fail::Invalid(_) | Fail::Trouble(_))) = &result {
         out.text(format_args!(",\n\"error\": {}", failure(fail)))?;
     }
     out.text(format_args!("\n}}\n"))?;
     result
+}
+
+/// Compares a sealed file with its checksums: with `raw`, in which sections are not those of the index, all of it, else its
+/// header.
+fn verified(input: &Input, raw: bool) -> Result<Verified> {
+    let mut verified = Verified::new(input)?;
+    if raw {
+        verified.compare_all()?;
+    }
+    Ok(verified)
 }
 
 /// Writes the objects of the list.

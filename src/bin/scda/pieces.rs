@@ -286,7 +286,7 @@ impl Stream<'_> {
 pub fn as_io_error(fail: Fail) -> io::Error {
     match fail {
         Fail::Scda(error) => io::Error::other(error),
-        Fail::Trouble(text) => io::Error::other(text),
+        Fail::Invalid(text) | Fail::Trouble(text) => io::Error::other(text),
         Fail::Said(_) | Fail::Quiet => io::ErrorKind::Other.into(),
     }
 }

@@ -5,10 +5,12 @@ mod finding;
 mod report;
 mod sealed;
 mod sums;
+mod verified;
 mod walk;
 
 pub use datasets::check as check_datasets;
 pub use finding::{Finding, Part, Scan, sections, words};
+pub use verified::Verified;
 
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::{Input, Threads};

@@ -90,10 +90,7 @@ impl Part<'_> {
 
     /// Compares one section, whose bytes have this checksum.
     fn section(&mut self, row_number: u64, row: &Row, found: u64, anchors: u64) -> Result<()> {
-        let number = match row.section {
-            None => 0,
-            Some(_) => self.sealed.first + row_number + 1 - self.sealed.header_rows(),
-        };
+        let number = section_number(self.sealed, row_number, row);
         self.scan.sections = self.scan.sections.max(number);
         let (error, is_exact) = match found == row.crc {
             false => self.reader.locate(self.sealed, row_number, row, found)?,
@@ -109,26 +106,40 @@ impl Part<'_> {
                 }
             }
         };
-        let offset = error.offset().filter(|_| is_exact);
-        let mut finding = Finding::of_section(number, Fault::Invalid(error));
-        finding.user = row.section.map(|_| row.user);
-        finding.section = header_at(self.reader, row.offset.max(FILE_HEADER_BYTES), true)
-            .filter(|section| is_of_row(section, row));
-        if let Some(section) = finding.section.filter(|_| has_elements(row)) {
-            finding.element = match offset {
-                Some(offset) => element_at(self.reader, row, offset),
-                None if section.decoded => first_unreadable(self.reader, &section, 0..section.count),
-                None => None,
-            };
-            finding.leading = finding.element.unwrap_or(0);
-        }
-        self.scan.add_finding(finding);
+        self.scan.add_finding(finding(self.reader, number, row, error, is_exact));
         Ok(())
     }
 }
 
+/// The number of the section of a row, counted from 1; 0 for the header of the file.
+pub(super) fn section_number(sealed: &Sealed, row_number: u64, row: &Row) -> u64 {
+    match row.section {
+        None => 0,
+        Some(_) => sealed.first + row_number + 1 - sealed.header_rows(),
+    }
+}
+
+/// What is wrong with the section of a row, and with which element. `is_exact`: the offset of the error is that of the one
+/// byte that differs.
+pub(super) fn finding(reader: &mut Reader, number: u64, row: &Row, error: Error, is_exact: bool) -> Finding {
+    let offset = error.offset().filter(|_| is_exact);
+    let mut finding = Finding::of_section(number, Fault::Invalid(error));
+    finding.user = row.section.map(|_| row.user);
+    finding.section =
+        header_at(reader, row.offset.max(FILE_HEADER_BYTES), true).filter(|section| is_of_row(section, row));
+    if let Some(section) = finding.section.filter(|_| has_elements(row)) {
+        finding.element = match offset {
+            Some(offset) => element_at(reader, row, offset),
+            None if section.decoded => first_unreadable(reader, &section, 0..section.count),
+            None => None,
+        };
+        finding.leading = finding.element.unwrap_or(0);
+    }
+    finding
+}
+
 /// What is wrong with the file; other errors tell nothing about it.
-fn invalid(result: scda::Result<()>) -> Result<Option<Error>> {
+pub(super) fn invalid(result: scda::Result<()>) -> Result<Option<Error>> {
     match result {
         Ok(()) => Ok(None),
         Err(error) if is_invalid(&error) => Ok(Some(error)),
@@ -141,7 +152,7 @@ fn has_elements(row: &Row) -> bool {
 }
 
 /// Whether the header is what the index has.
-fn is_of_row(section: &Section, row: &Row) -> bool {
+pub(super) fn is_of_row(section: &Section, row: &Row) -> bool {
     Some(section.section_type) == row.section
         && (section.offset, section.user, section.decoded) == (row.offset, row.user, row.is_compressed)
         && section.count == row.count

@@ -1,0 +1,195 @@
+//! What is damaged in a sealed file gets into no other one, where a seal would make it look valid.
+
+use crate::run::{Place, Run};
+use serde_json::Value;
+
+const SECTIONS: &str = r#"{"user": "a run", "sealed": true, "sections": [
+  {"type": "G", "user": "/", "attributes": {"title": "a run"}},
+  {"type": "I", "user": "step", "data_text": "thirty-two bytes of inline data\n"},
+  {"type": "B", "user": "block", "data_text": "a block\n"},
+  {"type": "B", "user": "block", "encoded": true, "data_text": "another block"},
+  {"type": "A", "user": "array", "N": 10, "E": 8, "generate": "counter"},
+  {"type": "V", "user": "pair", "encoded": true, "elements_text": ["abc", "", "defgh"]},
+  {"type": "D", "user": "flow/density", "data_type": "float64", "shape": [2, 3], "attributes": {"units": "kg m-3"},
+   "values": [1, 2, 3, 1.5, 2.5, 3.5]},
+  {"type": "D", "user": "flow/cells", "data_type": "uint64", "shape": [40], "chunk": [10], "generate": "counter"}
+]}"#;
+
+/// Sections that are written to another file, and what must not change then.
+const COMMANDS: [(&str, &str); 12] = [
+    ("copy bad.scda out.scda", ""),
+    ("copy --no-seal bad.scda out.scda", ""),
+    ("copy --decode bad.scda out.scda", ""),
+    ("copy --encode 6 bad.scda out.scda", ""),
+    ("copy --encode auto --chunk auto bad.scda out.scda", ""),
+    ("copy --style mime bad.scda out.scda", ""),
+    ("join good.scda bad.scda -o out.scda", ""),
+    ("append sealed.scda good.scda bad.scda", "sealed.scda"),
+    ("append --seal plain.scda bad.scda", "plain.scda"),
+    ("attr bad.scda flow/density valid_min=0", "bad.scda"),
+    ("attr bad.scda / --remove title", "bad.scda"),
+    ("ls --json --data bad.scda", "bad.scda"),
+];
+
+fn number(value: &Value) -> usize {
+    usize::try_from(value.as_u64().unwrap()).unwrap()
+}
+
+/// Where the sections of a file are, as seals have them: compressed pairs are one.
+fn sections(place: &Place, name: &str) -> Vec<(usize, usize)> {
+    let report = place.scda(&format!("ls --json --raw {name}")).good().json();
+    let mut sections: Vec<(usize, usize)> = Vec::new();
+    let mut is_second = false;
+    for section in report["sections"].as_array().unwrap() {
+        let start = number(&section["offset"]);
+        let end = start + number(&section["stored_bytes"]);
+        let user = section["user"].as_str().unwrap();
+        if user == "scda index 00" {
+            break;
+        }
+        match sections.last_mut().filter(|_| is_second) {
+            Some(last) => last.1 = end,
+            None => sections.push((start, end)),
+        }
+        is_second = user.ends_with("compressed scda 00");
+    }
+    sections
+}
+
+/// Files to read and to write.
+fn prepared() -> (Place, Vec<u8>) {
+    let place = Place::new();
+    place.with_input("make - good.scda", SECTIONS.as_bytes()).good();
+    place.scda("copy good.scda sealed.scda").good();
+    place.scda("copy --no-seal good.scda plain.scda").good();
+    let good = place.read("good.scda");
+    (place, good)
+}
+
+/// Runs a command on a file with this byte changed: nothing is written, and no file left.
+fn refused(place: &Place, good: &[u8], at: usize, change: u8, command: &str, unchanged: &str) -> Run {
+    let mut bad = good.to_vec();
+    bad[at] ^= change;
+    place.write("bad.scda", bad);
+    let names = place.names();
+    let before = (!unchanged.is_empty()).then(|| place.read(unchanged));
+    let run = place.scda(command);
+    assert_eq!((run.code, place.names()), (1, names), "{command}, byte {at}: {run:?}");
+    assert!(before.is_none_or(|before| before == place.read(unchanged)), "{command}, byte {at}");
+    run
+}
+
+#[test]
+fn flipped_bits_are_not_copied() {
+    let (place, good) = prepared();
+    let sections = sections(&place, "good.scda");
+    assert_eq!(sections.len(), 11);
+    let mut tried = 0;
+    for (count, &(start, end)) in (1..).zip(&sections) {
+        // Headers, sizes, data and padding, and all of what is short.
+        let places = (start..end).step_by(((end - start) / 7).max(1)).chain([end - 1]);
+        for (turn, at) in places.enumerate() {
+            // A letter of the JSON, a number, or any byte: not all commands at each place.
+            for (command, unchanged) in COMMANDS.iter().skip((turn + count) % 3).step_by(3) {
+                let run = refused(&place, &good, at, 1 << (at % 8), command, unchanged);
+                let found = good[at] ^ 1 << (at % 8);
+                let words = format!("byte {at}: ");
+                let section = format!("scda: bad.scda: section {count} (");
+                let ends = format!("found 0x{found:02x}, expected 0x{:02x}, by the checksum", good[at]);
+                for words in [&section, &words, &ends] {
+                    assert!(run.err.contains(words.as_str()), "{command}, byte {at}, {words}: {}", run.err);
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 300, "{tried}");
+}
+
+#[test]
+fn a_damaged_header_or_seal_is_not_copied() {
+    let (place, good) = prepared();
+    let end = sections(&place, "good.scda").last().unwrap().1;
+    for (command, unchanged) in COMMANDS {
+        // The user string of the file, and the table behind the sections.
+        let run = refused(&place, &good, 34, 1, command, unchanged);
+        assert!(run.err.contains("bad.scda: header of the file: byte 34: "), "{command}: {}", run.err);
+        let run = refused(&place, &good, end + 128 + 300, 1, command, unchanged);
+        assert!(run.err.contains("bad.scda: seal 1: byte "), "{command}: {}", run.err);
+    }
+    // Without its seal, nothing tells what is damaged: no file that is sealed gets sections of it.
+    for command in [
+        "copy --seal bad.scda out.scda",
+        "copy --seal --select 1-3 bad.scda out.scda",
+        "join good.scda bad.scda -o out.scda",
+        "append sealed.scda bad.scda",
+    ] {
+        let run = refused(&place, &good, good.len() - 288 + 96 + 3, 1, command, "sealed.scda");
+        assert!(
+            run.err.contains("bad.scda: ") && run.err.contains("expected a seal"),
+            "{command}: {}",
+            run.err
+        );
+    }
+}
+
+#[test]
+fn what_replaces_a_section_is_compared() {
+    let (place, good) = prepared();
+    let sections = sections(&place, "good.scda");
+    let commands = [
+        ("copy --replace array=bad.scda good.scda out.scda", 6),
+        ("copy --replace flow/cells=bad.scda --decode good.scda out.scda", 11),
+    ];
+    for (command, count) in commands {
+        let (start, end) = sections[count - 1];
+        for at in [start, start + 20, end - 40, end - 1] {
+            let run = refused(&place, &good, at, 1, command, "good.scda");
+            assert!(run.err.contains(&format!("bad.scda: section {count} (")), "{}", run.err);
+        }
+    }
+    // A damaged section may be left out, or replaced by one that is whole.
+    let mut bad = good.clone();
+    bad[sections[5].0 + 200] ^= 1;
+    place.write("bad.scda", bad);
+    for command in ["copy --delete array", "copy --replace array=good.scda", "copy --select block"] {
+        place.scda(&format!("{command} bad.scda out.scda")).good();
+        place.scda("check out.scda").good();
+        std::fs::remove_file(place.path("out.scda")).unwrap();
+    }
+}
+
+#[test]
+fn sealed_sections_before_others_are_compared() {
+    let (place, good) = prepared();
+    let section = sections(&place, "good.scda")[4];
+    let plain = place.read("plain.scda");
+    // Two seals, and sections that none seals.
+    place.scda("append sealed.scda good.scda").good();
+    let sealed = [&place.read("sealed.scda")[..], &plain[128..]].concat();
+    place.write("tail.scda", &sealed);
+    place.scda("copy --seal tail.scda out.scda").good();
+    place.scda("check out.scda").good();
+    std::fs::remove_file(place.path("out.scda")).unwrap();
+    for (at, count) in [(section.1 - 1, 5), (good.len() + section.1 - 128 - 1, 16)] {
+        let run = refused(&place, &sealed, at, 1, "copy --seal bad.scda out.scda", "sealed.scda");
+        assert!(run.err.contains(&format!("bad.scda: section {count} (")), "{}", run.err);
+    }
+}
+
+#[test]
+fn what_salvage_saves_is_whole() {
+    let (place, good) = prepared();
+    let sections = sections(&place, "good.scda");
+    for (start, end) in sections {
+        for at in [start, start + 40, end - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            place.write("bad.scda", bad);
+            let run = place.scda("salvage bad.scda out.scda");
+            assert!(run.code == 0 && run.err.contains(&format!("byte {at}: ")), "{run:?}");
+            place.scda("check out.scda").good();
+            std::fs::remove_file(place.path("out.scda")).unwrap();
+        }
+    }
+}
