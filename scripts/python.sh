@@ -40,26 +40,33 @@ run 300 $python -m pip install --disable-pip-version-check --no-deps --force-rei
 
 heading "Python package: tests"
 log=$root/$folder/logs/pytest.log
-run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -p no:cacheprovider --ignore python/tests/test_xarray.py --ignore python/tests/test_zarr.py python
+run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -p no:cacheprovider --ignore python/tests/test_xarray.py --ignore python/tests/test_zarr.py --ignore python/tests/test_vtk.py python
 if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
 fi
 grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests passed/'
 
-# xarray wants a newer numpy than the system's other packages: an environment of its own.
-heading "Python package: tests with xarray and zarr"
-log=$root/$folder/logs/xarray.log
-run 120 "$(system_python)" -m venv --clear $folder/xarray
-python=$folder/xarray/bin/python
-if ! timeout 300 $python -m pip install --disable-pip-version-check pytest xarray dask 'zarr>=3.1' fsspec >"$log" 2>&1 </dev/null; then
-  echo "Python package: xarray and zarr could not be installed, so their tests were skipped: $log"
-  exit 0
-fi
-run 300 $python -m pip install --disable-pip-version-check --no-deps $folder/dist/*.whl
-run 300 $python -m pytest -p no:cacheprovider python/tests/test_xarray.py python/tests/test_zarr.py
-if grep -qE '^=+ .* skipped' "$log"; then
-  grep '^SKIPPED' "$log" >&2
-  exit 1
-fi
-grep -oE '^=+ [0-9]+ passed' "$log" | sed -E 's/=+ ([0-9]+) passed/Python package: \1 tests with xarray and zarr passed/'
+# tests_with NAME "TEST..." PACKAGE...: these files of python/tests, with packages that the system does not have, or that want a newer numpy
+# than its other packages do: in an environment of its own, which is kept.
+tests_with() {
+  local name=$1 tests=$2 python=$folder/${1// /-}/bin/python
+  shift 2
+  heading "Python package: tests with $name"
+  log=$root/$folder/logs/${name// /-}.log
+  [ -x "$python" ] || run 120 "$(system_python)" -m venv --clear "${python%/bin/python}"
+  if ! timeout 600 "$python" -m pip install --disable-pip-version-check pytest "$@" >"$log" 2>&1 </dev/null; then
+    echo "Python package: $* could not be installed, so the tests with $name were skipped: $log"
+    return
+  fi
+  run 300 "$python" -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
+  # shellcheck disable=SC2086 # several files
+  run 300 "$python" -m pytest -p no:cacheprovider $tests
+  if grep -qE '^=+ .* skipped' "$log"; then
+    grep '^SKIPPED' "$log" >&2
+    exit 1
+  fi
+  grep -oE '^=+ [0-9]+ passed' "$log" | sed -E "s/=+ ([0-9]+) passed/Python package: \\1 tests with $name passed/"
+}
+tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_zarr.py" xarray dask 'zarr>=3.1' fsspec
+tests_with vtk python/tests/test_vtk.py vtk h5py

@@ -17,6 +17,7 @@ from ._core import VERSION as __version__
 from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
+from ._forest import Forest, forests
 from ._references import references
 from ._section import Section
 from ._streams import Stream, Streams, StreamWriter
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Dataset",
     "File",
+    "Forest",
     "Group",
     "Records",
     "Section",
@@ -38,6 +40,7 @@ __all__ = [
     "__version__",
     "append",
     "create",
+    "forests",
     "open",
     "references",
     "verify",

@@ -1,0 +1,388 @@
+"""Reading: forests, the adaptive meshes of docs/forest.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Optional
+
+import numpy as np
+
+from ._dataset import Dataset
+from ._errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._file import File
+
+_VERSION = 1
+_GROUP = b"scda group 00"
+# The edge of a tree is 2 to this power units.
+_BITS = 30
+# Quadrants are looked at so many at once, so that a mesh of any size needs bounded memory.
+_BATCH = 1 << 20
+
+
+def forests(file: File) -> list[str]:
+    """The names of the forests in a file, in its order. Collective.
+
+    >>> with scda.open("hello.scda") as f:
+    ...     scda.forests(f)
+    []
+    """
+    names: dict[str, None] = {}
+    for before in file.find(_GROUP):
+        section = file[before.index + 1] if before.index + 1 < len(file) else None
+        name = section.user_text[:-1] if section is not None else ""
+        if before.kind == "inline" and name and "scda_forest" in file.group(name).attrs:
+            names[name] = None
+    return list(names)
+
+
+class Forest:
+    """A forest of quadtrees or octrees: its time steps, a sequence.
+
+    Everything is validated before it is used: a :class:`FormatError` names the dataset and the quadrant or tree.
+
+    Args:
+        file: a file that is open for reading.
+        name: that of the group. None: the only forest of the file.
+
+    Attributes:
+        file: the file.
+        name: the name of the group.
+        dimension: 2 or 3.
+        attrs: the attributes of the group.
+    """
+
+    def __init__(self, file: File, name: Optional[str] = None) -> None:
+        if name is None:
+            found = forests(file)
+            if len(found) != 1:
+                raise ValueError(f"{file._path}: found {found or 'no forest'}, expected one forest, or the name of one")
+            name = found[0]
+        self.file = file
+        self.name = name
+        self.attrs = file.group(name).attrs
+        if "scda_forest" not in self.attrs:
+            raise ValueError(f"{file._path}: group {name!r}: found no attribute scda_forest, expected that of a forest")
+        version, dimension = self.attrs["scda_forest"], self.attrs.get("dimension")
+        if type(version) is not int or version != _VERSION:
+            self._fail(f"attribute scda_forest of {name!r}: found {version!r}, expected {_VERSION}")
+        if type(dimension) is not int or dimension not in (2, 3):
+            self._fail(f"attribute dimension of {name!r}: found {dimension!r}, expected 2 or 3")
+        self.dimension: int = dimension
+        prefix = f"{name}/"
+        self._records: dict[str, list[Dataset]] = {
+            key[len(prefix) :]: list(file.records(key)) for key in file.keys() if key.startswith(prefix)
+        }
+        self._mesh: Optional[Mesh] = None
+        self._times = self._records.get("time", [])
+        # The sections of a step: those from its time to the next one.
+        self._bounds = [d.section.index for d in self._times] or [0]
+        self._bounds.append(len(file))
+        for d in self._times:
+            self._expect(d, "float64", ())
+
+    def __len__(self) -> int:
+        """The number of time steps; 1 if the file has no times."""
+        return len(self._bounds) - 1
+
+    def __getitem__(self, number: int) -> Step:
+        """A time step, counted from the end if the number is negative."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"time step {number}: found {len(self)}")
+        return Step(self, number % len(self))
+
+    def __iter__(self) -> Iterator[Step]:
+        return (Step(self, number) for number in range(len(self)))
+
+    @property
+    def times(self) -> list[float]:
+        """The time of each step; without times in the file its number, 0."""
+        return [float(d[()]) for d in self._times] or [0.0]
+
+    @property
+    def units(self) -> str:
+        """The units of time, or an empty text."""
+        units = self._times[0].attrs.get("units") if self._times else None
+        return units if isinstance(units, str) else ""
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as many
+        values as each quadrant needs, it is the number of values, ``NAME:count``."""
+        names = [name[len("fields/") :] for name in self._records if name.startswith("fields/")]
+        return [name for name in names if f"{name}:count" not in names]
+
+    def _last(self, name: str, start: int, stop: int) -> Optional[Dataset]:
+        """The last dataset of this name among the sections from start to stop."""
+        within = [d for d in self._records.get(name, []) if start <= d.section.index < stop]
+        return within[-1] if within else None
+
+    def _mesh_before(self, end: int) -> Mesh:
+        """The mesh, with its connectivity, before this section. The last one is kept: steps often share it."""
+        coordinates = self._last("coordinates", 0, end)
+        connectivity = self._last("tree_to_tree", 0, end)
+        if coordinates is None or connectivity is None:
+            missing = "coordinates" if coordinates is None else "tree_to_tree"
+            self._fail(f"{self.name}/{missing}: found none before section {end}, expected that of the mesh")
+        key = coordinates.section.index, connectivity.section.index
+        if self._mesh is None or self._mesh.key != key:
+            self._mesh = Mesh(self, key, coordinates, connectivity)
+        return self._mesh
+
+    def _expect(self, dataset: Dataset, dtype: str, shape: tuple[Optional[int], ...]) -> None:
+        same = len(dataset.shape) == len(shape) and all(n in (None, m) for m, n in zip(dataset.shape, shape))
+        if not same or dataset.dtype.name != dtype:
+            wanted = ", ".join("any" if n is None else str(n) for n in shape)
+            self._fail(f"{dataset.name}: found {dataset.dtype} {dataset.shape}, expected {dtype} ({wanted})", dataset)
+
+    def _fail(self, message: str, dataset: Optional[Dataset] = None) -> NoReturn:
+        path = self.file._path
+        raise FormatError(f"{path}: {message}", None if dataset is None else dataset.section.offset, path)
+
+    def __repr__(self) -> str:
+        return f"<scda forest {self.name!r}: {self.dimension}D, {len(self)} time steps, fields {self.fields}>"
+
+
+class Step:
+    """A time step of a forest.
+
+    Attributes:
+        number: its number, from 0.
+    """
+
+    def __init__(self, forest: Forest, number: int) -> None:
+        self._forest = forest
+        self.number = number
+
+    @property
+    def time(self) -> float:
+        """The time, in :attr:`Forest.units`."""
+        return self._forest.times[self.number]
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh: the same object as that of the step before, if that was asked for and it has not changed."""
+        return self._forest._mesh_before(self._forest._bounds[self.number + 1])
+
+    def field(self, name: str) -> Optional[Dataset]:
+        """A field, its first dimension that of quadrants; None if this step has none."""
+        forest = self._forest
+        start, stop = forest._bounds[self.number : self.number + 2]
+        found = forest._last(f"fields/{name}", start, stop)
+        if found is not None and (not found.shape or found.shape[0] != len(self.mesh)):
+            forest._fail(
+                f"{found.name}: found shape {found.shape}, expected {len(self.mesh)} quadrants in the first dimension",
+                found,
+            )
+        return found
+
+
+class Mesh:
+    """The quadrants of a forest (in 3D: octants), and where they are in space.
+
+    Attributes:
+        level: the dataset with the level of each quadrant.
+        coordinates: the dataset with the corner next to the origin of the tree, in units of 2^-30 of its edge.
+        tree_offsets: the quadrants of tree t are those from entry t to entry t + 1; int64.
+        key: differs between the meshes of a file.
+    """
+
+    def __init__(self, forest: Forest, key: tuple[int, int], coordinates: Dataset, connectivity: Dataset) -> None:
+        self._forest = forest
+        self.key = key
+        self.dimension = d = forest.dimension
+        number = forest._records["coordinates"].index(coordinates)
+        self.coordinates = coordinates
+        self.level = self._paired("level", number)
+        offsets = self._paired("tree_offsets", number)
+        forest._expect(coordinates, "int32", (None, d))
+        count = len(coordinates)
+        forest._expect(self.level, "uint8", (count,))
+        forest._expect(offsets, "int64", (None,))
+        forest._expect(connectivity, "int32", (None, 2 * d))
+        trees = len(connectivity)
+        forest._expect(offsets, "int64", (trees + 1,))
+        self.tree_offsets: NDArray[np.int64] = offsets[:]
+        if trees == 0:
+            forest._fail(f"{connectivity.name}: found no tree, expected at least one", connectivity)
+        odd = np.flatnonzero(np.diff(self.tree_offsets) <= 0)
+        if self.tree_offsets[0] != 0 or self.tree_offsets[-1] != count or len(odd):
+            where = f"tree {odd[0]} without quadrants" if len(odd) else f"{self.tree_offsets[[0, -1]].tolist()}"
+            forest._fail(f"{offsets.name}: found {where}, expected offsets from 0 to {count} that grow", offsets)
+        self._find_vertices(connectivity, trees)
+        self._check_order()
+
+    def __len__(self) -> int:
+        """The number of quadrants."""
+        return len(self.coordinates)
+
+    def _paired(self, name: str, number: int) -> Dataset:
+        """What belongs to the coordinates with this number."""
+        records = self._forest._records.get(name, [])
+        if number >= len(records):
+            self._forest._fail(
+                f"{self._forest.name}/{name}: found {len(records)} records, expected one for each of "
+                f"{self._forest.name}/coordinates"
+            )
+        return records[number]
+
+    def _find_vertices(self, connectivity: Dataset, trees: int) -> None:
+        forest = self._forest
+        later = [d.section.index for d in forest._records["tree_to_tree"]]
+        end = min((index for index in later if index > connectivity.section.index), default=len(forest.file))
+        vertices = forest._last("vertices", connectivity.section.index, end)
+        corners = forest._last("tree_to_vertex", connectivity.section.index, end)
+        if vertices is None or corners is None:
+            self._vertices: Optional[NDArray[np.float64]] = None
+            return
+        forest._expect(vertices, "float64", (None, 3))
+        forest._expect(corners, "int32", (trees, 2**self.dimension))
+        numbers = corners[...]
+        odd = np.flatnonzero(((numbers < 0) | (numbers >= len(vertices))).any(1))
+        if len(odd):
+            forest._fail(
+                f"{corners.name}: tree {odd[0]}: found {numbers[odd[0]].tolist()}, expected vertices below "
+                f"{len(vertices)}",
+                corners,
+            )
+        self._vertices = vertices[...][numbers]
+
+    def _batches(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """Tree, corner and level of the quadrants, in parts of bounded size."""
+        for start in range(0, len(self), _BATCH):
+            stop = min(start + _BATCH, len(self))
+            trees = np.searchsorted(self.tree_offsets, np.arange(start, stop), "right") - 1
+            yield trees, self.coordinates[start:stop].astype(np.int64), self.level[start:stop].astype(np.int64)
+
+    def _check_order(self) -> None:
+        """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words."""
+        d, half = self.dimension, _BITS // 2
+        low_bits = d * half
+        whole = np.int64(1) << low_bits
+        start, end_high, end_low = 0, whole, np.int64(0)
+        for trees, corner, level in self._batches():
+            self._check(level > _BITS, self.level, start, trees, level, f"a level of at most {_BITS}")
+            edge = np.int64(1) << (_BITS - level)
+            odd = ((corner < 0) | (corner >= 1 << _BITS) | (corner & (edge[:, None] - 1) != 0)).any(1)
+            what = f"multiples of the quadrant's edge from 0 to 2^{_BITS} - 1"
+            self._check(odd, self.coordinates, start, trees, corner, what)
+            high, low = _morton(corner >> half), _morton(corner & ((1 << half) - 1))
+            # Behind each quadrant the next one begins.
+            bits = d * (_BITS - level)
+            after_low = low + np.where(bits < low_bits, np.int64(1) << np.minimum(bits, low_bits), 0)
+            after_high = high + np.where(bits < low_bits, 0, np.int64(1) << np.maximum(bits - low_bits, 0))
+            after_high += after_low >> low_bits
+            after_low &= whole - 1
+            before_high, before_low = np.append(end_high, after_high[:-1]), np.append(end_low, after_low[:-1])
+            first = self.tree_offsets[trees] == np.arange(start, start + len(trees))
+            what = "the tree before it filled by its quadrants"
+            odd = first & ((before_high != whole) | (before_low != 0))
+            self._check(odd, self.coordinates, start, trees, corner, what)
+            odd = (high != np.where(first, 0, before_high)) | (low != np.where(first, 0, before_low))
+            what = "the place on the Morton curve where the quadrant before it ends"
+            self._check(odd, self.coordinates, start, trees, corner, what)
+            start, end_high, end_low = start + len(trees), after_high[-1], after_low[-1]
+        if (end_high, end_low) != (whole, 0):
+            what = f"{self.coordinates.name}: found the end of the quadrants, expected more in the last tree"
+            self._forest._fail(what, self.coordinates)
+
+    def _check(
+        self,
+        odd: NDArray[np.bool_],
+        dataset: Dataset,
+        start: int,
+        trees: NDArray[np.int64],
+        values: NDArray[np.int64],
+        expected: str,
+    ) -> None:
+        """An error for the first quadrant that is odd, if there is one."""
+        if odd.any():
+            first = int(odd.argmax())
+            self._forest._fail(
+                f"{dataset.name}: quadrant {start + first} (tree {trees[first]}): found {values[first].tolist()}, "
+                f"expected {expected}",
+                dataset,
+            )
+
+    def parts(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+        """Points and cells of some of the quadrants after the other, in order.
+
+        Cells that touch share their points, if they are in one part and in one tree; a hanging node is a point of the
+        smaller cells only.
+
+        Returns:
+            Points in space, shape (points, 3). The points of each cell, shape (quadrants, 2^d), from 0 in each part,
+            x varying fastest.
+        """
+        if self._vertices is None:
+            self._forest._fail(f"{self._forest.name}/vertices: found none, expected the geometry of the trees")
+        d = self.dimension
+        corners = np.array([[c >> axis & 1 for axis in range(d)] for c in range(2**d)], np.int64)
+        for trees, corner, level in self._batches():
+            # In units of the smallest quadrant: that makes small numbers.
+            finest = int(level.max())
+            nodes = np.empty((len(level), 2**d, d + 1), np.int64)
+            nodes[..., 0] = (trees - trees[0])[:, None]
+            nodes[..., 1:] = (corner >> (_BITS - finest))[:, None] + (corners << (finest - level)[:, None, None])
+            places, cells = _unique(nodes.reshape(-1, d + 1), finest + 1)
+            points = self._place(places[:, 0] + trees[0], places[:, 1:] / float(1 << finest))
+            yield points, cells.reshape(len(level), 2**d)
+
+    def _place(self, trees: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """From coordinates of 0 to 1 in trees into space, as p4est_qcoord_to_vertex does."""
+        assert self._vertices is not None
+        points = self._vertices[trees]
+        for axis in reversed(range(self.dimension)):
+            half = points.shape[1] // 2
+            part = unit[:, axis, None, None]
+            points = (1 - part) * points[:, :half] + part * points[:, half:]
+        return points[:, 0]
+
+    def points_and_cells(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """All points in space, shape (points, 3), and the points of each cell, shape (quadrants, 2^d), x fastest."""
+        points, cells, before = [], [], 0
+        for each_points, each_cells in self.parts():
+            points.append(each_points)
+            cells.append(each_cells + before)
+            before += len(each_points)
+        return np.concatenate(points), np.concatenate(cells)
+
+    @property
+    def tree(self) -> NDArray[np.int32]:
+        """The tree of each quadrant."""
+        return np.repeat(np.arange(len(self.tree_offsets) - 1, dtype=np.int32), np.diff(self.tree_offsets))
+
+
+def _unique(nodes: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each different node once, and which of them each node is.
+
+    Args:
+        nodes: shape (n, 1 + d): the tree, and coordinates of so many bits.
+    """
+    d = nodes.shape[1] - 1
+    if int(nodes[-1, 0]).bit_length() + d * bits > 63:
+        different, which = np.unique(nodes, axis=0, return_inverse=True)
+        return different, which.reshape(-1).astype(np.int64, copy=False)
+    # One number for each node is faster to sort.
+    keys = nodes[:, 0]
+    for axis in range(1, 1 + d):
+        keys = keys << bits | nodes[:, axis]
+    keys, which = np.unique(keys, return_inverse=True)
+    different = np.empty((len(keys), 1 + d), np.int64)
+    for axis in range(d, 0, -1):
+        different[:, axis] = keys & ((1 << bits) - 1)
+        keys = keys >> bits
+    different[:, 0] = keys
+    return different, which.astype(np.int64, copy=False)
+
+
+def _morton(corner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The bits of coordinates below 2^15, shape (n, d), in turn, those of x lowest."""
+    d = corner.shape[1]
+    index = np.zeros(len(corner), np.int64)
+    for bit in range(_BITS // 2):
+        for axis in range(d):
+            index |= (corner[:, axis] >> bit & 1) << (bit * d + axis)
+    return index

@@ -1,0 +1,379 @@
+"""``scda vtk``: VTKHDF files, by which VTK, ParaView, VisIt and PyVista read what is in an scda file.
+
+A field that is plain in the scda file stays there: the VTKHDF file says where it is (external storage of HDF5).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from ._dataset import Dataset
+from ._errors import Error, ShortFileError
+from ._file import File, open
+from ._forest import Forest, Mesh, forests
+from ._grid import Grid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_VERSION = (2, 0)
+_QUAD, _HEXAHEDRON = 9, 12
+# VTK goes around the corners of a cell where a forest goes along its axes.
+_AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
+# HDF5 keeps the places of all pieces of a dataset in one message of at most 64 KiB, 24 bytes for each.
+_MOST_PIECES = 2048
+_PIECE_BYTES = 1 << 24
+_CHUNK_ROWS = 1 << 16
+
+
+class Column(NamedTuple):
+    """A field: what it is in the time steps, one after the other, and which of these each step has."""
+
+    name: str
+    entries: Sequence[Union[Dataset, NDArray[Any]]]
+    entry_of_step: Sequence[int]
+
+
+class Sidecar:
+    """A VTKHDF file that is being written, of the data of an scda file.
+
+    Attributes:
+        in_place: the names of fields whose data stay in the scda file.
+        copied: those of the others.
+        left_out: what VTK does not get, and why.
+    """
+
+    def __init__(self, root: Any, file: File, external: Optional[str]) -> None:
+        """Args: the group VTKHDF; the file, and its name for HDF5; None: everything is copied."""
+        self._root = root
+        self._file = file
+        self._external = external
+        self.in_place: list[str] = []
+        self.copied: list[str] = []
+        self.left_out: list[str] = []
+
+    def forest(self, forest: Forest, names: Optional[Sequence[str]]) -> str:
+        """Writes the forest with these fields, or all of them. Returns what it is, as text."""
+        self._begin("UnstructuredGrid")
+        unknown = [name for name in names or () if name not in forest.fields]
+        if unknown:
+            raise ValueError(f"field {unknown[0]!r}: found none in forest {forest.name!r}, expected one of {forest.fields}")
+        meshes, mesh_of_step = self._meshes(forest)
+        steps = list(forest)
+        columns = []
+        for name in forest.fields if names is None else dict.fromkeys(names):
+            column = self._field(name, [step.field(name) for step in steps], [len(meshes[k]) for k in mesh_of_step])
+            if column is not None:
+                columns.append(column)
+        taken = {column.name for column in columns}
+        for name, entries in (("level", [mesh.level for mesh in meshes]), ("tree", [mesh.tree for mesh in meshes])):
+            if name not in taken:
+                columns.append(Column(name, entries, mesh_of_step))
+        group = self._root.create_group("CellData")
+        offsets = self._root["Steps"].create_group("CellDataOffsets")
+        for column in columns:
+            name = _vtk_name(column.name, group)
+            self._rows(group, name, column)
+            starts = np.cumsum([0, *map(len, column.entries)], dtype=np.int64)
+            offsets[name] = starts[list(column.entry_of_step)]
+        cells = len(meshes[mesh_of_step[-1]])
+        return f"{len(steps)} time steps, {len(meshes)} meshes, {cells} cells in the last step"
+
+    def grid(self, grid: Grid) -> str:
+        """Writes a uniform grid. Returns what it is, as text."""
+        self._begin("ImageData")
+        shape = (1,) * (3 - len(grid.shape)) + grid.shape
+        attributes = self._root.attrs
+        attributes["WholeExtent"] = np.array([n for size in reversed(shape) for n in (0, size - 1)], np.int64)
+        pad = [0.0] * (3 - len(grid.shape))
+        attributes["Origin"] = np.array([*reversed(grid.origin), *pad])
+        spacing = np.array([*reversed(grid.spacing), *(1.0 for _ in pad)])
+        attributes["Spacing"] = np.abs(spacing)
+        attributes["Direction"] = np.diag(np.sign(spacing)).ravel()
+        self.left_out += grid.left_out
+        has_steps = len(grid.times) > 0
+        group = self._root.create_group("PointData")
+        if has_steps:
+            self._steps(grid.times)
+            offsets = self._root["Steps"].create_group("PointDataOffsets")
+        for name, records in grid.fields.items():
+            entry_of_step = range(len(grid.times)) if len(records) > 1 else [0] * len(grid.times)
+            column = Column(name, records, entry_of_step)
+            vtk_name = _vtk_name(name, group)
+            # VTK wants no axis with a single point.
+            self._images(group, vtk_name, column, tuple(n for n in shape if n > 1) or (1,), has_steps)
+            if has_steps:
+                offsets[vtk_name] = np.array(entry_of_step, np.int64)
+        return f"{max(len(grid.times), 1)} time steps of {' x '.join(map(str, grid.shape))} points"
+
+    def _begin(self, kind: str) -> None:
+        self._root.attrs["Version"] = np.array(_VERSION, np.int64)
+        self._root.attrs["Type"] = np.bytes_(kind)
+
+    def _steps(self, times: Sequence[float]) -> Any:
+        steps = self._root.create_group("Steps")
+        steps.attrs["NSteps"] = np.int64(len(times))
+        steps["Values"] = np.array(times, np.float64)
+        return steps
+
+    def _meshes(self, forest: Forest) -> tuple[list[Mesh], list[int]]:
+        """Writes each mesh once. Returns the meshes, and which one each step has."""
+        root, d = self._root, forest.dimension
+        width, rows = 2**d, [_CHUNK_ROWS]
+        for name, inner, item in (
+            ("Points", (3,), np.float64),
+            ("Connectivity", (), np.int64),
+            ("Offsets", (), np.int64),
+            ("Types", (), np.uint8),
+        ):
+            root.create_dataset(name, (0, *inner), item, maxshape=(None, *inner), chunks=(*rows, *inner))
+        meshes: list[Mesh] = []
+        mesh_of_step, first_point, first_cell, point_counts = [], [], [], []
+        for step in forest:
+            mesh = step.mesh
+            if not meshes or mesh is not meshes[-1]:
+                meshes.append(mesh)
+                points_before, points = len(root["Points"]), 0
+                start_of_points, start_of_cells = points_before, len(root["Types"])
+                _append(root["Offsets"], np.zeros(1, np.int64))
+                cells = 0
+                for places, corners in mesh.parts():
+                    _append(root["Points"], places)
+                    _append(root["Connectivity"], (corners[:, _AROUND[d]] + points).ravel())
+                    _append(root["Offsets"], width * np.arange(cells + 1, cells + len(corners) + 1))
+                    points, cells = points + len(places), cells + len(corners)
+                _append(root["Types"], np.full(cells, _QUAD if d == 2 else _HEXAHEDRON, np.uint8))
+                point_counts.append(points)
+            mesh_of_step.append(len(meshes) - 1)
+            first_point.append(start_of_points)
+            first_cell.append(start_of_cells)
+        counts = np.array([len(mesh) for mesh in meshes], np.int64)
+        root["NumberOfPoints"] = np.array(point_counts, np.int64)
+        root["NumberOfCells"] = counts
+        root["NumberOfConnectivityIds"] = width * counts
+        steps = self._steps(forest.times)
+        steps["PartOffsets"] = np.array(mesh_of_step, np.int64)
+        steps["NumberOfParts"] = np.ones(len(mesh_of_step), np.int64)
+        steps["PointOffsets"] = np.array(first_point, np.int64)
+        steps["CellOffsets"] = np.array(first_cell, np.int64)[:, None]
+        steps["ConnectivityIdOffsets"] = width * np.array(first_cell, np.int64)[:, None]
+        return meshes, mesh_of_step
+
+    def _field(self, name: str, found: list[Optional[Dataset]], counts: list[int]) -> Optional[Column]:
+        """A field that some steps may lack: there it is NaN."""
+        some = next((dataset for dataset in found if dataset is not None), None)
+        if some is None:
+            self.left_out.append(f"{name}: no time step has it")
+            return None
+        for dataset in found:
+            if dataset is not None and (dataset.shape[1:], dataset.dtype.kind) != (some.shape[1:], some.dtype.kind):
+                raise ValueError(
+                    f"{dataset.name}: found {dataset.dtype} {dataset.shape} after {some.dtype} {some.shape}, expected "
+                    "values of the same shape and kind in all time steps"
+                )
+        if 0 in some.shape[1:]:
+            self.left_out.append(f"{name}: its values have no components")
+            return None
+        if None in found and some.dtype.kind not in "fc":
+            missing = found.index(None)
+            self.left_out.append(f"{name}: time step {missing} has none, and {some.dtype} has no number that says so")
+            return None
+        entries = [
+            np.broadcast_to(np.array(np.nan, some.dtype), (count, *some.shape[1:])) if dataset is None else dataset
+            for dataset, count in zip(found, counts)
+        ]
+        return Column(name, entries, range(len(entries)))
+
+    def _rows(self, group: Any, name: str, column: Column) -> None:
+        """A dataset with the rows of all entries."""
+        item, parts = _vtk_type(column)
+        components = parts * int(np.prod(column.entries[0].shape[1:], dtype=np.int64))
+        inner = () if components == 1 else (components,)
+        dataset = self._create(group, name, column, (sum(map(len, column.entries)), *inner), item)
+        start = 0
+        for entry in column.entries if dataset is not None else ():
+            for rows, values in _pieces(entry, item, inner):
+                dataset[start + rows.start : start + rows.stop] = values
+            start += len(entry)
+
+    def _images(self, group: Any, name: str, column: Column, shape: tuple[int, ...], has_steps: bool) -> None:
+        """A dataset with an index for each entry, or if there are no time steps that of the only one."""
+        item, parts = _vtk_type(column)
+        whole = shape if parts == 1 else (*shape, parts)
+        dataset = self._create(group, name, column, (len(column.entries), *whole) if has_steps else whole, item)
+        for number, entry in enumerate(column.entries if dataset is not None else ()):
+            if entry.shape != shape:
+                dataset[number if has_steps else ...] = _values(entry[...], item).reshape(whole)
+                continue
+            for rows, values in _pieces(entry, item, whole[1:]):
+                dataset[(number, rows) if has_steps else rows] = values
+
+    def _create(self, group: Any, name: str, column: Column, shape: tuple[int, ...], item: np.dtype[Any]) -> Any:
+        """A dataset that is to be filled; None if its data are where they are in the scda file."""
+        places = self._places(column, item)
+        if places is None:
+            if isinstance(column.entries[0], Dataset):
+                self.copied.append(column.name)
+            return group.create_dataset(name, shape, item)
+        group.create_dataset(name, shape, item, external=places)
+        self.in_place.append(column.name)
+        return None
+
+    def _places(self, column: Column, item: np.dtype[Any]) -> Optional[list[tuple[str, int, int]]]:
+        """The file, the first byte and the bytes of each entry. None: HDF5 cannot read them where they are."""
+        if self._external is None or len(column.entries) > _MOST_PIECES:
+            return None
+        places = []
+        for entry in column.entries:
+            if not isinstance(entry, Dataset) or not _is_plain(self._file, entry, item):
+                return None
+            start = entry.section.data_offset
+            size = os.path.getsize(self._file._path)
+            if start + entry.nbytes > size:
+                message = f"{self._file._path}: {entry.name}: found the end of the file, expected {entry.nbytes} bytes"
+                raise ShortFileError(message, size, self._file._path)
+            places.append((self._external, start, entry.nbytes))
+        return places
+
+
+def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
+    """Whether the bytes of the data in the file are those of items of this little-endian type."""
+    if dataset.chunks is not None or dataset.section.compressed or dataset.nbytes == 0 or sys.byteorder != "little":
+        return False
+    if dataset.dtype.kind not in "bVc" and dataset.dtype != item:
+        return False
+    if dataset.dtype.kind == "c" and dataset.dtype.itemsize != 2 * item.itemsize:
+        return False
+    codecs = json.loads(file[dataset.section.index - 1].read())["codecs"]
+    configuration = codecs[0].get("configuration") if isinstance(codecs[0], dict) else None
+    return not configuration or configuration.get("endian", "little") == "little"
+
+
+def _vtk_type(column: Column) -> tuple[np.dtype[Any], int]:
+    """The type that VTK has for the items of a column, and how many of them make one."""
+    first = column.entries[0].dtype
+    if first.kind in "bV":
+        return np.dtype("u1"), first.itemsize
+    dtype = np.result_type(*(entry.dtype for entry in column.entries))
+    if dtype.kind == "c":
+        return np.dtype(f"<f{dtype.itemsize // 2}"), 2
+    return np.dtype("<f4") if dtype == np.float16 else dtype.newbyteorder("<"), 1
+
+
+def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
+    """Values, as items of this type."""
+    if values.dtype.kind in "bV":
+        return np.ascontiguousarray(values).view(np.uint8)
+    if values.dtype.kind == "c":
+        pairs = np.empty((*values.shape, 2), item)
+        pairs[..., 0], pairs[..., 1] = values.real, values.imag
+        return pairs
+    return values.astype(item, copy=False)
+
+
+def _pieces(
+    entry: Union[Dataset, NDArray[Any]], item: np.dtype[Any], inner: tuple[int, ...]
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """The rows of an entry, some at a time, each of this shape."""
+    count = max(1, _PIECE_BYTES // (item.itemsize * int(np.prod(inner, dtype=np.int64))))
+    for start in range(0, len(entry), count):
+        rows = slice(start, min(start + count, len(entry)))
+        yield rows, _values(entry[rows], item).reshape(-1, *inner)
+
+
+def _append(dataset: Any, values: NDArray[Any]) -> None:
+    before = len(dataset)
+    dataset.resize(before + len(values), 0)
+    dataset[before:] = values
+
+
+def _vtk_name(name: str, group: Any) -> str:
+    """VTK has no groups of fields."""
+    vtk_name = name.replace("/", "_")
+    if vtk_name in group:
+        raise ValueError(f"field {name!r}: found another one that is called {vtk_name!r} in the VTKHDF file")
+    return vtk_name
+
+
+def write(
+    path: str,
+    out: str,
+    *,
+    copy: bool = False,
+    absolute: bool = False,
+    fields: Optional[Sequence[str]] = None,
+    group: Optional[str] = None,
+    force: bool = False,
+) -> list[str]:
+    """Writes the VTKHDF file of an scda file. Returns lines that say what was done."""
+    import h5py
+
+    if os.path.exists(out) and os.path.exists(path) and os.path.samefile(path, out):
+        raise ValueError(f"{out}: found the scda file itself, expected another name for the VTKHDF file")
+    if os.path.lexists(out) and not force:
+        raise ValueError(f"{out}: found a file of this name; --force replaces it")
+    external = None
+    if not copy:
+        folder = os.path.realpath(os.path.dirname(out) or ".")
+        external = os.path.realpath(path) if absolute else os.path.relpath(os.path.realpath(path), folder)
+    partial = f"{out}.scda-part"
+    try:
+        with open(path) as file, h5py.File(partial, "w") as h5:
+            sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
+            if group in forests(file) or group is None and forests(file):
+                what = sidecar.forest(Forest(file, group), fields)
+            else:
+                what = sidecar.grid(Grid(file, group or "/", fields))
+        os.replace(partial, out)
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+    lines = [f"{out}: {what}"]
+    if sidecar.copied:
+        lines.append(f"copied: {', '.join(sidecar.copied)}")
+    if sidecar.in_place:
+        lines.append(f"read from {external}: {', '.join(sidecar.in_place)}")
+        if not absolute:
+            hint = "start the program that reads it in its folder, or with HDF5_EXTFILE_PREFIX='${ORIGIN}'"
+            lines.append(f"That name is relative to the folder of {os.path.basename(out)}: {hint}")
+    return lines + [f"left out: {what}" for what in sidecar.left_out]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of ``scda vtk``."""
+    parser.add_argument("file", metavar="FILE", help="an scda file with a forest, or with datasets on a uniform grid")
+    parser.add_argument("-o", "--output", metavar="OUT", help="the VTKHDF file (default: FILE with the ending .vtkhdf)")
+    parser.add_argument("--copy", action="store_true", help="copy all data: OUT can be used without FILE")
+    parser.add_argument("--absolute", action="store_true", help="refer to FILE by its absolute path")
+    parser.add_argument("--field", metavar="NAME", action="append", help="only this field; can be given several times")
+    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+    parser.add_argument("--group", metavar="NAME", help="the forest, or the group with the datasets of a grid")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """``scda vtk``. Returns the exit code."""
+    out = arguments.output or f"{os.path.splitext(arguments.file)[0]}.vtkhdf"
+    try:
+        lines = write(
+            arguments.file,
+            out,
+            copy=arguments.copy,
+            absolute=arguments.absolute,
+            fields=arguments.field,
+            group=arguments.group,
+            force=arguments.force,
+        )
+    except ImportError:
+        print("scda: vtk: found no h5py, which writes the file: pip install h5py", file=sys.stderr)
+        return 2
+    except (Error, OSError, ValueError) as error:
+        print(f"scda: {error}", file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    return 0

@@ -1,0 +1,180 @@
+"""Forests, read by ``scda.Forest``: the geometry by its definition, and everything that may be wrong in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import forests
+import numpy as np
+import pytest
+import scda
+
+
+def made(dimension: int, finest: int = 3) -> tuple[forests.Brick, forests.Quadrants]:
+    at = (0.3, 0.4, 0.6)[:dimension]
+    return forests.Brick(dimension, 3), forests.Quadrants(dimension, 3, forests.towards(*at, finest=finest))
+
+
+def write(path: Path, brick: forests.Brick, mesh: forests.Quadrants) -> None:
+    with scda.create(path) as w:
+        forests.begin(w, brick.dimension)
+        brick.write(w)
+        mesh.write(w)
+
+
+@pytest.mark.parametrize("finest", [4, 30])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_points_and_cells(dimension: int, finest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    brick, mesh = made(dimension, finest)
+    assert mesh.level.max() == finest
+    write(tmp_path / "f", brick, mesh)
+    for batch in (1 << 20, 7, 1):
+        monkeypatch.setattr("scda._forest._BATCH", batch)
+        with scda.open(tmp_path / "f") as f:
+            assert scda.forests(f) == ["forest"]
+            forest = scda.Forest(f)
+            assert (forest.dimension, len(forest), forest.times, forest.units) == (dimension, 1, [0.0], "")
+            found = forest[-1].mesh
+            points, cells = found.points_and_cells()
+            np.testing.assert_allclose(points[cells], mesh.corners(brick), rtol=0, atol=1e-14)
+            assert len(found) == len(mesh)
+            assert found.tree.tolist() == np.repeat(range(3), np.diff(mesh.tree_offsets)).tolist()
+            if batch > 7:
+                unit = np.repeat(mesh.coordinates[:, None].astype(int), 2**dimension, 1)
+                edge = 1 << 30 - mesh.level.astype(int)
+                unit += edge[:, None, None] * [[c >> a & 1 for a in range(dimension)] for c in range(2**dimension)]
+                tree = np.broadcast_to(found.tree[:, None, None], (*unit.shape[:2], 1))
+                nodes = np.concatenate([tree, unit], -1).reshape(-1, dimension + 1)
+                assert len(points) == len(np.unique(nodes, axis=0))
+
+
+def test_steps(tmp_path: Path) -> None:
+    brick, first = made(2)
+    second = made(2, 4)[1]
+    with scda.create(tmp_path / "f") as w:
+        forests.begin(w, 2, "a/b")
+        forests.begin(w, 3, "other")
+        brick.write(w, "a/b")
+        first.write(w, "a/b")
+        for step in range(4):
+            w.dataset("a/b/time", 10.0 * step, attrs={"units": "s"})
+            if step == 2:
+                second.write(w, "a/b")
+            mesh = first if step < 2 else second
+            w.dataset("a/b/fields/u", np.full(len(mesh), -1.0))
+            w.dataset("a/b/fields/u", np.full(len(mesh), float(step)))
+            if step == 3:
+                w.dataset("a/b/fields/gas/rho", np.zeros(len(mesh)), attrs={"units": "kg m-3"})
+    with scda.open(tmp_path / "f") as f:
+        assert scda.forests(f) == ["a/b", "other"]
+        with pytest.raises(ValueError, match=r"found \['a/b', 'other'\], expected one forest"):
+            scda.Forest(f)
+        forest = scda.Forest(f, "a/b")
+        assert (forest.times, forest.units, forest.fields) == ([0.0, 10.0, 20.0, 30.0], "s", ["u", "gas/rho"])
+        assert [step.time for step in forest] == forest.times
+        meshes = [step.mesh for step in forest]
+        assert [len(mesh) for mesh in meshes] == [len(first), len(first), len(second), len(second)]
+        assert meshes[0] is meshes[1] and meshes[2] is meshes[3] and meshes[1] is not meshes[2]
+        assert [step.field("u")[0] for step in forest] == [0.0, 1.0, 2.0, 3.0]
+        assert forest[0].field("gas/rho") is None and forest[3].field("gas/rho").attrs["units"] == "kg m-3"
+        assert forest[0].field("none") is None
+        with pytest.raises(IndexError, match="time step 4: found 4"):
+            forest[4]
+        with pytest.raises(scda.FormatError, match="other/coordinates: found none before section"):
+            scda.Forest(f, "other")[0].mesh
+
+
+def wrong(part: str, change: Callable[[Any], Any]) -> Callable[[forests.Brick, forests.Quadrants], None]:
+    def damage(brick: forests.Brick, mesh: forests.Quadrants) -> None:
+        owner = mesh if hasattr(mesh, part) else brick
+        setattr(owner, part, change(np.array(getattr(owner, part))))
+
+    return damage
+
+
+def put(index: Any, value: Any) -> Callable[[Any], Any]:
+    def change(array: Any) -> Any:
+        array[index] = value
+        return array
+
+    return change
+
+
+def swap(array: Any) -> Any:
+    array[[3, 4]] = array[[4, 3]]
+    return array
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (wrong("coordinates", put((5, 0), -1)), r"coordinates: quadrant 5 \(tree 0\): found \[-1, .* expected multiples"),
+        (wrong("coordinates", put((5, 0), 3)), r"coordinates: quadrant 5 \(tree 0\): found \[3, .* expected multiples"),
+        (wrong("coordinates", put((5, 0), 1 << 30)), r"coordinates: quadrant 5 \(tree \d\): found \[1073741824"),
+        (wrong("coordinates", swap), r"coordinates: quadrant 3 \(tree 0\): found .* expected the place on the Morton curve"),
+        (wrong("coordinates", put(0, 1 << 29)), r"coordinates: quadrant 0 \(tree 0\): .* expected the place on the Morton"),
+        (wrong("level", put(2, 31)), r"level: quadrant 2 \(tree 0\): found 31, expected a level of at most 30"),
+        (wrong("level", put(-1, 9)), r"coordinates: found the end of the quadrants, expected more in the last tree"),
+        (wrong("level", lambda a: a.astype("i1")), r"level: found int8 \(\d+,\), expected uint8 \(\d+\)"),
+        (wrong("level", lambda a: a[:-1]), r"level: found uint8 \(\d+,\), expected uint8 \(\d+\)"),
+        (wrong("coordinates", lambda a: a[:, :1]), r"coordinates: found int32 \(\d+, 1\), expected int32 \(any, \d\)"),
+        (wrong("tree_offsets", put(1, 4)), r"coordinates: quadrant 4 \(tree 1\): found .* expected the tree before it filled"),
+        (wrong("tree_offsets", put(1, 0)), r"tree_offsets: found tree 0 without quadrants, expected offsets from 0 to"),
+        (wrong("tree_offsets", put(0, 1)), r"tree_offsets: found \[1, \d+\], expected offsets from 0 to"),
+        (wrong("tree_offsets", put(-1, 1 << 62)), r"tree_offsets: found \[0, \d+\], expected offsets from 0 to"),
+        (wrong("tree_offsets", lambda a: a[:-1]), r"tree_offsets: found int64 \(3,\), expected int64 \(4\)"),
+        (wrong("tree_to_vertex", put((1, 2), 99)), r"tree_to_vertex: tree 1: found \[.*99.*\], expected vertices below"),
+        (wrong("tree_to_vertex", put((1, 2), -1)), r"tree_to_vertex: tree 1: found \[.*-1.*\], expected vertices below"),
+        (wrong("tree_to_vertex", lambda a: a[:2]), r"tree_to_vertex: found int32 \(2, \d\), expected int32 \(3, \d\)"),
+        (wrong("vertices", lambda a: a[:, :2]), r"vertices: found float64 \(\d+, 2\), expected float64 \(any, 3\)"),
+        (wrong("tree_to_tree", lambda a: a[:0]), r"tree_offsets: found int64 \(4,\), expected int64 \(1\)"),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 1 << 20])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_what_is_damaged(
+    dimension: int, batch: int, damage: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scda._forest._BATCH", batch)
+    brick, mesh = made(dimension)
+    damage(brick, mesh)
+    write(tmp_path / "f", brick, mesh)
+    with scda.open(tmp_path / "f") as f, pytest.raises(scda.FormatError, match=f"/f: forest/{said}") as caught:
+        scda.Forest(f)[0].mesh
+    assert caught.value.offset is not None
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"scda_forest": 2, "dimension": 2}, "attribute scda_forest of 'forest': found 2, expected 1"),
+        ({"scda_forest": True, "dimension": 2}, "attribute scda_forest of 'forest': found True, expected 1"),
+        ({"scda_forest": 1}, "attribute dimension of 'forest': found None, expected 2 or 3"),
+        ({"scda_forest": 1, "dimension": "2"}, "attribute dimension of 'forest': found '2', expected 2 or 3"),
+        ({"dimension": 2}, "found no forest, expected one forest"),
+    ],
+)
+def test_attributes(attributes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.group("forest", attributes)
+    with scda.open(tmp_path / "f") as f, pytest.raises(ValueError, match=said):
+        scda.Forest(f)
+
+
+def test_fields_and_geometry(tmp_path: Path) -> None:
+    brick, mesh = made(2)
+    with scda.create(tmp_path / "f") as w:
+        forests.begin(w, 2)
+        for part in ("tree_to_tree", "tree_to_face"):
+            w.dataset(f"forest/{part}", getattr(brick, part))
+        mesh.write(w)
+        w.dataset("forest/fields/u", np.zeros(len(mesh) - 1))
+        w.dataset("forest/fields/v", 1.0)
+    with scda.open(tmp_path / "f") as f:
+        forest = scda.Forest(f)
+        for name in ("u", "v"):
+            with pytest.raises(scda.FormatError, match=rf"fields/{name}: found shape .*, expected {len(mesh)} quadrants"):
+                forest[0].field(name)
+        with pytest.raises(scda.FormatError, match="forest/vertices: found none, expected the geometry of the trees"):
+            forest[0].mesh.points_and_cells()

@@ -1,0 +1,419 @@
+"""``scda vtk``: what it writes is read with VTK's own reader, and every point, cell and value compared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Optional
+
+import forests
+import numpy as np
+import pytest
+import scda
+
+h5py = pytest.importorskip("h5py")
+vtk = pytest.importorskip("vtk")
+
+from scda import _vtk  # noqa: E402
+from vtkmodules.util.numpy_support import vtk_to_numpy  # noqa: E402
+
+CENTRES = {2: ((1.3, 0.4), (0.2, 0.9)), 3: ((1.3, 0.4, 0.6), (0.2, 0.9, 0.1))}
+CELL_TYPE = {2: 9, 3: 12}
+AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
+
+
+class Messages:
+    """What VTK complains of."""
+
+    def __init__(self, reader: Any) -> None:
+        self.texts: list[str] = []
+        reader.AddObserver("ErrorEvent", self)
+        self.CallDataType = "string0"
+
+    def __call__(self, _object: Any, _event: str, text: str = "") -> None:
+        self.texts.append(text)
+
+
+def opened(path: Path) -> tuple[Any, Messages]:
+    reader = vtk.vtkHDFReader()
+    messages = Messages(reader)
+    reader.SetFileName(str(path))
+    reader.Update()
+    return reader, messages
+
+
+def step_of(reader: Any, number: int, messages: Messages) -> Any:
+    reader.SetStep(number)
+    reader.Update()
+    assert messages.texts == []
+    output = reader.GetOutput()
+    return output.GetPartition(0) if output.IsA("vtkPartitionedDataSet") else output
+
+
+def arrays(data: Any) -> dict[str, np.ndarray]:
+    return {data.GetArrayName(i): vtk_to_numpy(data.GetArray(i)) for i in range(data.GetNumberOfArrays())}
+
+
+def expect_mesh(output: Any, quadrants: forests.Quadrants, brick: forests.Brick) -> None:
+    d, count = quadrants.dimension, len(quadrants)
+    assert output.GetNumberOfCells() == count
+    assert set(vtk_to_numpy(output.GetCellTypes()).tolist()) == {CELL_TYPE[d]}
+    cells = output.GetCells()
+    assert vtk_to_numpy(cells.GetOffsetsArray()).tolist() == [2**d * i for i in range(count + 1)]
+    corners = vtk_to_numpy(cells.GetConnectivityArray()).reshape(count, 2**d)
+    points = vtk_to_numpy(output.GetPoints().GetData())
+    np.testing.assert_allclose(points[corners], quadrants.corners(brick)[:, AROUND[d]], rtol=0, atol=1e-14)
+    # No point is without a cell, and within a tree none is there twice.
+    assert np.array_equal(np.unique(corners), np.arange(len(points)))
+    for first, end in zip(quadrants.tree_offsets, quadrants.tree_offsets[1:]):
+        own = points[np.unique(corners[first:end])]
+        assert len(np.unique(own.round(10), axis=0)) == len(own)
+    found = arrays(output.GetCellData())
+    assert found["level"].tolist() == quadrants.level.tolist()
+    assert found["tree"].tolist() == np.repeat(range(brick.trees), np.diff(quadrants.tree_offsets)).tolist()
+
+
+def some_values(seed: int, count: int) -> dict[str, np.ndarray]:
+    """A field of each type, of numbers and of vectors."""
+    generator = np.random.default_rng(seed)
+    values: dict[str, np.ndarray] = {"momentum": generator.normal(size=(count, 3)), "stress": generator.normal(size=(count, 3, 3))}
+    for dtype in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "?"):
+        values[f"of/{dtype}"] = (100 * generator.random(count)).astype(dtype)
+    for dtype in ("c8", "c16"):
+        values[f"of/{dtype}"] = (generator.random(count) + 1j * generator.random(count)).astype(dtype)
+    values["of/V3"] = generator.integers(0, 256, (count, 3), np.uint8).view("V3").reshape(count)
+    return values
+
+
+def as_vtk_has_it(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "V":
+        return values.view(np.uint8).reshape(len(values), -1)
+    if values.dtype.kind == "c":
+        return np.stack([values.real, values.imag], -1)
+    values = values.astype({"?": "u1", "e": "f4"}.get(values.dtype.char, values.dtype))
+    return values.reshape(len(values), -1) if values.ndim > 1 else values
+
+
+def run(*arguments: Any) -> int:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    _vtk.add_arguments(parser)
+    return _vtk.run(parser.parse_args([str(a) for a in arguments]))
+
+
+def again(*arguments: Any) -> int:
+    return run(*arguments, "--force")
+
+
+@pytest.mark.parametrize("layout", ["plain", "chunks", "text", "mixed"])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_each_step_of_a_forest(
+    dimension: int, layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    brick = forests.Brick(dimension, 3)
+    meshes = [forests.Quadrants(dimension, 3, forests.towards(*at, finest=4)) for at in CENTRES[dimension]]
+    mesh_of_step = [0, 0, 1, 1]
+    fields = [some_values(step, len(meshes[k])) for step, k in enumerate(mesh_of_step)]
+    kinds = {"plain": {}, "chunks": {"chunks": (50,)}, "text": {"chunks": (50,), "text": True}}
+    with scda.create("f.scda") as w:
+        w.block("about this file", b"a test")
+        forests.begin(w, dimension)
+        brick.write(w)
+        for step, k in enumerate(mesh_of_step):
+            w.dataset("forest/time", 0.25 * step, attrs={"units": "s"})
+            if step == 0 or k != mesh_of_step[step - 1]:
+                meshes[k].write(w)
+            for number, (name, values) in enumerate(fields[step].items()):
+                kind = kinds["chunks" if number % 2 else "plain"] if layout == "mixed" else kinds[layout]
+                chunks = {**kind, "chunks": (50, *values.shape[1:])} if kind else {}
+                w.dataset(f"forest/fields/{name}", values, **chunks)
+    assert run("f.scda") == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] == f"f.vtkhdf: 4 time steps, 2 meshes, {len(meshes[1])} cells in the last step"
+    copied = {line.partition(": ")[0]: line.partition(": ")[2].split(", ") for line in said.splitlines()}
+    if layout == "plain":
+        assert copied["copied"] == ["of/f2"]
+    elif layout == "mixed":
+        assert len(copied["copied"]) > 5 and len(copied["read from f.scda"]) > 5
+    else:
+        assert copied["read from f.scda"] == ["level"]
+
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    assert reader.GetNumberOfSteps() == 4
+    with h5py.File("f.vtkhdf") as h5:
+        assert h5["VTKHDF/Steps/Values"][:].tolist() == [0.0, 0.25, 0.5, 0.75]
+        assert len(h5["VTKHDF/Types"]) == sum(map(len, meshes))
+    for step in (0, 1, 2, 3, 1):
+        output = step_of(reader, step, messages)
+        expect_mesh(output, meshes[mesh_of_step[step]], brick)
+        found = arrays(output.GetCellData())
+        assert set(found) == {"level", "tree", *(name.replace("/", "_") for name in fields[step])}
+        for name, values in fields[step].items():
+            wanted, got = as_vtk_has_it(values), found[name.replace("/", "_")]
+            assert got.dtype == wanted.dtype and np.array_equal(got, wanted), name
+
+
+def small_forest(path: Path, **fields: Any) -> forests.Quadrants:
+    brick, mesh = forests.Brick(2, 2), forests.Quadrants(2, 2, forests.towards(0.6, 0.3, finest=3))
+    with scda.create(path) as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        mesh.write(w)
+        for name, values in (fields or {"u": np.arange(float(len(mesh)))}).items():
+            w.dataset(f"forest/fields/{name}", values)
+    return mesh
+
+
+def test_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("data", "pictures", "elsewhere"):
+        (tmp_path / name).mkdir()
+    mesh = small_forest(tmp_path / "data" / "f.scda")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    out = tmp_path / "pictures" / "f.vtkhdf"
+
+    def read() -> tuple[Optional[list[float]], list[str]]:
+        reader, messages = opened(out)
+        output = reader.GetOutput()
+        array = output.GetCellData().GetArray("u") if output is not None else None
+        return (None if array is None else vtk_to_numpy(array).tolist()), messages.texts
+
+    wanted = [float(i) for i in range(len(mesh))]
+    assert run("../data/f.scda", "-o", "../pictures/f.vtkhdf") == 0
+    # Relative to the folder in which the program runs: here it happens to be right.
+    assert read() == (wanted, [])
+    monkeypatch.chdir(tmp_path)
+    values, texts = read()
+    assert values != wanted and texts
+    assert run("data/f.scda", "-o", "pictures/f.vtkhdf", "--absolute") == 2
+    assert again("data/f.scda", "-o", "pictures/f.vtkhdf", "--absolute") == 0
+    assert read() == (wanted, [])
+    assert again("data/f.scda", "-o", "pictures/f.vtkhdf", "--copy") == 0
+    shutil.move("data/f.scda", "data/moved.scda")
+    assert read() == (wanted, [])
+
+
+def test_origin(tmp_path: Path) -> None:
+    """As docs/tools.md says: HDF5 reads the variable when the program starts, or the reader."""
+    import subprocess
+    import sys
+
+    (tmp_path / "data").mkdir()
+    mesh = small_forest(tmp_path / "data" / "f.scda")
+    assert run(tmp_path / "data" / "f.scda") == 0
+    program = (
+        "import sys, vtk\n"
+        "r = vtk.vtkHDFReader(); r.SetFileName(sys.argv[1]); r.Update()\n"
+        "a = r.GetOutput().GetCellData().GetArray('u'); print([a.GetValue(i) for i in range(a.GetNumberOfTuples())])\n"
+    )
+    environment = {**os.environ, "HDF5_EXTFILE_PREFIX": "${ORIGIN}"}
+    shown = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "data" / "f.vtkhdf")],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert shown.stdout.strip() == str([float(i) for i in range(len(mesh))])
+
+
+def test_beyond_four_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A section that is a hole in the file lies before the field."""
+    monkeypatch.chdir(tmp_path)
+    brick, mesh = forests.Brick(2, 2), forests.Quadrants(2, 2, forests.towards(0.6, 0.3, finest=3))
+    with scda.create("small.scda", seal=False) as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        mesh.write(w)
+        w.dataset("forest/fields/u", np.arange(float(len(mesh))))
+    with scda.open("small.scda") as f:
+        start = f[f["forest/fields/u"].section.index - 1].offset
+    data = Path("small.scda").read_bytes()
+    hole = 5 << 30
+    with open("large.scda", "wb") as large:
+        large.write(data[:start])
+        large.write(b"A a hole ".ljust(63, b"-") + b"\n" + f"N {hole} ".encode().ljust(31, b"-") + b"\n")
+        large.write(b"E 1 ".ljust(31, b"-") + b"\n")
+        large.seek(hole, os.SEEK_CUR)
+        large.write(b"\n" + b"=" * 29 + b"\n\n" + data[start:])
+    if os.stat("large.scda").st_blocks * 512 > 1 << 20:
+        pytest.skip("this file system has no holes")
+    assert run("large.scda") == 0
+    reader, messages = opened(tmp_path / "large.vtkhdf")
+    output = step_of(reader, 0, messages)
+    expect_mesh(output, mesh, brick)
+    assert arrays(output.GetCellData())["u"].tolist() == list(range(len(mesh)))
+
+
+def test_more_steps_than_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """HDF5 takes so many pieces in place, and no more: what is beyond is copied."""
+    monkeypatch.chdir(tmp_path)
+    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=1))
+    for steps, place in ((_vtk._MOST_PIECES, "read from f.scda: u, level"), (_vtk._MOST_PIECES + 1, "copied: u")):
+        with scda.create("f.scda") as w:
+            forests.begin(w, 2)
+            brick.write(w)
+            mesh.write(w)
+            for step in range(steps):
+                w.dataset("forest/time", float(step))
+                w.dataset("forest/fields/u", np.arange(4.0) + step)
+        assert again("f.scda") == 0
+        assert place in capsys.readouterr().out.splitlines()
+        reader, messages = opened(tmp_path / "f.vtkhdf")
+        for step in (0, steps - 1):
+            assert arrays(step_of(reader, step, messages).GetCellData())["u"].tolist() == [step + i for i in range(4)]
+
+
+def test_fields_that_a_step_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
+    count = len(mesh)
+    with scda.create("f.scda") as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        for step in range(3):
+            w.dataset("forest/time", float(step))
+            mesh.write(w)
+            if step != 1:
+                w.dataset("forest/fields/u", np.full(count, step, np.float32))
+                w.dataset("forest/fields/n", np.full(count, step))
+            w.dataset("forest/fields/p:count", np.arange(count))
+            w.dataset("forest/fields/p", np.zeros(count * (count - 1) // 2))
+    assert run("f.scda") == 0
+    assert "left out: n: time step 1 has none, and int64 has no number that says so" in capsys.readouterr().out
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    for step in range(3):
+        found = arrays(step_of(reader, step, messages).GetCellData())
+        assert set(found) == {"level", "tree", "u", "p:count"}
+        assert np.array_equal(found["u"], np.full(count, np.nan if step == 1 else step, np.float32), equal_nan=True)
+        assert found["p:count"].tolist() == list(range(count))
+    assert again("f.scda", "--field", "p:count") == 0
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    assert set(arrays(step_of(reader, 2, messages).GetCellData())) == {"level", "tree", "p:count"}
+    capsys.readouterr()
+    assert again("f.scda", "--field", "v") == 2
+    assert "field 'v': found none in forest 'forest', expected one of ['u', 'n', 'p:count']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("layout", [{}, {"encode": True}])
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (1, 4, 5), (3, 4, 5)])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_uniform_grid(
+    steps: int, shape: tuple[int, ...], layout: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dims = ("z", "y", "x")[3 - len(shape) :]
+    fields = [some_values(step, int(np.prod(shape))) for step in range(steps)]
+    names = [name for name in fields[0] if name.startswith("of/")]
+    coordinates = {"x": 2.0 + 0.5 * np.arange(5), "y": 7.0 - 2.0 * np.arange(4)}
+    with scda.create("f.scda") as w:
+        for name in dims[-2:]:
+            w.dataset(name, coordinates[name], dims=(name,))
+        w.dataset("constant", np.arange(float(np.prod(shape))).reshape(shape), **layout)
+        w.dataset("another", np.zeros(6 if len(shape) == 1 else 5))
+        for step in range(steps):
+            w.dataset("time", 0.5 * step)
+            for name in names:
+                w.dataset(name[3:], fields[step][name].reshape(shape), dims=dims, **layout)
+    assert run("f.scda", *(f"--field={name[3:]}" for name in names), "--field", "constant") == 0
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    for step in range(steps):
+        output = step_of(reader, step, messages)
+        assert output.IsA("vtkImageData")
+        assert output.GetDimensions() == (*reversed(shape), *(1 for _ in range(3 - len(shape))))
+        found = arrays(output.GetPointData())
+        assert found.pop("constant").tolist() == list(range(int(np.prod(shape))))
+        assert set(found) == {name[3:] for name in names}
+        for name in names:
+            wanted = as_vtk_has_it(fields[step][name])
+            assert found[name[3:]].dtype == wanted.dtype and np.array_equal(found[name[3:]], wanted), name
+    last = output.GetPoint(output.GetNumberOfPoints() - 1)
+    wanted_last = [float(coordinates[d][-1]) if d in coordinates else shape[0] - 1.0 for d in reversed(dims)]
+    assert list(last[: len(shape)]) == wanted_last
+    with h5py.File("f.vtkhdf") as h5:
+        places = [h5[f"VTKHDF/PointData/{name[3:]}"].external for name in names if name != "of/f2"]
+        assert all(bool(place) == (not layout) for place in places)
+
+
+def test_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off-screen: the colours of a picture are those of the field."""
+    monkeypatch.chdir(tmp_path)
+    brick = forests.Brick(2, 1)
+    brick.vertices = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    mesh = forests.Quadrants(2, 1, forests.towards(0.9, 0.9, finest=4))
+    with scda.create("f.scda") as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        mesh.write(w)
+        w.dataset("forest/fields/left", (mesh.coordinates[:, 0] < 1 << 29).astype(float))
+    assert run("f.scda") == 0
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    mapper = vtk.vtkDataSetMapper()
+    mapper.SetInputData(step_of(reader, 0, messages))
+    mapper.SetScalarModeToUseCellFieldData()
+    mapper.SelectColorArray("left")
+    table = vtk.vtkLookupTable()
+    table.SetNumberOfTableValues(2)
+    table.SetTableRange(0, 1)
+    table.SetTableValue(0, 0, 0, 1)
+    table.SetTableValue(1, 1, 0, 0)
+    mapper.SetLookupTable(table)
+    mapper.SetUseLookupTableScalarRange(True)
+    actor = vtk.vtkActor()
+    actor.SetMapper(mapper)
+    actor.GetProperty().LightingOff()
+    renderer = vtk.vtkRenderer()
+    renderer.AddActor(actor)
+    window = vtk.vtkRenderWindow()
+    window.SetOffScreenRendering(1)
+    window.SetSize(100, 100)
+    window.AddRenderer(renderer)
+    camera = renderer.GetActiveCamera()
+    camera.ParallelProjectionOn()
+    camera.SetFocalPoint(0.5, 0.5, 0)
+    camera.SetPosition(0.5, 0.5, 1)
+    camera.SetParallelScale(0.5)
+    window.Render()
+    grab = vtk.vtkWindowToImageFilter()
+    grab.SetInput(window)
+    grab.ReadFrontBufferOff()
+    writer = vtk.vtkPNGWriter()
+    writer.SetInputConnection(grab.GetOutputPort())
+    writer.SetFileName("f.png")
+    writer.Write()
+    image = vtk.vtkPNGReader()
+    image.SetFileName("f.png")
+    image.Update()
+    colours = vtk_to_numpy(image.GetOutput().GetPointData().GetScalars()).reshape(100, 100, 3)
+    assert (colours[5:95, 5:45] == [255, 0, 0]).all() and (colours[5:95, 55:95] == [0, 0, 255]).all()
+
+
+@pytest.mark.parametrize("arguments", [("f.scda", "-o", "f.scda"), ("f.scda", "-o", "folder/f.vtkhdf"), ("none.scda",)])
+def test_what_cannot_be_written(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small_forest(tmp_path / "f.scda")
+    before = (tmp_path / "f.scda").read_bytes()
+    assert run(*arguments) == 2
+    assert capsys.readouterr().err.startswith("scda: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["f.scda"]
+    assert (tmp_path / "f.scda").read_bytes() == before
+
+
+def test_grids_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    with scda.create("f.scda") as w:
+        w.dataset("x", np.array([0.0, 1, 2, 4]), dims=("x",))
+        w.dataset("u", np.zeros((3, 4)), dims=("y", "x"))
+        w.dataset("v", np.zeros((2, 3, 4, 5)))
+        w.dataset("other/w", np.arange(3.0))
+    for arguments, said in (
+        ((), "x: index 2: found 2.0, expected points at equal distances: 0.0, 1.3333333333333333, ..."),
+        (("--field", "v"), "field 'v': found no dataset of this name with 1 to 3 dimensions, expected one of ['u']"),
+        (("--group", "no"), "found no forest, and in group 'no' no dataset with 1 to 3 dimensions"),
+    ):
+        assert run("f.scda", *arguments) == 2
+        assert said in capsys.readouterr().err
+    assert run("f.scda", "--group", "other") == 0
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    assert arrays(step_of(reader, 0, messages).GetPointData())["w"].tolist() == [0, 1, 2]
