@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import forests
 import numpy as np
 import pytest
 import scda
+from conftest import ROOT
 
 h5py = pytest.importorskip("h5py")
 vtk = pytest.importorskip("vtk")
@@ -417,3 +419,88 @@ def test_grids_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     assert run("f.scda", "--group", "other") == 0
     reader, messages = opened(tmp_path / "f.vtkhdf")
     assert arrays(step_of(reader, 0, messages).GetPointData())["w"].tolist() == [0, 1, 2]
+
+
+@pytest.fixture
+def scda_reader(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The plugin of ParaView, with VTK alone."""
+    monkeypatch.syspath_prepend(str(ROOT / "python" / "paraview"))
+    return importlib.import_module("scda_reader")
+
+
+@pytest.mark.parametrize("layout", [{}, {"chunks": (50,)}])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_the_plugin(scda_reader: Any, dimension: int, layout: dict[str, Any], tmp_path: Path) -> None:
+    brick = forests.Brick(dimension, 3)
+    meshes = [forests.Quadrants(dimension, 3, forests.towards(*at, finest=4)) for at in CENTRES[dimension]]
+    fields = [some_values(step, len(mesh)) for step, mesh in enumerate(meshes)]
+    with scda.create(tmp_path / "f.scda") as w:
+        forests.begin(w, dimension, "mesh")
+        brick.write(w, "mesh")
+        for step, mesh in enumerate(meshes):
+            w.dataset("mesh/time", 1.5 * step)
+            mesh.write(w, "mesh")
+            for name, values in fields[step].items():
+                chunks = {"chunks": (50, *values.shape[1:])} if layout else {}
+                w.dataset(f"mesh/fields/{name}", values, **chunks)
+    reader = scda_reader.ScdaReader()
+    reader.SetFileName(str(tmp_path / "f.scda"))
+    reader.UpdateInformation()
+    assert reader.GetTimestepValues() == [0.0, 1.5]
+    for time, step in ((1.5, 1), (0.0, 0), (0.75, 0), (9.0, 1)):
+        reader.UpdateTimeStep(time)
+        output = reader.GetOutputDataObject(0)
+        expect_mesh(output, meshes[step], brick)
+        found = arrays(output.GetCellData())
+        assert set(found) == {"level", "tree", *fields[step]}
+        for name, values in fields[step].items():
+            wanted = as_vtk_has_it(values)
+            assert found[name].dtype == wanted.dtype and np.array_equal(found[name], wanted), name
+    selection = reader.GetFieldSelection()
+    selection.DisableAllArrays()
+    selection.EnableArray("momentum")
+    reader.Update()
+    assert set(arrays(reader.GetOutputDataObject(0).GetCellData())) == {"momentum"}
+    # Three processes of a server.
+    parts = []
+    for piece in range(3):
+        reader.UpdatePiece(piece, 3, 0)
+        parts.append(arrays(reader.GetOutputDataObject(0).GetCellData())["momentum"])
+    assert all(map(len, parts)) and np.array_equal(np.concatenate(parts), fields[1]["momentum"])
+
+
+def test_the_plugin_and_several_forests(scda_reader: Any, tmp_path: Path) -> None:
+    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
+    with scda.create(tmp_path / "f.scda") as w:
+        for name in ("a", "b"):
+            forests.begin(w, 2, name)
+            brick.write(w, name)
+            mesh.write(w, name)
+            w.dataset(f"{name}/fields/{name}", np.arange(float(len(mesh))))
+    reader = scda_reader.ScdaReader()
+    reader.SetFileName(str(tmp_path / "f.scda"))
+    messages = Messages(reader)
+    for name in ("a", "b"):
+        reader.SetForest(name)
+        reader.Update()
+        assert set(arrays(reader.GetOutputDataObject(0).GetCellData())) == {"level", "tree", name}
+    assert messages.texts == []
+
+
+def test_the_plugin_and_a_file_that_grows(scda_reader: Any, tmp_path: Path) -> None:
+    reader = scda_reader.ScdaReader()
+    reader.SetFileName(str(tmp_path / "f.scda"))
+    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
+    for step in range(3):
+        with scda.append(tmp_path / "f.scda") if step else scda.create(tmp_path / "f.scda") as w:
+            if not step:
+                forests.begin(w, 2)
+                brick.write(w)
+                mesh.write(w)
+            w.dataset("forest/time", float(step))
+            w.dataset("forest/fields/u", np.full(len(mesh), 10.0 * step))
+        reader.Modified()
+        reader.UpdateInformation()
+        reader.UpdateTimeStep(float(step))
+        assert reader.GetTimestepValues() == [float(n) for n in range(step + 1)]
+        assert arrays(reader.GetOutputDataObject(0).GetCellData())["u"].tolist() == [10.0 * step] * len(mesh)

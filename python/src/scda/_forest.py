@@ -77,6 +77,7 @@ class Forest:
         }
         self._mesh: Optional[Mesh] = None
         self._times = self._records.get("time", [])
+        self._values_of_times: Optional[list[float]] = None
         # The sections of a step: those from its time to the next one.
         self._bounds = [d.section.index for d in self._times] or [0]
         self._bounds.append(len(file))
@@ -99,7 +100,9 @@ class Forest:
     @property
     def times(self) -> list[float]:
         """The time of each step; without times in the file its number, 0."""
-        return [float(d[()]) for d in self._times] or [0.0]
+        if self._values_of_times is None:
+            self._values_of_times = [float(d[()]) for d in self._times] or [0.0]
+        return list(self._values_of_times)
 
     @property
     def units(self) -> str:
@@ -249,10 +252,12 @@ class Mesh:
             )
         self._vertices = vertices[...][numbers]
 
-    def _batches(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Tree, corner and level of the quadrants, in parts of bounded size."""
-        for start in range(0, len(self), _BATCH):
-            stop = min(start + _BATCH, len(self))
+    def _batches(
+        self, first: int, end: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """Tree, corner and level of the quadrants from first to end, in parts of bounded size."""
+        for start in range(first, end, _BATCH):
+            stop = min(start + _BATCH, end)
             trees = np.searchsorted(self.tree_offsets, np.arange(start, stop), "right") - 1
             yield trees, self.coordinates[start:stop].astype(np.int64), self.level[start:stop].astype(np.int64)
 
@@ -262,7 +267,7 @@ class Mesh:
         low_bits = d * half
         whole = np.int64(1) << low_bits
         start, end_high, end_low = 0, whole, np.int64(0)
-        for trees, corner, level in self._batches():
+        for trees, corner, level in self._batches(0, len(self)):
             self._check(level > _BITS, self.level, start, trees, level, f"a level of at most {_BITS}")
             edge = np.int64(1) << (_BITS - level)
             odd = ((corner < 0) | (corner >= 1 << _BITS) | (corner & (edge[:, None] - 1) != 0)).any(1)
@@ -306,11 +311,22 @@ class Mesh:
                 dataset,
             )
 
-    def parts(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    def _range(self, start: int, stop: Optional[int]) -> tuple[int, int]:
+        stop = len(self) if stop is None else stop
+        if not 0 <= start <= stop <= len(self):
+            raise ValueError(f"range: found {start} to {stop}, expected a part of 0 to {len(self)}")
+        return start, stop
+
+    def parts(
+        self, start: int = 0, stop: Optional[int] = None
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
         """Points and cells of some of the quadrants after the other, in order.
 
         Cells that touch share their points, if they are in one part and in one tree; a hanging node is a point of the
         smaller cells only.
+
+        Args:
+            start, stop: the first quadrant, and the one behind the last. None: all.
 
         Returns:
             Points in space, shape (points, 3). The points of each cell, shape (quadrants, 2^d), from 0 in each part,
@@ -320,7 +336,7 @@ class Mesh:
             self._forest._fail(f"{self._forest.name}/vertices: found none, expected the geometry of the trees")
         d = self.dimension
         corners = np.array([[c >> axis & 1 for axis in range(d)] for c in range(2**d)], np.int64)
-        for trees, corner, level in self._batches():
+        for trees, corner, level in self._batches(*self._range(start, stop)):
             # In units of the smallest quadrant: that makes small numbers.
             finest = int(level.max())
             nodes = np.empty((len(level), 2**d, d + 1), np.int64)
@@ -340,10 +356,13 @@ class Mesh:
             points = (1 - part) * points[:, :half] + part * points[:, half:]
         return points[:, 0]
 
-    def points_and_cells(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """All points in space, shape (points, 3), and the points of each cell, shape (quadrants, 2^d), x fastest."""
-        points, cells, before = [], [], 0
-        for each_points, each_cells in self.parts():
+    def points_and_cells(
+        self, start: int = 0, stop: Optional[int] = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The :meth:`parts` as one: points in space, shape (points, 3), and the points of each cell, shape (quadrants, 2^d),
+        x varying fastest."""
+        points, cells, before = [np.empty((0, 3))], [np.empty((0, 2**self.dimension), np.int64)], 0
+        for each_points, each_cells in self.parts(start, stop):
             points.append(each_points)
             cells.append(each_cells + before)
             before += len(each_points)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _VERSION = (2, 0)
 _QUAD, _HEXAHEDRON = 9, 12
 # VTK goes around the corners of a cell where a forest goes along its axes.
-_AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
+AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
 # HDF5 keeps the places of all pieces of a dataset in one message of at most 64 KiB, 24 bytes for each.
 _MOST_PIECES = 2048
 _PIECE_BYTES = 1 << 24
@@ -145,7 +145,7 @@ class Sidecar:
                 cells = 0
                 for places, corners in mesh.parts():
                     _append(root["Points"], places)
-                    _append(root["Connectivity"], (corners[:, _AROUND[d]] + points).ravel())
+                    _append(root["Connectivity"], (corners[:, AROUND[d]] + points).ravel())
                     _append(root["Offsets"], width * np.arange(cells + 1, cells + len(corners) + 1))
                     points, cells = points + len(places), cells + len(corners)
                 _append(root["Types"], np.full(cells, _QUAD if d == 2 else _HEXAHEDRON, np.uint8))
@@ -192,7 +192,7 @@ class Sidecar:
 
     def _rows(self, group: Any, name: str, column: Column) -> None:
         """A dataset with the rows of all entries."""
-        item, parts = _vtk_type(column)
+        item, parts = _vtk_type([entry.dtype for entry in column.entries])
         components = parts * int(np.prod(column.entries[0].shape[1:], dtype=np.int64))
         inner = () if components == 1 else (components,)
         dataset = self._create(group, name, column, (sum(map(len, column.entries)), *inner), item)
@@ -204,7 +204,7 @@ class Sidecar:
 
     def _images(self, group: Any, name: str, column: Column, shape: tuple[int, ...], has_steps: bool) -> None:
         """A dataset with an index for each entry, or if there are no time steps that of the only one."""
-        item, parts = _vtk_type(column)
+        item, parts = _vtk_type([entry.dtype for entry in column.entries])
         whole = shape if parts == 1 else (*shape, parts)
         dataset = self._create(group, name, column, (len(column.entries), *whole) if has_steps else whole, item)
         for number, entry in enumerate(column.entries if dataset is not None else ()):
@@ -255,15 +255,20 @@ def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
     return not configuration or configuration.get("endian", "little") == "little"
 
 
-def _vtk_type(column: Column) -> tuple[np.dtype[Any], int]:
-    """The type that VTK has for the items of a column, and how many of them make one."""
-    first = column.entries[0].dtype
-    if first.kind in "bV":
-        return np.dtype("u1"), first.itemsize
-    dtype = np.result_type(*(entry.dtype for entry in column.entries))
+def _vtk_type(types: Sequence[np.dtype[Any]]) -> tuple[np.dtype[Any], int]:
+    """The type that VTK has for items of all these types, and how many of them make one."""
+    if types[0].kind in "bV":
+        return np.dtype("u1"), types[0].itemsize
+    dtype = np.result_type(*types)
     if dtype.kind == "c":
         return np.dtype(f"<f{dtype.itemsize // 2}"), 2
     return np.dtype("<f4") if dtype == np.float16 else dtype.newbyteorder("<"), 1
+
+
+def vtk_values(values: NDArray[Any]) -> NDArray[Any]:
+    """Values of some cells as VTK has them: a row for each cell, of numbers of a type that VTK has."""
+    item, parts = _vtk_type([values.dtype])
+    return _values(values, item).reshape(len(values), parts * int(np.prod(values.shape[1:], dtype=np.int64)))
 
 
 def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
