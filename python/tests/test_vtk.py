@@ -18,6 +18,7 @@ h5py = pytest.importorskip("h5py")
 vtk = pytest.importorskip("vtk")
 
 from scda import _vtk  # noqa: E402
+from scda.__main__ import main  # noqa: E402
 from vtkmodules.util.numpy_support import vtk_to_numpy  # noqa: E402
 
 CENTRES = {2: ((1.3, 0.4), (0.2, 0.9)), 3: ((1.3, 0.4, 0.6), (0.2, 0.9, 0.1))}
@@ -98,11 +99,7 @@ def as_vtk_has_it(values: np.ndarray) -> np.ndarray:
 
 
 def run(*arguments: Any) -> int:
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    _vtk.add_arguments(parser)
-    return _vtk.run(parser.parse_args([str(a) for a in arguments]))
+    return main(["vtk", *map(str, arguments)])
 
 
 def again(*arguments: Any) -> int:

@@ -2,9 +2,9 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "ls", "cat", "check", "salvage", "diff", "copy", "append", "attr", "join", "seal", "rewind", "make",
-    "sum", "doctor", "import", "refs",
+    "sum", "doctor", "import", "refs", "vtk",
 ];
 
 #[test]

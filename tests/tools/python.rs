@@ -21,6 +21,11 @@ fn arguments_and_the_exit_code_are_passed_on() {
         ("refs 'a b.scda'", "<refs><a b.scda>"),
         ("refs a.scda -fo out.json --url=s3://b/a", "<refs><a.scda><-fo><out.json><--url=s3://b/a>"),
         ("refs --without 'a*' --without b -- -a", "<refs><--without><a*><--without><b><--><-a>"),
+        (
+            "vtk a.scda -o b --copy --field u --field v",
+            "<vtk><a.scda><-o><b><--copy><--field><u><--field><v>",
+        ),
+        ("vtk --absolute --group=g -f a.scda", "<vtk><--absolute><--group=g><-f><a.scda>"),
     ] {
         for line in [
             format!("SCDA_PYTHON=$PWD/python3 scda {arguments}"),

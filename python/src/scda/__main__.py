@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 from typing import Iterator, Optional, Sequence
 
-from . import Error, __version__, _errors, references
+from . import Error, __version__, _errors, _vtk, references
 
 # Exit codes, as those of the command scda: the answer is no, and something else went wrong.
 _NO = 1
@@ -50,6 +50,21 @@ def refs(arguments: argparse.Namespace) -> None:
             out.write(text + "\n")
 
 
+def vtk(arguments: argparse.Namespace) -> None:
+    out = arguments.output or f"{os.path.splitext(arguments.file)[0]}.vtkhdf"
+    with new_file(out, arguments.force) as part:
+        lines = _vtk.write(
+            arguments.file,
+            out,
+            part,
+            copy=arguments.copy,
+            absolute=arguments.absolute,
+            fields=arguments.field,
+            group=arguments.group,
+        )
+    print("\n".join(lines))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scda", description="What the Python package scda makes of scda files")
     parser.add_argument("--version", action="version", version=f"scda {__version__}")
@@ -64,6 +79,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("-o", "--output", metavar="OUT", help="the file to write; standard output if not given")
     command.add_argument("--url", help="where readers will find FILE; its absolute path if not given")
     _add_without(command)
+    _add_force(command)
+
+    command = add("vtk", "Write a VTKHDF file, by which ParaView and others show a file")
+    command.set_defaults(run=vtk)
+    command.add_argument("file", metavar="FILE", help="a file with a forest, or with datasets on a uniform grid")
+    text = "the VTKHDF file; if not given, the name of FILE with the ending .vtkhdf"
+    command.add_argument("-o", "--output", metavar="OUT", help=text)
+    command.add_argument("--copy", action="store_true", help="copy all data: OUT can be used without FILE")
+    command.add_argument("--absolute", action="store_true", help="refer to FILE by its absolute path")
+    text = "only this field; can be given several times"
+    command.add_argument("--field", metavar="NAME", action="append", help=text)
+    text = "the forest, or the group with the datasets of a grid"
+    command.add_argument("--group", metavar="NAME", help=text)
     _add_force(command)
     return parser
 

@@ -189,6 +189,7 @@ class Mesh:
         level: the dataset with the level of each quadrant.
         coordinates: the dataset with the corner next to the origin of the tree, in units of 2^-30 of its edge.
         tree_offsets: the quadrants of tree t are those from entry t to entry t + 1; int64.
+        tree_corners: where the corners of each tree are in space, x fastest, shape (trees, 2^d, 3); None if the file does not say.
         key: differs between the meshes of a file.
     """
 
@@ -238,7 +239,7 @@ class Mesh:
         vertices = forest._last("vertices", connectivity.section.index, end)
         corners = forest._last("tree_to_vertex", connectivity.section.index, end)
         if vertices is None or corners is None:
-            self._vertices: Optional[NDArray[np.float64]] = None
+            self.tree_corners: Optional[NDArray[np.float64]] = None
             return
         forest._expect(vertices, "float64", (None, 3))
         forest._expect(corners, "int32", (trees, 2**self.dimension))
@@ -250,7 +251,7 @@ class Mesh:
                 f"{len(vertices)}",
                 corners,
             )
-        self._vertices = vertices[...][numbers]
+        self.tree_corners = vertices[...][numbers]
 
     def _batches(
         self, first: int, end: int
@@ -332,7 +333,7 @@ class Mesh:
             Points in space, shape (points, 3). The points of each cell, shape (quadrants, 2^d), from 0 in each part,
             x varying fastest.
         """
-        if self._vertices is None:
+        if self.tree_corners is None:
             self._forest._fail(f"{self._forest.name}/vertices: found none, expected the geometry of the trees")
         d = self.dimension
         corners = np.array([[c >> axis & 1 for axis in range(d)] for c in range(2**d)], np.int64)
@@ -341,15 +342,16 @@ class Mesh:
             finest = int(level.max())
             nodes = np.empty((len(level), 2**d, d + 1), np.int64)
             nodes[..., 0] = (trees - trees[0])[:, None]
-            nodes[..., 1:] = (corner >> (_BITS - finest))[:, None] + (corners << (finest - level)[:, None, None])
+            unit = (corner >> (_BITS - finest))[:, None] + (corners << (finest - level)[:, None, None])
+            nodes[..., 1:] = unit[..., ::-1]
             places, cells = _unique(nodes.reshape(-1, d + 1), finest + 1)
-            points = self._place(places[:, 0] + trees[0], places[:, 1:] / float(1 << finest))
+            points = self._place(places[:, 0] + trees[0], places[:, :0:-1] / float(1 << finest))
             yield points, cells.reshape(len(level), 2**d)
 
     def _place(self, trees: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
         """From coordinates of 0 to 1 in trees into space, as p4est_qcoord_to_vertex does."""
-        assert self._vertices is not None
-        points = self._vertices[trees]
+        assert self.tree_corners is not None
+        points = self.tree_corners[trees]
         for axis in reversed(range(self.dimension)):
             half = points.shape[1] // 2
             part = unit[:, axis, None, None]
@@ -378,7 +380,7 @@ def _unique(nodes: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], NDA
     """Each different node once, and which of them each node is.
 
     Args:
-        nodes: shape (n, 1 + d): the tree, and coordinates of so many bits.
+        nodes: shape (n, 1 + d): the tree, and coordinates of so many bits, x last.
     """
     d = nodes.shape[1] - 1
     if int(nodes[-1, 0]).bit_length() + d * bits > 63:

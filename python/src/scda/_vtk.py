@@ -5,7 +5,6 @@ A field that is plain in the scda file stays there: the VTKHDF file says where i
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence,
 import numpy as np
 
 from ._dataset import Dataset
-from ._errors import Error, ShortFileError
+from ._errors import ShortFileError
 from ._file import File, open
 from ._forest import Forest, Mesh, forests
 from ._grid import Grid
@@ -309,76 +308,49 @@ def _vtk_name(name: str, group: Any) -> str:
 def write(
     path: str,
     out: str,
+    part: str,
     *,
     copy: bool = False,
     absolute: bool = False,
     fields: Optional[Sequence[str]] = None,
     group: Optional[str] = None,
-    force: bool = False,
 ) -> list[str]:
-    """Writes the VTKHDF file of an scda file. Returns lines that say what was done."""
-    import h5py
+    """Writes the VTKHDF file of an scda file. Returns lines that say what was done.
 
+    Args:
+        path: the scda file.
+        out: the VTKHDF file.
+        part: its name until it is complete.
+        copy: all data are copied.
+        absolute: the scda file is referred to by its absolute path, otherwise by that from the folder of ``out``.
+        fields: only these.
+        group: the forest, or the group with the datasets of a grid. None: the only forest; without any, the group ``/``.
+    """
+    try:
+        import h5py
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("found no h5py, which writes the file; pip install h5py", name="h5py") from None
     if os.path.exists(out) and os.path.exists(path) and os.path.samefile(path, out):
         raise ValueError(f"{out}: found the scda file itself, expected another name for the VTKHDF file")
-    if os.path.lexists(out) and not force:
-        raise ValueError(f"{out}: found a file of this name; --force replaces it")
     external = None
     if not copy:
         folder = os.path.realpath(os.path.dirname(out) or ".")
         external = os.path.realpath(path) if absolute else os.path.relpath(os.path.realpath(path), folder)
-    partial = f"{out}.scda-part"
-    try:
-        with open(path) as file, h5py.File(partial, "w") as h5:
-            sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
-            if group in forests(file) or group is None and forests(file):
-                what = sidecar.forest(Forest(file, group), fields)
-            else:
-                what = sidecar.grid(Grid(file, group or "/", fields))
-        os.replace(partial, out)
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
+    with open(path) as file, h5py.File(part, "w") as h5:
+        sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
+        names = forests(file)
+        if group in names or group is None and names:
+            what = sidecar.forest(Forest(file, group), fields)
+        else:
+            what = sidecar.grid(Grid(file, group or "/", fields))
     lines = [f"{out}: {what}"]
     if sidecar.copied:
         lines.append(f"copied: {', '.join(sidecar.copied)}")
     if sidecar.in_place:
         lines.append(f"read from {external}: {', '.join(sidecar.in_place)}")
         if not absolute:
-            hint = "start the program that reads it in its folder, or with HDF5_EXTFILE_PREFIX='${ORIGIN}'"
-            lines.append(f"That name is relative to the folder of {os.path.basename(out)}: {hint}")
+            lines.append(
+                f"{external} is relative to the folder of {os.path.basename(out)}: start the program that reads it there, "
+                "or with HDF5_EXTFILE_PREFIX='${ORIGIN}'"
+            )
     return lines + [f"left out: {what}" for what in sidecar.left_out]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of ``scda vtk``."""
-    parser.add_argument("file", metavar="FILE", help="an scda file with a forest, or with datasets on a uniform grid")
-    parser.add_argument("-o", "--output", metavar="OUT", help="the VTKHDF file (default: FILE with the ending .vtkhdf)")
-    parser.add_argument("--copy", action="store_true", help="copy all data: OUT can be used without FILE")
-    parser.add_argument("--absolute", action="store_true", help="refer to FILE by its absolute path")
-    parser.add_argument("--field", metavar="NAME", action="append", help="only this field; can be given several times")
-    parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
-    parser.add_argument("--group", metavar="NAME", help="the forest, or the group with the datasets of a grid")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """``scda vtk``. Returns the exit code."""
-    out = arguments.output or f"{os.path.splitext(arguments.file)[0]}.vtkhdf"
-    try:
-        lines = write(
-            arguments.file,
-            out,
-            copy=arguments.copy,
-            absolute=arguments.absolute,
-            fields=arguments.field,
-            group=arguments.group,
-            force=arguments.force,
-        )
-    except ImportError:
-        print("scda: vtk: found no h5py, which writes the file: pip install h5py", file=sys.stderr)
-        return 2
-    except (Error, OSError, ValueError) as error:
-        print(f"scda: {error}", file=sys.stderr)
-        return 2
-    print("\n".join(lines))
-    return 0

@@ -69,6 +69,7 @@ enum Command {
     Make(make::Args),
     Import(import::Args),
     Refs(python::RefsArgs),
+    Vtk(python::VtkArgs),
     Sum(sum::Args),
     Doctor(examine::Args),
 }
@@ -99,7 +100,7 @@ fn main() -> ExitCode {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args),
-        Command::Refs(_) => python::run(),
+        Command::Refs(_) | Command::Vtk(_) => python::run(),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     };

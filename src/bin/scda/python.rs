@@ -49,6 +49,39 @@ pub struct RefsArgs {
     force: bool,
 }
 
+/// Write a VTKHDF file, by which ParaView and others show a file
+///
+/// FILE has a forest, an adaptive mesh of quadtrees or octrees, or datasets on a uniform grid. ParaView, VisIt, PyVista and VTK read
+/// OUT. Fields that are not compressed stay in FILE; OUT says where they are. Runs the Python package scda, by python3 or the
+/// interpreter that SCDA_PYTHON names.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda vtk dam.scda                   # dam.vtkhdf, which refers to dam.scda
+  scda vtk dam.scda -o dam.vtkhdf --copy --field depth")]
+pub struct VtkArgs {
+    /// A file with a forest, or with datasets on a uniform grid
+    file: PathBuf,
+    /// The VTKHDF file; if not given, the name of FILE with the ending .vtkhdf
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Copy all data: OUT can be used without FILE
+    #[arg(long)]
+    copy: bool,
+    /// Refer to FILE by its absolute path
+    #[arg(long)]
+    absolute: bool,
+    /// Only this field; can be given several times
+    #[arg(long, value_name = "NAME")]
+    field: Vec<String>,
+    /// The forest, or the group with the datasets of a grid
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+}
+
 /// Becomes the interpreter, which runs the command that this one was started as, with the same arguments.
 pub fn run() -> Result<()> {
     let python = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
