@@ -222,3 +222,19 @@ fn sums_of_many_sections_need_little_memory() {
         run.good();
     }
 }
+
+/// Chunks are two rows thick, and two rows do not fit into what is read at once.
+#[test]
+fn thick_chunks_of_large_planes_are_put_in_order() {
+    let place = Place::on_disk();
+    let text = |layout: &str| {
+        format!(
+            r#"{{"sections": [{{"type": "D", "user": "d", "data_type": "uint64", "shape": [3, 4500000], {layout}"generate": "counter"}}]}}"#
+        )
+    };
+    place.with_input("make --level 1 - thick.scda", text(r#""chunk": [2, 500000], "#).as_bytes()).good();
+    place.with_input("make - plain.scda", text("").as_bytes()).good();
+    place.scda("copy --decode thick.scda out.scda").good();
+    assert!(place.read("out.scda") == place.read("plain.scda"));
+    assert_eq!(place.names(), ["out.scda", "plain.scda", "thick.scda"]);
+}

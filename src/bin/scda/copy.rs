@@ -325,7 +325,8 @@ impl Way<'_> {
                     let (name, lost) = (&stored.name, lost.join(", "));
                     complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
                 }
-                let mut items = OfReader { reader: walk.dataset_reader()?, dataset: &found.dataset };
+                let path = output.path().to_owned();
+                let mut items = OfReader::new(walk.dataset_reader()?, found, &path);
                 output.target()?.write(&stored, &mut items, Encode::None)?;
                 return Ok(item.skip(reader)?);
             };

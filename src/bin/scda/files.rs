@@ -89,6 +89,11 @@ impl Input {
     }
 }
 
+/// A temporary file without a name, where the system has such files.
+pub fn temporary_file() -> Result<File> {
+    tempfile::tempfile().map_err(|error| Fail::Trouble(format!("temporary file: {error}")))
+}
+
 /// Whether standard input is a file that can be opened again, of which nothing has been read.
 fn is_whole_file() -> bool {
     let is_at_start = || -> io::Result<bool> {
@@ -269,6 +274,10 @@ impl Output {
 
     pub fn writer(&mut self) -> Result<&mut Writer> {
         Ok(self.target()?.writer)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether it ends with a seal when it is finished.

@@ -124,7 +124,7 @@ pub fn dataset(
     if copied != bytes {
         return Err(format!("data: found {copied} bytes, expected {bytes}").into());
     }
-    let mut items = OfFile { file: &file, dataset: &dataset };
+    let mut items = OfFile::new(&file, &dataset);
     let encode = if encoded { Encode::Always } else { Encode::None };
     let from: &mut dyn Items = &mut items;
     output.target().map_err(words)?.write(&dataset, from, encode).map_err(words)

@@ -1,16 +1,16 @@
 //! A file described in JSON: what `scda ls --json` writes and `scda make` reads.
 
 use crate::check::Verified;
-use crate::datasets::slabs::{self, Slabs};
-use crate::datasets::{FoundGroup, Item, Pair, Walk, to_little};
+use crate::datasets::in_order::InOrder;
+use crate::datasets::{Found, FoundGroup, Item, Pair, Walk};
 use crate::fail::{Fail, Result};
-use crate::files::Input;
+use crate::files::{Input, temporary_file};
 use crate::ls::{Row, measure, measure_item, seals};
 use crate::output::Output;
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::select::{self, Selection};
 use scda::internals::fill;
-use scda::{Dataset, Layout, Reader, Region, Section, SectionType};
+use scda::{Dataset, Layout, Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 
 /// Data of at most so many bytes are written as text, if they are text.
@@ -236,7 +236,7 @@ impl Objects {
         // As they are written: numbers keep their digits.
         out.text(format_args!(",\"attributes\":{attributes}"))?;
         let result = match pair {
-            Pair::Dataset(found) if self.data => write_items(out, walk.dataset_reader()?, &found.dataset),
+            Pair::Dataset(found) if self.data => write_items(out, walk.dataset_reader()?, found),
             _ => Ok(()),
         };
         out.text(format_args!("}}"))?;
@@ -270,14 +270,20 @@ impl Objects {
 }
 
 /// Writes the items of the reader's current dataset.
-fn write_items(out: &mut Output, reader: &mut Reader, dataset: &Dataset) -> Result<()> {
+fn write_items(out: &mut Output, reader: &mut Reader, found: &Found) -> Result<()> {
     let (mut base64, mut data) = (Base64::default(), Vec::new());
     out.text(format_args!(",\"data_base64\":\""))?;
-    let result = Slabs::new(dataset, Region::all(&dataset.shape)).try_for_each(|slab| {
-        slabs::read(reader, dataset, &slab, &mut data)?;
-        to_little(dataset.data_type, &mut data);
-        base64.write(out, &data)
-    });
+    let mut order = InOrder::new(found, temporary_file);
+    let result = loop {
+        let written = match order.next(reader, found, &mut data) {
+            Ok(true) => base64.write(out, &data),
+            Ok(false) => break Ok(()),
+            Err(fail) => Err(fail),
+        };
+        if written.is_err() {
+            break written;
+        }
+    };
     base64.finish(out)?;
     out.text(format_args!("\""))?;
     result

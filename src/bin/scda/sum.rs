@@ -1,15 +1,15 @@
 //! `scda sum`: digests that depend on what is in a file, not on how it was written.
 
-use crate::datasets::slabs::{self, Slabs};
-use crate::datasets::{FoundGroup, Item, Pair, Walk, to_little};
+use crate::datasets::in_order::InOrder;
+use crate::datasets::{Found, FoundGroup, Item, Pair, Walk};
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Threads, temporary_file};
 use crate::manifest::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
 use crate::numbers::to_usize;
 use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;
-use scda::{Dataset, Reader, Region, Section, SectionType};
+use scda::{Reader, Section, SectionType};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -78,7 +78,8 @@ fn digest(reader: &mut Reader, section: &Section, progress: &mut Progress) -> Re
 }
 
 /// The digest of a dataset, whose data the reader reads.
-fn dataset_digest(reader: &mut Reader, dataset: &Dataset, progress: &mut Progress) -> Result<[u8; 32]> {
+fn dataset_digest(reader: &mut Reader, found: &Found, progress: &mut Progress) -> Result<[u8; 32]> {
+    let dataset = &found.dataset;
     let mut hash = Sha256::new();
     hash.update(b"D");
     put_user(&mut hash, dataset.name.as_bytes());
@@ -94,10 +95,8 @@ fn dataset_digest(reader: &mut Reader, dataset: &Dataset, progress: &mut Progres
     let names = if names.is_empty() { String::new() } else { json!(names).to_string() };
     put_user(&mut hash, names.as_bytes());
     put_user(&mut hash, dataset.attributes.as_bytes());
-    let mut data = Vec::new();
-    for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
-        slabs::read(reader, dataset, &slab, &mut data)?;
-        to_little(dataset.data_type, &mut data);
+    let (mut order, mut data) = (InOrder::new(found, temporary_file), Vec::new());
+    while order.next(reader, found, &mut data)? {
         hash.update(&data);
         progress.add(data.len() as u64);
     }
@@ -124,7 +123,7 @@ fn digests_of(
     progress: &mut Progress,
 ) -> Result<Vec<Digested>> {
     if let Some(found) = item.readable() {
-        let digest = dataset_digest(walk.dataset_reader()?, &found.dataset, progress)?;
+        let digest = dataset_digest(walk.dataset_reader()?, found, progress)?;
         item.skip(reader)?;
         progress.set(reader.position().unwrap_or(0));
         return Ok(vec![(dataset_facts(item.last(), &found.dataset), digest)]);

@@ -1,7 +1,7 @@
 //! Metadata of datasets and groups, compared with the sections that they are for.
 
 use super::finding::{Fault, Finding, Note, Part, Scan};
-use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::slabs;
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
@@ -99,7 +99,8 @@ fn decode(reader: &mut Reader, found: &Found) -> Result<()> {
     if !matches!(dataset.layout, Layout::Chunked { text: false, .. }) {
         return Ok(());
     }
-    let mut data = Vec::new();
-    Slabs::new(dataset, Region::all(&dataset.shape))
-        .try_for_each(|slab| slabs::read(reader, dataset, &slab, &mut data))
+    let (mut data, chunk) = (Vec::new(), dataset.chunk_shape());
+    // In their order, so that each is decompressed once.
+    slabs::of_chunks(&Region::all(&dataset.shape), &chunk, dataset.data_type.item_bytes(), slabs::MOST_BYTES)
+        .try_for_each(|region| slabs::read(reader, dataset, &region, &mut data))
 }

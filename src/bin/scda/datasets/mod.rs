@@ -1,6 +1,7 @@
 //! Datasets and groups in a file: two sections that are one thing (docs/datasets.md).
 
 pub mod compare;
+pub mod in_order;
 pub mod slabs;
 pub mod values;
 pub mod write;

@@ -4,10 +4,12 @@ use crate::fail::{Fail, Result};
 use crate::numbers::to_usize;
 use scda::{Dataset, Reader, Region};
 
-/// The most bytes of a part. Chunks that are wider than a part are decompressed for several parts: so it is not small.
-const SLAB_BYTES: u64 = 64 << 20;
+/// The most bytes of a part. Chunks that are thicker than a part are decompressed for several parts, so it is not small;
+/// [`InOrder`](super::in_order::InOrder) decompresses each chunk once.
+pub const MOST_BYTES: u64 = 64 << 20;
 
 /// The parts of a box, each a box, one after the other in C order.
+#[derive(Clone)]
 pub struct Slabs {
     region: Region,
     /// The dimension that is cut: of those before it a part has one index, of those behind it all of the box.
@@ -22,7 +24,7 @@ pub struct Slabs {
 impl Slabs {
     /// Of a box that lies in the dataset.
     pub fn new(dataset: &Dataset, region: Region) -> Self {
-        Self::of_bytes(dataset, region, SLAB_BYTES)
+        Self::of_bytes(dataset, region, MOST_BYTES)
     }
 
     fn of_bytes(dataset: &Dataset, region: Region, most: u64) -> Self {
@@ -30,11 +32,21 @@ impl Slabs {
     }
 
     /// The chunks of a dataset, some at a time: boxes of the grid that they are in.
-    pub fn of_chunks(counts: &[u64], chunk_bytes: u64) -> Self {
-        Self::cut(Region::all(counts), chunk_bytes, &vec![1; counts.len()], SLAB_BYTES)
+    pub fn of_grid(counts: &[u64], chunk_bytes: u64, most: u64) -> Self {
+        Self::cut(Region::all(counts), chunk_bytes, &vec![1; counts.len()], most)
     }
 
-    fn cut(region: Region, item_bytes: u64, chunk: &[u64], most: u64) -> Self {
+    /// The thinnest parts that end with chunks.
+    pub fn layers(region: Region, chunk: &[u64]) -> Self {
+        let last = region.count.len().saturating_sub(1);
+        let cut = chunk.iter().position(|&n| n > 1).unwrap_or(last);
+        let chunk = chunk.get(cut).copied().unwrap_or(1);
+        let next = (!region.count.contains(&0)).then(|| region.start.clone());
+        Self { region, cut, step: chunk, chunk, next }
+    }
+
+    /// Parts of at most so many bytes, which end with chunks where these are thin enough.
+    pub fn cut(region: Region, item_bytes: u64, chunk: &[u64], most: u64) -> Self {
         let dimensions = region.count.len();
         let mut inner = item_bytes;
         let mut cut = dimensions.saturating_sub(1);
@@ -91,6 +103,42 @@ pub fn items(region: &Region) -> u64 {
     region.items().unwrap_or(0)
 }
 
+/// The chunks of a part that ends with chunks, some at a time: boxes of items. They have at most so many bytes, unless
+/// one chunk has more.
+pub fn of_chunks(part: &Region, chunk: &[u64], item_bytes: u64, most: u64) -> impl Iterator<Item = Region> {
+    let counts: Vec<u64> = part.count.iter().zip(chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
+    let chunk_bytes = chunk.iter().product::<u64>().saturating_mul(item_bytes);
+    Slabs::of_grid(&counts, chunk_bytes, most).map(move |slab| of_slab(&slab, chunk, part))
+}
+
+/// The items of a box of the grid of chunks, as far as they are in this part.
+pub fn of_slab(slab: &Region, chunk: &[u64], part: &Region) -> Region {
+    let mut region = Region::default();
+    for (dimension, &chunk) in chunk.iter().enumerate() {
+        let start = slab.start[dimension] * chunk;
+        region.start.push(part.start[dimension] + start);
+        region.count.push((slab.count[dimension] * chunk).min(part.count[dimension] - start));
+    }
+    region
+}
+
+/// The items of a box that follow one another in the box around it, in C order: the place of the first one there, and their number.
+pub fn runs(region: &Region, around: &Region) -> impl Iterator<Item = (u64, u64)> {
+    let mut run = 1;
+    for (&count, &n) in region.count.iter().zip(&around.count).rev() {
+        run *= count;
+        if count != n {
+            break;
+        }
+    }
+    let count = items(region) / run.max(1);
+    (0..count).map(move |number| {
+        let index = index_of(region, number * run);
+        let places = index.iter().zip(&around.start).zip(&around.count);
+        (places.fold(0, |place, ((&index, &start), &n)| place * n + index - start), run)
+    })
+}
+
 /// Makes room for so many bytes.
 pub fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     let room = data.try_reserve_exact(bytes.saturating_sub(data.len()));
@@ -99,12 +147,17 @@ pub fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     })
 }
 
-/// Reads a box of the reader's current dataset.
-pub fn read(reader: &mut Reader, dataset: &Dataset, region: &Region, data: &mut Vec<u8>) -> Result<()> {
-    let bytes = to_usize(items(region).saturating_mul(dataset.data_type.item_bytes()));
+/// Makes a buffer of this length, whose contents do not matter.
+pub fn resize(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     data.clear();
     reserve(data, bytes)?;
     data.resize(bytes, 0);
+    Ok(())
+}
+
+/// Reads a box of the reader's current dataset.
+pub fn read(reader: &mut Reader, dataset: &Dataset, region: &Region, data: &mut Vec<u8>) -> Result<()> {
+    resize(data, to_usize(items(region).saturating_mul(dataset.data_type.item_bytes())))?;
     Ok(reader.read_dataset(std::slice::from_ref(region), data)?)
 }
 

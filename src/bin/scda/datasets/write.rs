@@ -1,7 +1,8 @@
 //! Writes datasets in bounded memory: the bytes are those that `Writer::dataset` writes.
 
-use super::slabs::{self, Slabs, index_of, items};
-use super::to_little;
+use super::in_order::InOrder;
+use super::slabs::{self, Slabs, index_of, items, runs};
+use super::{Found, to_little};
 use crate::fail::{Fail, Result};
 use crate::numbers::to_usize;
 use crate::pieces::as_io_error;
@@ -24,50 +25,83 @@ const STEP: u64 = 32;
 pub trait Items {
     /// Reads a box, in C order and in little-endian byte order.
     fn read(&mut self, region: &Region, data: &mut Vec<u8>) -> Result<()>;
+
+    /// Reads the next ones of all items in C order; false at the end.
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<bool>;
+
+    /// Begins with the first items again.
+    fn rewind(&mut self);
 }
+
+/// Makes a temporary file.
+type Spool<'a> = Box<dyn FnMut() -> Result<File> + 'a>;
 
 /// From the reader's current dataset.
 pub struct OfReader<'a> {
-    pub reader: &'a mut Reader,
-    pub dataset: &'a Dataset,
+    reader: &'a mut Reader,
+    found: &'a Found,
+    path: &'a Path,
+    order: InOrder<Spool<'a>>,
+}
+
+impl<'a> OfReader<'a> {
+    /// Items for the file of this path.
+    pub fn new(reader: &'a mut Reader, found: &'a Found, path: &'a Path) -> Self {
+        Self { reader, found, path, order: InOrder::new(found, Box::new(move || spool(path))) }
+    }
 }
 
 impl Items for OfReader<'_> {
     fn read(&mut self, region: &Region, data: &mut Vec<u8>) -> Result<()> {
-        slabs::read(self.reader, self.dataset, region, data)?;
-        to_little(self.dataset.data_type, data);
+        slabs::read(self.reader, &self.found.dataset, region, data)?;
+        to_little(self.found.dataset.data_type, data);
         Ok(())
+    }
+
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<bool> {
+        self.order.next(self.reader, self.found, data)
+    }
+
+    fn rewind(&mut self) {
+        let path = self.path;
+        self.order = InOrder::new(self.found, Box::new(move || spool(path)));
     }
 }
 
 /// From a file with all items in C order.
 pub struct OfFile<'a> {
-    pub file: &'a File,
-    pub dataset: &'a Dataset,
+    file: &'a File,
+    dataset: &'a Dataset,
+    parts: Slabs,
+}
+
+impl<'a> OfFile<'a> {
+    pub fn new(file: &'a File, dataset: &'a Dataset) -> Self {
+        Self { file, dataset, parts: whole(dataset) }
+    }
 }
 
 impl Items for OfFile<'_> {
     fn read(&mut self, region: &Region, data: &mut Vec<u8>) -> Result<()> {
         let Dataset { shape, data_type, .. } = self.dataset;
         let item = data_type.item_bytes();
-        let bytes = to_usize(items(region) * item);
-        slabs::reserve(data, bytes)?;
-        data.resize(bytes, 0);
-        // Items that follow one another in the file.
-        let mut run = 1;
-        for (&count, &n) in region.count.iter().zip(shape).rev() {
-            run *= count;
-            if count != n {
-                break;
-            }
-        }
-        for (number, part) in (0..).zip(data.chunks_mut(to_usize((run * item).max(1)))) {
-            let index = index_of(region, number * run);
-            let place = index.iter().zip(shape).fold(0, |place, (&index, &n)| place * n + index);
-            let read = self.file.read_exact_at(part, place * item);
+        slabs::resize(data, to_usize(items(region) * item))?;
+        let mut rest = &mut data[..];
+        for (place, count) in runs(region, &Region::all(shape)) {
+            let (run, others) = rest.split_at_mut(to_usize(count * item));
+            let read = self.file.read_exact_at(run, place * item);
             read.map_err(|e| Fail::Trouble(format!("data of {}: {e}", self.dataset.name)))?;
+            rest = others;
         }
         Ok(())
+    }
+
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<bool> {
+        self.parts.next().map_or(Ok(false), |part| self.read(&part, data).map(|()| true))
+    }
+
+    fn rewind(&mut self) {
+        self.parts = whole(self.dataset);
     }
 }
 
@@ -111,7 +145,7 @@ impl Target<'_> {
         let rows = dataset.shape.first().copied().unwrap_or(1);
         let row: u64 = dataset.shape.iter().skip(1).product();
         let row_bytes = row * dataset.data_type.item_bytes();
-        let mut stream = Rows { dataset: &dataset, from, slabs: whole(&dataset), data: Vec::new(), used: 0 };
+        let mut stream = Rows { from, data: Vec::new(), used: 0 };
         Ok(self.writer.array_from(dataset.name.as_bytes(), rows, row_bytes, &mut stream, encode)?)
     }
 
@@ -148,13 +182,9 @@ impl Target<'_> {
         let mut file = BufWriter::with_capacity(1 << 20, spool(self.path)?);
         let mut sizes = Vec::new();
         let mut data = Vec::new();
-        for slab in Slabs::of_chunks(&counts, chunk_bytes) {
-            let mut band = Region::default();
-            for (dimension, &n) in dataset.shape.iter().enumerate() {
-                let start = slab.start[dimension] * chunk[dimension];
-                band.start.push(start);
-                band.count.push((slab.count[dimension] * chunk[dimension]).min(n - start));
-            }
+        let shape = Region::all(&dataset.shape);
+        for slab in Slabs::of_grid(&counts, chunk_bytes, slabs::MOST_BYTES) {
+            let band = slabs::of_slab(&slab, &chunk, &shape);
             from.read(&band, &mut data)?;
             let cut =
                 Cut { band: &band, data: &data, chunk: &chunk, fill: &fill, bytes: to_usize(chunk_bytes) };
@@ -303,9 +333,7 @@ impl ElementStream for Chunks {
 
 /// All items one after the other.
 struct Rows<'a> {
-    dataset: &'a Dataset,
     from: &'a mut dyn Items,
-    slabs: Slabs,
     data: Vec<u8>,
     used: usize,
 }
@@ -313,9 +341,11 @@ struct Rows<'a> {
 impl Read for Rows<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.used == self.data.len() {
-            let Some(slab) = self.slabs.next() else { return Ok(0) };
-            self.from.read(&slab, &mut self.data).map_err(as_io_error)?;
             self.used = 0;
+            if !self.from.next(&mut self.data).map_err(as_io_error)? {
+                self.data.clear();
+                return Ok(0);
+            }
         }
         let left = &self.data[self.used..];
         let step = left.len().min(buffer.len());
@@ -327,7 +357,7 @@ impl Read for Rows<'_> {
 
 impl DataStream for Rows<'_> {
     fn rewind(&mut self) -> io::Result<()> {
-        self.slabs = whole(self.dataset);
+        self.from.rewind();
         self.data.clear();
         self.used = 0;
         Ok(())
