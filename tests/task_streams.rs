@@ -354,3 +354,80 @@ fn a_rank_learns_of_its_own_error_at_once_and_of_others_at_the_end() {
     }
     assert!(failed[0] > 5, "{failed:?}");
 }
+
+#[test]
+fn one_process_writes_the_streams_of_all_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("f.scda"), folder.path().join("other.scda"));
+    for (tasks, chunk_bytes, seed) in [(1, 4096, 0), (3, 1000, 1), (5, 777, 2), (4, 0, 3), (2, 1 << 20, 4)] {
+        for seal in [true, false] {
+            run_on_threads(tasks, |comm| {
+                let rank = comm.rank();
+                let mut file = Writer::create(comm, &path, b"streams", &params(seal)).unwrap();
+                file.begin_streams(b"log", chunk_bytes).unwrap();
+                file.write_stream(&stream(seed, rank)).unwrap();
+                file.end_streams().unwrap();
+                file.close().unwrap();
+            });
+            let mut file = Writer::create(Solo, &other, b"streams", &params(seal)).unwrap();
+            let mut open = |task| -> std::io::Result<Box<dyn Read>> {
+                Ok(Box::new(std::io::Cursor::new(stream(seed, task as usize))))
+            };
+            file.streams_from(b"log", chunk_bytes, tasks as u64, &mut open).unwrap();
+            file.close().unwrap();
+            assert!(std::fs::read(&path).unwrap() == std::fs::read(&other).unwrap(), "{tasks} {chunk_bytes}");
+        }
+    }
+    // What is wrong.
+    let mut none = |_| -> std::io::Result<Box<dyn Read>> { Err(std::io::Error::other("no stream")) };
+    let new = || Writer::create(Solo, &other, b"", &Params::default()).unwrap();
+    assert_eq!(new().streams_from(b"log", 0, 0, &mut none).unwrap_err().kind(), ErrorKind::Argument);
+    let error = new().streams_from(b"log", 0, 2, &mut none).unwrap_err();
+    assert!(error.to_string().contains("no stream"), "{error}");
+    for error in run_on_threads(2, |comm| {
+        let mut file = Writer::create(comm, &other, b"", &Params::default()).unwrap();
+        let mut none = |_| -> std::io::Result<Box<dyn Read>> { Err(std::io::Error::other("no stream")) };
+        file.streams_from(b"log", 0, 2, &mut none).unwrap_err()
+    }) {
+        assert_eq!(error.kind(), ErrorKind::Usage);
+    }
+}
+
+#[test]
+fn parts_are_found_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    let mut file = Writer::create(Solo, &path, b"", &params(true)).unwrap();
+    file.block(b"before", 0, 3, Some(b"abc"), Encode::None).unwrap();
+    file.begin_streams(b"s", 4).unwrap();
+    file.write_stream(b"first").unwrap();
+    file.commit().unwrap();
+    file.write_stream(b"second").unwrap();
+    file.end_streams().unwrap();
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    file.next_section(true).unwrap();
+    // The reader stays where it was.
+    assert!(file.stream_part().unwrap().is_none());
+    let mut data = [0; 3];
+    file.read_block(3, 0, Some(&mut data)).unwrap();
+    let mut parts = Vec::new();
+    for number in 0..2 {
+        file.next_section(true).unwrap();
+        let part = file.stream_part().unwrap().unwrap();
+        assert_eq!((part.part(), &**part.name(), part.tasks()), (number, &b"s"[..], 1));
+        parts.push(part);
+    }
+    assert!(file.next_section(true).unwrap().is_none());
+    let mut text = |streams: &scda::Streams| {
+        let stream = file.stream(streams, 0).unwrap();
+        let mut text = String::new();
+        file.stream_reader(stream).read_to_string(&mut text).unwrap();
+        text
+    };
+    assert_eq!((&*text(&parts[0]), &*text(&parts[1])), ("first", "second"));
+    let mut whole = parts[0].clone();
+    whole.extend(&parts[1]).unwrap();
+    assert_eq!(text(&whole), "firstsecond");
+    assert_eq!(whole.extend(&parts[1]).unwrap_err().kind(), ErrorKind::Format);
+}

@@ -84,6 +84,7 @@ pub struct Sums {
 }
 
 /// Bytes of a section whose end is not yet known: where they end in the file, and their CRC as far as there.
+#[derive(Clone, Copy)]
 pub struct Run {
     pub end: u64,
     pub crc: u64,

@@ -2,9 +2,26 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 17] = [
-    "ls", "cat", "check", "salvage", "diff", "copy", "append", "attr", "join", "seal", "rewind", "make",
-    "sum", "doctor", "import", "refs", "vtk",
+const COMMANDS: [&str; 19] = [
+    "ls",
+    "cat",
+    "check",
+    "salvage",
+    "diff",
+    "copy",
+    "append",
+    "attr",
+    "join",
+    "seal",
+    "rewind",
+    "make",
+    "sum",
+    "doctor",
+    "import",
+    "refs",
+    "vtk",
+    "split",
+    "join-streams",
 ];
 
 #[test]
@@ -34,7 +51,8 @@ fn manual_pages_and_completions_are_generated() {
     for command in COMMANDS {
         let page = place.shell(&format!("cat pages/here/scda-{command}.1")).good();
         assert!(page.text().contains(&format!(".TH scda-{command} 1")), "{}", page.text());
-        assert!(page.text().contains(&format!("\n.nf\n  scda {command} ")), "{}", page.text());
+        let escaped = command.replace('-', "\\-");
+        assert!(page.text().contains(&format!("\n.nf\n  scda {escaped} ")), "{}", page.text());
     }
     let found = place.shell("cd pages/here; ls").good();
     assert_eq!(found.text().lines().count(), COMMANDS.len() + 4, "{}", found.text());
@@ -111,6 +129,8 @@ fn wrong_arguments_are_told() {
         ("import . b.scda", "expected a file"),
         ("diff a.scda", "<B>"),
         ("sum", "<FILE>"),
+        ("split", "<FILE>"),
+        ("join-streams", "<FILE>"),
     ] {
         let run = place.scda(arguments).bad(2, words);
         assert!(run.text().is_empty() || arguments.starts_with("ls"), "{arguments}");

@@ -10,5 +10,6 @@ mod large;
 mod python;
 mod run;
 mod sealed;
+mod streams;
 mod verified;
 mod written;

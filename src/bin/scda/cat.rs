@@ -11,6 +11,7 @@ use crate::output::{Output, complain, escape};
 use crate::pieces::{Pieces, first_unreadable, units};
 use crate::progress::Progress;
 use crate::select::Selection;
+use crate::streams::{self, Meant};
 use scda::{Dataset, Reader, Region, Section, SectionType};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,7 +32,8 @@ Examples:
   scda cat state.scda 4 --range -1: --as hex  the last element
   scda cat state.scda rho                     the values of a dataset, a row of its last dimension in a line
   scda cat state.scda rho --box 0:4,2:8       some of them
-  scda cat state.scda rho --record -1         the last one of several of this name")]
+  scda cat state.scda rho --record -1         the last one of several of this name
+  scda cat run.scda log --stream 3            the stream of task 3, of a set of streams")]
 pub struct Args {
     /// The file; - is standard input
     file: PathBuf,
@@ -43,6 +45,9 @@ pub struct Args {
     /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1
     #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
     region: Option<Bounds>,
+    /// Of a set of streams: the bytes of the stream of this task, from 0 on; --range picks some of them
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "cols", "raw"])]
+    stream: Option<u64>,
     /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
     /// negative numbers count from the end
     #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
@@ -331,9 +336,27 @@ fn eprint_lines(text: &str, more: bool) {
     let _ = writeln!(std::io::stderr(), "{text}{}", if more { "\n  ..." } else { "" });
 }
 
+/// Prints the stream of a task.
+fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
+    match streams::find(reader, input, &args.section, args.record)? {
+        Meant::Streams(set) => streams::print(reader, &set, task, |bytes| {
+            let range = within(args.range, bytes);
+            range.ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{bytes}")))
+        }),
+        Meant::Section(section) => {
+            let name = escape(&section.user);
+            let words = format!("--stream: \"{name}\" is a section, expected a set of streams");
+            Err(Fail::file(input.name(), words))
+        }
+    }
+}
+
 pub fn run(args: &Args) -> Result<()> {
     let input = Input::new(&args.file, &args.threads)?;
     let mut reader = input.open_damaged(false)?;
+    if let Some(task) = args.stream {
+        return stream(&mut reader, &input, args, task);
+    }
     let Choice { section, block, .. } = find(&mut reader, &input, args)?;
     if let Some(block) = block.filter(|_| !args.raw) {
         return dataset(&mut reader, args, &block);

@@ -11,10 +11,12 @@ use crate::output::complain;
 use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::select::{self, Selection};
+use crate::streams;
 use scda::internals::json::members;
 use scda::internals::metadata::ALIGNMENT;
 use scda::internals::parse::KEYS;
 use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
+use std::collections::HashSet;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -35,6 +37,7 @@ Examples:
   scda copy --select 1-3 --select 'field*' state.scda part.scda
   scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
   scda copy --force --delete 'tmp/*' state.scda state.scda    without these datasets
+  scda copy --pack-streams --encode auto run.scda small.scda  each set of streams as a compressed varray
   scda copy --replace rho=new.scda state.scda next.scda       with the dataset of this name from another file
   scda copy --style mime state.scda mail.scda        lines end with \\r\\n; compressed data are compressed anew")]
 pub struct Args {
@@ -99,6 +102,9 @@ pub struct How {
     /// Decompress all sections; store datasets contiguously
     #[arg(long)]
     decode: bool,
+    /// Store each set of streams as a varray of its name, with an element for each task; --encode compresses it
+    #[arg(long)]
+    pack_streams: bool,
     /// The line breaks of paddings and compressed data [default: those of the file]
     #[arg(long, value_name = "STYLE")]
     style: Option<Style>,
@@ -244,8 +250,9 @@ pub fn sections(
 ) -> Result<Copied> {
     let total = from.reader.file_size().unwrap_or(0);
     let mut progress = Progress::new(&format!("copy {}", input.name()), total);
-    let mut walk = Walk::new(input, false);
+    let mut walk = Walk::with_streams(input);
     let mut copied = Copied::default();
+    let mut packed = HashSet::new();
     while let Some(item) = from.next(&mut walk)? {
         if output.is_sealed()
             && let Some(error) = item.section.broken_seal()
@@ -253,11 +260,21 @@ pub fn sections(
             return Err(Fail::Invalid(format!("{}: {error}", input.name())));
         }
         if !pick.wants(&item) {
+            packed.remove(&**item.user());
             from.skip(&item)?;
             continue;
         }
         let metadata = pick.metadata(&item);
         let way = Way { how, style };
+        let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
+        if set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name())) {
+            // It was packed with the first part.
+            from.compare(&item)?;
+            from.skip(&item)?;
+            progress.set(from.reader.position().unwrap_or(0));
+            continue;
+        }
+        packed.extend(set.map(|part| part.name().to_vec()));
         if let Some(other) = pick.replacement(&item)? {
             other.write(output, way, &mut progress)?;
             from.skip(&item)?;
@@ -300,6 +317,23 @@ impl Way<'_> {
         progress: &mut Progress,
     ) -> Result<()> {
         let section = &item.section;
+        if let Some(found) = &item.streams {
+            if self.how.pack_streams {
+                let beside = walk.dataset_reader()?;
+                let set = streams::whole(beside, found, item.number)?;
+                let encode = self.how.encode(&found.chunks);
+                let mut elements = streams::Elements::new(beside, &set, progress);
+                output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
+                return Ok(item.skip(reader)?);
+            }
+            // Streams are not compressed.
+            self.keep(reader, output, section, progress)?;
+            for part in [&found.chunks, &found.lengths] {
+                reader.next_section(true)?;
+                self.keep(reader, output, part, progress)?;
+            }
+            return Ok(());
+        }
         let found = match &item.pair {
             Some(Pair::Dataset(found)) => found,
             Some(Pair::Group(found)) => {

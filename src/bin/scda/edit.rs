@@ -157,7 +157,7 @@ impl Replacement {
             .ok_or_else(|| Fail::Trouble(format!("--replace: found \"{text}\", expected NAME=FILE")))?;
         let input = Input::new(Path::new(file), threads)?;
         let mut from = Verified::new(&input)?;
-        let mut walk = Walk::new(&input, false);
+        let mut walk = Walk::with_streams(&input);
         let mut offsets = Vec::new();
         while let Some(item) = from.next(&mut walk)? {
             let user: &[u8] = item.user();
@@ -181,7 +181,7 @@ impl Replacement {
         // That there are too few is said at the end.
         let Some(&offset) = self.offsets.get(self.used - 1) else { return Ok(()) };
         self.from.reader.seek(offset)?;
-        let mut walk = Walk::new(&self.input, false);
+        let mut walk = Walk::with_streams(&self.input);
         match self.from.next(&mut walk)? {
             Some(item) => {
                 self.from.compare(&item)?;

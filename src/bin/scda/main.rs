@@ -31,6 +31,7 @@ mod salvage;
 mod seal;
 mod select;
 mod signals;
+mod streams;
 mod sum;
 
 use clap::{Parser, Subcommand};
@@ -63,6 +64,8 @@ enum Command {
     Copy(copy::Args),
     Append(append::AppendArgs),
     Join(append::JoinArgs),
+    Split(streams::SplitArgs),
+    JoinStreams(streams::JoinArgs),
     Attr(attr::Args),
     Seal(seal::Args),
     Rewind(rewind::Args),
@@ -95,6 +98,8 @@ fn main() -> ExitCode {
         Command::Copy(args) => copy::run(&args),
         Command::Append(args) => append::run_append(&args),
         Command::Join(args) => append::run_join(&args),
+        Command::Split(args) => streams::run_split(&args),
+        Command::JoinStreams(args) => streams::run_join(&args),
         Command::Attr(args) => attr::run(&args),
         Command::Seal(args) => seal::run(&args),
         Command::Rewind(args) => rewind::run(&args),

@@ -47,7 +47,12 @@ impl Selection {
 
     /// Whether it is the user string of this section, character by character.
     pub fn is_user_string(&self, section: &Section) -> bool {
-        matches!(self, Self::Pattern(pattern) if escape(&section.user).chars().eq(pattern.iter().copied()))
+        self.is_name(&section.user)
+    }
+
+    /// Whether it is this user string, character by character.
+    pub fn is_name(&self, user: &UserString) -> bool {
+        matches!(self, Self::Pattern(pattern) if escape(user).chars().eq(pattern.iter().copied()))
     }
 
     /// Whether it names a number that is larger than that of the last section.
@@ -76,9 +81,13 @@ pub fn any(selections: &[Selection], number: u64, user: &UserString) -> bool {
     selections.is_empty() || selections.iter().any(|selection| selection.has(number, user))
 }
 
-/// As [`any`]; two sections that belong together are meant as soon as one of them is.
+/// As [`any`]; sections that belong together are meant as soon as one of them is.
 pub fn any_of(selections: &[Selection], item: &Item) -> bool {
     any(selections, item.number, &item.section.user)
+        || item.streams.as_ref().is_some_and(|found| {
+            any(selections, item.number + 1, &found.chunks.user)
+                || any(selections, item.number + 2, &found.lengths.user)
+        })
         || item.pair.as_ref().is_some_and(|pair| any(selections, item.last(), &pair.second().user))
 }
 

@@ -14,6 +14,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// A set of streams in a file that is open for reading.
 #[derive(Clone, Debug)]
 pub struct Streams {
+    user: UserString,
     parts: Vec<Part>,
 }
 
@@ -29,6 +30,29 @@ struct Part {
 }
 
 impl Streams {
+    /// The name of the set.
+    #[must_use]
+    pub fn name(&self) -> &UserString {
+        &self.user
+    }
+
+    /// The number of its first part: 0, but for what [`Reader::stream_part`] finds.
+    #[must_use]
+    pub fn part(&self) -> u64 {
+        self.parts.first().map_or(0, |first| first.part.part)
+    }
+
+    /// Adds the part that follows in the file.
+    ///
+    /// # Errors
+    /// `Format` if it is none that could, by number, tasks, or chunks.
+    pub fn extend(&mut self, next: &Self) -> Result<()> {
+        let before = self.parts.len();
+        reserve(&mut self.parts, next.parts.len())?;
+        self.parts.extend(&next.parts);
+        self.check(self.part()).inspect_err(|_| self.parts.truncate(before))
+    }
+
     /// The number of streams: that of the ranks that wrote them.
     #[must_use]
     pub fn tasks(&self) -> u64 {
@@ -46,10 +70,10 @@ impl Streams {
         self.parts.last().map_or(0, |last| last.end)
     }
 
-    /// An error unless the parts follow one another.
-    fn check(&self) -> Result<()> {
+    /// An error unless the parts follow one another, the first one with this number.
+    fn check(&self, begin: u64) -> Result<()> {
         let Some(first) = self.parts.first() else { return Ok(()) };
-        for (number, part) in (0..).zip(&self.parts) {
+        for (number, part) in (begin..).zip(&self.parts) {
             let expected = StreamPart { part: number, ..first.part };
             if part.part == expected {
                 continue;
@@ -109,6 +133,22 @@ impl Reader {
                 _ => (open.position, open.expect, open.header, open.place) = before,
             }
             found
+        })
+    }
+
+    /// If the section whose header was just read begins a part of a set of streams, that part alone, as a set. The next section is
+    /// then the one behind it; if there is none, the reader is where it was.
+    ///
+    /// # Errors
+    /// `Format` if what follows the section is no such part; those of [`Self::next_section`].
+    pub fn stream_part(&mut self) -> Result<Option<Streams>> {
+        self.session.operate(|open| {
+            let found = open.going_back(ReaderState::read_stream_part)?;
+            let found = found.map(|(part, user)| Streams { user, parts: vec![part] });
+            if let Some(streams) = &found {
+                open.advance(streams.end());
+            }
+            Ok(found)
         })
     }
 
@@ -206,8 +246,8 @@ impl ReaderState {
         if record < 0 {
             parts.reverse();
         }
-        let streams = Streams { parts };
-        streams.check()?;
+        let streams = Streams { user: UserString::new(name)?, parts };
+        streams.check(0)?;
         Ok((!streams.parts.is_empty()).then_some(streams))
     }
 

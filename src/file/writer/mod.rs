@@ -505,6 +505,21 @@ impl Writer {
         })
     }
 
+    /// Writes a set of streams as [`Self::begin_streams`] and the rest do, by a process that writes alone: `open` gives the
+    /// stream of each of so many tasks, which is read to its end. They need not fit memory.
+    ///
+    /// # Errors
+    /// `Usage` on more than one rank, `Argument` for 0 tasks, those of `open` and of reading, and those of [`Self::begin_streams`].
+    pub fn streams_from(
+        &mut self,
+        user: &[u8],
+        chunk_bytes: u64,
+        tasks: u64,
+        open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
+    ) -> Result<()> {
+        self.write(|state| state.streams_from(user, chunk_bytes, tasks, open))
+    }
+
     /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
     #[inline]
     pub(crate) fn write(

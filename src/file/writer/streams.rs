@@ -129,7 +129,7 @@ impl Tail {
 }
 
 impl WriterState {
-    fn check_stream(&self) -> Result<()> {
+    pub(super) fn check_stream(&self) -> Result<()> {
         if !self.team.is_alone() {
             let size = self.team.size();
             return Err(Error::usage(format!(

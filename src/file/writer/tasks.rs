@@ -19,11 +19,14 @@ use crate::format::streams::{HEADER_BYTES, STREAM_BYTES, STREAMS, StreamPart, by
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
+use std::io::{self, Read};
 
 /// Bytes of a chunk if the user does not say: a usual stripe of parallel file systems.
 const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
 /// So much of a stream is collected before it is written.
 const BUFFER_BYTES: usize = 256 << 10;
+/// So much is read at once of data that come from elsewhere.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// The stream of this rank, in the set that is open.
 pub(super) struct OwnStream {
@@ -45,6 +48,12 @@ pub(super) struct OwnStream {
 }
 
 impl OwnStream {
+    /// Nothing is written yet.
+    fn new(user: UserString, part: StreamPart, task: u64, data: u64, before: u64, sum: Option<Run>) -> Self {
+        let buffer = Vec::new();
+        Self { user, part, task, data, before, written: 0, buffer, last: 0, sum, failed: None }
+    }
+
     /// The bytes of this part.
     fn bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
@@ -108,6 +117,10 @@ impl OwnStream {
 impl WriterState {
     /// Begins a set of streams, one of each rank.
     pub(super) fn begin_streams(&mut self, user: &[u8], chunk_bytes: u64) -> Result<(), Failure> {
+        self.begin_stream_set(user, chunk_bytes, self.team.size() as u64)
+    }
+
+    fn begin_stream_set(&mut self, user: &[u8], chunk_bytes: u64, tasks: u64) -> Result<(), Failure> {
         self.team.note_call(Function::BeginStreams);
         self.team.note_bytes(Topic::UserString, user);
         self.team.note(Topic::Size, chunk_bytes);
@@ -122,7 +135,7 @@ impl WriterState {
         }
         let chunk_bytes = if chunk_bytes == 0 { DEFAULT_CHUNK_BYTES } else { chunk_bytes };
         StreamPart::check_chunk_bytes(chunk_bytes)?;
-        self.begin_stream_part(user, StreamPart { tasks: self.team.size() as u64, chunk_bytes, part: 0 }, 0)
+        self.begin_stream_part(user, StreamPart { tasks, chunk_bytes, part: 0 }, 0)
     }
 
     fn begin_stream_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
@@ -134,18 +147,7 @@ impl WriterState {
         let data = sum(self.end, HEADER_BYTES).ok_or_else(too_large)?;
         let task = self.team.rank() as u64;
         let sum = self.file.sums().map(|_| Run { end: data, crc: 0 });
-        self.own_stream = Some(OwnStream {
-            user,
-            part,
-            task,
-            data,
-            before,
-            written: 0,
-            buffer: Vec::new(),
-            last: 0,
-            sum,
-            failed: None,
-        });
+        self.own_stream = Some(OwnStream::new(user, part, task, data, before, sum));
         Ok(())
     }
 
@@ -220,25 +222,72 @@ impl WriterState {
         let mut least = [FINE - own.part.rounds(own.written)];
         self.team.agree_with(Ok(()), &mut least)?;
         let rounds = FINE - least[0];
-        let layout = own.part.layout(self.end, rounds).ok_or_else(too_large)?;
-        let count = rounds * own.part.tasks;
-        self.describe(SectionType::Array, &own.user, count, own.part.chunk_bytes)?;
-        if let (Some(sums), Some(sum), true) = (self.file.sums(), &own.sum, rounds > 0) {
-            sums.add_run(own.sum_up(sum, rounds));
+        self.end_stream_arrays(std::slice::from_ref(&own), rounds)?;
+        Ok(Some(own))
+    }
+
+    /// Ends the array of chunks, of which each stream has so many, and writes how many bytes each stream has. `streams` are those
+    /// of this rank.
+    fn end_stream_arrays(&mut self, streams: &[OwnStream], rounds: u64) -> Result<(), Failure> {
+        let Some(last) = streams.last() else { return Ok(()) };
+        let OwnStream { user, part, .. } = last;
+        let layout = part.layout(self.end, rounds).ok_or_else(too_large)?;
+        let count = rounds * part.tasks;
+        self.describe(SectionType::Array, user, count, part.chunk_bytes)?;
+        if let (Some(sums), true) = (self.file.sums(), rounds > 0) {
+            for own in streams {
+                own.sum.iter().for_each(|sum| sums.add_run(own.sum_up(sum, rounds)));
+            }
         }
-        let mine = self.end_chunks(&own, layout);
+        let mine = self.end_chunks(last, layout);
         let style = self.params.line_break;
-        let counts = [(b'N', count), (b'E', own.part.chunk_bytes)];
+        let counts = [(b'N', count), (b'E', part.chunk_bytes)];
         let mut text = [0; LONGEST_HEAD];
-        let head = head(&mut text, SectionType::Array, &own.user, &counts, style);
-        self.end_in_parts(layout, mine, if own.task == 0 { head } else { &[] })?;
+        let head = head(&mut text, SectionType::Array, user, &counts, style);
+        self.end_in_parts(layout, mine, if last.task == 0 || self.team.is_alone() { head } else { &[] })?;
         self.end_part()?;
         let mut each = Vec::new();
         reserve(&mut each, self.team.size())?;
-        each.resize(self.team.size(), 1);
-        let entry = bytes_entry(own.written, style);
-        self.array(STREAM_BYTES, &each, COUNT_BYTES as u64, Ok(Source::Contiguous(&entry)), Encode::None)?;
-        Ok(Some(own))
+        each.resize(self.team.size(), streams.len() as u64);
+        let mut entries = Vec::new();
+        reserve(&mut entries, streams.len() * COUNT_BYTES)?;
+        streams.iter().for_each(|own| entries.extend(bytes_entry(own.written, style)));
+        self.array(STREAM_BYTES, &each, COUNT_BYTES as u64, Ok(Source::Contiguous(&entries)), Encode::None)
+    }
+
+    /// Writes a set of streams of so many tasks, which are read one after the other.
+    pub(super) fn streams_from(
+        &mut self,
+        user: &[u8],
+        chunk_bytes: u64,
+        tasks: u64,
+        open: &mut dyn FnMut(u64) -> io::Result<Box<dyn Read>>,
+    ) -> Result<(), Failure> {
+        self.check_stream()?;
+        if tasks == 0 {
+            return Err(Error::argument("streams: found 0 tasks, expected at least 1").into());
+        }
+        self.begin_stream_set(user, chunk_bytes, tasks)?;
+        let Some(OwnStream { user, part, data, sum, .. }) = self.own_stream.take() else { return Ok(()) };
+        let (mut streams, mut rounds, mut piece) = (Vec::new(), 0, Vec::new());
+        reserve(&mut piece, PIECE_BYTES)?;
+        for task in 0..tasks {
+            let failed = |error| Error::io("reading the data to write", error);
+            let mut from = open(task).map_err(failed)?;
+            let mut own = OwnStream::new(user, part, task, data, 0, sum);
+            loop {
+                piece.clear();
+                from.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece).map_err(failed)?;
+                if piece.is_empty() {
+                    break;
+                }
+                own.write(self.file.unsummed(), &piece)?;
+            }
+            rounds = rounds.max(part.rounds(own.written));
+            reserve(&mut streams, 1)?;
+            streams.push(own);
+        }
+        self.end_stream_arrays(&streams, rounds)
     }
 
     /// Writes the padding behind the chunks, on the rank that has the last one.

@@ -1,15 +1,15 @@
-//! Metadata of datasets and groups, compared with the sections that they are for.
+//! Metadata of datasets and groups, compared with the sections that they are for; and the sections of streams.
 
 use super::finding::{Fault, Finding, Note, Part, Scan};
 use crate::datasets::slabs;
-use crate::datasets::{Found, Item, Pair, Walk};
+use crate::datasets::{Found, Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::progress::Progress;
 use scda::{ErrorKind, Layout, Reader, Region};
 use std::collections::HashSet;
 
-/// Adds what is wrong with datasets and groups. Zlib streams of chunks are decompressed if they are not sealed, or if `all`
+/// Adds what is wrong with datasets, groups and streams. Zlib streams of chunks are decompressed if they are not sealed, or if `all`
 /// are.
 ///
 /// # Errors
@@ -64,9 +64,9 @@ fn one(
     sealed: u64,
 ) -> Result<()> {
     // Of damage, this is a consequence.
+    let others = if begins_streams(item.section.section_type, &item.section.user) { 2 } else { 1 };
     if let Some(fault) = fault
-        && !damaged.contains(&item.number)
-        && !damaged.contains(&(item.number + 1))
+        && !(item.number..=item.number + others).any(|number| damaged.contains(&number))
     {
         if fault.kind() == ErrorKind::Unsupported {
             scan.notes.push(Note { number: item.number, words: fault.to_string() });

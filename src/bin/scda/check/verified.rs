@@ -195,5 +195,7 @@ impl Verified {
 
 /// The sections of an item.
 fn of_item(item: &Item) -> impl Iterator<Item = &Section> {
-    std::iter::once(&item.section).chain(item.pair.as_ref().map(Pair::second))
+    let of_streams = item.streams.as_ref().map(|found| [&found.chunks, &found.lengths]);
+    let others = item.pair.as_ref().map(Pair::second).into_iter().chain(of_streams.into_iter().flatten());
+    std::iter::once(&item.section).chain(others)
 }

@@ -10,8 +10,8 @@ use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::output::visible;
 use scda::internals::json::{Member, compact, members};
-use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
-use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, UserString};
+use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION};
+use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString};
 use serde_json::Value;
 
 /// A dataset with its sections.
@@ -28,6 +28,17 @@ pub struct FoundGroup {
     /// The inline section, which announces them.
     pub first: Section,
     pub block: Section,
+}
+
+/// A part of a set of streams with its sections.
+pub struct FoundStreams {
+    pub streams: Streams,
+    pub chunks: Section,
+    /// How many bytes each stream has.
+    pub lengths: Section,
+    /// The bytes of all streams in this part, and of the shortest and the longest.
+    pub bytes: u64,
+    pub extremes: (u64, u64),
 }
 
 /// What two sections are together.
@@ -61,6 +72,11 @@ pub fn is_first(section_type: SectionType, user: &[u8]) -> bool {
         SectionType::Inline => user == GROUP_CONVENTION,
         SectionType::Array | SectionType::Varray => false,
     }
+}
+
+/// Whether a section begins a part of a set of streams: the next two belong to it.
+pub fn begins_streams(section_type: SectionType, user: &[u8]) -> bool {
+    section_type == SectionType::Block && user == STREAMS_CONVENTION
 }
 
 /// Finds out about pairs of sections, beside the reader that goes through the file.
@@ -112,39 +128,88 @@ impl<'a> Pairs<'a> {
         Ok(found.map(|found| Pair::Dataset(Box::new(found))))
     }
 
+    /// The part of a set of streams that begins with this section; `None` if none does.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn streams_at(&mut self, section: &Section) -> scda::Result<Option<FoundStreams>> {
+        if !begins_streams(section.section_type, &section.user) {
+            return Ok(None);
+        }
+        let reader = self.reader()?;
+        reader.seek(section.offset)?;
+        reader.next_section(true)?;
+        let Some(streams) = reader.stream_part()? else { return Ok(None) };
+        let (mut bytes, mut extremes) = (0, (u64::MAX, 0));
+        for task in 0..streams.tasks() {
+            let length = reader.stream(&streams, task)?.bytes();
+            // Bounded by the array of the chunks.
+            bytes += length;
+            extremes = (length.min(extremes.0), length.max(extremes.1));
+        }
+        reader.seek(section.offset)?;
+        reader.next_section(true)?;
+        let mut next = || {
+            reader.skip()?;
+            reader.next_section(true)
+        };
+        let (chunks, lengths) = (next()?, next()?);
+        let found = chunks.zip(lengths);
+        Ok(found.map(|(chunks, lengths)| FoundStreams { streams, chunks, lengths, bytes, extremes }))
+    }
+
     /// As [`Self::at`]; what is wrong with the metadata is returned beside, and keeps nobody from reading on.
     ///
     /// # Errors
     /// Those that say nothing about the file.
     pub fn look(&mut self, section: &Section) -> scda::Result<(Option<Pair>, Option<scda::Error>)> {
-        match self.at(section) {
-            Ok(pair) => Ok((pair, None)),
-            Err(error) if is_invalid(&error) || error.kind() == ErrorKind::Unsupported => {
-                Ok((None, Some(error)))
-            }
-            Err(error) => Err(error),
-        }
+        tolerated(self.at(section))
+    }
+
+    /// As [`Self::streams_at`]; what is wrong is returned beside.
+    ///
+    /// # Errors
+    /// Those that say nothing about the file.
+    pub fn look_for_streams(
+        &mut self,
+        section: &Section,
+    ) -> scda::Result<(Option<FoundStreams>, Option<scda::Error>)> {
+        tolerated(self.streams_at(section))
     }
 }
 
-/// A section, or the two of a pair.
+/// What was found, and what is wrong with the file.
+fn tolerated<T>(found: scda::Result<Option<T>>) -> scda::Result<(Option<T>, Option<scda::Error>)> {
+    match found {
+        Ok(found) => Ok((found, None)),
+        Err(error) if is_invalid(&error) || error.kind() == ErrorKind::Unsupported => Ok((None, Some(error))),
+        Err(error) => Err(error),
+    }
+}
+
+/// A section, the two of a pair, or the three of streams.
 pub struct Item {
     /// The number of the first one.
     pub number: u64,
     pub section: Section,
     pub pair: Option<Pair>,
-    /// Why it is no pair, although it begins like one.
+    /// Not of a [`Walk::new`].
+    pub streams: Option<Box<FoundStreams>>,
+    /// Why it is neither, although it begins like one.
     pub fault: Option<scda::Error>,
 }
 
 impl Item {
     /// The number of the last section.
     pub fn last(&self) -> u64 {
-        self.number + u64::from(self.pair.is_some())
+        self.number + u64::from(self.pair.is_some()) + 2 * u64::from(self.streams.is_some())
     }
 
-    /// The user string of a section; of a dataset the name, of a group the path with a slash.
+    /// The user string of a section; of a dataset or streams the name, of a group the path with a slash.
     pub fn user(&self) -> &UserString {
+        if let Some(found) = &self.streams {
+            return &found.chunks.user;
+        }
         self.pair.as_ref().map_or(&self.section.user, |pair| &pair.second().user)
     }
 
@@ -159,7 +224,7 @@ impl Item {
     /// Goes behind it; the reader has read the header of the first section.
     pub fn skip(&self, reader: &mut Reader) -> scda::Result<()> {
         reader.skip()?;
-        if self.pair.is_some() {
+        for _ in self.number..self.last() {
             reader.next_section(true)?;
             reader.skip()?;
         }
@@ -167,8 +232,10 @@ impl Item {
     }
 }
 
-/// Goes through a file, two sections that belong together at a time.
+/// Goes through a file, sections that belong together at a time.
 pub struct Walk<'a> {
+    /// Whether the three sections of streams are one item.
+    streams: bool,
     /// None: every section is one by itself, and compressed ones are two.
     pairs: Option<Pairs<'a>>,
     /// How many sections were passed.
@@ -177,15 +244,20 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub fn new(input: &'a Input, raw: bool) -> Self {
-        Self { pairs: (!raw).then(|| Pairs::new(input)), number: 0 }
+        Self { pairs: (!raw).then(|| Pairs::new(input)), streams: false, number: 0 }
     }
 
-    /// Reads datasets as [`Params::strict`](scda::Params::strict) says.
+    /// The sections of streams are together, too.
+    pub fn with_streams(input: &'a Input) -> Self {
+        Self { streams: true, ..Self::new(input, false) }
+    }
+
+    /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says.
     pub fn strict(input: &'a Input, strict: bool) -> Self {
-        Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), number: 0 }
+        Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), streams: true, number: 0 }
     }
 
-    /// The reader that has found the dataset of the last item, whose data it can read.
+    /// The reader beside, that has found the dataset of the last item, whose data it can read.
     ///
     /// # Errors
     /// Trouble if there is none.
@@ -201,9 +273,14 @@ impl<'a> Walk<'a> {
     /// Those of the reader.
     pub fn next(&mut self, reader: &mut Reader) -> scda::Result<Option<Item>> {
         let Some(section) = reader.next_section(self.pairs.is_some())? else { return Ok(None) };
-        let looked = self.pairs.as_mut().map(|pairs| pairs.look(&section)).transpose()?;
-        let (pair, fault) = looked.unwrap_or_default();
-        let item = Item { number: self.number + 1, section, pair, fault };
+        let mut item = Item { number: self.number + 1, section, pair: None, streams: None, fault: None };
+        if let Some(pairs) = &mut self.pairs {
+            (item.pair, item.fault) = pairs.look(&section)?;
+            if self.streams && begins_streams(section.section_type, &section.user) {
+                let (streams, fault) = pairs.look_for_streams(&section)?;
+                (item.streams, item.fault) = (streams.map(Box::new), fault);
+            }
+        }
         self.number = item.last();
         Ok(Some(item))
     }

@@ -1,7 +1,7 @@
 //! The list of a sealed file, from its indexes alone.
 
-use super::{Faults, Line, as_f64, count_word, pair_line};
-use crate::datasets::{Item, Pairs, is_first};
+use super::{Faults, Line, as_f64, count_word, pair_line, streams_line};
+use crate::datasets::{Item, Pairs, begins_streams, is_first};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
@@ -35,7 +35,7 @@ pub fn list(
         pairs: Pairs::new(input),
         faults: Faults::default(),
         selected: 0,
-        first: None,
+        held: None,
     };
     let (mut rows, mut number) = (Vec::new(), 0);
     for sealed in &seals.all {
@@ -52,7 +52,7 @@ pub fn list(
             first += rows.len() as u64;
         }
     }
-    if let Some((item, row)) = lines.first.take() {
+    if let Some((item, row)) = lines.held.take() {
         lines.write(&item, &row)?;
     }
     let Lines { faults, selected, .. } = lines;
@@ -68,17 +68,22 @@ struct Lines<'a> {
     pairs: Pairs<'a>,
     faults: Faults,
     selected: u64,
-    /// The first section of a pair, whose second one follows.
-    first: Option<(Item, Row)>,
+    /// The first section of several that belong together, of which others follow.
+    held: Option<(Item, Row)>,
 }
 
 impl Lines<'_> {
-    /// A row; two that belong together are one line.
+    /// A row; those that belong together are one line.
     fn next(&mut self, number: u64, section_type: SectionType, row: &Row) -> Result<()> {
-        if let Some((item, _)) = self.first.take() {
+        if let Some((item, first)) = self.held.take() {
+            if number < item.last() {
+                self.held = Some((item, first));
+                return Ok(());
+            }
             return self.write(&item, row);
         }
-        if !is_first(section_type, &row.user) {
+        let begins_streams = begins_streams(section_type, &row.user);
+        if !is_first(section_type, &row.user) && !begins_streams {
             if select::any(self.selections, number, &row.user) {
                 self.selected += 1;
                 self.out.text(format_args!("{}\n", line(number, section_type, row)))?;
@@ -88,25 +93,31 @@ impl Lines<'_> {
         let reader = self.pairs.reader()?;
         reader.seek(row.offset)?;
         let Some(section) = reader.next_section(true)? else { return Ok(()) };
-        let (pair, fault) = self.pairs.look(&section)?;
-        let item = Item { number, section, pair, fault };
-        if item.pair.is_some() {
-            self.first = Some((item, *row));
+        let mut item = Item { number, section, pair: None, streams: None, fault: None };
+        if begins_streams {
+            let (streams, fault) = self.pairs.look_for_streams(&section)?;
+            (item.streams, item.fault) = (streams.map(Box::new), fault);
+        } else {
+            (item.pair, item.fault) = self.pairs.look(&section)?;
+        }
+        if item.last() > number {
+            self.held = Some((item, *row));
             return Ok(());
         }
         self.write(&item, row)
     }
 
-    /// The line of a section or pair, whose last row is this.
+    /// The line of a section, or of several that belong together, whose last row is this.
     fn write(&mut self, item: &Item, row: &Row) -> Result<()> {
         if !select::any_of(self.selections, item) {
             return Ok(());
         }
         self.selected += 1;
         self.faults.add(item.fault.as_ref());
-        let text = match &item.pair {
-            Some(pair) => pair_line(pair, item.last(), row.bytes),
-            None => line(item.number, item.section.section_type, row),
+        let text = match (&item.pair, &item.streams) {
+            (Some(pair), _) => pair_line(pair, item.last(), row.bytes),
+            (None, Some(found)) => streams_line(found, item),
+            (None, None) => line(item.number, item.section.section_type, row),
         };
         self.out.text(format_args!("{text}\n"))
     }

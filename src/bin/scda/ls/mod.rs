@@ -4,7 +4,8 @@ mod index;
 mod tree;
 
 use crate::datasets::{
-    Found, FoundGroup, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks, shape_word,
+    Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks,
+    shape_word,
 };
 use crate::fail::{Fail, NO, Result, is_invalid};
 use crate::files::{Input, Threads};
@@ -25,7 +26,8 @@ use std::path::PathBuf;
 /// shown as ~E; -l and --json read the sizes.
 ///
 /// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
-/// behind the name its type and units.
+/// behind the name its type and units. So has a part of a set of streams, which is three: the number of the second section; S; the
+/// number of tasks; the bytes of a chunk; the bytes of all its streams.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +47,7 @@ pub struct Args {
     /// Show datasets in the tree of their groups, with attributes, and no other sections
     #[arg(long, conflicts_with_all = ["long", "json", "raw", "select"])]
     tree: bool,
-    /// Show a compressed section and a dataset as the two sections that the file has
+    /// Show a compressed section and a dataset as the two sections that the file has, and streams as three
     #[arg(long)]
     raw: bool,
     /// Only these sections: numbers, ranges, or a pattern for user strings
@@ -170,7 +172,7 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     }
     let mut selected = 0;
     let mut faults = Faults::default();
-    let mut walk = Walk::new(input, args.raw);
+    let mut walk = if args.raw { Walk::new(input, true) } else { Walk::with_streams(input) };
     // What is behind the last one that is meant may be damaged.
     while !select::none_from(&args.select, walk.number + 1) {
         let Some(item) = walk.next(&mut reader)? else { break };
@@ -180,6 +182,13 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
         }
         selected += 1;
         let row = measure_item(&mut reader, &item)?;
+        if let Some(found) = &item.streams {
+            match args.long {
+                true => describe_streams(out, found, &item, &row)?,
+                false => out.text(format_args!("{}\n", streams_line(found, &item)))?,
+            }
+            continue;
+        }
         match (&item.pair, args.long) {
             (Some(pair), false) => out.text(format_args!("{}\n", pair_line(pair, row.number, row.stored)))?,
             (Some(Pair::Dataset(found)), true) => describe_dataset(out, found, &row)?,
@@ -214,15 +223,34 @@ impl Faults {
     }
 }
 
-/// [`measure`] of a section, or of the second one of a pair.
+/// [`measure`] of a section, or of the last one of those that belong together.
 pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
-    if item.pair.is_none() {
-        return Ok(measure(reader, item.number, item.section)?);
+    let mut last = item.section;
+    for _ in item.number..item.last() {
+        reader.skip()?;
+        last = reader.next_section(true)?.ok_or_else(|| Fail::Trouble("the file has changed".to_owned()))?;
     }
-    reader.skip()?;
-    let second =
-        reader.next_section(true)?.ok_or_else(|| Fail::Trouble("the file has changed".to_owned()))?;
-    Ok(measure(reader, item.last(), second)?)
+    Ok(measure(reader, item.last(), last)?)
+}
+
+/// One line for a part of a set of streams.
+fn streams_line(found: &FoundStreams, item: &Item) -> String {
+    let FoundStreams { streams, bytes, .. } = found;
+    let line = Line {
+        number: item.number + 1,
+        kind: 'S',
+        n: streams.tasks().to_string(),
+        e: &streams.chunk_bytes().to_string(),
+        bytes: *bytes,
+        offset: item.section.offset,
+        stored: None,
+        user: streams.name(),
+    };
+    let part = match streams.part() {
+        0 => String::new(),
+        part => format!(", part {part}"),
+    };
+    format!("{}  streams{part}", line.text())
 }
 
 /// One line for a dataset or group, whose second section has this number, and so many bytes in the file.
@@ -400,6 +428,23 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     }
     describe_attributes(out, &dataset.attributes)?;
     describe_place(out, block.offset, row)
+}
+
+/// All that is known of a part of a set of streams.
+fn describe_streams(out: &mut Output, found: &FoundStreams, item: &Item, row: &Row) -> Result<()> {
+    let FoundStreams { streams, chunks, bytes, extremes: (least, most), .. } = found;
+    let title = format!("streams {}: {}", item.number + 1, quote(streams.name()));
+    out.text(format_args!(
+        "{}\n  tasks       {}, with {least} to {most} bytes: {bytes} bytes\n  chunks      of {} bytes\n  part        {}\n",
+        out.colour(1, &title),
+        streams.tasks(),
+        streams.chunk_bytes(),
+        streams.part(),
+    ))?;
+    let end = row.section.offset + row.stored;
+    let (offset, data) = (item.section.offset, chunks.data_offset);
+    let length = end - offset;
+    out.text(format_args!("  in the file {length} bytes, from {offset} to {end}; chunks from {data}\n"))
 }
 
 fn describe_group(out: &mut Output, found: &FoundGroup, row: &Row) -> Result<()> {

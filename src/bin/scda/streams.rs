@@ -1,0 +1,479 @@
+//! Sets of streams of tasks as a whole (docs/streams.md): found, printed, packed, split into files, and joined from files.
+
+use crate::datasets::{FoundStreams, Walk};
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Output, Threads, check_free, check_replaceable, status};
+use crate::numbers::to_usize;
+use crate::output::{self, complain, escape};
+use crate::pieces::{Pieces, as_io_error};
+use crate::progress::Progress;
+use crate::select::Selection;
+use crate::signals;
+use scda::{
+    DataStream, ElementStream, Params, Reader, Section, SectionType, Stream, Streams, UserString, part_path,
+};
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// So much is read at once.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Digits of the number in the names of files, at least.
+const DIGITS: usize = 6;
+/// Chunks of streams whose size is chosen: whole blocks of usual file systems, and no more than the library's choice.
+const LEAST_CHUNK_BYTES: u64 = 4096;
+const MOST_CHUNK_BYTES: u64 = 1 << 20;
+
+/// Split a set of streams into files, one of each task
+///
+/// The file of task 3 of the streams "log" is DIR/log.000003. Of a varray, such as the one that scda import makes of the streams of a
+/// SIONlib file, each element becomes a file. DIR is made if it is not there.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda split run.scda log logs
+  scda import restart.sion restart.scda; scda split restart.scda sion/streams tasks")]
+pub struct SplitArgs {
+    /// The file; - is standard input
+    file: PathBuf,
+    /// The name of the streams or the varray, in which * and ? stand for any text and any character; or the number of a section
+    name: Selection,
+    /// The folder that gets the files
+    #[arg(value_name = "DIR")]
+    to: PathBuf,
+    /// Of several of this name: the one with this number, from 0 on, or from -1, the last one, back
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    record: Option<i64>,
+    /// Replace files that exist
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Join files into a set of streams, one file a task
+///
+/// The inverse of scda split: task 0 is the first file. The files of a folder are taken in the order of their names, in which numbers
+/// count as such. What is a hole or zeros at the end of a chunk takes no room where the file system has holes.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda join-streams logs -o all.scda --name log
+  scda join-streams out.0 out.1 out.2 -o all.scda --name output")]
+pub struct JoinArgs {
+    /// The files, in the order of the tasks; or a folder with nothing but them
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    to: PathBuf,
+    /// The name of the set of streams
+    #[arg(long)]
+    name: String,
+    /// The bytes of a chunk, 1 to 2^30 [default: 1 MiB, or less if all files are shorter]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    chunk_bytes: Option<u64>,
+    /// Do not seal the new file
+    #[arg(long)]
+    no_seal: bool,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// What `--stream` and `split` can mean.
+pub enum Meant {
+    Streams(Streams),
+    Section(Section),
+}
+
+/// One that may be meant.
+struct Candidate {
+    user: UserString,
+    is_exact: bool,
+    is_meant: bool,
+    what: Meant,
+}
+
+/// Finds the streams, or the section, that is meant.
+pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: Option<i64>) -> Result<Meant> {
+    let mut all: Vec<Candidate> = Vec::new();
+    let mut walk = Walk::with_streams(input);
+    if let Err(fail) = collect(reader, &mut walk, selection, &mut all) {
+        // Damage behind what is meant hides only others that may be meant, too.
+        match (fail, all.iter().any(|one| one.is_meant)) {
+            (Fail::Scda(error), true) => complain(&error.to_string()),
+            (fail, _) => return Err(fail),
+        }
+    }
+    let has_exact = all.iter().any(|one| one.is_exact);
+    let mut meant: Vec<_> =
+        all.into_iter().filter(|one| if has_exact { one.is_exact } else { one.is_meant }).collect();
+    let count = meant.len();
+    let trouble = |words: String| Err(Fail::file(input.name(), words));
+    let place = match (record, count) {
+        (_, 0) => return trouble(format!("no such section among its {} sections", walk.number)),
+        (None, 1) => Some(0),
+        (None, _) => return trouble(format!("found {count} of that name, expected one, or --record")),
+        (Some(record), _) => match u64::try_from(record) {
+            Ok(place) => Some(place),
+            Err(_) => (count as u64).checked_sub(record.unsigned_abs()),
+        },
+    };
+    match place.filter(|&place| place < count as u64) {
+        Some(place) => Ok(meant.swap_remove(to_usize(place)).what),
+        None => trouble(format!("--record {}: found {count} of that name", record.unwrap_or(0))),
+    }
+}
+
+fn collect(
+    reader: &mut Reader,
+    walk: &mut Walk<'_>,
+    selection: &Selection,
+    all: &mut Vec<Candidate>,
+) -> Result<()> {
+    while let Some(item) = walk.next(reader)? {
+        if let Some(fault) = &item.fault {
+            complain(&fault.to_string());
+        }
+        let user = *item.user();
+        let is_exact = selection.is_name(&user);
+        let is_meant = is_exact || crate::select::any_of(std::slice::from_ref(selection), &item);
+        match &item.streams {
+            Some(found) if found.streams.part() > 0 => {
+                let is_it = |one: &&mut Candidate| matches!(one.what, Meant::Streams(_)) && one.user == user;
+                if let Some(Candidate { what: Meant::Streams(set), is_meant: before, .. }) =
+                    all.iter_mut().rev().find(is_it)
+                {
+                    set.extend(&found.streams)?;
+                    *before |= is_meant;
+                } else {
+                    complain(&lost(found));
+                }
+            }
+            Some(found) => {
+                let what = Meant::Streams(found.streams.clone());
+                all.push(Candidate { user, is_exact, is_meant, what });
+            }
+            None if is_meant && item.pair.is_none() => {
+                all.push(Candidate { user, is_exact, is_meant, what: Meant::Section(item.section) });
+            }
+            None => {}
+        }
+        item.skip(reader)?;
+    }
+    Ok(())
+}
+
+/// A part without the ones before it, in words.
+fn lost(found: &FoundStreams) -> String {
+    let (name, part) = (escape(found.streams.name()), found.streams.part());
+    format!("streams \"{name}\": found part {part} without those before it")
+}
+
+/// The streams of a whole set, one after the other, as elements of a varray.
+pub struct Elements<'a> {
+    reader: &'a mut Reader,
+    streams: &'a Streams,
+    progress: &'a mut Progress,
+    /// The stream that is read, and how far.
+    now: Option<(Stream, u64)>,
+    next: u64,
+    next_size: u64,
+}
+
+impl<'a> Elements<'a> {
+    pub fn new(reader: &'a mut Reader, streams: &'a Streams, progress: &'a mut Progress) -> Self {
+        Self { reader, streams, progress, now: None, next: 0, next_size: 0 }
+    }
+}
+
+impl Read for Elements<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some((stream, position)) = &mut self.now {
+                let left = stream.bytes() - *position;
+                if left > 0 {
+                    let count = left.min(buffer.len() as u64);
+                    let read = self.reader.read_stream(stream, *position, &mut buffer[..to_usize(count)]);
+                    read.map_err(io::Error::other)?;
+                    *position += count;
+                    self.progress.add(count);
+                    return Ok(to_usize(count));
+                }
+            }
+            if self.next == self.streams.tasks() {
+                return Ok(0);
+            }
+            let stream = self.reader.stream(self.streams, self.next).map_err(io::Error::other)?;
+            self.now = Some((stream, 0));
+            self.next += 1;
+        }
+    }
+}
+
+impl DataStream for Elements<'_> {
+    fn rewind(&mut self) -> io::Result<()> {
+        (self.now, self.next, self.next_size) = (None, 0, 0);
+        Ok(())
+    }
+}
+
+impl ElementStream for Elements<'_> {
+    fn read_sizes(&mut self, sizes: &mut [u64]) -> io::Result<()> {
+        for size in sizes {
+            *size = self.reader.stream(self.streams, self.next_size).map_err(io::Error::other)?.bytes();
+            self.next_size += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The whole set that begins with this part. The reader is one beside that which goes through the file.
+pub fn whole(reader: &mut Reader, first: &FoundStreams, number: u64) -> Result<Streams> {
+    let mut set = first.streams.clone();
+    if set.part() > 0 {
+        return Err(Fail::Trouble(lost(first)));
+    }
+    let name = *set.name();
+    // The numbers count from 0 here: the chunks are behind the block.
+    for chunks in reader.find_all(&name)? {
+        if chunks <= number {
+            continue;
+        }
+        reader.seek_section(chunks - 1)?;
+        reader.next_section(true)?;
+        match reader.stream_part()? {
+            Some(part) if part.part() > 0 => set.extend(&part)?,
+            _ => break,
+        }
+    }
+    Ok(set)
+}
+
+/// Hands out bytes of a stream in pieces.
+fn each_piece(
+    reader: &mut Reader,
+    stream: &Stream,
+    range: std::ops::Range<u64>,
+    mut each: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut data, mut from) = (Vec::new(), range.start);
+    while from < range.end {
+        data.resize(to_usize((range.end - from).min(PIECE_BYTES)), 0);
+        reader.read_stream(stream, from, &mut data)?;
+        each(&data)?;
+        from += data.len() as u64;
+    }
+    Ok(())
+}
+
+/// Prints bytes of the stream of a task.
+pub fn print(
+    reader: &mut Reader,
+    streams: &Streams,
+    task: u64,
+    range: impl FnOnce(u64) -> Result<std::ops::Range<u64>>,
+) -> Result<()> {
+    let tasks = streams.tasks();
+    if task >= tasks {
+        let words = format!("--stream {task}: found {tasks} streams, from 0 to {}", tasks - 1);
+        return Err(Fail::Trouble(words));
+    }
+    let stream = reader.stream(streams, task)?;
+    let range = range(stream.bytes())?;
+    let mut out = output::Output::new()?;
+    let is_terminal = out.is_terminal();
+    let result = each_piece(reader, &stream, range, |data| {
+        if is_terminal && !crate::formats::is_text(&data[..data.len().min(4096)]) {
+            let words = "the bytes of the stream are not for a terminal: pass them on by a pipe";
+            return Err(Fail::Trouble(words.to_owned()));
+        }
+        out.bytes(data)
+    });
+    out.finish()?;
+    result
+}
+
+/// A file that appears under its name when it is complete.
+struct NewFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl NewFile {
+    fn new(path: PathBuf, force: bool) -> Result<Self> {
+        check_free(&path, force)?;
+        signals::begin(&path);
+        let file = File::create(part_path(&path)).inspect_err(|_| signals::end());
+        let file = file.map_err(|error| Fail::file(&path.display().to_string(), error))?;
+        Ok(Self { path, file: Some(file) })
+    }
+
+    fn put(&mut self, data: &[u8]) -> Result<()> {
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(data));
+        written.map_err(|error| Fail::file(&self.path.display().to_string(), error))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let renamed = std::fs::rename(part_path(&self.path), &self.path);
+        if renamed.is_ok() {
+            self.file = None;
+            signals::end();
+        }
+        renamed.map_err(|error| Fail::file(&self.path.display().to_string(), error))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = std::fs::remove_file(part_path(&self.path));
+            signals::end();
+        }
+    }
+}
+
+/// The path of the file of a task, of so many.
+fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
+    let stem: String = escape(user).chars().map(|c| if "/\\".contains(c) { '_' } else { c }).collect();
+    let digits = tasks.saturating_sub(1).to_string().len().max(DIGITS);
+    folder.join(format!("{stem}.{task:0digits$}"))
+}
+
+pub fn run_split(args: &SplitArgs) -> Result<()> {
+    let input = Input::new(&args.file, &args.threads)?;
+    let mut reader = input.open_damaged(false)?;
+    let meant = find(&mut reader, &input, &args.name, args.record)?;
+    let made = || {
+        let made = std::fs::create_dir_all(&args.to);
+        made.map_err(|error| Fail::file(&args.to.display().to_string(), error))
+    };
+    let mut progress = Progress::new(&format!("split {}", input.name()), 0);
+    let section = match meant {
+        Meant::Streams(streams) => {
+            made()?;
+            for task in 0..streams.tasks() {
+                let stream = reader.stream(&streams, task)?;
+                let path = path_of(&args.to, streams.name(), task, streams.tasks());
+                let mut file = NewFile::new(path, args.force)?;
+                each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
+                    progress.add(data.len() as u64);
+                    file.put(data)
+                })?;
+                file.finish()?;
+            }
+            return Ok(());
+        }
+        Meant::Section(section) => section,
+    };
+    if section.section_type != SectionType::Varray {
+        let (name, kind) = (escape(&section.user), crate::ls::kind(&section));
+        let words = format!("\"{name}\": found the kind {kind}, expected streams or a varray");
+        return Err(Fail::file(input.name(), words));
+    }
+    made()?;
+    reader.seek(section.offset)?;
+    reader.next_section(true)?;
+    for element in 0..section.count {
+        let path = path_of(&args.to, &section.user, element, section.count);
+        let mut file = NewFile::new(path, args.force)?;
+        let mut pieces = Pieces::new(&section, element..element + 1);
+        while pieces.next(&mut reader)? {
+            progress.add(pieces.data().len() as u64);
+            file.put(pieces.data())?;
+        }
+        file.finish()?;
+    }
+    Ok(())
+}
+
+/// The order of names in which numbers count as such.
+fn natural(a: &[u8], b: &[u8]) -> Ordering {
+    let (mut x, mut y) = (a, b);
+    loop {
+        let number = |text: &[u8]| text.iter().take_while(|c| c.is_ascii_digit()).count();
+        let order = match (number(x), number(y)) {
+            (0, _) | (_, 0) => match (x.split_first(), y.split_first()) {
+                (Some((c, rest)), Some((d, other))) => {
+                    (x, y) = (rest, other);
+                    c.cmp(d)
+                }
+                // What is left over; else the same but for zeros before numbers.
+                _ => return x.len().cmp(&y.len()).then_with(|| a.cmp(b)),
+            },
+            (n, m) => {
+                let ((first, rest), (second, other)) = (x.split_at(n), y.split_at(m));
+                (x, y) = (rest, other);
+                let value = |digits: &[u8]| digits.iter().position(|&c| c != b'0').unwrap_or(digits.len());
+                let (first, second) = (&first[value(first)..], &second[value(second)..]);
+                first.len().cmp(&second.len()).then_with(|| first.cmp(second))
+            }
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// The files of a folder, in the order of their names.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let trouble = |error: io::Error| Fail::file(&folder.display().to_string(), error);
+    let mut files = Vec::new();
+    for entry in folder.read_dir().map_err(trouble)? {
+        files.push(entry.map_err(trouble)?.path());
+    }
+    let name =
+        |path: &PathBuf| path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
+    files.sort_by(|a, b| natural(&name(a), &name(b)));
+    Ok(files)
+}
+
+pub fn run_join(args: &JoinArgs) -> Result<()> {
+    let to = &args.to;
+    check_free(to, args.force)?;
+    let files = match args.files.as_slice() {
+        [folder] if folder.is_dir() => files_of(folder)?,
+        files => files.to_vec(),
+    };
+    let all = files.iter().map(|path| status(path)).collect::<Result<Vec<_>>>()?;
+    if let Some(place) = all.iter().position(|status| !status.is_file()) {
+        let name = files[place].display().to_string();
+        return Err(Fail::file(&name, "found a folder, pipe or device, expected a file"));
+    }
+    if files.is_empty() {
+        let folder = args.files.first().map(|folder| folder.display().to_string()).unwrap_or_default();
+        return Err(Fail::file(&folder, "found no file in it, expected those of the tasks"));
+    }
+    let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
+    check_replaceable(to, "is one of the files to join", all)?;
+    let chosen = longest.next_multiple_of(LEAST_CHUNK_BYTES).clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES);
+    let mut params = Params::default();
+    params.seal = !args.no_seal;
+    let name = args.name.as_bytes();
+    let mut out = Output::create(to, args.force, name, params, &[])?;
+    let mut open = |task: u64| -> io::Result<Box<dyn Read>> {
+        let path = &files[to_usize(task)];
+        let named = |error| as_io_error(Fail::file(&path.display().to_string(), error));
+        Ok(Box::new(File::open(path).map_err(named)?))
+    };
+    let chunk_bytes = args.chunk_bytes.unwrap_or(chosen);
+    out.writer()?.streams_from(name, chunk_bytes, files.len() as u64, &mut open)?;
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_count_as_such() {
+        let sorted = ["a", "a.1", "a.02", "a.2", "a.10", "a.10.9", "a.10.10", "b"];
+        for (i, a) in sorted.iter().enumerate() {
+            for (j, b) in sorted.iter().enumerate() {
+                assert_eq!(natural(a.as_bytes(), b.as_bytes()), i.cmp(&j), "{a} {b}");
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Sets of streams in `ls`, `cat`, `copy`, `check`, and `split` and `join-streams`.
+
+use crate::run::{Place, Run};
+use scda::{Communicator, Encode, Params, Reader, Solo, Source, Writer, run_on_threads};
+use std::io::Read;
+use std::path::Path;
+
+fn run(place: &Place, arguments: &[&str]) -> Run {
+    place.scda(&arguments.join(" "))
+}
+
+/// A block, the set "log" of three tasks in two parts, if the file is sealed, "other/log", a second set "log", and an array.
+fn write(place: &Place, name: &str, seal: bool) {
+    let path = place.path(name);
+    let wrote = run_on_threads(3, |comm| {
+        let rank = comm.rank();
+        let mut params = Params::default();
+        params.seal = seal;
+        let mut file = Writer::create(comm, &path, b"streams", &params)?;
+        file.block(b"before", 0, 3, Some(b"abc"), Encode::None)?;
+        file.begin_streams(b"log", 1000)?;
+        file.write_stream("first ".repeat(rank * 300).as_bytes())?;
+        if seal {
+            file.commit()?;
+        }
+        file.write_stream(format!("task {rank}\n").as_bytes())?;
+        file.end_streams()?;
+        file.begin_streams(b"other/log", 64)?;
+        file.end_streams()?;
+        file.begin_streams(b"log", 4096)?;
+        file.write_stream(b"second")?;
+        file.end_streams()?;
+        file.array(b"behind", &[1; 3], 1, Source::Contiguous(b"x"), Encode::None)?;
+        file.close()
+    });
+    wrote.into_iter().for_each(|result| result.unwrap());
+}
+
+/// The stream of a task of the first set "log".
+fn expected(task: usize) -> Vec<u8> {
+    format!("{}task {task}\n", "first ".repeat(task * 300)).into_bytes()
+}
+
+fn streams(path: &Path, name: &[u8], record: i64) -> Vec<Vec<u8>> {
+    let mut params = Params::default();
+    params.verify = true;
+    let mut file = match Reader::open(Solo, path, &params) {
+        Err(_) => Reader::open(Solo, path, &Params::default()).unwrap(),
+        sealed => sealed.unwrap(),
+    };
+    let set = file.find_streams(name, record).unwrap().unwrap();
+    let read = |task| {
+        let stream = file.stream(&set, task).unwrap();
+        let mut data = Vec::new();
+        file.stream_reader(stream).read_to_end(&mut data).unwrap();
+        data
+    };
+    (0..set.tasks()).map(read).collect()
+}
+
+#[test]
+fn streams_are_listed_as_such() {
+    let place = Place::new();
+    write(&place, "plain.scda", false);
+    write(&place, "sealed.scda", true);
+    let lines = |text: &str| -> Vec<String> {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.lines().skip(2).map(words).collect()
+    };
+    let plain = run(&place, &["ls", "plain.scda"]).good();
+    let found = lines(plain.text());
+    let starts = ["1 B", "3 S 3 1000 5421 ", "6 S 3 64 0 ", "9 S 3 4096 18 ", "11 A 3 1 3 "];
+    let ends =
+        ["\"before\"", "- \"log\" streams", "- \"other/log\" streams", "- \"log\" streams", "\"behind\""];
+    assert_eq!(found.len(), 5, "{found:?}");
+    for ((line, start), end) in found.iter().zip(starts).zip(ends) {
+        assert!(line.starts_with(start) && line.ends_with(end), "{line}");
+    }
+    // By the index of a sealed file, and by walking through it.
+    let sealed = run(&place, &["ls", "sealed.scda"]).good();
+    let found = lines(sealed.text());
+    assert!(found[1].starts_with("3 S 3 1000 5400 ") && found[1].ends_with("\"log\" streams"), "{found:?}");
+    assert!(
+        found[2].starts_with("6 S 3 1000 21 ") && found[2].ends_with("\"log\" streams, part 1"),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 6);
+    for select in ["2", "3", "4", "log"] {
+        let some = run(&place, &["ls", "sealed.scda", "--select", select]).good();
+        assert_eq!(lines(some.text())[0], found[1]);
+    }
+    let long = run(&place, &["ls", "-l", "sealed.scda", "--select", "5-7"]).good();
+    assert!(long.text().contains("streams 6: \"log\"\n  tasks       3, with 7 to 7 bytes: 21 bytes\n  chunks      of 1000 bytes\n  part        1\n"), "{}", long.text());
+    // All sections, with --raw.
+    assert_eq!(run(&place, &["ls", "--raw", "sealed.scda"]).good().text().lines().count(), 2 + 14);
+}
+
+#[test]
+fn the_stream_of_a_task_is_printed() {
+    let place = Place::new();
+    for seal in [true, false] {
+        write(&place, "f.scda", seal);
+        let cat = |args: &[&str]| run(&place, &[&["cat", "f.scda"], args].concat());
+        for task in 0..3 {
+            let text = task.to_string();
+            let all = cat(&["log", "--record", "0", "--stream", &text]).good();
+            assert!(all.out == expected(task));
+            assert_eq!(cat(&["log", "--record", "-1", "--stream", &text]).good().out, b"second");
+            assert_eq!(cat(&["3", "--stream", &text]).good().out, expected(task));
+        }
+        let part = cat(&["log", "--record", "0", "--stream", "2", "--range", "3598:-1"]).good();
+        assert_eq!(part.text(), "t task 2");
+        assert_eq!(cat(&["other*", "--stream", "1"]).good().out, b"");
+        cat(&["log", "--stream", "0"]).bad(2, "found 2 of that name, expected one, or --record");
+        cat(&["log", "--stream", "0", "--record", "2"]).bad(2, "--record 2: found 2 of that name");
+        cat(&["log", "--stream", "3", "--record", "0"]).bad(2, "--stream 3: found 3 streams, from 0 to 2");
+        cat(&["log", "--stream", "0", "--record", "0", "--range", "9:"]).bad(2, "within 0:7");
+        cat(&["before", "--stream", "0"]).bad(2, "is a section, expected a set of streams");
+        cat(&["absent", "--stream", "0"]).bad(2, "no such section");
+        cat(&["log", "--stream", "0", "--as", "hex"]).bad(2, "cannot be used");
+    }
+}
+
+#[test]
+fn copies_keep_streams_or_pack_them() {
+    let place = Place::new();
+    for seal in [true, false] {
+        write(&place, "f.scda", seal);
+        // Compressed streams would be none.
+        for options in
+            [&[][..], &["--encode", "6"], &["--decode"], &["--style", "mime"], &["--encode", "auto"]]
+        {
+            let done = run(&place, &[&["copy", "--force", "f.scda", "copy.scda"], options].concat());
+            assert_eq!(done.code, 0, "{}", done.err);
+            let path = place.path("copy.scda");
+            assert_eq!(streams(&path, b"log", 0), [0, 1, 2].map(expected));
+            assert_eq!(streams(&path, b"log", -1), [b"second"; 3]);
+            run(&place, &["check", "copy.scda"]).good();
+        }
+        // Any of their sections stands for all of a part.
+        run(&place, &["copy", "--force", "--select", "3", "f.scda", "copy.scda"]).good();
+        assert_eq!(streams(&place.path("copy.scda"), b"log", 0).len(), 3);
+        run(&place, &["copy", "--force", "--delete", "log", "f.scda", "copy.scda"]).good();
+        assert_eq!(run(&place, &["ls", "copy.scda"]).good().text().lines().count(), 5);
+        for options in [&[][..], &["--encode", "6"], &["--encode", "auto"]] {
+            let args = [&["copy", "--force", "--pack-streams", "f.scda", "packed.scda"], options].concat();
+            let done = run(&place, &args);
+            assert_eq!(done.code, 0, "{}", done.err);
+            let list = run(&place, &["ls", "packed.scda"]).good();
+            let kinds: Vec<_> =
+                list.text().lines().skip(2).filter_map(|line| line.split_whitespace().nth(1)).collect();
+            assert_eq!(kinds, ["B", "V", "V", "V", "A"]);
+            for task in 0..3 {
+                let range = format!("{task}:{}", task + 1);
+                let element = run(&place, &["cat", "packed.scda", "2", "--range", &range]).good();
+                assert!(element.out == expected(task));
+            }
+            assert_eq!(run(&place, &["cat", "packed.scda", "4"]).good().out, b"secondsecondsecond");
+            assert_eq!(list.text().lines().nth(3).unwrap().contains("  -  \"log\""), options.is_empty());
+        }
+    }
+    // Damage in a later part is not packed, either.
+    write(&place, "f.scda", true);
+    let mut bad = std::fs::read(place.path("f.scda")).unwrap();
+    let at = bad.windows(6).position(|text| text == b"task 1").unwrap();
+    bad[at] = b'T';
+    std::fs::write(place.path("bad.scda"), &bad).unwrap();
+    for options in ["", "--pack-streams"] {
+        run(&place, &["copy", options, "bad.scda", "none.scda"]).bad(1, "section 6");
+    }
+    // A part that is not the first, alone.
+    write(&place, "f.scda", true);
+    let done = run(&place, &["copy", "--force", "--pack-streams", "--select", "6", "f.scda", "packed.scda"]);
+    done.bad(2, "streams \"log\": found part 1 without those before it");
+    write(&place, "other.scda", false);
+    run(&place, &["copy", "--force", "--replace", "other/log=other.scda", "f.scda", "copy.scda"]).good();
+    assert_eq!(streams(&place.path("copy.scda"), b"other/log", 0), [b""; 3]);
+    run(&place, &["join", "f.scda", "other.scda", "-o", "joined.scda", "--encode", "1"]);
+    assert_eq!(streams(&place.path("joined.scda"), b"log", 2), [0, 1, 2].map(expected));
+}
+
+#[test]
+fn streams_are_split_into_files_and_joined_again() {
+    let place = Place::new();
+    write(&place, "f.scda", true);
+    run(&place, &["split", "f.scda", "log", "logs", "--record", "0"]).good();
+    let file = |task: usize| place.path(&format!("logs/log.00000{task}"));
+    for task in 0..3 {
+        assert!(std::fs::read(file(task)).unwrap() == expected(task));
+    }
+    assert_eq!(place.path("logs").read_dir().unwrap().count(), 3);
+    run(&place, &["split", "f.scda", "log", "logs", "--record", "-1"])
+        .bad(2, "the file exists; --force replaces it");
+    run(&place, &["split", "f.scda", "other*", "others"]).good();
+    assert_eq!(std::fs::read(place.path("others/other_log.000002")).unwrap(), b"");
+
+    run(&place, &["join-streams", "logs", "-o", "all.scda", "--name", "log"]).good();
+    assert_eq!(streams(&place.path("all.scda"), b"log", 0), [0, 1, 2].map(expected));
+    run(&place, &["check", "all.scda"]).good();
+    let list = run(&place, &["ls", "all.scda"]).good();
+    assert!(list.text().contains(", sealed") && list.text().contains(" 4096 "), "{}", list.text());
+    // In any order, with other chunks, twice.
+    let options = ["--chunk-bytes", "7", "--no-seal", "--force"];
+    let files = ["logs/log.000002", "logs/log.000000", "logs/log.000002", "-o", "all.scda", "--name", "x"];
+    run(&place, &[&["join-streams"][..], &options, &files].concat()).good();
+    assert_eq!(streams(&place.path("all.scda"), b"x", 0), [2, 0, 2].map(expected));
+    run(&place, &["split", "all.scda", "x", "again"]).good();
+    assert!(std::fs::read(place.path("again/x.000001")).unwrap() == expected(0));
+
+    // The elements of a varray, such as packed ones.
+    run(&place, &["copy", "--pack-streams", "--encode", "6", "f.scda", "packed.scda"]);
+    run(&place, &["split", "packed.scda", "2", "packed"]).good();
+    assert!(std::fs::read(place.path("packed/log.000002")).unwrap() == expected(2));
+
+    run(&place, &["split", "f.scda", "behind", "behind"])
+        .bad(2, "found the kind array, expected streams or a varray");
+    run(&place, &["join-streams", "absent", "-o", "new.scda", "--name", "log"]).bad(2, "absent");
+    run(&place, &["join-streams", "logs", "-o", "all.scda", "--name", "log"]).bad(2, "the file exists");
+    run(&place, &["join-streams", "logs", "again", "-o", "new.scda", "--name", "log"])
+        .bad(2, "logs: found a folder");
+    run(&place, &["join-streams", "--force", "all.scda", "-o", "all.scda", "--name", "log"])
+        .bad(2, "is one of the files to join");
+    run(&place, &["join-streams", "logs", "-o", "new.scda"]).bad(2, "--name");
+    run(&place, &["join-streams", "logs", "-o", "new.scda", "--name", &"n".repeat(59)]).bad(2, "58");
+    run(&place, &["join-streams", "--chunk-bytes", "0", "logs", "-o", "new.scda", "--name", "n"])
+        .bad(2, "1..=1073741824");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    run(&place, &["join-streams", "empty", "-o", "new.scda", "--name", "log"]).bad(2, "found no file in it");
+    assert!(!place.path("new.scda").exists());
+}
+
+#[test]
+fn files_that_differ_in_length_take_no_room_for_it() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("in")).unwrap();
+    for task in 0..50 {
+        std::fs::write(
+            place.path(&format!("in/out.{task}")),
+            vec![b'a'; if task == 9 { 8 << 20 } else { task }],
+        )
+        .unwrap();
+    }
+    run(&place, &["join-streams", "in", "-o", "out.scda", "--name", "out"]).good();
+    let path = place.path("out.scda");
+    let found = streams(&path, b"out", 0);
+    assert!(
+        found.iter().enumerate().all(|(task, data)| data.len() == if task == 9 { 8 << 20 } else { task })
+    );
+    let status = std::fs::metadata(&path).unwrap();
+    let on_disk = std::os::unix::fs::MetadataExt::blocks(&status) * 512;
+    assert!(status.len() > 300 << 20 && on_disk < 16 << 20, "{} {on_disk}", status.len());
+}
+
+#[test]
+fn damaged_streams_are_found() {
+    let place = Place::new();
+    write(&place, "f.scda", false);
+    let good = std::fs::read(place.path("f.scda")).unwrap();
+    let at = good.windows(5).position(|text| text == b"U 7 -").unwrap();
+    let mut bad = good.clone();
+    bad[at..at + 7].copy_from_slice(b"U 9999 ");
+    std::fs::write(place.path("bad.scda"), &bad).unwrap();
+    let words = "found 9999 bytes, expected at most 4000, as there are chunks";
+    let check = run(&place, &["check", "bad.scda"]);
+    assert!(check.code == 1 && check.text().contains(words), "{check:?}");
+    let list = run(&place, &["ls", "bad.scda"]);
+    assert!(list.code == 1 && list.err.contains(words), "{list:?}");
+    // As the sections that they are.
+    assert!(list.text().contains("\"scda streams 00\"") && list.text().contains("\"behind\""));
+    assert_eq!(list.text().lines().count(), 2 + 1 + 3 + 1 + 1 + 1);
+    // Another set is whole.
+    let other = run(&place, &["cat", "bad.scda", "9", "--stream", "0"]);
+    assert!(other.out == b"second" && other.err.contains(words), "{other:?}");
+    // What is cut off.
+    std::fs::write(place.path("cut.scda"), &good[..at - 200]).unwrap();
+    let cut = run(&place, &["ls", "cut.scda"]);
+    assert!(cut.code == 1 && cut.text().contains("\"before\""), "{cut:?}");
+}
