@@ -523,3 +523,69 @@ fn a_closed_standard_output_is_an_error() {
         place.shell(&format!("scda {command} 1<>/dev/null")).good();
     }
 }
+
+#[test]
+fn records_are_found_by_the_index() {
+    let place = Place::new();
+    let record = |value: u32| {
+        format!(
+            r#"{{"type": "D", "user": "rho", "data_type": "int32", "shape": [], "values": [{value}], "attributes": {{"step": {value}}}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"sealed": true, "sections": [{{"type": "I", "user": "first", "data_text": "thirty-two bytes of inline data\n"}},
+          {}, {}, {{"type": "G", "user": "flow", "attributes": {{"a": 1}}}},
+          {{"type": "D", "user": "one", "data_type": "int32", "shape": [], "values": [7], "attributes": {{"b": 2}}}},
+          {{"type": "B", "user": "tail", "encoded": true, "data_text": "tail"}}, {}]}}"#,
+        record(10),
+        record(11),
+        record(12)
+    );
+    place.with_input("make - a.scda", text.as_bytes()).good();
+    let answers = [
+        ("cat a.scda rho --record 0", "10\n"),
+        ("cat a.scda rho --record 2", "12\n"),
+        ("cat a.scda rho --record -2", "11\n"),
+        ("cat a.scda one", "7\n"),
+        ("cat a.scda tail", "tail"),
+        ("cat a.scda 10", "tail"),
+        ("cat a.scda 9", "7\n"),
+        ("attr a.scda rho --record 1", "step = 11\n"),
+        ("attr a.scda rho --record -1", "step = 12\n"),
+        ("attr a.scda one", "b = 2\n"),
+        ("attr a.scda flow/", "a = 1\n"),
+    ];
+    let wrong = [
+        ("cat a.scda rho", "found 3 sections of that name"),
+        ("cat a.scda rho --record 3", "--record 3: found 3 sections"),
+        ("cat a.scda none", "no such section among its 12 sections"),
+        ("cat a.scda 13", "no such section"),
+        ("attr a.scda rho", "found 3 datasets of that name"),
+        ("attr a.scda rho --record 3", "--record 3: found 3 datasets"),
+        ("attr a.scda none", "found no dataset named none"),
+        ("attr a.scda flow/ --record 0", "--record is for datasets"),
+    ];
+    let check = || {
+        for (command, answer) in answers {
+            assert_eq!(place.scda(command).good().text(), answer, "{command}");
+        }
+    };
+    let refuse = || {
+        for (command, words) in wrong {
+            place.scda(command).bad(2, words);
+        }
+    };
+    check();
+    refuse();
+    // The same without an index.
+    let sealed = place.read("a.scda");
+    place.scda("copy -f --no-seal a.scda a.scda").good();
+    check();
+    refuse();
+    // No header of another section is read: that of the first one, of which nobody can tell where it ends, is damaged.
+    let mut bad = sealed;
+    bad[128] = b'?';
+    place.write("a.scda", &bad);
+    place.scda("ls --raw a.scda").bad(1, "byte 128");
+    check();
+}

@@ -2,7 +2,7 @@
 
 use crate::check::Verified;
 use crate::copy::{How, read_metadata, sections};
-use crate::datasets::{Pair, Walk, attribute_line, attributes_of};
+use crate::datasets::{Item, Pair, Walk, attribute_line, attributes_of, by_index, number_of};
 use crate::edit::Pick;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output as NewFile, Threads};
@@ -63,25 +63,38 @@ impl Args {
         self.name.ends_with('/')
     }
 
+    /// The dataset or group that this item is.
+    fn owner(item: &Item) -> Option<Owner> {
+        let (block, attributes) = match item.pair.as_ref()? {
+            Pair::Dataset(found) => (found.block, &found.dataset.attributes),
+            Pair::Group(found) => (found.block, &found.group.attributes),
+        };
+        Some(Owner { number: item.last(), block, attributes: attributes.clone() })
+    }
+
     /// Finds what is meant; `None` for a group without attributes. With `compared`, what looks like a dataset or group, but
     /// is none, is compared with its checksum.
     fn find(&self, input: &Input, mut compared: Option<&mut Verified>) -> Result<Option<Owner>> {
-        let mut reader = input.open()?;
+        let mut reader = input.open_damaged(false)?;
+        let start = reader.position().unwrap_or(0);
         let mut walk = Walk::new(input, false);
+        let record = if self.is_group() { Some(-1) } else { self.record };
+        let indexed = by_index(&mut reader, |reader| {
+            let number = number_of(reader, self.name.as_bytes(), record)?.and_then(|n| n.checked_sub(1));
+            let item = number.map(|number| walk.at(reader, number)).transpose()?.flatten();
+            Ok(item.as_ref().and_then(Self::owner))
+        });
+        let refused = self.is_group() && self.record.is_some();
+        if let Some(owner) = indexed?.filter(|_| !refused) {
+            return Ok(Some(owner));
+        }
+        reader.seek(start)?;
+        walk.number = 0;
         let (mut found, mut faults) = (Vec::new(), Vec::new());
         while let Some(item) = walk.next(&mut reader)? {
             let user: &[u8] = item.user();
             if user == self.name.as_bytes() {
-                let owner = match &item.pair {
-                    Some(Pair::Dataset(found)) => Some((found.block, &found.dataset.attributes)),
-                    Some(Pair::Group(found)) => Some((found.block, &found.group.attributes)),
-                    None => None,
-                };
-                found.extend(owner.map(|(block, attributes)| Owner {
-                    number: item.last(),
-                    block,
-                    attributes: attributes.clone(),
-                }));
+                found.push(Self::owner(&item));
             }
             if let Some(fault) = &item.fault {
                 compared.as_mut().map_or(Ok(()), |compared| compared.compare(&item))?;
@@ -89,34 +102,38 @@ impl Args {
             }
             item.skip(&mut reader)?;
         }
-        if found.is_empty() {
+        let owners = found.iter().flatten().count();
+        if owners == 0 {
             // It may be one of these.
             faults.iter().for_each(|fault| complain(fault));
         }
-        let count = found.len();
         if self.is_group() {
             // The last ones count.
             return match self.record {
-                None => Ok(found.pop()),
+                None => Ok(found.into_iter().flatten().last()),
                 Some(_) => Err(Fail::Trouble("--record is for datasets".to_owned())),
             };
         }
-        let trouble = |words: String| Err(Fail::file(input.name(), words));
-        let place = match (self.record, count) {
-            (_, 0) => return trouble(format!("found no dataset named {}", self.name)),
-            (None, 1) => 0,
-            (None, _) => return trouble(format!("found {count} datasets of that name, expected --record")),
-            (Some(record), _) => {
-                let back = (count as u64).checked_sub(record.unsigned_abs());
-                match u64::try_from(record).ok().or(back).filter(|&place| place < count as u64) {
-                    Some(place) => to_usize(place),
+        let (trouble, count) = (|words: String| Err(Fail::file(input.name(), words)), found.len() as u64);
+        let chosen = match self.record {
+            _ if owners == 0 => return trouble(format!("found no dataset named {}", self.name)),
+            None if owners == 1 => found.into_iter().flatten().last(),
+            None => return trouble(format!("found {owners} datasets of that name, expected --record")),
+            // As for the library, sections of that name that are no datasets count, too.
+            Some(record) => {
+                let back = count.checked_sub(record.unsigned_abs());
+                match u64::try_from(record).ok().or(back).filter(|&place| place < count) {
+                    Some(place) => found.swap_remove(to_usize(place)),
                     None => {
                         return trouble(format!("--record {record}: found {count} datasets of that name"));
                     }
                 }
             }
         };
-        Ok(Some(found.swap_remove(place)))
+        match chosen {
+            Some(owner) => Ok(Some(owner)),
+            None => trouble(format!("the section named {} is no dataset", self.name)),
+        }
     }
 
     /// The attributes as they are to be, from those that there are.

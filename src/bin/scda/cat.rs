@@ -1,7 +1,7 @@
 //! `scda cat`: the data of a section.
 
 use crate::datasets::slabs::{self, Slabs};
-use crate::datasets::{is_first, to_little, values};
+use crate::datasets::{by_index, is_first, number_of, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
 use crate::formats::{Format, Show, is_text};
@@ -141,17 +141,46 @@ struct Choice {
     block: Option<Section>,
 }
 
+/// Finds the section that is meant by the index of the file.
+fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Choice>> {
+    let index = match (args.section.number(), args.section.user_string()) {
+        (Some(number), _) => number.checked_sub(1).filter(|_| args.record.is_none()),
+        (None, Some(user)) => number_of(reader, user.as_bytes(), args.record)?,
+        (None, None) => None,
+    };
+    let sections = reader.sections()?;
+    let Some(index) = index.filter(|&index| index < sections) else { return Ok(None) };
+    let mut header = |index| {
+        reader.seek_section(index)?;
+        reader.next_section(true)
+    };
+    let before = index.checked_sub(1).map(&mut header).transpose()?.flatten();
+    let section = header(index)?;
+    Ok(section.map(|section| Choice { number: index + 1, section, block: before.filter(is_metadata) }))
+}
+
+/// Whether a section is the metadata of a dataset.
+fn is_metadata(section: &Section) -> bool {
+    section.section_type == SectionType::Block && is_first(section.section_type, &section.user)
+}
+
 /// Reads the header of the section that is meant.
 fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Choice> {
+    let start = reader.position().unwrap_or(0);
+    // Without decoding, sections have other numbers than in the index.
+    if !args.raw
+        && let Some(choice) = by_index(reader, |reader| find_by_index(reader, args))?
+    {
+        return Ok(choice);
+    }
+    reader.seek(start)?;
     let mut found: Vec<Choice> = Vec::new();
     let (mut number, mut passed, mut is_exact) = (0, 0, false);
     let mut before = None;
     let mut search = || -> scda::Result<()> {
         while let Some(section) = reader.next_section(!args.raw)? {
             number += 1;
-            let is_block =
-                is_first(section.section_type, &section.user) && section.section_type == SectionType::Block;
-            let block = std::mem::replace(&mut before, Some(section).filter(|_| is_block));
+            let block = std::mem::replace(&mut before, Some(section).filter(is_metadata));
             // A user string that is just so comes before what a pattern stands for.
             let is_this = args.section.is_user_string(&section);
             if is_this && !is_exact {

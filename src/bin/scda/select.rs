@@ -55,6 +55,24 @@ impl Selection {
         matches!(self, Self::Pattern(pattern) if escape(user).chars().eq(pattern.iter().copied()))
     }
 
+    /// The only number that it names.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Self::Numbers(ranges) => match ranges[..] {
+                [(from, to)] if from == to => Some(from),
+                _ => None,
+            },
+            Self::Pattern(_) => None,
+        }
+    }
+
+    /// The user string that it is, character by character, if nothing in that is escaped.
+    pub fn user_string(&self) -> Option<String> {
+        let Self::Pattern(pattern) = self else { return None };
+        let text: String = pattern.iter().collect();
+        (escape(text.as_bytes()) == text).then_some(text)
+    }
+
     /// Whether it names a number that is larger than that of the last section.
     fn is_beyond(&self, last: u64) -> bool {
         match self {

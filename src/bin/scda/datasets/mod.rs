@@ -79,6 +79,31 @@ pub fn begins_streams(section_type: SectionType, user: &[u8]) -> bool {
     section_type == SectionType::Block && user == STREAMS_CONVENTION
 }
 
+/// What the index of a sealed file answers, if it can; `None` if the file is to be walked.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn by_index<T>(
+    reader: &mut Reader,
+    look: impl FnOnce(&mut Reader) -> scda::Result<Option<T>>,
+) -> scda::Result<Option<T>> {
+    if !reader.is_sealed() {
+        return Ok(None);
+    }
+    match look(reader) {
+        Err(error) if is_invalid(&error) => Ok(None),
+        other => other,
+    }
+}
+
+/// The number, from 0 on, of the section of this user string: of the only one, or of several that with the number `record`.
+/// `None` if there is no such section.
+pub fn number_of(reader: &mut Reader, user: &[u8], record: Option<i64>) -> scda::Result<Option<u64>> {
+    let found = reader.find(user, record.unwrap_or(0))?;
+    let is_only = record.is_some() || reader.find(user, 1)?.is_none();
+    Ok(found.filter(|_| is_only))
+}
+
 /// Finds out about pairs of sections, beside the reader that goes through the file.
 pub struct Pairs<'a> {
     input: &'a Input,
@@ -255,6 +280,16 @@ impl<'a> Walk<'a> {
     /// As [`Self::with_streams`]; reads datasets as [`Params::strict`](scda::Params::strict) says.
     pub fn strict(input: &'a Input, strict: bool) -> Self {
         Self { pairs: Some(Pairs { strict, ..Pairs::new(input) }), streams: true, number: 0 }
+    }
+
+    /// Goes to the section with this number, from 0 on, and reads its header.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn at(&mut self, reader: &mut Reader, number: u64) -> scda::Result<Option<Item>> {
+        reader.seek_section(number)?;
+        self.number = number;
+        self.next(reader)
     }
 
     /// The reader beside, that has found the dataset of the last item, whose data it can read.
