@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "ls",
     "cat",
     "check",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 19] = [
     "sum",
     "doctor",
     "import",
+    "export",
     "refs",
     "vtk",
     "split",

@@ -379,7 +379,7 @@ fn what_is_cut_off_is_an_error_unless_it_is_to_be_salvaged() {
         ),
         ("sion_e3_trunc_meta1.sion", "found the end of the file at byte 1100, expected at least 1136 bytes"),
         ("sion_e3_trunc_data.sion", "found the end of the file at byte 5000, expected at least 9216 bytes"),
-        ("sdf_trunc_magic.sdf", "byte 0: found neither \"SDF format\" nor \"sion\""),
+        ("sdf_trunc_magic.sdf", "byte 0: found none of \"SDF format\", \"sion\""),
         ("sdf_trunc_fixed.sdf", "found the end of the file at byte 25, expected at least 39 bytes"),
         ("sdf_trunc_header.sdf", "byte 39: texts of the arrays: found the end of the file at byte 70"),
         ("sdf_trunc_data.sdf", "found the end of the file at byte 2116, expected at least 2136 bytes"),

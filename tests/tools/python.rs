@@ -20,6 +20,7 @@ fn arguments_and_the_exit_code_are_passed_on() {
     for (arguments, expected) in [
         ("refs 'a b.scda'", "<refs><a b.scda>"),
         ("refs a.scda -fo out.json --url=s3://b/a", "<refs><a.scda><-fo><out.json><--url=s3://b/a>"),
+        ("export a.scda a.nc --without b", "<export><a.scda><a.nc><--without><b>"),
         ("refs --without 'a*' --without b -- -a", "<refs><--without><a*><--without><b><--><-a>"),
         (
             "vtk a.scda -o b --copy --field u --field v",
@@ -59,4 +60,26 @@ fn what_is_missing_is_named() {
     place.shell(line).bad(2, words);
     place.shell("rm -r scda; echo 'raise SystemExit(7)' >scda.py").good();
     place.shell(line).bad(2, words);
+}
+
+#[test]
+fn import_knows_the_files_of_the_package_by_their_beginning_or_name() {
+    let place = with_interpreter("python3", STAND_IN);
+    let scda = |arguments: &str| place.shell(&format!("SCDA_PYTHON=$PWD/python3 scda import {arguments}"));
+    place.write("a", b"\x89HDF\r\n\x1a\n");
+    place.write("b", b"PK\x03\x04");
+    place.write("c", b"CDF\x01");
+    place.write("d.h5", b"a block of the user's");
+    place.write("e", b"\x89HDF\r\n\x1a\r");
+    for name in ["a", "b", "c", "d.h5"] {
+        let run = scda(&format!("{name} new.scda --no-seal --without x -f")).bad(1, "");
+        assert_eq!(run.text(), format!("<import><{name}><new.scda><--no-seal><--without><x><-f>"));
+        scda(&format!("{name} new.scda --salvage")).bad(2, "--salvage is for files of SDF and SIONlib");
+        scda(&format!("- new.scda <{name}")).bad(if name == "d.h5" { 1 } else { 2 }, "standard input");
+    }
+    scda("e new.scda").bad(1, "scda: e: byte 0: found none of \"SDF format\"");
+    scda("a a").bad(2, "the file exists");
+    place.write("f", b"SDF format");
+    scda("f new.scda --without x").bad(2, "--without is for HDF5, NetCDF and .npz files");
+    assert_eq!(place.names(), ["a", "b", "c", "d.h5", "e", "f", "python3"]);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from contextlib import contextmanager
 from typing import Iterator, Optional, Sequence
@@ -20,15 +21,27 @@ _INVALID = (
 )
 
 
+_HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
+_NETCDF_ENDINGS = (".nc", ".nc4")
+# What a command may want that is not installed with the package.
+_EXTRAS = {"h5py": "h5py", "zarr": "'zarr>=3.1'", "xarray": "xarray"}
+
+
 class Trouble(Exception):
     """What ends a command, in words."""
 
 
-@contextmanager
-def new_file(path: str, force: bool) -> Iterator[str]:
-    """The name under which to write a new file, which gets its own when it is complete."""
+def _check_free(path: str, force: bool, source: str) -> None:
     if not force and os.path.lexists(path):
         raise Trouble(f"{path}: the file exists; --force replaces it")
+    if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+        raise Trouble(f"{path}: is the file to read itself")
+
+
+@contextmanager
+def new_file(path: str, force: bool, source: str) -> Iterator[str]:
+    """The name under which to write a new file, which gets its own when it is complete."""
+    _check_free(path, force, source)
     part = f"{path}.scda-part"
     try:
         yield part
@@ -45,14 +58,14 @@ def refs(arguments: argparse.Namespace) -> None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
         return
-    with new_file(arguments.output, arguments.force) as part:
+    with new_file(arguments.output, arguments.force, arguments.file) as part:
         with open(part, "w", encoding="utf-8") as out:
             out.write(text + "\n")
 
 
 def vtk(arguments: argparse.Namespace) -> None:
     out = arguments.output or f"{os.path.splitext(arguments.file)[0]}.vtkhdf"
-    with new_file(out, arguments.force) as part:
+    with new_file(out, arguments.force, arguments.file) as part:
         lines = _vtk.write(
             arguments.file,
             out,
@@ -63,6 +76,26 @@ def vtk(arguments: argparse.Namespace) -> None:
             group=arguments.group,
         )
     print("\n".join(lines))
+
+
+def export(arguments: argparse.Namespace) -> None:
+    from ._export import export as write
+
+    ending = os.path.splitext(arguments.out)[1].lower()
+    if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
+        expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
+        raise Trouble(f"{arguments.out}: found a name that ends with {ending!r}, expected one of {expected}")
+    with new_file(arguments.out, arguments.force, arguments.file) as part:
+        left_out = write(arguments.file, part, netcdf=ending in _NETCDF_ENDINGS, without=arguments.without)
+    if left_out:
+        _tell(f"{arguments.file}: {left_out} sections that belong to no dataset are left out")
+
+
+def import_file(arguments: argparse.Namespace) -> None:
+    from ._import import convert
+
+    _check_free(arguments.out, arguments.force, arguments.file)
+    convert(arguments.file, arguments.out, seal=not arguments.no_seal, without=arguments.without, tell=_tell)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,6 +126,20 @@ def _parser() -> argparse.ArgumentParser:
     text = "the forest, or the group with the datasets of a grid"
     command.add_argument("--group", metavar="NAME", help=text)
     _add_force(command)
+
+    command = add("export", "Write the datasets to an HDF5 or NetCDF file")
+    command.set_defaults(run=export)
+    command.add_argument("file", metavar="FILE", help="the file to read")
+    command.add_argument("out", metavar="OUT", help="the file to write: .h5 is HDF5, .nc NetCDF-4")
+    _add_without(command)
+    _add_force(command)
+    command = add("import", "Make a file from one of HDF5, NetCDF-4 or NumPy (.npz)")
+    command.set_defaults(run=import_file)
+    command.add_argument("file", metavar="IN", help="the file to import")
+    command.add_argument("out", metavar="OUT", help="the file to write")
+    _add_without(command)
+    command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
+    _add_force(command)
     return parser
 
 
@@ -108,6 +155,9 @@ def _add_force(command: argparse.ArgumentParser) -> None:
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs a command, and returns its exit code."""
     given = _parser().parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)  # not before incomplete files are removed
     try:
         given.run(given)
     except BrokenPipeError:
@@ -119,13 +169,24 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except Error as error:
         return _complain(str(error), _NO if isinstance(error, _INVALID) else _TROUBLE)
     except ModuleNotFoundError as error:
-        return _complain(f"{given.command}: {error}", _TROUBLE)
+        if error.name not in _EXTRAS:
+            raise
+        hint = f"{sys.executable} -m pip install {_EXTRAS[error.name]}"
+        return _complain(f"{given.command}: {error}; this command needs it: {hint}", _TROUBLE)
     except OSError as error:
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         return _complain(f"{where}{error.strerror or error}", _TROUBLE)
     except (Trouble, ValueError, TypeError) as error:
-        return _complain(str(error), _TROUBLE)
+        return _complain(str(error), _NO if type(error).__name__ == "Invalid" else _TROUBLE)
     return 0
+
+
+def _end(number: int, _: object) -> None:
+    sys.exit(128 + number)
+
+
+def _tell(text: str) -> None:
+    _complain(text, 0)
 
 
 def _complain(text: str, code: int) -> int:

@@ -136,6 +136,17 @@ def batches(
         yield batch
 
 
+def pieces(
+    shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int
+) -> Iterator[tuple[slice, ...]]:
+    """An array, cut into boxes of whole chunks, or of rows."""
+    if 0 in shape:
+        return
+    for batch in batches(select((), shape), shape, chunks, item_bytes):
+        for piece in batch:
+            yield piece.place
+
+
 def _parts(indices: range, length: int) -> Iterator[tuple[int, int, slice, slice]]:
     """The indices, cut at the multiples of a length: first index and number of indices of the box, those that are
     wanted of these, and where they go to."""

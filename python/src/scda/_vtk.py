@@ -326,10 +326,8 @@ def write(
         fields: only these.
         group: the forest, or the group with the datasets of a grid. None: the only forest; without any, the group ``/``.
     """
-    try:
-        import h5py
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("found no h5py, which writes the file; pip install h5py", name="h5py") from None
+    import h5py
+
     if os.path.exists(out) and os.path.exists(path) and os.path.samefile(path, out):
         raise ValueError(f"{out}: found the scda file itself, expected another name for the VTKHDF file")
     external = None

@@ -71,6 +71,7 @@ enum Command {
     Rewind(rewind::Args),
     Make(make::Args),
     Import(import::Args),
+    Export(python::ExportArgs),
     Refs(python::RefsArgs),
     Vtk(python::VtkArgs),
     Sum(sum::Args),
@@ -105,7 +106,7 @@ fn main() -> ExitCode {
         Command::Rewind(args) => rewind::run(&args),
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args),
-        Command::Refs(_) | Command::Vtk(_) => python::run(),
+        Command::Export(_) | Command::Refs(_) | Command::Vtk(_) => python::run(),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     };

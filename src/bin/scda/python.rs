@@ -82,6 +82,29 @@ pub struct VtkArgs {
     force: bool,
 }
 
+/// Write the datasets to an HDF5 or NetCDF file
+///
+/// The end of OUT tells which: .h5, .hdf5 and .hdf are HDF5, .nc and .nc4 NetCDF-4. Groups, attributes and dimensions go over; several
+/// records are one dataset whose first dimension counts them. Compressed chunks are copied without being compressed anew. Sections that
+/// are no datasets are left out. Runs the Python package scda with h5py, by python3 or the interpreter that SCDA_PYTHON names.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda export flow.scda flow.h5
+  scda export flow.scda flow.nc --without 'mesh/*'")]
+pub struct ExportArgs {
+    /// The file to read
+    file: PathBuf,
+    /// The file to write
+    out: PathBuf,
+    /// Leave out the datasets of this name, which may be a pattern
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+}
+
 /// Becomes the interpreter, which runs the command that this one was started as, with the same arguments.
 pub fn run() -> Result<()> {
     let python = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());

@@ -6,19 +6,23 @@ mod sion;
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Threads, check_free, check_replaceable};
 use crate::output::complain;
+use crate::python;
 use scda::internals::{self, Foreign};
 use scda::{Error, Params};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Import a file of SDF or SIONlib
+/// Import a file of HDF5, NetCDF-4, NumPy, SDF or SIONlib
 ///
-/// Each array of an SDF file becomes a dataset with its label as name. The streams of the tasks of a SIONlib file become the elements
-/// of a varray, and what else the file says becomes datasets and attributes; of several physical files, IN is the first. The beginning
-/// of the file tells which of them it is. docs/tools.md says what is written.
+/// Each array of an HDF5, NetCDF-4, .npz or SDF file becomes a dataset with its name. The streams of the tasks of a SIONlib file become the
+/// elements of a varray, and what else the file says becomes datasets and attributes; of several physical files, IN is the first. The
+/// beginning of the file tells which of them it is. docs/tools.md says what is written. HDF5, NetCDF-4 and .npz files need the Python
+/// package scda: python3, or the interpreter that SCDA_PYTHON names, runs it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  scda import flow.h5 flow.scda
+  scda import flow.nc flow.scda --without 'time_bnds'
   scda import state.sdf state.scda; scda ls state.scda
   scda import restart.sion restart.scda; scda cat restart.scda sion/streams --range 3:4 > task-3")]
 pub struct Args {
@@ -28,9 +32,12 @@ pub struct Args {
     /// The file to write
     #[arg(value_name = "OUT")]
     to: PathBuf,
-    /// Import what is whole in a damaged file
+    /// Import what is whole in a damaged file of SDF or SIONlib
     #[arg(long)]
     salvage: bool,
+    /// Leave out the arrays of this name, which may be a pattern; not from SDF and SIONlib
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
@@ -88,11 +95,34 @@ fn attributes(file: &Foreign, format: &str, is_whole: bool, more: Value) -> Stri
     json!({ "imported": source }).to_string()
 }
 
+/// Whether the Python package imports it: HDF5, NetCDF or .npz. HDF5 may begin behind a block of the user's, so its name tells, too.
+fn is_for_python(file: &Foreign) -> Result<bool> {
+    for magic in [b"\x89HDF\r\n\x1a\n".as_slice(), b"CDF\x01", b"CDF\x02", b"CDF\x05", b"PK\x03\x04"] {
+        if file.begins_with(magic)? {
+            return Ok(true);
+        }
+    }
+    let ending = Path::new(file.name()).extension();
+    Ok(ending.is_some_and(|ending| ["h5", "hdf5", "nc", "nc4", "npz"].iter().any(|known| ending == *known)))
+}
+
 pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
     let input = Input::new(&args.from, &Threads::default())?;
     let name = input.name().to_owned();
     let file = Foreign::open(input.path(), &name)?;
+    if is_for_python(&file)? {
+        if args.salvage {
+            return Err(Fail::file(&name, "--salvage is for files of SDF and SIONlib"));
+        }
+        if args.from.as_os_str() == "-" {
+            return Err(Fail::file(&name, "expected the name of an HDF5, NetCDF or .npz file"));
+        }
+        return python::run();
+    }
+    if !args.without.is_empty() {
+        return Err(Fail::file(&name, "--without is for HDF5, NetCDF and .npz files"));
+    }
     if file.begins_with(internals::sdf::MAGIC)? {
         return sdf::run(args, input, &file);
     }
@@ -100,7 +130,7 @@ pub fn run(args: &Args) -> Result<()> {
         return sion::run(args, input, &file);
     }
     complain(&format!(
-        "{name}: byte 0: found neither \"SDF format\" nor \"sion\", which files of SDF and SIONlib begin with"
+        "{name}: byte 0: found none of \"SDF format\", \"sion\", \"\\x89HDF\" and \"PK\", which files of SDF, SIONlib, HDF5 and .npz begin with"
     ));
     Err(Fail::Said(crate::fail::NO))
 }

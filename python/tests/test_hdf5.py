@@ -1,0 +1,417 @@
+"""scda export and scda import: HDF5, NetCDF-4 and .npz, compared with numpy, and read by others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from arrays import TYPES, random_items, random_layout, random_shape
+from conftest import SECONDS
+
+h5py = pytest.importorskip("h5py")
+netCDF4 = pytest.importorskip("netCDF4")
+xr = pytest.importorskip("xarray")
+
+from scda import _import, _zarr_arrays  # noqa: E402
+from scda._export import export  # noqa: E402
+from scda._import import Invalid, convert  # noqa: E402
+
+NO_NETCDF = ("float16",)
+
+
+def stored(dataset: scda.Dataset) -> Any:
+    """The metadata without what export and import may change, and the bytes in the file."""
+    metadata = _zarr_arrays.raw_metadata(dataset)
+    section = dataset.section
+    metadata.pop("dimension_names", None)
+    return metadata, section.kind, list(section)
+
+
+def random_file(path: Path, generator: np.random.Generator, netcdf: bool) -> dict[str, list[Any]]:
+    arrays: dict[str, list[Any]] = {}
+    with scda.create(path) as w:
+        for number, dtype in enumerate(TYPES):
+            if netcdf and (np.dtype(dtype).kind == "V" or np.dtype(dtype).name in NO_NETCDF):
+                continue
+            shape = random_shape(generator)
+            layout = random_layout(generator, shape)
+            if layout.get("encode") == "auto":
+                layout = {}
+            options: dict[str, Any] = {"attrs": {"number": number}, **layout}
+            if shape and generator.integers(2):
+                options["dims"] = [None if generator.integers(3) == 0 else f"d{number}{k}" for k in range(len(shape))]
+            if np.dtype(dtype).kind in "iu":
+                options["fill_value"] = int(generator.integers(0, 100))
+            elif generator.integers(2):
+                item = random_items(generator, dtype, (1,)).astype(np.dtype(dtype).newbyteorder("="))[0]
+                options["fill_value"] = item.item() if np.dtype(dtype).kind == "V" else item
+            name = f"group {number % 3}/n{number}"
+            arrays[name] = [random_items(generator, dtype, shape) for _ in range(int(generator.integers(1, 4)))]
+            for array in arrays[name]:
+                w.dataset(name, array, **options)
+    return arrays
+
+
+@pytest.mark.parametrize("ending", ["h5", "nc"])
+@pytest.mark.parametrize("seed", range(6))
+def test_there_and_back(ending: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if seed % 2:
+        monkeypatch.setattr(_import, "_MOST_HELD", 100)  # in temporary files
+    arrays = random_file(tmp_path / "f.scda", np.random.default_rng(seed), ending == "nc")
+    assert export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc") == 0
+    convert(str(tmp_path / f"f.{ending}"), str(tmp_path / "g.scda"), tell=pytest.fail)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["f.scda", f"f.{ending}", "g.scda"])
+    scda.verify(tmp_path / "g.scda")
+    kept = 0
+    with h5py.File(tmp_path / f"f.{ending}") as h, scda.open(tmp_path / "f.scda") as f, scda.open(tmp_path / "g.scda") as g:
+        assert sorted(g.keys()) == sorted(arrays)
+        for name, items in arrays.items():
+            expected = items[0] if len(items) == 1 else np.stack(items)
+            expected = expected.astype(expected.dtype.newbyteorder("="))
+            found = h[name][()]
+            assert found.shape == expected.shape and found.tobytes() == expected.tobytes(), name
+            assert len(g.records(name)) == len(items)
+            for one, other, array in zip(f.records(name), g.records(name), items):
+                assert other.shape == one.shape and other.dtype == one.dtype, name
+                assert np.asarray(other).tobytes() == array.astype(one.dtype).tobytes(), name
+                fills = [np.asarray(each.fill_value, one.dtype).tobytes() for each in (one, other)]
+                assert fills[0] == fills[1] and other.dims == one.dims, name
+                attrs = other.attrs
+                if ending == "nc" and one.dtype.kind == "f" and one.fill_value != 0:
+                    assert attrs.pop("_FillValue") is not None
+                assert attrs == one.attrs
+                fits = bool(one.chunks) and all(c <= n for c, n in zip(one.chunks, one.shape))
+                if fits and one.section.kind == "varray" and 0 not in one.shape:
+                    kept += 1
+                    mine, theirs = stored(one), stored(other)
+                    mine[0]["attributes"] = theirs[0]["attributes"]
+                    assert mine == theirs, name
+    assert kept > 1
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    path = tmp_path / "series.scda"
+    with scda.create(path) as w:
+        w.group("/", {"title": "a flow", "levels": [1, 2, 3], "names": ["a", "é"], "mixed": [1, "a", None], "on": True})
+        w.group("flow", {"scheme": {"name": "hydro"}, "nul": "\0", "big": 2**63, "huge": 2**64, "none": [], "x": 0.5})
+        w.dataset("x", np.arange(6.0), attrs={"units": "m"}, dims=["x"])
+        w.block("a block", b"that is no dataset")
+        for step in range(3):
+            w.dataset("time", 0.5 * step, attrs={"units": "days since 2000-01-01"})
+            rho = np.arange(24.0, dtype="f4").reshape(4, 6) + step
+            w.dataset("p", rho, dims=("y", "x"), chunks=(2, 6), fill_value=5, attrs={"_FillValue": 5, "note": "ß"})
+            w.dataset("flow/rho", rho, dims=("y", "z"))
+            w.dataset("flow/on", rho > 3, dims=("y", "z"))
+            w.dataset("cells", np.arange(step + 1))
+        w.dataset("z", np.array([1 + 2j, np.nan]), dims=("two",))
+    return path
+
+
+def check_series(ds: Any, flow: Any) -> None:
+    expected = np.arange(24.0, dtype="f4").reshape(4, 6) + np.arange(3.0, dtype="f4")[:, None, None]
+    np.testing.assert_array_equal(flow.rho.values, expected)
+    assert flow.rho.dims == ("time", "y", "z") and flow.on.dtype == bool
+    np.testing.assert_array_equal(flow.on.values, expected - np.arange(3)[:, None, None] > 3 - np.arange(3)[:, None, None])
+    assert ds.p.dims == ("time", "y", "x") and set(ds.coords) == {"time", "x"}
+    assert ds.time.values[1] == np.datetime64("2000-01-01T12:00")
+    expected[expected == 5] = np.nan
+    np.testing.assert_array_equal(ds.p.values, expected)
+    assert ds.p.attrs == {"note": "ß", "scda_records": 3} and ds.attrs["title"] == "a flow"
+
+
+def test_netcdf_is_read_by_others(series: Path, tmp_path: Path) -> None:
+    assert export(series, str(tmp_path / "f.nc"), netcdf=True, without=["z"]) == 1
+    with xr.open_dataset(tmp_path / "f.nc", engine="netcdf4") as ds:
+        with xr.open_dataset(tmp_path / "f.nc", engine="netcdf4", group="flow") as flow:
+            check_series(ds, flow)
+            assert list(ds.attrs["names"]) == ["a", "é"] and list(ds.attrs["levels"]) == [1, 2, 3]
+    export(series, str(tmp_path / "z.nc"), netcdf=True)
+    with netCDF4.Dataset(tmp_path / "z.nc", auto_complex=True) as nc:
+        assert nc.dimensions["time"].isunlimited() and not nc.dimensions["y"].isunlimited()
+        assert list(nc.groups) == ["cells", "flow"] and nc["z"].dimensions == ("two",)
+        assert nc["z"][:].tobytes() == np.array([1 + 2j, np.nan]).tobytes()
+        assert nc["p"].filters()["zlib"] and nc["p"].filters()["shuffle"] and nc["p"].chunking() == [1, 2, 6]
+        assert nc["flow/rho"].dimensions == ("time", "y", "z") and nc["p"]._FillValue == 5
+        assert [nc[f"cells/{k}"][:].tolist() for k in range(3)] == [[0], [0, 1], [0, 1, 2]]
+
+
+def test_what_netcdf_writes_is_read(tmp_path: Path) -> None:
+    """A file by NetCDF's own library, through xarray, and back."""
+    ds = xr.Dataset(
+        {
+            "t": (("time", "y", "x"), np.arange(24, dtype=">f4").reshape(2, 3, 4), {"units": "K"}),
+            "mask": (("y", "x"), np.eye(3, 4) > 0),
+            "n": 7,
+        },
+        {"time": [0, 1], "x": [1.0, 2, 3, 4]},
+        {"title": "a field"},
+    )
+    encoding = {"t": {"zlib": True, "shuffle": True, "chunksizes": (1, 2, 4), "_FillValue": 3.0}}
+    ds.to_netcdf(tmp_path / "f.nc", engine="netcdf4", encoding=encoding, unlimited_dims=["time"])
+    convert(str(tmp_path / "f.nc"), str(tmp_path / "f.scda"), tell=pytest.fail)
+    with xr.open_dataset(tmp_path / "f.scda", engine="scda") as found, xr.open_dataset(tmp_path / "f.nc") as expected:
+        del found.attrs["imported"]
+        xr.testing.assert_identical(found.load(), expected.load())
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f["t"].chunks == (1, 2, 4) and f["t"].fill_value == 3 and f["mask"].dtype == bool and f.keys()[0] == "t"
+
+
+def test_attributes(series: Path, tmp_path: Path) -> None:
+    export(series, str(tmp_path / "f.h5"), netcdf=False)
+    with h5py.File(tmp_path / "f.h5") as h:
+        assert h.attrs["title"] == "a flow" and h.attrs["levels"].tolist() == [1, 2, 3]
+        assert json.loads(h.attrs["mixed"]) == [1, "a", None] and h["flow"].attrs["big"] == 2**63
+        assert h["p"].attrs["_FillValue"].dtype == np.float32
+        assert h["p"].dims[2][0] == h["x"] and h["p"].dims[1].label == "y" and h["p"].maxshape == (None, 4, 6)
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail)
+    with scda.open(series) as f, scda.open(tmp_path / "g.scda") as g:
+        size = (tmp_path / "f.h5").stat().st_size
+        source = {"format": "HDF5", "file": "f.h5", "bytes": size, "complete": True}
+        assert g.attrs == {**f.attrs, "imported": source} and g.group("flow").attrs == f.group("flow").attrs
+        for name in ("p", "time", "flow/rho"):
+            assert g[name, 2].attrs == f[name, 2].attrs and g[name, 2].dims == f[name, 2].dims
+        assert [g[f"cells/{k}"][...].tolist() for k in range(3)] == [[0], [0, 1], [0, 1, 2]]
+    for name in ("CLASS", "scda_json"):
+        with scda.create(tmp_path / "bad.scda") as w:
+            w.dataset("a/b", 1, attrs={name: 1})
+        with pytest.raises(ValueError, match=f"dataset 'a/b': attribute '{name}': found a name that HDF5"):
+            export(tmp_path / "bad.scda", str(tmp_path / "bad.h5"), netcdf=False)
+
+
+def test_what_netcdf_has_not(tmp_path: Path) -> None:
+    for name, array, words in (
+        ("raw", np.zeros(2, "V3"), "dataset 'g/raw': found raw bytes"),
+        ("half", np.zeros(2, "f2"), "dataset 'g/half': found float16, which NetCDF has not"),
+        ("!", np.zeros(2), "name '!': found one that NetCDF has not"),
+    ):
+        with scda.create(tmp_path / "f.scda") as w:
+            w.dataset(f"g/{name}", array)
+            w.dataset("good", 1)
+        with pytest.raises(ValueError, match=words):
+            export(tmp_path / "f.scda", str(tmp_path / "f.nc"), netcdf=True)
+        export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
+        export(tmp_path / "f.scda", str(tmp_path / "f.nc"), netcdf=True, without=["g/*"])
+        with netCDF4.Dataset(tmp_path / "f.nc") as nc:
+            assert list(nc.variables) == ["good"]
+
+
+def foreign(path: Path) -> dict[str, Any]:
+    """A file with what h5py makes."""
+    generator = np.random.default_rng(7)
+    data = generator.integers(0, 9, (20, 30)).astype("i4")
+    arrays: dict[str, Any] = {}
+    with h5py.File(path, "w", userblock_size=1024) as h:
+
+        def add(name: str, items: Any, **options: Any) -> None:
+            h.create_dataset(name, data=items, **options)
+            arrays[name] = np.asarray(items)
+
+        add("contiguous", data)
+        add("big/contiguous", data.astype(">i4"))
+        add("big/gzip", data.astype(">f8"), chunks=(7, 8), compression="gzip", compression_opts=7, shuffle=True)
+        add("gzip", data, chunks=(7, 8), compression="gzip", fillvalue=3)
+        add("bytes", data.astype("u1"), chunks=(7, 8), compression="gzip", shuffle=True)
+        add("shuffle", data, chunks=(7, 8), shuffle=True)
+        add("chunks", data, chunks=(7, 8))
+        add("lzf", data, chunks=(7, 8), compression="lzf")
+        add("checked", data, chunks=(7, 8), compression="gzip", shuffle=True, fletcher32=True)
+        add("scalar", 3.5)
+        add("none", np.zeros((0, 3)))
+        add("no rows", np.zeros((0, 3)), chunks=(2, 3), compression="gzip", maxshape=(None, 3))
+        add("bools", data > 4, chunks=(20, 30), compression="gzip")
+        add("complex", data * (1 + 2j), chunks=(5, 5), compression="gzip", shuffle=True)
+        add("opaque", np.frombuffer(b"abcdefghi", "V3"))
+        add("enumeration", data, dtype=h5py.enum_dtype({"a": 1, "b": 2}, "i4"))
+        add("all fill", np.full((20, 30), 7), chunks=(10, 30), compression="gzip", shuffle=True, fillvalue=7)
+        h.create_dataset("unwritten", (20, 30), "f8", chunks=(10, 30), compression="gzip", fillvalue=2.5)
+        arrays["unwritten"] = np.full((20, 30), 2.5)
+        # Chunks without one or both of their filters.
+        masks = h.create_dataset("masks", (20, 30), "i4", chunks=(10, 30), compression="gzip", shuffle=True)
+        shuffled = np.frombuffer(data[:10].tobytes(), "u1").reshape(-1, 4).T.tobytes()
+        masks.id.write_direct_chunk((0, 0), shuffled, filter_mask=2)
+        masks.id.write_direct_chunk((10, 0), zlib.compress(data[10:].tobytes()), filter_mask=1)
+        arrays["masks"] = data
+        h["contiguous"].attrs.update({"a": np.float32(0.5), "b": np.nan, "c": b"text", "d": [1, 2], "e": np.bool_(True)})
+    return arrays
+
+
+@pytest.mark.parametrize("held", [0, 64 << 20])
+def test_files_of_others(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_import, "_MOST_HELD", held)
+    arrays = foreign(tmp_path / "f.h5")
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=pytest.fail)
+    with scda.open(tmp_path / "f.scda", verify=True) as f, h5py.File(tmp_path / "f.h5") as h:
+        assert sorted(f.keys()) == sorted(arrays) and f.user_text == "f.h5"
+        for name, array in arrays.items():
+            found = f[name]
+            assert found.shape == array.shape and found.dtype == array.dtype.newbyteorder("="), name
+            assert np.array_equal(found[...], array), name
+            has_filters = h[name].id.get_create_plist().get_nfilters() > 0
+            assert found.chunks == (h[name].chunks if has_filters else None), name
+        assert f["contiguous"].attrs == {"a": 0.5, "b": "NaN", "c": "text", "d": [1, 2], "e": True}
+        assert f["gzip"].fill_value == 3 and f["unwritten"].fill_value == 2.5
+        # Chunks that are as they were; and those that are all fill values are not there.
+        for name in ("big/gzip", "gzip", "bytes", "bools", "complex"):
+            sizes = f[name].section.sizes()
+            if name == "bools":
+                assert len(sizes) == 1
+            first = h[name].id.read_direct_chunk((0, 0))[1]
+            assert f[name].section[0] == first, name
+        for name in ("all fill", "unwritten"):
+            assert f[name].section.sizes().tolist() == [0, 0]
+    # Every reader of the format reads it.
+    done = subprocess.run([sys.executable, "-c", "import scda; scda.verify('f.scda')"], cwd=tmp_path, timeout=SECONDS)
+    assert done.returncode == 0
+
+
+def test_what_scda_has_not(tmp_path: Path) -> None:
+    path = tmp_path / "f.h5"
+    for name, options, words in (
+        ("text", {"data": "a string"}, "'g/text': found strings, which no dataset of scda has, expected numbers; --without"),
+        ("texts", {"data": [b"abc", b"d"]}, "'g/texts': found strings"),
+        ("table", {"data": np.zeros(2, "i4,f8")}, "'g/table': found .*'f0'.*expected numbers"),
+        ("lists", {"shape": 2, "dtype": h5py.vlen_dtype("i4")}, "'g/lists': found object"),
+        ("refs", {"shape": 2, "dtype": h5py.ref_dtype}, "'g/refs': found object"),
+        ("empty", {"data": h5py.Empty("f4")}, "'g/empty': found no data space"),
+        ("x" * 57, {"data": 1}, "58"),
+    ):
+        with h5py.File(path, "w") as h:
+            h.create_dataset(f"g/{name}", **options)
+            h["good"] = [1, 2]
+        with pytest.raises(ValueError, match=words):
+            convert(str(path), str(tmp_path / "f.scda"))
+        assert not (tmp_path / "f.scda").exists()
+        convert(str(path), str(tmp_path / "f.scda"), without=["g/[tlrex]*"])
+        with scda.open(tmp_path / "f.scda") as f:
+            assert f.keys() == ["good"] and f.attrs["imported"]["complete"] is False
+        (tmp_path / "f.scda").unlink()
+
+
+def test_links_and_odd_attributes_are_told(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        h["a/b"] = 1
+        h["a/soft"] = h5py.SoftLink("/a/b")
+        h["a/out"] = h5py.ExternalLink("other.h5", "/x")
+        h["a/loop"] = h["/"]
+        h["a"].attrs["odd"] = np.zeros(2, "i4,f8")
+        h["a"].attrs["even"] = 2
+    told: list[str] = []
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append)
+    assert len(told) == 4 and all("is left out" in line for line in told), told
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f.keys() == ["a/b"] and f.group("a").attrs == {"even": 2}
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    data = np.random.default_rng(1).integers(0, 9, (50, 60)).astype("i4")
+    path, out = tmp_path / "f.h5", str(tmp_path / "f.scda")
+    with h5py.File(path, "w") as h:
+        dataset = h.create_dataset("a", data=data, chunks=(50, 60), compression="gzip", shuffle=True)
+        info = dataset.id.get_chunk_info(0)
+    content = path.read_bytes()
+    middle = info.byte_offset + info.size // 2
+    for damaged, words in (
+        (content[:-3], "f.h5: .*(truncated|open)"),
+        (content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :], r"f.h5: 'a': chunk at \(0, 0\)"),
+        (content[:4], "f.h5: byte 0: found neither"),
+        (b"CDF\1" + content, "classic format, expected NetCDF-4; nccopy -k nc4"),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(Invalid, match=words):
+            convert(str(path), out)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["f.h5"]
+    # A chunk of another size.
+    with h5py.File(path, "w") as h:
+        dataset = h.create_dataset("a", (50, 60), "i4", chunks=(50, 60), compression="gzip")
+        dataset.id.write_direct_chunk((0, 0), zlib.compress(bytes(10**6)))
+    with pytest.raises(Invalid, match=r"chunk at \(0, 0\): found no zlib stream of 12000 bytes"):
+        convert(str(path), out)
+    # Whatever byte is wrong: what h5py says, or other data.
+    generator = np.random.default_rng(2)
+    for _ in range(150):
+        odd = bytearray(content)
+        odd[int(generator.integers(0, info.byte_offset))] = int(generator.integers(256))
+        path.write_bytes(odd)
+        try:
+            convert(str(path), out, tell=lambda _: None)
+            os.remove(out)
+        except (ValueError, scda.Error):
+            assert not os.path.exists(out)
+
+
+def test_npz(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    arrays = {f"a/{k}": random_items(generator, dtype, random_shape(generator)) for k, dtype in enumerate(TYPES)}
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "f.npz", fortran=np.asfortranarray(np.arange(6.0).reshape(2, 3)), **arrays)
+        convert(str(tmp_path / "f.npz"), str(tmp_path / "f.scda"), seal=False)
+        with scda.open(tmp_path / "f.scda") as f:
+            assert not f.sealed and f.attrs["imported"]["format"] == "NPZ"
+            assert f["fortran"][1].tolist() == [3, 4, 5] and sorted(f.keys()) == sorted(["fortran", *arrays])
+            for name, array in arrays.items():
+                assert f[name].shape == array.shape
+                assert np.asarray(f[name]).tobytes() == array.astype(f[name].dtype).tobytes()
+        (tmp_path / "f.scda").unlink()
+    np.savez(tmp_path / "f.npz", names=np.array(["a"]), good=[1])
+    with pytest.raises(ValueError, match="array 'names': dtype: found <U1"):
+        convert(str(tmp_path / "f.npz"), str(tmp_path / "f.scda"))
+    convert(str(tmp_path / "f.npz"), str(tmp_path / "f.scda"), without=["names"])
+    content = (tmp_path / "f.npz").read_bytes()
+    (tmp_path / "f.npz").write_bytes(content[:100])
+    with pytest.raises(Invalid, match="f.npz"):
+        convert(str(tmp_path / "f.npz"), str(tmp_path / "g.scda"))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["f.npz", "f.scda"]
+
+
+def test_the_commands(series: Path) -> None:
+    def run(line: str, code: int = 0, python: tuple[str, ...] = ("-m", "scda")) -> str:
+        command = [sys.executable, *python, *line.split()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=series.parent)
+        assert done.returncode == code and done.stdout == "" and "Traceback" not in done.stderr, done
+        return done.stderr
+
+    told = "scda: series.scda: 1 sections that belong to no dataset are left out\n"
+    assert run("export series.scda f.h5") == run("export series.scda f.nc --without z --without cells") == told
+    assert "the file exists" in run("export series.scda f.h5", 2)
+    assert run("export -f series.scda f.h5 --without *") == told
+    assert "expected one of .h5 .hdf5 .hdf .nc .nc4" in run("export series.scda f.txt", 2)
+    assert "none.scda" in run("export none.scda g.h5", 2)
+    assert run("import f.nc a.scda") == ""
+    assert "the file exists" in run("import f.nc a.scda", 2)
+    assert "is the file to read itself" in run("import -f f.nc f.nc", 2)
+    run("import -f f.nc a.scda --no-seal --without flow/*")
+    with scda.open(series.parent / "a.scda") as f:
+        assert not f.sealed and f.keys() == ["x", "time", "p"]
+    (series.parent / "bad.h5").write_bytes((series.parent / "f.h5").read_bytes()[:-9])
+    assert "scda: bad.h5: " in run("import bad.h5 b.scda", 1)
+    assert "scda: none.h5: No such file" in run("import none.h5 b.scda", 2)
+    program = "import sys; sys.modules['h5py'] = None; from scda.__main__ import main; sys.exit(main())"
+    for line in ("export series.scda g.h5", "import f.nc b.scda"):
+        hint = run(line, 2, ("-c", program))
+        assert "h5py" in hint and "pip install h5py" in hint
+    found = sorted(entry.name for entry in series.parent.iterdir())
+    assert found == ["a.scda", "bad.h5", "f.h5", "f.nc", "series.scda"]
+
+
+def test_a_signal_leaves_no_incomplete_file(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("a", np.arange(10))
+    program = (
+        "import os, sys, scda._export\nnumber = int(sys.argv.pop())\n"
+        "scda._export.write_attributes = lambda *_: os.kill(os.getpid(), number)\n"
+        "from scda.__main__ import main; sys.exit(main())"
+    )
+    for number, code in ((1, 129), (2, 130), (15, 143)):
+        command = [sys.executable, "-c", program, "export", "f.scda", "f.h5", str(number)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
+        assert done.returncode == code and done.stderr == "", done
+        assert [entry.name for entry in tmp_path.iterdir()] == ["f.scda"]
