@@ -1,0 +1,659 @@
+/* Forests of p4est in scda files, in 2D; with -DFOREST_3D in 3D.
+ *
+ *   forest FOLDER matrix         groups of 1, 2, 3 and 5 ranks write forests of many kinds, which must be the same files, and read each in
+ *                                partitions of three kinds
+ *   forest FOLDER damage COUNT   so many numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
+ *                                all ranks
+ *   forest FOLDER fuzz COUNT     random bytes of a file are changed: an error or a valid forest */
+#ifdef FOREST_3D
+#include <p4est_to_p8est.h>
+#include <scda_p8est.h>
+#define SCDA(name) scda_p8est_##name
+#else
+#include <scda_p4est.h>
+#define SCDA(name) scda_p4est_##name
+#endif
+
+#include <inttypes.h>
+
+#ifdef FOREST_3D
+#include <p8est_algorithms.h>
+#include <p8est_bits.h>
+#include <p8est_ghost.h>
+enum { dimension = 3 };
+#else
+#include <p4est_algorithms.h>
+#include <p4est_bits.h>
+#include <p4est_ghost.h>
+enum { dimension = 2 };
+#endif
+
+static int world_rank;
+
+#define REQUIRE(condition)                                                                             \
+  do {                                                                                                 \
+    if (!(condition)) {                                                                                \
+      fprintf (stderr, "rank %d, line %d: %s\n  %s\n", world_rank, __LINE__, #condition, scda_last_error_message ()); \
+      MPI_Abort (MPI_COMM_WORLD, 1);                                                                   \
+    }                                                                                                  \
+  } while (0)
+
+/* ---- Forests ---- */
+
+typedef struct {
+  int64_t number;
+  double value;
+} data_t;
+
+/* A number that belongs to a quadrant, whoever has it. */
+static uint32_t hash_of (p4est_topidx_t tree, const p4est_quadrant_t *q) {
+  uint32_t h = 2166136261u ^ (uint32_t) tree;
+  h = (h ^ (uint32_t) (q->x >> 8)) * 16777619u;
+  h = (h ^ (uint32_t) (q->y >> 8)) * 16777619u;
+#ifdef FOREST_3D
+  h = (h ^ (uint32_t) (q->z >> 8)) * 16777619u;
+#endif
+  h = (h ^ (uint32_t) q->level) * 16777619u;
+  return h ^ h >> 13;
+}
+
+static int deepest;
+
+static int refine (p4est_t *p, p4est_topidx_t tree, p4est_quadrant_t *q) {
+  (void) p;
+  return q->level < deepest && hash_of (tree, q) % 3 == 0;
+}
+
+static int weight (p4est_t *p, p4est_topidx_t tree, p4est_quadrant_t *q) {
+  (void) p;
+  (void) tree;
+  return 1 + 5 * (q->level == deepest);
+}
+
+static void initialize (p4est_t *p, p4est_topidx_t tree, p4est_quadrant_t *q) {
+  (void) p;
+  if (p->data_size == sizeof (data_t)) {
+    data_t *d = (data_t *) q->p.user_data;
+    d->number = hash_of (tree, q);
+    d->value = q->level + .25 * q->x;
+  }
+}
+
+static p4est_connectivity_t *connectivity_of (int kind) {
+  p4est_connectivity_t *c = NULL;
+  switch (kind) {
+#ifdef FOREST_3D
+  case 0: c = p8est_connectivity_new_rotcubes (); break;
+  case 1: c = p8est_connectivity_new_unitcube (); break;
+  case 2: c = p8est_connectivity_new_periodic (); break;
+  case 3: c = p8est_connectivity_new_brick (3, 2, 1, 1, 0, 0); break;
+  case 4: c = p8est_connectivity_new_shell (); break;
+  case 5: c = p8est_connectivity_new_sphere (); break;
+  case 6: c = p8est_connectivity_new_rotwrap (); break;
+#else
+  case 0: c = p4est_connectivity_new_star (); break;
+  case 1: c = p4est_connectivity_new_unitsquare (); break;
+  case 2: c = p4est_connectivity_new_periodic (); break;
+  case 3: c = p4est_connectivity_new_brick (4, 3, 0, 1); break;
+  case 4: c = p4est_connectivity_new_moebius (); break;
+  case 5: c = p4est_connectivity_new_cubed (); break;
+  case 6: c = p4est_connectivity_new_corner (); break;
+#endif
+  case 7: /* without geometry, with bytes for each tree */
+    c = connectivity_of (3);
+    P4EST_FREE (c->vertices);
+    P4EST_FREE (c->tree_to_vertex);
+    c->vertices = NULL;
+    c->tree_to_vertex = NULL;
+    c->num_vertices = 0;
+    p4est_connectivity_set_attr (c, 5);
+    for (p4est_topidx_t t = 0; t < c->num_trees; ++t) { memset (c->tree_to_attr + 5 * t, 'a' + t % 26, 5); }
+    break;
+  }
+  return c;
+}
+
+static p4est_t *forest_of (MPI_Comm comm, p4est_connectivity_t *c, int level, int finest, size_t data_size) {
+  p4est_t *p = p4est_new_ext (comm, c, 0, level, 1, data_size, initialize, NULL);
+  deepest = finest;
+  p4est_refine (p, 1, refine, initialize);
+  p4est_partition (p, 0, NULL);
+  return p;
+}
+
+static void destroy (p4est_t *p) {
+  p4est_connectivity_t *c = p->connectivity;
+  p4est_destroy (p);
+  p4est_connectivity_destroy (c);
+}
+
+static unsigned checksum_of (p4est_t *p) {
+  unsigned sum = p4est_checksum (p);
+  MPI_Bcast (&sum, 1, MPI_UNSIGNED, 0, p->mpicomm);
+  return sum;
+}
+
+/* ---- Fields: what they are on the local quadrants ---- */
+
+typedef struct {
+  size_t n, values;
+  double *vectors; /* 3 for each quadrant */
+  int64_t *counts;
+  float *samples;
+} fields_t;
+
+static fields_t fields_of (p4est_t *p, int step) {
+  fields_t s;
+  size_t i = 0, room = 0;
+  s.n = (size_t) p->local_num_quadrants;
+  s.values = 0;
+  s.vectors = malloc (3 * s.n * sizeof (double) + 1);
+  s.counts = malloc (s.n * sizeof (int64_t) + 1);
+  room = 8 * s.n;
+  s.samples = malloc (room * sizeof (float) + 1);
+  for (p4est_topidx_t t = p->first_local_tree; t >= 0 && t <= p->last_local_tree; ++t) {
+    sc_array_t *quadrants = &p4est_tree_array_index (p->trees, t)->quadrants;
+    for (size_t k = 0; k < quadrants->elem_count; ++k, ++i) {
+      const p4est_quadrant_t *q = p4est_quadrant_array_index (quadrants, k);
+      const uint32_t h = hash_of (t, q);
+      for (int a = 0; a < 3; ++a) { s.vectors[3 * i + (size_t) a] = h + .5 * a + step; }
+      s.counts[i] = h % 8;
+      for (int64_t v = 0; v < s.counts[i]; ++v) { s.samples[s.values++] = (float) (h % 1000) + (float) v; }
+    }
+  }
+  return s;
+}
+
+static void fields_free (fields_t *s) {
+  free (s->vectors);
+  free (s->counts);
+  free (s->samples);
+}
+
+static scda_fcontext_t *write_fields (scda_fcontext_t *f, p4est_t *p, int step, int *err) {
+  scda_dataset_t vectors, samples;
+  fields_t s = fields_of (p, step);
+  scda_dataset_init (&vectors);
+  strcpy (vectors.name, "velocity");
+  vectors.type = SCDA_TYPE_FLOAT64;
+  vectors.ndims = 2;
+  vectors.shape[1] = 3;
+  vectors.attributes = "{\"units\": \"m s-1\"}";
+  vectors.layout = step % 2 == 0 ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED;
+  scda_dataset_init (&samples);
+  strcpy (samples.name, "co\"efficients");
+  samples.type = SCDA_TYPE_FLOAT32;
+  f = SCDA (write_field) (f, "two/parts", p, &vectors, s.vectors, err);
+  if (f != NULL) { f = SCDA (write_ragged) (f, "two/parts", p, &samples, s.counts, s.samples, err); }
+  fields_free (&s);
+  return f;
+}
+
+static void read_fields (scda_fcontext_t *f, p4est_t *p, int step) {
+  int err;
+  fields_t s = fields_of (p, step);
+  double *vectors = malloc (3 * s.n * sizeof (double) + 1);
+  int64_t *counts = malloc (s.n * sizeof (int64_t) + 1);
+  float *samples = malloc (s.values * sizeof (float) + 1);
+  f = SCDA (read_field) (f, "two/parts", step, p, "velocity", SCDA_TYPE_FLOAT64, 3, vectors, &err);
+  REQUIRE (f != NULL);
+  REQUIRE (memcmp (vectors, s.vectors, 3 * s.n * sizeof (double)) == 0);
+  f = SCDA (read_counts) (f, "two/parts", step, p, "co\"efficients", counts, &err);
+  REQUIRE (f != NULL);
+  REQUIRE (memcmp (counts, s.counts, s.n * sizeof (int64_t)) == 0);
+  f = SCDA (read_ragged) (f, "two/parts", step, p, "co\"efficients", SCDA_TYPE_FLOAT32, 1, counts, samples, &err);
+  REQUIRE (f != NULL);
+  REQUIRE (memcmp (samples, s.samples, s.values * sizeof (float)) == 0);
+  fields_free (&s);
+  free (vectors), free (counts), free (samples);
+}
+
+/* ---- Files ---- */
+
+static char *contents (const char *path, size_t *bytes) {
+  FILE *f = fopen (path, "rb");
+  char *all = NULL;
+  *bytes = 0;
+  if (f == NULL) { return NULL; }
+  fseek (f, 0, SEEK_END);
+  *bytes = (size_t) ftell (f);
+  rewind (f);
+  all = malloc (*bytes + 1);
+  REQUIRE (fread (all, 1, *bytes, f) == *bytes);
+  fclose (f);
+  return all;
+}
+
+/* The first group of ranks to write a file leaves it as the one to compare with. */
+static void same_file (MPI_Comm comm, const char *path, const char *expected) {
+  int rank;
+  MPI_Comm_rank (comm, &rank);
+  if (rank == 0) {
+    size_t n = 0, m = 0;
+    char *a = contents (path, &n), *b = contents (expected, &m);
+    REQUIRE (a != NULL);
+    if (b == NULL) { REQUIRE (rename (path, expected) == 0); }
+    else {
+      REQUIRE (n == m && memcmp (a, b, n) == 0);
+      REQUIRE (remove (path) == 0);
+    }
+    free (a), free (b);
+  }
+  MPI_Barrier (comm);
+}
+
+/* ---- Matrix ---- */
+
+static void same_forest (p4est_t *p, p4est_t *expected, unsigned checksum) {
+  REQUIRE (p4est_is_valid (p));
+  REQUIRE (checksum_of (p) == checksum);
+  REQUIRE (p4est_connectivity_is_equal (p->connectivity, expected->connectivity));
+  REQUIRE (p->connectivity->tree_attr_bytes == expected->connectivity->tree_attr_bytes);
+}
+
+static void same_data (p4est_t *p) {
+  for (p4est_topidx_t t = p->first_local_tree; t >= 0 && t <= p->last_local_tree; ++t) {
+    sc_array_t *quadrants = &p4est_tree_array_index (p->trees, t)->quadrants;
+    for (size_t k = 0; k < quadrants->elem_count; ++k) {
+      const p4est_quadrant_t *q = p4est_quadrant_array_index (quadrants, k);
+      const data_t *d = (const data_t *) q->p.user_data;
+      REQUIRE (d->number == hash_of (t, q) && d->value == q->level + .25 * q->x);
+    }
+  }
+}
+
+static void save_and_load (MPI_Comm comm, const char *folder, int kind, int level, int finest) {
+  char path[512], expected[512];
+  int err, size;
+  size_t n;
+  p4est_connectivity_t *c;
+  p4est_t *p = forest_of (comm, connectivity_of (kind), level, finest, sizeof (data_t)), *q;
+  const unsigned checksum = checksum_of (p);
+  MPI_Comm_size (comm, &size);
+  snprintf (path, sizeof path, "%s/%dd-%d-%d-%d.scda", folder, dimension, kind, level, size);
+  snprintf (expected, sizeof expected, "%s/%dd-%d-%d.scda", folder, dimension, kind, level);
+  REQUIRE (SCDA (save) (path, p, 1) == 0);
+  same_file (comm, path, expected);
+
+  for (int load_data = 0; load_data < 2; ++load_data) {
+    q = SCDA (load) (expected, comm, sizeof (data_t), load_data, 1, &n, &c);
+    REQUIRE (q != NULL && q->connectivity == c && q->user_pointer == &n && q->data_size == sizeof (data_t));
+    same_forest (q, p, checksum);
+    REQUIRE (!memcmp (q->global_first_quadrant, p->global_first_quadrant, ((size_t) size + 1) * sizeof (p4est_gloidx_t)));
+    if (load_data) { same_data (q); }
+    destroy (q);
+  }
+  REQUIRE (SCDA (load) (expected, comm, 3, 1, 1, NULL, &c) == NULL && c == NULL); /* another size */
+  REQUIRE (strstr (scda_last_error_message (), "forest/data") != NULL);
+  REQUIRE (SCDA (load) (expected, comm, 0, 0, 0, NULL, &c) == NULL && c == NULL);
+  REQUIRE (strstr (scda_last_error_message (), "autopartition") != NULL);
+  REQUIRE (SCDA (load) ("/nowhere/forest.scda", comm, 0, 0, 1, NULL, &c) == NULL && c == NULL);
+  REQUIRE (SCDA (save) ("/nowhere/forest.scda", p, 1) == SCDA_ERR_NO_SUCH_FILE);
+
+  /* Other partitions: all on the last rank, and by weight. */
+  for (int given = 0; given < 2; ++given) {
+    p4est_gloidx_t *first = calloc ((size_t) size + 1, sizeof *first);
+    scda_fcontext_t *f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
+    first[size] = p->global_num_quadrants;
+    f = SCDA (read_forest) (f, NULL, 0, comm, sizeof (data_t), 1, given ? first : NULL, given ? NULL : weight, NULL, &c, &q, &err);
+    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+    same_forest (q, p, checksum);
+    same_data (q);
+    REQUIRE (!given || q->local_num_quadrants == (q->mpirank == size - 1 ? p->global_num_quadrants : 0));
+    if (!given) {
+      p4est_t *w = p4est_copy (p, 0);
+      p4est_partition (w, 0, weight);
+      REQUIRE (!memcmp (q->global_first_quadrant, w->global_first_quadrant, ((size_t) size + 1) * sizeof (p4est_gloidx_t)));
+      p4est_destroy (w);
+    }
+    destroy (q);
+    /* A partition that does not fit. */
+    first[size] += 1;
+    f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
+    f = SCDA (read_forest) (f, NULL, 0, comm, 0, 0, first, NULL, NULL, &c, &q, &err);
+    REQUIRE (f == NULL && err == SCDA_ERR_ARG && q == NULL && c == NULL);
+    free (first);
+  }
+  destroy (p);
+}
+
+/* Three steps: a mesh, the same one, another one; fields in each. */
+static void steps (MPI_Comm comm, const char *folder) {
+  char path[512], expected[512];
+  int err, size;
+  int64_t number = 0;
+  double time = 0;
+  unsigned checksums[3];
+  p4est_connectivity_t *c;
+  p4est_t *p = forest_of (comm, connectivity_of (0), 1, 2, 0), *q;
+  scda_params_t params;
+  MPI_Comm_size (comm, &size);
+  snprintf (path, sizeof path, "%s/%dd-steps-%d.scda", folder, dimension, size);
+  snprintf (expected, sizeof expected, "%s/%dd-steps.scda", folder, dimension);
+  scda_params_init (&params);
+  params.seal = 1;
+  scda_fcontext_t *f = scda_fopen_write (comm, path, "steps", NULL, &params, &err);
+  f = scda_forest_write_about (f, &err);
+  f = scda_forest_write_group (f, "two/parts", dimension, " { \"title\": \"three steps, {}\" }", &err);
+  for (int step = 0; step < 3; ++step) {
+    REQUIRE (f != NULL);
+    f = scda_forest_write_time (f, "two/parts", comm, .5 * step, "s", &err);
+    if (step == 0) { f = SCDA (write_forest) (f, "two/parts", p, 1, &err); }
+    if (step == 2) {
+      deepest = 3;
+      p4est_refine (p, 0, refine, NULL);
+      p4est_partition (p, 0, NULL);
+      f = SCDA (write_mesh) (f, "two/parts", p, &err);
+    }
+    REQUIRE (f != NULL);
+    checksums[step] = checksum_of (p);
+    f = write_fields (f, p, step, &err);
+  }
+  REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+  same_file (comm, path, expected);
+  REQUIRE (checksums[1] == checksums[0] && checksums[2] != checksums[0]);
+
+  f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
+  f = scda_forest_steps (f, "two/parts", &number, &err);
+  REQUIRE (f != NULL && number == 3);
+  for (int step = 2; step >= 0; --step) {
+    f = scda_forest_read_time (f, "two/parts", step, &time, &err);
+    REQUIRE (f != NULL && time == .5 * step);
+    f = SCDA (read_forest) (f, "two/parts", step == 2 ? -1 : step, comm, 0, 0, NULL, step == 1 ? weight : NULL, NULL, &c, &q, &err);
+    REQUIRE (f != NULL && p4est_is_valid (q) && checksum_of (q) == checksums[step]);
+    read_fields (f, q, step);
+    destroy (q);
+  }
+  f = SCDA (read_forest) (f, "two/parts", 3, comm, 0, 0, NULL, NULL, NULL, &c, &q, &err);
+  REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "no step 3") != NULL);
+  f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
+  f = SCDA (read_forest) (f, NULL, 0, comm, 0, 0, NULL, NULL, NULL, &c, &q, &err);
+  REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "no forest forest") != NULL);
+  /* A field that is not there, of another type, with other components. */
+  for (int wrong = 0; wrong < 3; ++wrong) {
+    double *none = malloc (sizeof (double) * 3 * (size_t) p->local_num_quadrants + 1);
+    f = scda_fopen_read (comm, expected, NULL, NULL, NULL, &err);
+    f = SCDA (read_field) (f, "two/parts", 2, p, wrong == 0 ? "speed" : "velocity", wrong == 1 ? SCDA_TYPE_INT64 : SCDA_TYPE_FLOAT64,
+                           wrong == 2 ? 2 : 3, none, &err);
+    REQUIRE (f == NULL && err == SCDA_ERR_FORMAT);
+    free (none);
+  }
+  destroy (p);
+}
+
+static void run_matrix (const char *folder) {
+  static const int sizes[4] = {1, 2, 3, 5};
+  int world;
+  MPI_Comm_size (MPI_COMM_WORLD, &world);
+  for (int i = 0; i < 4 && sizes[i] <= world; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_split (MPI_COMM_WORLD, world_rank < sizes[i] ? 0 : MPI_UNDEFINED, 0, &comm);
+    if (comm != MPI_COMM_NULL) {
+      for (int kind = 0; kind < 8; ++kind) { save_and_load (comm, folder, kind, 1, 3); }
+      save_and_load (comm, folder, 1, 0, 0); /* one quadrant, the tree itself */
+      steps (comm, folder);
+      MPI_Comm_free (&comm);
+    }
+    MPI_Barrier (MPI_COMM_WORLD);
+  }
+}
+
+/* ---- Damage ---- */
+
+typedef struct {
+  char name[SCDA_NAME_BYTES];
+  int type, ndims;
+  uint64_t item_bytes, rows, columns;
+  char *data, attributes[256];
+} part_t;
+
+typedef struct {
+  part_t parts[32];
+  int count;
+} file_t;
+
+/* All datasets of a file, on each rank. */
+static file_t datasets_of (const char *path) {
+  file_t all;
+  int err, decode, found;
+  char type;
+  uint64_t E;
+  scda_dataset_t d;
+  scda_fcontext_t *f = scda_fopen_read (MPI_COMM_SELF, path, NULL, NULL, NULL, &err);
+  all.count = 0;
+  for (;;) {
+    decode = 1;
+    REQUIRE (f != NULL);
+    f = scda_fread_section_header (f, &type, NULL, &E, NULL, NULL, &decode, &err);
+    if (err == SCDA_ERR_EOF) { break; }
+    scda_dataset_init (&d);
+    f = scda_fread_dataset_header (f, &found, &d, &err);
+    REQUIRE (f != NULL);
+    if (found) {
+      part_t *part = &all.parts[all.count++];
+      REQUIRE (all.count <= 32 && d.ndims <= 2);
+      memcpy (part->name, d.name, sizeof part->name);
+      snprintf (part->attributes, sizeof part->attributes, "%s", d.attributes);
+      part->type = d.type;
+      part->ndims = d.ndims;
+      part->item_bytes = d.item_bytes;
+      part->rows = d.ndims > 0 ? d.shape[0] : 1;
+      part->columns = d.ndims > 1 ? d.shape[1] : 1;
+      part->data = malloc (part->rows * part->columns * part->item_bytes + 1);
+      f = scda_fread_dataset (f, part->data, 1, NULL, NULL, &err);
+    }
+    else { /* the text about the file, or the group */
+      f = scda_fread_group (f, &found, NULL, NULL, &err);
+      if (f != NULL && !found) { f = scda_fread_block_data (f, NULL, E, 0, &err); }
+    }
+  }
+  scda_fclose (f, &err);
+  return all;
+}
+
+/* Writes them; `skip` is left out, `rows` of `shorter` instead of all of it, `other` with another type. */
+static void write_datasets (const char *path, const file_t *all, int skip, int shorter, uint64_t rows, int other) {
+  int err;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.seal = 1;
+  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_SELF, path, "damaged", NULL, &params, &err);
+  f = scda_forest_write_group (f, NULL, dimension, NULL, &err);
+  for (int i = 0; f != NULL && i < all->count; ++i) {
+    const part_t *part = &all->parts[i];
+    scda_dataset_t d;
+    if (i == skip) { continue; }
+    scda_dataset_init (&d);
+    memcpy (d.name, part->name, sizeof d.name);
+    d.type = i == other ? SCDA_TYPE_RAW : part->type;
+    d.ndims = part->ndims;
+    d.item_bytes = part->item_bytes;
+    d.shape[0] = i == shorter ? rows : part->rows;
+    d.shape[1] = part->columns;
+    d.attributes = part->attributes;
+    if (i == shorter && rows > part->rows) { /* the rest has the fill value, and takes no room in the file */
+      const uint64_t start[2] = {0, 0}, count[2] = {part->rows, part->columns};
+      d.layout = SCDA_LAYOUT_CHUNKED;
+      f = scda_fwrite_dataset (f, &d, part->data, 1, start, count, &err);
+    }
+    else { f = scda_fwrite_dataset (f, &d, part->data, 1, NULL, NULL, &err); }
+  }
+  REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+}
+
+/* Loads a file that may be damaged. All ranks must agree; what p4est gets must be good, and with `verify` what was written: a forest of this
+ * checksum, with its data. Returns whether it was loaded. */
+static int try_to_load (const char *path, int verify, unsigned checksum) {
+  int err = 0, least, most;
+  p4est_connectivity_t *c = NULL;
+  p4est_t *p = NULL;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.verify = verify;
+  scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, &params, &err);
+  if (f != NULL) {
+    f = SCDA (read_forest) (f, NULL, -1, MPI_COMM_WORLD, sizeof (data_t), 1, NULL, NULL, NULL, &c, &p, &err);
+  }
+  MPI_Allreduce (&err, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce (&err, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  REQUIRE (least == most && (f == NULL) == (err != 0) && (p == NULL) == (f == NULL) && (c == NULL) == (f == NULL));
+  if (f == NULL) {
+    REQUIRE (strlen (scda_last_error_message ()) > 0);
+    return 0;
+  }
+  scda_fclose (f, &err);
+  REQUIRE (p4est_is_valid (p) && p4est_connectivity_is_valid (c));
+  if (verify) {
+    REQUIRE (checksum_of (p) == checksum);
+    same_data (p);
+  }
+  /* p4est works with it. */
+  p4est_balance (p, P4EST_CONNECT_FULL, NULL);
+  p4est_ghost_destroy (p4est_ghost_new (p, P4EST_CONNECT_FULL));
+  destroy (p);
+  return 1;
+}
+
+/* The numbers of these may change without the forest being wrong. */
+static int is_free (const char *name) {
+  static const char *const names[] = {"vertices", "tree_to_vertex", "tree_attributes", "data", "edge_to_edge"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    if (strcmp (strrchr (name, '/') + 1, names[i]) == 0) { return 1; }
+  }
+  return 0;
+}
+
+static int64_t get (const part_t *part, uint64_t i) {
+  int64_t number = 0;
+  if (part->item_bytes == 1) { return part->type == SCDA_TYPE_UINT8 ? ((uint8_t *) part->data)[i] : ((int8_t *) part->data)[i]; }
+  if (part->item_bytes == 4) { return ((int32_t *) part->data)[i]; }
+  memcpy (&number, part->data + i * part->item_bytes, 8);
+  return number;
+}
+
+static void put (part_t *part, uint64_t i, int64_t number) {
+  if (part->item_bytes == 1) { part->data[i] = (char) number; }
+  else if (part->item_bytes == 4) { ((int32_t *) part->data)[i] = (int32_t) number; }
+  else { memcpy (part->data + i * part->item_bytes, &number, 8); }
+}
+
+static void damaged_file (const char *path, const file_t *all, int skip, int shorter, uint64_t rows, int other) {
+  if (world_rank == 0) { write_datasets (path, all, skip, shorter, rows, other); }
+  MPI_Barrier (MPI_COMM_WORLD);
+}
+
+static void run_damage (const char *folder, int count) {
+  char path[512];
+  int changed = 0, accepted = 0;
+  p4est_t *p = forest_of (MPI_COMM_WORLD, connectivity_of (0), 0, 2, sizeof (data_t));
+  snprintf (path, sizeof path, "%s/%dd-damaged.scda", folder, dimension);
+  p4est_connectivity_set_attr (p->connectivity, 3);
+  memset (p->connectivity->tree_to_attr, 'x', 3 * (size_t) p->connectivity->num_trees);
+  REQUIRE (SCDA (save) (path, p, 1) == 0);
+  destroy (p);
+  file_t all = datasets_of (path);
+  REQUIRE (all.count >= 12);
+  damaged_file (path, &all, -1, -1, 0, -1);
+  REQUIRE (try_to_load (path, 0, 0));
+
+  for (int k = 0; k < all.count; ++k) {
+    part_t *part = &all.parts[k];
+    const char *const last = strrchr (part->name, '/') + 1;
+    const uint64_t numbers = part->rows * part->columns;
+    /* Without these there is no geometry, there are no edges or corners: a forest all the same, if p4est finds so. */
+    const int optional = strcmp (last, "tree_attributes") == 0 || strcmp (last, "vertices") == 0 ||
+                         strcmp (last, "tree_to_edge") == 0 || strcmp (last, "tree_to_corner") == 0;
+    damaged_file (path, &all, k, -1, 0, -1);
+    if (try_to_load (path, 0, 0) && !optional) {
+      fprintf (stderr, "loaded without %s\n", part->name);
+      MPI_Abort (MPI_COMM_WORLD, 1);
+    }
+    for (int s = 0; s < 4; ++s) { /* other numbers of rows */
+      const uint64_t rows = s == 0 ? part->rows - 1 : s == 1 ? 0 : s == 2 ? part->rows + 1 : (uint64_t) 1 << 30;
+      damaged_file (path, &all, -1, k, rows, -1);
+      if (try_to_load (path, 0, 0) && strcmp (last, "vertices") != 0) {
+        fprintf (stderr, "loaded with %" PRIu64 " rows of %s\n", rows, part->name);
+        MPI_Abort (MPI_COMM_WORLD, 1);
+      }
+    }
+    if (part->type != SCDA_TYPE_RAW) {
+      damaged_file (path, &all, -1, -1, 0, k);
+      REQUIRE (!try_to_load (path, 0, 0));
+    }
+    for (uint64_t i = 0; i < numbers; i += 1 + numbers / (uint64_t) count) {
+      const int64_t was = get (part, i);
+      const int64_t values[] = {was + 1, was - 1, was ^ 16, INT32_MAX, INT32_MIN, 0};
+      for (size_t v = 0; v < sizeof values / sizeof *values; ++v) {
+        put (part, i, values[v]);
+        if (get (part, i) == was) { continue; }
+        damaged_file (path, &all, -1, -1, 0, -1);
+        ++changed;
+        if (try_to_load (path, 0, 0)) {
+          ++accepted;
+          if (!is_free (part->name)) {
+            fprintf (stderr, "loaded with %" PRId64 " in place of %" PRId64 " in %s, number %" PRIu64 "\n", values[v], was, part->name, i);
+            MPI_Abort (MPI_COMM_WORLD, 1);
+          }
+        }
+      }
+      put (part, i, was);
+    }
+  }
+  for (int k = 0; k < all.count; ++k) { free (all.parts[k].data); }
+  if (world_rank == 0) { printf ("%d changed numbers, %d of them a forest all the same\n", changed, accepted); }
+  REQUIRE (changed > 10 * count && accepted < changed / 2);
+}
+
+/* ---- Fuzzing ---- */
+
+static uint64_t random_state = 0x9e3779b97f4a7c15u;
+static uint64_t random_number (void) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  return random_state ^= random_state << 17;
+}
+
+static void run_fuzz (const char *folder, int count) {
+  char path[512];
+  size_t bytes;
+  int loaded = 0, unnoticed = 0;
+  p4est_t *p = forest_of (MPI_COMM_WORLD, connectivity_of (0), 0, 2, sizeof (data_t));
+  snprintf (path, sizeof path, "%s/%dd-fuzzed.scda", folder, dimension);
+  REQUIRE (SCDA (save) (path, p, 1) == 0);
+  const unsigned checksum = checksum_of (p);
+  destroy (p);
+  char *good = contents (path, &bytes);
+  REQUIRE (try_to_load (path, 1, checksum));
+  for (int i = 0; i < count; ++i) {
+    char *bad = malloc (bytes);
+    memcpy (bad, good, bytes);
+    for (uint64_t k = random_number () % 3 + 1; k > 0; --k) { bad[random_number () % bytes] ^= (char) (1 << random_number () % 8); }
+    const size_t length = random_number () % 8 == 0 ? random_number () % bytes : bytes;
+    if (world_rank == 0) {
+      FILE *f = fopen (path, "wb");
+      REQUIRE (f != NULL && fwrite (bad, 1, length, f) == length && fclose (f) == 0);
+    }
+    MPI_Barrier (MPI_COMM_WORLD);
+    loaded += try_to_load (path, 0, 0);
+    unnoticed += try_to_load (path, 1, checksum); /* in what is not read: the text about the file */
+    MPI_Barrier (MPI_COMM_WORLD);
+    free (bad);
+  }
+  free (good);
+  if (world_rank == 0) { printf ("%d files, %d of them a forest all the same, %d by checksums, too\n", count, loaded, unnoticed); }
+  REQUIRE (loaded < count && unnoticed < count / 2);
+}
+
+int main (int argc, char **argv) {
+  MPI_Init (&argc, &argv);
+  MPI_Comm_rank (MPI_COMM_WORLD, &world_rank);
+  sc_init (MPI_COMM_WORLD, 1, 1, NULL, SC_LP_ERROR);
+  p4est_init (NULL, SC_LP_ERROR);
+  if (argc == 3 && strcmp (argv[2], "matrix") == 0) { run_matrix (argv[1]); }
+  else if (argc == 4 && strcmp (argv[2], "damage") == 0 && atoi (argv[3]) > 0) { run_damage (argv[1], atoi (argv[3])); }
+  else if (argc == 4 && strcmp (argv[2], "fuzz") == 0) { run_fuzz (argv[1], atoi (argv[3])); }
+  else { MPI_Abort (MPI_COMM_WORLD, 2); }
+  sc_finalize (); /* aborts if p4est's memory is left */
+  MPI_Finalize ();
+  return 0;
+}

@@ -1,0 +1,43 @@
+# The forests of scda_p4est.h and scda_p8est.h, with a p4est that was built with this MPI: Debian's, with Open MPI.
+find_path(P4EST_INCLUDE_DIR p4est_io.h)
+find_library(P4EST_LIBRARY p4est)
+find_library(SC_LIBRARY sc)
+if(NOT P4EST_INCLUDE_DIR OR NOT P4EST_LIBRARY OR NOT SC_LIBRARY OR NOT scda_WITH_MPI OR NOT scda_MPI_FAMILY STREQUAL "Open MPI")
+  message(STATUS "No p4est built with this MPI: the headers for p4est are not tested")
+  return()
+endif()
+
+foreach(d 2 3)
+  add_executable(forest_${d}d forest.c)
+  target_include_directories(forest_${d}d SYSTEM PRIVATE "${P4EST_INCLUDE_DIR}")
+  target_link_libraries(forest_${d}d PRIVATE scda::scda ${P4EST_LIBRARY} ${SC_LIBRARY} MPI::MPI_C)
+  target_compile_options(forest_${d}d PRIVATE -Wall -Wextra -Werror -g)
+endforeach()
+target_compile_definitions(forest_3d PRIVATE FOREST_3D)
+foreach(d 2 3)
+  # The files of one rank, those of groups of 1, 2, 3 and 5 ranks.
+  scda_test(forest-${d}d-1 1 forest_${d}d "${out}/forest" matrix)
+  after(forest-${d}d-1 prepare)
+  scda_test(forest-${d}d-5 5 forest_${d}d "${out}/forest" matrix)
+  after(forest-${d}d-5 forest-${d}d-1)
+  # Damaged files.
+  scda_test(forest-${d}d-damage 1 forest_${d}d "${out}/forest" damage 20)
+  after(forest-${d}d-damage forest-${d}d-5)
+  scda_test(forest-${d}d-damage-3 3 forest_${d}d "${out}/forest" damage 2)
+  after(forest-${d}d-damage-3 forest-${d}d-damage)
+  scda_test(forest-${d}d-fuzz 2 forest_${d}d "${out}/forest" fuzz 100)
+  after(forest-${d}d-fuzz forest-${d}d-5)
+endforeach()
+
+# Each header alone, in C and C++, every warning an error.
+foreach(header scda_forest scda_p4est scda_p8est)
+  file(WRITE "${CMAKE_BINARY_DIR}/${header}.c" "#include <${header}.h>\nint main (void) { return 0; }\n")
+  foreach(compiler gcc clang)
+    foreach(language c99 c++11)
+      string(REGEX MATCH "c[+]*" x ${language})
+      scda_test(header-${header}-${compiler}-${language} 0 ${COMPILER_${compiler}} -x ${x} -std=${language} -Wall -Wextra -pedantic -Werror
+        -fsyntax-only ${folders} -isystem "${P4EST_INCLUDE_DIR}" "${CMAKE_BINARY_DIR}/${header}.c")
+      side_by_side(header-${header}-${compiler}-${language})
+    endforeach()
+  endforeach()
+endforeach()

@@ -1,0 +1,482 @@
+/* scda_forest.h: forests of quadtrees and octrees in scda files, what does not depend on the dimension.
+ *
+ * The convention is docs/forest.md. Programs with p4est include scda_p4est.h, scda_p8est.h or both, which include this file; it
+ * includes nothing of p4est itself. Header-only, C99 and C++11.
+ *
+ * Names that end in _internal are for these headers alone.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef SCDA_FOREST_H
+#define SCDA_FOREST_H
+
+#include <scda.h>
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef SCDA_SERIAL
+#error "the forest functions need libscda with MPI"
+#endif
+
+/** The name of a group of which NULL was passed. */
+#define SCDA_FOREST_GROUP "forest"
+
+/** The greatest level in a file: coordinates are in units of 2^-30 of the edge of a tree. */
+#define SCDA_FOREST_MAXLEVEL 30
+
+/* ---- Internal: errors ---- */
+
+enum { scda_forest_why_bytes_internal = 256 };
+
+/* What is wrong, if anything, on this rank. */
+typedef struct {
+  int err;
+  char why[scda_forest_why_bytes_internal];
+} scda_forest_error_internal_t;
+
+static inline void scda_forest_no_error_internal (scda_forest_error_internal_t *e) {
+  e->err = SCDA_SUCCESS;
+  memset (e->why, 0, sizeof e->why);
+}
+
+/* Keeps the first error of several. Returns 0, to be returned by functions that say whether all is well. */
+#ifdef __GNUC__
+__attribute__ ((format (printf, 3, 4)))
+#endif
+static inline int scda_forest_error_internal (scda_forest_error_internal_t *e, int err, const char *format, ...) {
+  if (e->err == SCDA_SUCCESS) {
+    va_list arguments;
+    va_start (arguments, format);
+    e->err = err;
+    vsnprintf (e->why, sizeof e->why, format, arguments);
+    va_end (arguments);
+  }
+  return 0;
+}
+
+/* For an error that all ranks have found: closes the file. The message is that of scda_last_error_message. */
+static inline scda_fcontext_t *scda_forest_fail_internal (scda_fcontext_t *f, const scda_forest_error_internal_t *e, int *err) {
+  int ignored;
+  if (scda_frefuse (f, e->why, &ignored) != NULL) { scda_fclose (f, &ignored); }
+  *err = e->err;
+  return NULL;
+}
+
+/* All ranks meet and return the error of the lowest rank that has one, or `f`. */
+static inline scda_fcontext_t *scda_forest_agree_internal (scda_fcontext_t *f, MPI_Comm comm, scda_forest_error_internal_t *e,
+                                                           int *err) {
+  int rank = 0, size = 0, first = 0;
+  MPI_Comm_rank (comm, &rank);
+  MPI_Comm_size (comm, &size);
+  first = e->err == SCDA_SUCCESS ? size : rank;
+  MPI_Allreduce (MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm);
+  if (first == size) {
+    *err = SCDA_SUCCESS;
+    return f;
+  }
+  MPI_Bcast (&e->err, 1, MPI_INT, first, comm);
+  MPI_Bcast (e->why, (int) sizeof e->why, MPI_CHAR, first, comm);
+  return scda_forest_fail_internal (f, e, err);
+}
+
+/* Room for `count` times `bytes`, never NULL for 0; NULL and an error if there is none. */
+static inline void *scda_forest_room_internal (uint64_t count, uint64_t bytes, scda_forest_error_internal_t *e) {
+  void *room = NULL;
+  if (bytes == 0 || count <= (SIZE_MAX / 2 - 1) / bytes) { room = malloc ((size_t) (count * bytes) + 1); }
+  if (room == NULL) {
+    scda_forest_error_internal (e, SCDA_ERR_MEMORY, "no memory for %llu items of %llu bytes of a forest",
+                                (unsigned long long) count, (unsigned long long) bytes);
+  }
+  return room;
+}
+
+/* ---- Internal: names ---- */
+
+typedef struct {
+  char text[SCDA_NAME_BYTES];
+} scda_forest_name_internal_t;
+
+static inline const char *scda_forest_group_internal (const char *group) { return group == NULL ? SCDA_FOREST_GROUP : group; }
+
+/* The name of a dataset: group, slash, folder, name, ending. 0 if it is too long. */
+static inline int scda_forest_name_internal (scda_forest_name_internal_t *full, const char *group, const char *folder,
+                                             const char *name, const char *ending, scda_forest_error_internal_t *e) {
+  const int length =
+    snprintf (full->text, sizeof full->text, "%s/%s%s%s", scda_forest_group_internal (group), folder, name, ending);
+  if (length < 0 || length > SCDA_USER_STRING_BYTES) {
+    return scda_forest_error_internal (e, SCDA_ERR_ARG, "the name %.100s/%s%.100s%s is longer than %d bytes",
+                                       scda_forest_group_internal (group), folder, name, ending, SCDA_USER_STRING_BYTES);
+  }
+  return 1;
+}
+
+/* ---- Internal: where a step is ---- */
+
+/* The sections of a step: from `begin` on, before `end`. */
+typedef struct {
+  uint64_t begin, end;
+} scda_forest_step_internal_t;
+
+static inline scda_fcontext_t *scda_forest_section_internal (scda_fcontext_t *f, const char *name, int64_t record, int *found,
+                                                             uint64_t *section, int *err) {
+  *found = 0;
+  *section = 0;
+  return scda_ffind (f, name, NULL, record, found, section, err);
+}
+
+/* How many records of this name there are before a section. */
+static inline scda_fcontext_t *scda_forest_records_internal (scda_fcontext_t *f, const char *name, uint64_t end,
+                                                             int64_t *records, int *err) {
+  int64_t below = -1, above = 1; /* record `below` is before `end`, record `above` is not */
+  uint64_t section = 0;
+  int found = 0;
+  *records = 0;
+  f = scda_forest_section_internal (f, name, 0, &found, &section, err);
+  if (f == NULL || !found || section >= end) { return f; }
+  below = 0;
+  for (;;) {
+    f = scda_forest_section_internal (f, name, above, &found, &section, err);
+    if (f == NULL) { return NULL; }
+    if (!found || section >= end) { break; }
+    below = above;
+    above *= 2;
+  }
+  while (above - below > 1) {
+    const int64_t middle = below + (above - below) / 2;
+    f = scda_forest_section_internal (f, name, middle, &found, &section, err);
+    if (f == NULL) { return NULL; }
+    if (found && section < end) { below = middle; }
+    else { above = middle; }
+  }
+  *records = below + 1;
+  return f;
+}
+
+/* The last record of this name in a range of sections. */
+static inline scda_fcontext_t *scda_forest_last_internal (scda_fcontext_t *f, const char *name,
+                                                          const scda_forest_step_internal_t *range, int *found,
+                                                          int64_t *record, uint64_t *section, int *err) {
+  int64_t records = 0;
+  *record = -1;
+  f = scda_forest_section_internal (f, name, -1, found, section, err);
+  if (f == NULL || !*found || *section < range->begin) {
+    *found = 0;
+    return f;
+  }
+  if (*section < range->end) { return f; }
+  f = scda_forest_records_internal (f, name, range->end, &records, err);
+  *found = 0;
+  if (f == NULL || records == 0) { return f; }
+  *record = records - 1;
+  f = scda_forest_section_internal (f, name, *record, found, section, err);
+  if (f != NULL && *section < range->begin) { *found = 0; }
+  return f;
+}
+
+/* Where step `step` of a forest is; -1 is the last one. */
+static inline scda_fcontext_t *scda_forest_step_internal (scda_fcontext_t *f, const char *group, int64_t step,
+                                                          scda_forest_step_internal_t *range, int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  int found = 0, next = 0;
+  scda_forest_no_error_internal (&e);
+  range->begin = 0;
+  range->end = UINT64_MAX;
+  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = scda_forest_section_internal (f, name.text, step, &found, &range->begin, err);
+  if (f != NULL && found && step != -1) {
+    f = scda_forest_section_internal (f, name.text, step + 1, &next, &range->end, err);
+    if (!next) { range->end = UINT64_MAX; }
+  }
+  if (f == NULL || found) { return f; }
+  f = scda_forest_section_internal (f, name.text, 0, &next, &range->begin, err);
+  range->begin = 0;
+  if (f != NULL && (next || (step != 0 && step != -1))) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the forest %.58s has no step %lld", scda_forest_group_internal (group),
+                                (long long) step);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  return f;
+}
+
+/* ---- Internal: reading datasets of a known type and shape ---- */
+
+/* Goes to a record of a dataset, which must be there, with this type (0: any) and these numbers of indices (UINT64_MAX: any). */
+static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, const char *name, int64_t record, int type,
+                                                          int ndims, const uint64_t *shape, scda_dataset_t *d, int *err) {
+  scda_forest_error_internal_t e;
+  int found = 0, i;
+  scda_forest_no_error_internal (&e);
+  scda_dataset_init (d);
+  f = scda_ffind_dataset (f, name, record, &found, d, err);
+  if (f == NULL) { return NULL; }
+  if (!found) { scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s", name); }
+  else if ((type != 0 && d->type != type) || d->ndims != ndims) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has type %d and %d dimensions; expected type %d and %d dimensions",
+                                name, d->type, d->ndims, type, ndims);
+  }
+  for (i = 0; e.err == SCDA_SUCCESS && i < ndims; ++i) {
+    if (shape[i] != UINT64_MAX && d->shape[i] != shape[i]) {
+      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dimension %d of dataset %s has %llu indices; expected %llu", i, name,
+                                  (unsigned long long) d->shape[i], (unsigned long long) shape[i]);
+    }
+  }
+  return e.err == SCDA_SUCCESS ? f : scda_forest_fail_internal (f, &e, err);
+}
+
+/* Reads the rows `first` to `first + rows - 1` of the current dataset. */
+static inline scda_fcontext_t *scda_forest_rows_internal (scda_fcontext_t *f, const scda_dataset_t *d, uint64_t first,
+                                                          uint64_t rows, void *data, int *err) {
+  uint64_t start[SCDA_MAX_DIMS], count[SCDA_MAX_DIMS];
+  int i;
+  for (i = 0; i < d->ndims; ++i) {
+    start[i] = i == 0 ? first : 0;
+    count[i] = i == 0 ? rows : d->shape[i];
+  }
+  return scda_fread_dataset (f, data, rows > 0, start, count, err);
+}
+
+/* Whether rows that were just read can be true. `all` are all rows so far, of which those from `first` on are new. */
+typedef int (*scda_forest_check_internal_t) (void *context, const void *all, uint64_t first, uint64_t rows,
+                                             scda_forest_error_internal_t *e);
+
+/* Reads all of the current dataset for all ranks: rank 0 from the file. It comes in pieces, each checked before more memory is asked
+ * for, so that a damaged number costs none. The caller frees *all, also after an error. */
+static inline scda_fcontext_t *scda_forest_all_internal (scda_fcontext_t *f, MPI_Comm comm, const scda_dataset_t *d,
+                                                         scda_forest_check_internal_t check, void *context, void **all,
+                                                         int *err) {
+  const uint64_t piece = (uint64_t) 1 << 20, rows = d->ndims == 0 ? 1 : d->shape[0];
+  uint64_t row_bytes = d->item_bytes, first, room = 0;
+  scda_forest_error_internal_t e;
+  int rank = 0, i;
+  scda_forest_no_error_internal (&e);
+  MPI_Comm_rank (comm, &rank);
+  for (i = 1; i < d->ndims; ++i) { row_bytes *= d->shape[i]; }
+  *all = NULL;
+  for (first = 0; f != NULL && first < rows; first += piece) {
+    const uint64_t now = rows - first < piece ? rows - first : piece;
+    char *begin = NULL;
+    if (first + now > room) {
+      void *larger = NULL;
+      room = rows < 2 * (first + now) ? rows : 2 * (first + now);
+      larger = scda_forest_room_internal (room, row_bytes, &e);
+      if (larger != NULL && *all != NULL) { memcpy (larger, *all, (size_t) (first * row_bytes)); }
+      if (larger != NULL) {
+        free (*all);
+        *all = larger;
+      }
+      f = scda_forest_agree_internal (f, comm, &e, err);
+      if (f == NULL) { return NULL; }
+    }
+    begin = (char *) *all + first * row_bytes;
+    f = scda_forest_rows_internal (f, d, first, rank == 0 ? now : 0, begin, err);
+    if (f == NULL) { return NULL; }
+    {
+      uint64_t sent = 0, bytes = now * row_bytes;
+      while (sent < bytes) {
+        const uint64_t part = bytes - sent < ((uint64_t) 1 << 30) ? bytes - sent : (uint64_t) 1 << 30;
+        MPI_Bcast (begin + sent, (int) part, MPI_BYTE, 0, comm);
+        sent += part;
+      }
+    }
+    if (check != NULL) { check (context, *all, first, now, &e); }
+    if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); } /* on all ranks: they have the same rows */
+  }
+  return f;
+}
+
+/* ---- Internal: attributes ---- */
+
+/* The number that a key of a JSON object has, which has no white space between its parts; -1 if it has none. */
+static inline long scda_forest_attribute_internal (const char *json, const char *key) {
+  const size_t length = strlen (key);
+  int depth = 0;
+  while (*json != '\0') {
+    if (*json == '"') {
+      const char *begin = ++json;
+      while (*json != '\0' && *json != '"') { json += *json == '\\' && json[1] != '\0' ? 2 : 1; }
+      if (*json == '\0') { return -1; }
+      if (depth == 1 && json[1] == ':' && (size_t) (json - begin) == length && memcmp (begin, key, length) == 0) {
+        const char digit = json[2], behind = digit == '\0' ? '\0' : json[3];
+        return digit >= '0' && digit <= '9' && (behind == ',' || behind == '}') ? digit - '0' : -1;
+      }
+    }
+    else if (*json == '{' || *json == '[') { ++depth; }
+    else if (*json == '}' || *json == ']') { --depth; }
+    ++json;
+  }
+  return -1;
+}
+
+/* ---- The functions ---- */
+
+/**
+ * Writes the text `about this file`: what the format is, where it is described, how compressed data are decoded by hand, and what
+ * units, coordinates and the order of quadrants mean. It is for people who have nothing but the file, so it comes first, right after
+ * `scda_fopen_write`. `scda_p4est_save` writes it.
+ *
+ * Collective.
+ *
+ * @param [in] f     The file, open for writing.
+ * @param [out] err  The error code.
+ * @return           `f`, or NULL on error.
+ * Errors: those of `scda_fwrite_block`.
+ */
+static inline scda_fcontext_t *scda_forest_write_about (scda_fcontext_t *f, int *err) {
+  static const char text[] =
+    "ABOUT THIS FILE\n"
+    "\n"
+    "It holds an adaptive mesh, a forest of quadtrees or octrees, and data on it, in the format scda.\n"
+    "The format:  T. Griesbach, C. Burstedde, \"scda: A Minimal, Serial-Equivalent Format for Parallel I/O\".\n"
+    "The meaning: libscda, docs/format.md, docs/datasets.md and docs/forest.md. `scda ls` of libscda lists the contents.\n"
+    "\n"
+    "Sections. A file is a header of 128 bytes and a list of sections. A section begins with a line of 64 bytes: its kind and its\n"
+    "name. Lines of 32 bytes with its sizes follow, then its data, then 7 to 38 bytes that fill it up to a multiple of 32 bytes.\n"
+    "  I  32 bytes, without sizes and filling   B  a block of E bytes\n"
+    "  A  an array of N elements of E bytes     V  N elements, each with a line E of its own\n"
+    "\n"
+    "Datasets. A block \"scda dataset 00\" describes the array behind it, in JSON: data_type, shape (the last index varies fastest),\n"
+    "attributes such as units. Numbers have the lowest byte first; float32 and float64 are those of IEEE 754.\n"
+    "\n"
+    "The mesh. dimension is 2 or 3. tree_offsets: the quadrants of tree t are those from number tree_offsets[t] to\n"
+    "tree_offsets[t + 1] - 1, all counted from 0. level: 0 is the whole tree, each level halves the edge. coordinates: x, y (and z)\n"
+    "of the corner of each quadrant next to the origin of its tree; the edge of the tree is 2^30. Quadrants of a tree follow the\n"
+    "Morton curve, x fastest. vertices, tree_to_vertex: where the corners of the trees are, in the program's unit of length, x\n"
+    "fastest; a point between them is found by linear interpolation in each coordinate. fields/...: data of the quadrants, in the\n"
+    "same order. time: begins a time step, to which all belongs up to the next one; the mesh is that of the step before if it has\n"
+    "none itself.\n"
+    "\n"
+    "Compressed data. If \"codecs\" of a dataset names zlib, each element of the varray is one chunk of the array: a zlib stream\n"
+    "(RFC 1950), or no bytes if all items are fill_value. If it names shuffle: byte b of item i stands at b * k + i, where k is the\n"
+    "number of items of the chunk. A section behind one named \"A compressed scda 00\" (or B, V) has been compressed element by\n"
+    "element: each is base64 (RFC 4648) in lines of 76 characters and 2 bytes for the line break; decoded, 8 bytes with the size,\n"
+    "the highest first, the letter z, and a zlib stream.\n";
+  return scda_fwrite_block (f, text, sizeof text - 1, "about this file", NULL, 0, SCDA_ENCODE_NONE, err);
+}
+
+/**
+ * Writes the attributes by which a group is known as a forest, and others.
+ *
+ * Collective.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] group       The name of the forest: a group as `scda_fwrite_group` takes it. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] dimension   2 or 3.
+ * @param [in] attributes  More attributes, such as a title: a JSON object as a C string in UTF-8, without the keys `scda_forest` and
+ *                         `dimension`. NULL: none.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_group`.
+ */
+static inline scda_fcontext_t *scda_forest_write_group (scda_fcontext_t *f, const char *group, int dimension,
+                                                        const char *attributes, int *err) {
+  static const char blanks[] = " \t\r\n";
+  scda_forest_error_internal_t e;
+  const char *rest = attributes == NULL ? "{}" : attributes;
+  char *all = NULL;
+  scda_forest_no_error_internal (&e);
+  rest += strspn (rest, blanks);
+  if (*rest != '{' || (dimension != 2 && dimension != 3)) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "a forest has dimension 2 or 3, and a JSON object of attributes");
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  rest += 1 + strspn (rest + 1, blanks);
+  all = (char *) scda_forest_room_internal (strlen (rest) + 64, 1, &e);
+  if (all == NULL) { return scda_forest_fail_internal (f, &e, err); }
+  sprintf (all, "{\"scda_forest\": 1, \"dimension\": %d%s%s", dimension, *rest == '}' ? "" : ", ", rest);
+  f = scda_fwrite_group (f, scda_forest_group_internal (group), all, err);
+  free (all);
+  return f;
+}
+
+/**
+ * Begins a time step: what is written next belongs to it, up to the next call. A file with one state only needs none.
+ *
+ * Collective.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] comm   The communicator of the file.
+ * @param [in] time   The time. That of rank 0 is written.
+ * @param [in] units  Its unit, such as `s`, without quotation marks and backslashes. NULL: none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
+ */
+static inline scda_fcontext_t *scda_forest_write_time (scda_fcontext_t *f, const char *group, MPI_Comm comm, double time,
+                                                       const char *units, int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  scda_dataset_t d;
+  char attributes[SCDA_NAME_BYTES + 16];
+  int length = 0, rank = 0;
+  scda_forest_no_error_internal (&e);
+  scda_dataset_init (&d);
+  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  memcpy (d.name, name.text, sizeof d.name);
+  d.type = SCDA_TYPE_FLOAT64;
+  if (units != NULL) {
+    length = snprintf (attributes, sizeof attributes, "{\"units\": \"%s\"}", units);
+    if (length < 0 || (size_t) length >= sizeof attributes) {
+      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the unit of time has more than %d bytes", SCDA_NAME_BYTES);
+      return scda_forest_fail_internal (f, &e, err);
+    }
+    d.attributes = attributes;
+  }
+  MPI_Comm_rank (comm, &rank);
+  return scda_fwrite_dataset (f, &d, &time, rank == 0, NULL, NULL, err);
+}
+
+/**
+ * The number of time steps of a forest: 1 if the file has no times.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] group   The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [out] steps  How many. Must not be NULL.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, and those of `scda_ffind`.
+ */
+static inline scda_fcontext_t *scda_forest_steps (scda_fcontext_t *f, const char *group, int64_t *steps, int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  scda_forest_no_error_internal (&e);
+  *steps = 0;
+  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = scda_forest_records_internal (f, name.text, UINT64_MAX, steps, err);
+  if (*steps == 0) { *steps = 1; }
+  return f;
+}
+
+/**
+ * Reads the time of a step.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f      The file, open for reading.
+ * @param [in] group  The name of the forest. NULL: `SCDA_FOREST_GROUP`.
+ * @param [in] step   Which step: 0 is the first in the file; -1 is the last, -2 the one before it.
+ * @param [out] time  The time. Must not be NULL.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_FORMAT` if the file has no such time or it is no time, `SCDA_ERR_ARG`, and those of `scda_ffind_dataset` and
+ * `scda_fread_dataset`.
+ */
+static inline scda_fcontext_t *scda_forest_read_time (scda_fcontext_t *f, const char *group, int64_t step, double *time,
+                                                      int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", "time", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = scda_forest_open_internal (f, name.text, step, SCDA_TYPE_FLOAT64, 0, NULL, &d, err);
+  if (f == NULL) { return NULL; }
+  return scda_fread_dataset (f, time, 1, NULL, NULL, err);
+}
+
+#endif /* SCDA_FOREST_H */

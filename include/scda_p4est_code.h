@@ -1,0 +1,1129 @@
+/* scda_p4est_code.h: the functions of scda_p4est.h and scda_p8est.h, which include this file. Not to be included by others.
+ *
+ * It is compiled for each dimension, with these macros:
+ *
+ *   SCDA_P4_DIM         2 or 3
+ *   SCDA_P4(name)       scda_p4est_##name or scda_p8est_##name
+ *   SCDA_P4EST(name)    p4est_##name or p8est_##name
+ *   SCDA_P4EST_T        p4est_t or p8est_t
+ *   SCDA_P4_MAXLEVEL    the MAXLEVEL and
+ *   SCDA_P4_QMAXLEVEL   QMAXLEVEL of p4est
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+
+#define SCDA_P4_CHILDREN (1 << SCDA_P4_DIM)
+#define SCDA_P4_FACES (2 * SCDA_P4_DIM)
+/* By how many bits the coordinates of a file are longer than those of p4est. */
+#define SCDA_P4_SHIFT (SCDA_FOREST_MAXLEVEL - SCDA_P4_MAXLEVEL)
+/* More vertices than trees can use are too many; some may be unused. */
+#define SCDA_P4_MOST_VERTICES(trees) ((trees) * SCDA_P4_CHILDREN + ((uint64_t) 1 << 20))
+#if SCDA_P4_MAXLEVEL > 30
+#error "this p4est has finer quadrants than the files of scda_p4est.h"
+#endif
+
+/* ---- Internal: partitions and quadrants ---- */
+
+static inline uint64_t SCDA_P4 (first_internal) (const SCDA_P4EST_T *p4est) {
+  return (uint64_t) p4est->global_first_quadrant[p4est->mpirank];
+}
+
+/* Calls a function for the quadrants of this rank, in their order. */
+typedef void (*SCDA_P4 (visit_internal_t)) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant);
+
+static inline void SCDA_P4 (visit_internal) (const SCDA_P4EST_T *p4est, SCDA_P4 (visit_internal_t) visit, void *context) {
+  p4est_topidx_t t;
+  size_t i = 0, k;
+  for (t = p4est->first_local_tree; t >= 0 && t <= p4est->last_local_tree; ++t) {
+    sc_array_t *quadrants = &SCDA_P4EST (tree_array_index) (p4est->trees, t)->quadrants;
+    for (k = 0; k < quadrants->elem_count; ++k) { visit (context, i++, SCDA_P4EST (quadrant_array_index) (quadrants, k)); }
+  }
+}
+
+/* ---- Writing ---- */
+
+/* Writes a dataset of which each rank has `rows` rows from `first` on; `d` has its shape, and its name is `name`. */
+static inline scda_fcontext_t *SCDA_P4 (write_rows_internal) (scda_fcontext_t *f, scda_dataset_t *d,
+                                                              const scda_forest_name_internal_t *name, uint64_t first,
+                                                              uint64_t rows, const void *data, int *err) {
+  uint64_t start[SCDA_MAX_DIMS], count[SCDA_MAX_DIMS];
+  int i;
+  memcpy (d->name, name->text, sizeof d->name);
+  for (i = 0; i < d->ndims && i < SCDA_MAX_DIMS; ++i) {
+    start[i] = i == 0 ? first : 0;
+    count[i] = i == 0 ? rows : d->shape[i];
+  }
+  return scda_fwrite_dataset (f, d, data, rows > 0, start, count, err);
+}
+
+/* Writes a dataset of the mesh or the connectivity: of 1 dimension, or of 2 if `columns` is not 0. */
+static inline scda_fcontext_t *SCDA_P4 (write_part_internal) (scda_fcontext_t *f, const char *group, const char *part, int type,
+                                                              uint64_t all_rows, uint64_t columns, const char *dimension0,
+                                                              const char *dimension1, const char *attributes, uint64_t first,
+                                                              uint64_t rows, const void *data, int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  const char *names[2];
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  names[0] = dimension0;
+  names[1] = dimension1;
+  scda_dataset_init (&d);
+  d.type = type;
+  d.ndims = columns == 0 ? 1 : 2;
+  d.shape[0] = all_rows;
+  d.shape[1] = columns;
+  d.dimension_names = names;
+  d.attributes = attributes;
+  return SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                             int *err) {
+  const SCDA_P4EST (connectivity_t) *c = p4est->connectivity;
+  const uint64_t T = (uint64_t) c->num_trees, V = (uint64_t) c->num_vertices, C = (uint64_t) c->num_corners;
+  const int mine = p4est->mpirank == 0; /* all ranks have all of it */
+  const char *const tree = "tree";
+  if (V > SCDA_P4_MOST_VERTICES (T)) {
+    scda_forest_error_internal_t e;
+    scda_forest_no_error_internal (&e);
+    scda_forest_error_internal (&e, SCDA_ERR_RANGE, "the connectivity has %llu vertices for %llu trees", (unsigned long long) V,
+                                (unsigned long long) T);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+#define SCDA_P4_PART(name, type, rows, columns, dimension0, dimension1, data)                                                    \
+  if (f != NULL) {                                                                                                               \
+    f = SCDA_P4 (write_part_internal) (f, group, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0,  \
+                                       data, err);                                                                               \
+  }
+  SCDA_P4_PART ("tree_to_tree", SCDA_TYPE_INT32, T, SCDA_P4_FACES, tree, "face", c->tree_to_tree)
+  SCDA_P4_PART ("tree_to_face", SCDA_TYPE_INT8, T, SCDA_P4_FACES, tree, "face", c->tree_to_face)
+  if (V > 0) {
+    SCDA_P4_PART ("vertices", SCDA_TYPE_FLOAT64, V, 3, "vertex", "space", c->vertices)
+    SCDA_P4_PART ("tree_to_vertex", SCDA_TYPE_INT32, T, SCDA_P4_CHILDREN, tree, "tree_corner", c->tree_to_vertex)
+  }
+#if SCDA_P4_DIM == 3
+  if (c->num_edges > 0) {
+    const uint64_t E = (uint64_t) c->num_edges, entries = (uint64_t) c->ett_offset[E];
+    SCDA_P4_PART ("tree_to_edge", SCDA_TYPE_INT32, T, 12, tree, "tree_edge", c->tree_to_edge)
+    SCDA_P4_PART ("edge_offsets", SCDA_TYPE_INT32, E + 1, 0, "edge_boundary", NULL, c->ett_offset)
+    SCDA_P4_PART ("edge_to_tree", SCDA_TYPE_INT32, entries, 0, "edge_entry", NULL, c->edge_to_tree)
+    SCDA_P4_PART ("edge_to_edge", SCDA_TYPE_INT8, entries, 0, "edge_entry", NULL, c->edge_to_edge)
+  }
+#endif
+  if (C > 0) {
+    const uint64_t entries = (uint64_t) c->ctt_offset[C];
+    SCDA_P4_PART ("tree_to_corner", SCDA_TYPE_INT32, T, SCDA_P4_CHILDREN, tree, "tree_corner", c->tree_to_corner)
+    SCDA_P4_PART ("corner_offsets", SCDA_TYPE_INT32, C + 1, 0, "corner_boundary", NULL, c->ctt_offset)
+    SCDA_P4_PART ("corner_to_tree", SCDA_TYPE_INT32, entries, 0, "corner_entry", NULL, c->corner_to_tree)
+    SCDA_P4_PART ("corner_to_corner", SCDA_TYPE_INT8, entries, 0, "corner_entry", NULL, c->corner_to_corner)
+  }
+#undef SCDA_P4_PART
+  if (f != NULL && c->tree_attr_bytes > 0) {
+    scda_forest_error_internal_t e;
+    scda_forest_name_internal_t name;
+    scda_dataset_t d;
+    scda_forest_no_error_internal (&e);
+    if (!scda_forest_name_internal (&name, group, "", "tree_attributes", "", &e)) {
+      return scda_forest_fail_internal (f, &e, err);
+    }
+    scda_dataset_init (&d);
+    d.type = SCDA_TYPE_RAW;
+    d.item_bytes = c->tree_attr_bytes;
+    d.ndims = 1;
+    d.shape[0] = T;
+    d.dimension_names = &tree;
+    f = SCDA_P4 (write_rows_internal) (f, &d, &name, 0, mine ? T : 0, c->tree_to_attr, err);
+  }
+  return f;
+}
+
+typedef struct {
+  int32_t *coordinates;
+  uint8_t *levels;
+} SCDA_P4 (mesh_internal_t);
+
+static inline void SCDA_P4 (visit_mesh_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
+  SCDA_P4 (mesh_internal_t) *mesh = (SCDA_P4 (mesh_internal_t) *) context;
+  int32_t *xyz = mesh->coordinates + SCDA_P4_DIM * i;
+  xyz[0] = (int32_t) ((uint32_t) quadrant->x << SCDA_P4_SHIFT);
+  xyz[1] = (int32_t) ((uint32_t) quadrant->y << SCDA_P4_SHIFT);
+#if SCDA_P4_DIM == 3
+  xyz[2] = (int32_t) ((uint32_t) quadrant->z << SCDA_P4_SHIFT);
+#endif
+  mesh->levels[i] = (uint8_t) quadrant->level;
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_mesh) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int *err) {
+  const uint64_t N = (uint64_t) p4est->global_num_quadrants, T = (uint64_t) p4est->connectivity->num_trees;
+  const uint64_t first = SCDA_P4 (first_internal) (p4est), n = (uint64_t) p4est->local_num_quadrants;
+  scda_forest_error_internal_t e;
+  SCDA_P4 (mesh_internal_t) mesh;
+  p4est_gloidx_t *tree_offsets = NULL;
+  scda_forest_no_error_internal (&e);
+  mesh.coordinates = (int32_t *) scda_forest_room_internal (n, SCDA_P4_DIM * sizeof (int32_t), &e);
+  mesh.levels = (uint8_t *) scda_forest_room_internal (n, 1, &e);
+  tree_offsets = (p4est_gloidx_t *) scda_forest_room_internal (T + 1, sizeof (p4est_gloidx_t), &e);
+  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f != NULL) {
+    SCDA_P4EST (comm_count_pertree) (p4est, tree_offsets);
+    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_mesh_internal), &mesh);
+    f = SCDA_P4 (write_part_internal) (
+      f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis",
+      "{\"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}", first, n,
+      mesh.coordinates, err);
+  }
+  if (f != NULL) {
+    f = SCDA_P4 (write_part_internal) (f, group, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL,
+                                       "{\"long_name\": \"level of refinement\"}", first, n, mesh.levels, err);
+  }
+  if (f != NULL) {
+    f = SCDA_P4 (write_part_internal) (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
+                                       "{\"long_name\": \"number of the first quadrant of each tree\"}", 0,
+                                       p4est->mpirank == 0 ? T + 1 : 0, tree_offsets, err);
+  }
+  free (mesh.coordinates);
+  free (mesh.levels);
+  free (tree_offsets);
+  return f;
+}
+
+typedef struct {
+  char *bytes;
+  size_t size;
+} SCDA_P4 (data_internal_t);
+
+static inline void SCDA_P4 (visit_data_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
+  SCDA_P4 (data_internal_t) *data = (SCDA_P4 (data_internal_t) *) context;
+  memcpy (data->bytes + i * data->size, quadrant->p.user_data, data->size);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
+  const uint64_t n = (uint64_t) p4est->local_num_quadrants;
+  const uint16_t one = 1;
+  const char *const quadrant = "quadrant";
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  SCDA_P4 (data_internal_t) data;
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  data.size = p4est->data_size;
+  data.bytes = NULL;
+  scda_forest_name_internal (&name, group, "", "data", "", &e);
+  if (data.size == 0) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the quadrants of this forest have no data to write"); }
+  if (e.err == SCDA_SUCCESS) { data.bytes = (char *) scda_forest_room_internal (n, data.size, &e); }
+  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f != NULL) {
+    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
+    scda_dataset_init (&d);
+    d.type = SCDA_TYPE_RAW;
+    d.item_bytes = data.size;
+    d.ndims = 1;
+    d.shape[0] = (uint64_t) p4est->global_num_quadrants;
+    d.dimension_names = &quadrant;
+    d.attributes = *(const unsigned char *) &one == 1 ? "{\"byte_order\": \"little\"}" : "{\"byte_order\": \"big\"}";
+    f = SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), n, data.bytes, err);
+  }
+  free (data.bytes);
+  return f;
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_forest) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int save_data,
+                                                       int *err) {
+  f = SCDA_P4 (write_connectivity) (f, group, p4est, err);
+  if (f != NULL) { f = SCDA_P4 (write_mesh) (f, group, p4est, err); }
+  if (f != NULL && save_data && p4est->data_size > 0) { f = SCDA_P4 (write_data) (f, group, p4est, err); }
+  return f;
+}
+
+/* Writes rows of a field of the user's. `rows0` is its first number of indices. */
+static inline scda_fcontext_t *SCDA_P4 (write_field_internal) (scda_fcontext_t *f, const char *group,
+                                                               const scda_dataset_t *field, const char *dimension,
+                                                               uint64_t rows0, uint64_t first, uint64_t rows, const void *data,
+                                                               int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  const char *names[SCDA_MAX_DIMS];
+  scda_dataset_t d = *field;
+  int i;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "fields/", field->name, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  if (d.ndims == 0) { d.ndims = 1; }
+  d.shape[0] = rows0;
+  for (i = 0; i < SCDA_MAX_DIMS; ++i) {
+    names[i] = i > 0 && i < d.ndims && field->dimension_names != NULL ? field->dimension_names[i] : NULL;
+  }
+  names[0] = dimension;
+  d.dimension_names = names;
+  return SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_field) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                      const scda_dataset_t *field, const void *data, int *err) {
+  return SCDA_P4 (write_field_internal) (f, group, field, "quadrant", (uint64_t) p4est->global_num_quadrants,
+                                         SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, data, err);
+}
+
+/* The sum of the counts of this rank, of those before it, and of all. */
+static inline void SCDA_P4 (sums_internal) (const SCDA_P4EST_T *p4est, const int64_t *counts, uint64_t *own, uint64_t *before,
+                                            uint64_t *all, scda_forest_error_internal_t *e) {
+  p4est_locidx_t i;
+  double estimate = 0.;
+  *own = *before = *all = 0;
+  for (i = 0; i < p4est->local_num_quadrants; ++i) {
+    if (counts[i] < 0 || counts[i] > INT64_MAX - (int64_t) *own) {
+      scda_forest_error_internal (e, SCDA_ERR_RANGE, "the number of values of quadrant %llu is %lld",
+                                  (unsigned long long) (SCDA_P4 (first_internal) (p4est) + (uint64_t) i), (long long) counts[i]);
+      *own = 0;
+      break;
+    }
+    *own += (uint64_t) counts[i];
+  }
+  estimate = (double) *own;
+  MPI_Exscan (own, before, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
+  MPI_Allreduce (own, all, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
+  MPI_Allreduce (MPI_IN_PLACE, &estimate, 1, MPI_DOUBLE, MPI_SUM, p4est->mpicomm);
+  if (p4est->mpirank == 0) { *before = 0; } /* MPI leaves it undefined */
+  if (estimate > 9e18) { scda_forest_error_internal (e, SCDA_ERR_RANGE, "the quadrants have more than 9e18 values"); }
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_ragged) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                       const scda_dataset_t *field, const int64_t *counts, const void *data,
+                                                       int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  char samples[SCDA_NAME_BYTES + 16], attributes[6 * SCDA_NAME_BYTES + 64];
+  const char *const quadrant = "quadrant", *from = samples;
+  uint64_t own, before, all;
+  size_t length = 0;
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  scda_forest_name_internal (&name, group, "fields/", field->name, ":count", &e);
+  snprintf (samples, sizeof samples, "%.58s:sample", field->name);
+  SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
+  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f == NULL) { return NULL; }
+
+  length = (size_t) sprintf (attributes, "{\"long_name\": \"number of values of each quadrant\", \"sample_dimension\": \"");
+  for (; *from != '\0'; ++from) { /* as JSON has it */
+    if (*from == '"' || *from == '\\') { attributes[length++] = '\\'; }
+    attributes[length++] = *from;
+  }
+  strcpy (attributes + length, "\"}");
+  scda_dataset_init (&d);
+  d.type = SCDA_TYPE_INT64;
+  d.ndims = 1;
+  d.shape[0] = (uint64_t) p4est->global_num_quadrants;
+  d.dimension_names = &quadrant;
+  d.attributes = attributes;
+  d.layout = field->layout;
+  f = SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants,
+                                     counts, err);
+  if (f == NULL) { return NULL; }
+  return SCDA_P4 (write_field_internal) (f, group, field, samples, all, before, own, data, err);
+}
+
+/* ---- Reading: the mesh ---- */
+
+/* What the checks of pieces need to know of the pieces before. */
+typedef struct {
+  scda_forest_name_internal_t name; /* of the dataset */
+  uint64_t trees, quadrants;
+} SCDA_P4 (trees_internal_t);
+
+static inline int SCDA_P4 (check_trees_internal) (void *context, const void *all, uint64_t first, uint64_t rows,
+                                                  scda_forest_error_internal_t *e) {
+  const SCDA_P4 (trees_internal_t) *c = (const SCDA_P4 (trees_internal_t) *) context;
+  const int64_t *offsets = (const int64_t *) all;
+  uint64_t t;
+  for (t = first; t < first + rows; ++t) {
+    if (t == 0 ? offsets[0] != 0 : offsets[t] <= offsets[t - 1]) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s: number %llu is %lld, which does not grow from 0",
+                                         c->name.text, (unsigned long long) t, (long long) offsets[t]);
+    }
+    if ((uint64_t) offsets[t] > c->quadrants || (t == c->trees && (uint64_t) offsets[t] != c->quadrants)) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s: number %llu is %lld, but there are %llu quadrants",
+                                         c->name.text, (unsigned long long) t, (long long) offsets[t],
+                                         (unsigned long long) c->quadrants);
+    }
+  }
+  return 1;
+}
+
+/* The tree of a quadrant. */
+static inline uint64_t SCDA_P4 (tree_internal) (const int64_t *tree_offsets, uint64_t trees, int64_t i) {
+  uint64_t below = 0, above = trees; /* it is tree `below` or one behind it, before `above` */
+  while (above - below > 1) {
+    const uint64_t middle = below + (above - below) / 2;
+    if (tree_offsets[middle] <= i) { below = middle; }
+    else { above = middle; }
+  }
+  return below;
+}
+
+/* Moves a corner by the edge of its quadrant along the Morton curve: to where the next quadrant begins. 0 at the end of the tree. */
+static inline int SCDA_P4 (next_internal) (int32_t *xyz, int level) {
+  for (; level > 0; --level) {
+    const int32_t bit = (int32_t) 1 << (SCDA_FOREST_MAXLEVEL - level);
+    int a;
+    for (a = 0; a < SCDA_P4_DIM; ++a) {
+      xyz[a] ^= bit;
+      if (xyz[a] & bit) { return 1; }
+    }
+  }
+  return 0;
+}
+
+/* Whether the quadrants fill their trees in the order of the curve. `before` is the quadrant before the first one, if there is one. */
+static inline int SCDA_P4 (check_quadrants_internal) (const char *group, const int64_t *tree_offsets, uint64_t trees, int64_t first,
+                                                      size_t n, const int32_t *coordinates, const uint8_t *levels,
+                                                      const int32_t *coordinates_before, int level_before,
+                                                      scda_forest_error_internal_t *e) {
+  uint64_t t = n > 0 ? SCDA_P4 (tree_internal) (tree_offsets, trees, first) : 0;
+  int32_t expected[SCDA_P4_DIM];
+  size_t k;
+  int a, more = 0;
+  for (a = 0; a < SCDA_P4_DIM; ++a) { expected[a] = 0; }
+  for (k = 0; k < n; ++k) {
+    const int64_t i = first + (int64_t) k;
+    const int32_t *xyz = coordinates + SCDA_P4_DIM * k;
+    const int level = levels[k];
+    if (i == tree_offsets[t + 1]) { ++t; }
+    if (i == tree_offsets[t]) {
+      for (a = 0; a < SCDA_P4_DIM; ++a) { expected[a] = 0; }
+      more = 1;
+    }
+    else {
+      if (k == 0) { memcpy (expected, coordinates_before, sizeof expected); }
+      more = SCDA_P4 (next_internal) (expected, k == 0 ? level_before : levels[k - 1]);
+    }
+    if (level > SCDA_FOREST_MAXLEVEL) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/level: quadrant %lld has level %d", group, (long long) i, level);
+    }
+    if (level > SCDA_P4_QMAXLEVEL) {
+      return scda_forest_error_internal (e, SCDA_ERR_UNSUPPORTED, "dataset %s/level: quadrant %lld has level %d; this p4est has levels up to %d",
+                                         group, (long long) i, level, SCDA_P4_QMAXLEVEL);
+    }
+    for (a = 0; a < SCDA_P4_DIM; ++a) {
+      if (!more || xyz[a] != expected[a] || (level < SCDA_FOREST_MAXLEVEL && xyz[a] & (((int32_t) 1 << (SCDA_FOREST_MAXLEVEL - level)) - 1))) {
+        return scda_forest_error_internal (
+          e, SCDA_ERR_FORMAT, "dataset %s/coordinates: quadrant %lld, of level %d, has %d in dimension %d; %s %d", group,
+          (long long) i, level, (int) xyz[a], a, more ? "where it follows the one before is" : "its tree is full without it, at",
+          (int) expected[a]);
+      }
+    }
+    if (i + 1 == tree_offsets[t + 1]) {
+      memcpy (expected, xyz, sizeof expected);
+      if (SCDA_P4 (next_internal) (expected, level)) {
+        return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/coordinates: tree %llu is not full behind its last quadrant, %lld",
+                                           group, (unsigned long long) t, (long long) i);
+      }
+    }
+    memcpy (expected, xyz, sizeof expected);
+  }
+  return 1;
+}
+
+/* The mesh of this rank, as p4est_inflate takes it. */
+typedef struct {
+  uint64_t trees, quadrants;
+  int64_t *tree_offsets;
+  p4est_gloidx_t *first_quadrant; /* of each rank */
+  p4est_qcoord_t *inflated;       /* coordinates and level of each quadrant */
+  size_t n;
+} SCDA_P4 (read_internal_t);
+
+static inline void SCDA_P4 (read_free_internal) (SCDA_P4 (read_internal_t) *mesh) {
+  free (mesh->tree_offsets);
+  free (mesh->first_quadrant);
+  free (mesh->inflated);
+}
+
+/* Partition: uniform, or as given. */
+static inline scda_fcontext_t *SCDA_P4 (read_partition_internal) (scda_fcontext_t *f, MPI_Comm comm,
+                                                                  const p4est_gloidx_t *first_quadrant,
+                                                                  SCDA_P4 (read_internal_t) *mesh, int *err) {
+  const int64_t N = (int64_t) mesh->quadrants;
+  scda_forest_error_internal_t e;
+  int size = 0, rank = 0, q;
+  scda_forest_no_error_internal (&e);
+  MPI_Comm_size (comm, &size);
+  MPI_Comm_rank (comm, &rank);
+  mesh->first_quadrant = (p4est_gloidx_t *) scda_forest_room_internal ((uint64_t) size + 1, sizeof (p4est_gloidx_t), &e);
+  for (q = 0; e.err == SCDA_SUCCESS && q <= size; ++q) {
+    mesh->first_quadrant[q] = first_quadrant != NULL ? first_quadrant[q] : N / size * q + N % size * q / size;
+    if (mesh->first_quadrant[q] < (q == 0 ? 0 : mesh->first_quadrant[q - 1]) || (q == 0 && mesh->first_quadrant[q] != 0) ||
+        (q == size && mesh->first_quadrant[q] != N)) {
+      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the partition given does not go from 0 to the %lld quadrants of the file",
+                                  (long long) N);
+    }
+    else if (q > 0 && mesh->first_quadrant[q] - mesh->first_quadrant[q - 1] > P4EST_LOCIDX_MAX) {
+      scda_forest_error_internal (&e, SCDA_ERR_RANGE, "rank %d would get more quadrants than p4est can have on a rank", q - 1);
+    }
+  }
+  if (e.err == SCDA_SUCCESS) { mesh->n = (size_t) (mesh->first_quadrant[rank + 1] - mesh->first_quadrant[rank]); }
+  return scda_forest_agree_internal (f, comm, &e, err);
+}
+
+/* Reads the quadrants of this rank, in pieces, each checked before more memory is asked for. */
+static inline scda_fcontext_t *SCDA_P4 (read_quadrants_internal) (scda_fcontext_t *f, const char *group, MPI_Comm comm,
+                                                                  int64_t record, SCDA_P4 (read_internal_t) *mesh, int *err) {
+  const size_t piece = (size_t) 1 << 20, words = SCDA_P4_DIM + 1;
+  const uint64_t shape[2] = { mesh->quadrants, SCDA_P4_DIM };
+  scda_forest_name_internal_t coordinates_name, level_name;
+  scda_forest_error_internal_t e;
+  int32_t *coordinates = NULL;
+  uint8_t *levels = NULL;
+  size_t done, room = 0, k, most = 0;
+  int size = 0, rank = 0, q, a;
+  int64_t first;
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  scda_forest_name_internal (&coordinates_name, group, "", "coordinates", "", &e);
+  scda_forest_name_internal (&level_name, group, "", "level", "", &e);
+  MPI_Comm_size (comm, &size);
+  MPI_Comm_rank (comm, &rank);
+  for (q = 0; q < size; ++q) {
+    const size_t n = (size_t) (mesh->first_quadrant[q + 1] - mesh->first_quadrant[q]);
+    most = n > most ? n : most;
+  }
+  first = mesh->first_quadrant[rank];
+  /* One quadrant more, before the first one. */
+  k = 1 + (most < piece ? most : piece);
+  coordinates = (int32_t *) scda_forest_room_internal (k, SCDA_P4_DIM * sizeof (int32_t), &e);
+  levels = (uint8_t *) scda_forest_room_internal (k, 1, &e);
+  f = scda_forest_agree_internal (f, comm, &e, err);
+  for (done = 0; f != NULL && done < most; done += piece) {
+    const size_t begin = done < mesh->n ? done : mesh->n, now = mesh->n - begin < piece ? mesh->n - begin : piece;
+    const int64_t from = first + (int64_t) begin;
+    const size_t before = now > 0 && from > 0;
+    if (begin + now > room || room == 0) {
+      p4est_qcoord_t *larger = NULL;
+      room = mesh->n < 2 * (begin + now) ? mesh->n : 2 * (begin + now);
+      larger = (p4est_qcoord_t *) scda_forest_room_internal (room, words * sizeof (p4est_qcoord_t), &e);
+      if (larger != NULL) {
+        if (mesh->inflated != NULL) { memcpy (larger, mesh->inflated, begin * words * sizeof *larger); }
+        free (mesh->inflated);
+        mesh->inflated = larger;
+      }
+    }
+    f = scda_forest_agree_internal (f, comm, &e, err);
+    if (f != NULL) { f = scda_forest_open_internal (f, coordinates_name.text, record, SCDA_TYPE_INT32, 2, shape, &d, err); }
+    if (f != NULL) { f = scda_forest_rows_internal (f, &d, (uint64_t) from - before, now + before, coordinates, err); }
+    if (f != NULL) { f = scda_forest_open_internal (f, level_name.text, record, SCDA_TYPE_UINT8, 1, shape, &d, err); }
+    if (f != NULL) { f = scda_forest_rows_internal (f, &d, (uint64_t) from - before, now + before, levels, err); }
+    if (f == NULL) { break; }
+    SCDA_P4 (check_quadrants_internal) (scda_forest_group_internal (group), mesh->tree_offsets, mesh->trees, from, now,
+                                        coordinates + SCDA_P4_DIM * before, levels + before, coordinates, levels[0], &e);
+    for (k = 0; e.err == SCDA_SUCCESS && k < now; ++k) {
+      p4est_qcoord_t *inflated = mesh->inflated + words * (begin + k);
+      for (a = 0; a < SCDA_P4_DIM; ++a) { inflated[a] = coordinates[SCDA_P4_DIM * (before + k) + (size_t) a] >> SCDA_P4_SHIFT; }
+      inflated[SCDA_P4_DIM] = levels[before + k];
+    }
+    f = scda_forest_agree_internal (f, comm, &e, err);
+  }
+  free (coordinates);
+  free (levels);
+  return f;
+}
+
+static inline scda_fcontext_t *SCDA_P4 (read_mesh_internal) (scda_fcontext_t *f, const char *group, MPI_Comm comm,
+                                                             const scda_forest_step_internal_t *range,
+                                                             const p4est_gloidx_t *first_quadrant,
+                                                             SCDA_P4 (read_internal_t) *mesh, int *err) {
+  const uint64_t any[2] = { UINT64_MAX, SCDA_P4_DIM };
+  scda_forest_step_internal_t before_end;
+  SCDA_P4 (trees_internal_t) trees;
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  uint64_t section = 0;
+  int64_t record = -1;
+  int found = 0;
+  void *all = NULL;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e) ||
+      !scda_forest_name_internal (&trees.name, group, "", "tree_offsets", "", &e)) {
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  before_end.begin = 0;
+  before_end.end = range->end;
+  f = scda_forest_last_internal (f, name.text, &before_end, &found, &record, &section, err);
+  if (f == NULL) { return NULL; }
+  if (!found) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s up to the end of the step", name.text);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  f = scda_forest_open_internal (f, name.text, record, SCDA_TYPE_INT32, 2, any, &d, err);
+  if (f == NULL) { return NULL; }
+  mesh->quadrants = trees.quadrants = d.shape[0];
+  f = scda_forest_open_internal (f, trees.name.text, record, SCDA_TYPE_INT64, 1, any, &d, err);
+  if (f == NULL) { return NULL; }
+  if (d.shape[0] < 2 || d.shape[0] - 1 > P4EST_TOPIDX_MAX || mesh->quadrants == 0 || mesh->quadrants > INT64_MAX) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu numbers, for %llu quadrants", trees.name.text,
+                                (unsigned long long) d.shape[0], (unsigned long long) mesh->quadrants);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  mesh->trees = trees.trees = d.shape[0] - 1;
+  f = scda_forest_all_internal (f, comm, &d, SCDA_P4 (check_trees_internal), &trees, &all, err);
+  mesh->tree_offsets = (int64_t *) all;
+  if (f != NULL) { f = SCDA_P4 (read_partition_internal) (f, comm, first_quadrant, mesh, err); }
+  if (f != NULL) { f = SCDA_P4 (read_quadrants_internal) (f, group, comm, record, mesh, err); }
+  return f;
+}
+
+/* ---- Reading: the connectivity ---- */
+
+/* The bounds of the numbers of an array. */
+typedef struct {
+  const char *name;
+  int64_t least, most;
+  int bytes;    /* of a number: 1 or 4 */
+  int columns;  /* numbers in a row */
+} SCDA_P4 (bounds_internal_t);
+
+static inline int SCDA_P4 (check_bounds_internal) (void *context, const void *all, uint64_t first, uint64_t rows,
+                                                   scda_forest_error_internal_t *e) {
+  const SCDA_P4 (bounds_internal_t) *b = (const SCDA_P4 (bounds_internal_t) *) context;
+  uint64_t i;
+  for (i = first * (uint64_t) b->columns; i < (first + rows) * (uint64_t) b->columns; ++i) {
+    const int64_t number = b->bytes == 1 ? ((const int8_t *) all)[i] : ((const int32_t *) all)[i];
+    if (number < b->least || number > b->most) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s: row %llu has %lld; expected %lld to %lld", b->name,
+                                         (unsigned long long) (i / (uint64_t) b->columns), (long long) number,
+                                         (long long) b->least, (long long) b->most);
+    }
+  }
+  return 1;
+}
+
+/* The datasets of a connectivity that is being read. */
+typedef struct {
+  const char *group;
+  MPI_Comm comm;
+  scda_forest_step_internal_t range; /* of its sections */
+} SCDA_P4 (joins_internal_t);
+
+/* Reads a dataset of the connectivity for all ranks, if it is there: `*data` is NULL if not. `rows` may be UINT64_MAX on entry. With no
+ * bounds (least > most) the numbers are not compared. */
+static inline scda_fcontext_t *SCDA_P4 (read_part_internal) (scda_fcontext_t *f, const SCDA_P4 (joins_internal_t) *joins,
+                                                             const char *part, int type, uint64_t *rows, int columns,
+                                                             uint64_t most_rows, int64_t least, int64_t most, void **data,
+                                                             size_t *item_bytes, int *err) {
+  SCDA_P4 (bounds_internal_t) bounds;
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  uint64_t shape[2], section = 0;
+  int64_t record = -1;
+  int found = 0;
+  scda_dataset_t d;
+  *data = NULL;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, joins->group, "", part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = scda_forest_last_internal (f, name.text, &joins->range, &found, &record, &section, err);
+  if (f == NULL || !found) { return f; }
+  shape[0] = *rows;
+  shape[1] = (uint64_t) columns;
+  f = scda_forest_open_internal (f, name.text, record, type, columns == 0 ? 1 : 2, shape, &d, err);
+  if (f == NULL) { return NULL; }
+  if (d.shape[0] > most_rows) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu rows; expected at most %llu", name.text,
+                                (unsigned long long) d.shape[0], (unsigned long long) most_rows);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  *rows = d.shape[0];
+  if (item_bytes != NULL) { *item_bytes = (size_t) d.item_bytes; }
+  bounds.name = name.text;
+  bounds.least = least;
+  bounds.most = most;
+  bounds.bytes = type == SCDA_TYPE_INT8 ? 1 : 4;
+  bounds.columns = columns == 0 ? 1 : columns;
+  f = scda_forest_all_internal (f, joins->comm, &d, least <= most ? SCDA_P4 (check_bounds_internal) : NULL, &bounds, data, err);
+  if (f != NULL && *data == NULL) { /* no rows; the pointer says that the dataset is there */
+    *data = scda_forest_room_internal (0, 1, &e);
+    f = scda_forest_agree_internal (f, joins->comm, &e, err);
+  }
+  return f;
+}
+
+/* The edges or the corners of a connectivity. */
+typedef struct {
+  const char *what; /* "edge", "corner" */
+  int each;         /* of a tree */
+  int codes;        /* the numbers that stand for one of a tree, with its direction: 24, 4 or 8 */
+  uint64_t count, entries;
+  void *tree_to, *offsets, *to_tree, *to_code;
+} SCDA_P4 (shared_internal_t);
+
+/* Whether each edge (corner) with a number stands exactly once under this number, and nothing else. */
+static inline int SCDA_P4 (check_shared_internal) (const char *group, uint64_t trees, const SCDA_P4 (shared_internal_t) *s,
+                                                   char *seen, scda_forest_error_internal_t *e) {
+  const int32_t *tree_to = (const int32_t *) s->tree_to, *offsets = (const int32_t *) s->offsets;
+  const int32_t *to_tree = (const int32_t *) s->to_tree;
+  const int8_t *to_code = (const int8_t *) s->to_code;
+  uint64_t c, i, numbered = 0;
+  memset (seen, 0, (size_t) trees * (size_t) s->each);
+  if (offsets[0] != 0 || (uint64_t) offsets[s->count] != s->entries) {
+    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_offsets does not go from 0 to the %llu entries", group,
+                                       s->what, (unsigned long long) s->entries);
+  }
+  for (c = 0; c < s->count; ++c) {
+    if (offsets[c + 1] < offsets[c]) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_offsets decreases behind number %llu", group, s->what,
+                                         (unsigned long long) c);
+    }
+  }
+  for (c = 0; c < s->count; ++c) {
+    for (i = (uint64_t) offsets[c]; i < (uint64_t) offsets[c + 1]; ++i) {
+      const size_t at = (size_t) to_tree[i] * (size_t) s->each + (size_t) (to_code[i] % s->each);
+      if (tree_to[at] != (int32_t) c || seen[at]) {
+        return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_to_tree: entry %llu, of %s %llu, is not that of the tree",
+                                           group, s->what, (unsigned long long) i, s->what, (unsigned long long) c);
+      }
+      seen[at] = 1;
+    }
+  }
+  for (i = 0; i < trees * (uint64_t) s->each; ++i) { numbered += tree_to[i] >= 0; }
+  if (numbered != s->entries) {
+    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/tree_to_%s has %llu numbers of %ss, and %llu entries", group,
+                                       s->what, (unsigned long long) numbered, s->what, (unsigned long long) s->entries);
+  }
+  return 1;
+}
+
+/* Reads the edges or corners, if they are there. */
+static inline scda_fcontext_t *SCDA_P4 (read_shared_internal) (scda_fcontext_t *f, const SCDA_P4 (joins_internal_t) *joins,
+                                                               uint64_t trees, SCDA_P4 (shared_internal_t) *s, int *err) {
+  const uint64_t most = trees * (uint64_t) s->each < INT32_MAX ? trees * (uint64_t) s->each : INT32_MAX;
+  scda_forest_error_internal_t e;
+  uint64_t rows = trees;
+  char tree_to[32], offsets[32], to_tree[32], to_code[32], *seen = NULL;
+  scda_forest_no_error_internal (&e);
+  snprintf (tree_to, sizeof tree_to, "tree_to_%s", s->what);
+  snprintf (offsets, sizeof offsets, "%s_offsets", s->what);
+  snprintf (to_tree, sizeof to_tree, "%s_to_tree", s->what);
+  snprintf (to_code, sizeof to_code, "%s_to_%s", s->what, s->what);
+  f = SCDA_P4 (read_part_internal) (f, joins, tree_to, SCDA_TYPE_INT32, &rows, s->each, trees, -1, (int64_t) most - 1, &s->tree_to, NULL,
+                                    err);
+  if (f == NULL || s->tree_to == NULL) { return f; }
+  rows = UINT64_MAX;
+  f = SCDA_P4 (read_part_internal) (f, joins, offsets, SCDA_TYPE_INT32, &rows, 0, most + 1, 0, (int64_t) most, &s->offsets, NULL, err);
+  if (f != NULL && s->offsets != NULL && rows > 0) {
+    s->count = rows - 1;
+    s->entries = UINT64_MAX;
+    f = SCDA_P4 (read_part_internal) (f, joins, to_tree, SCDA_TYPE_INT32, &s->entries, 0, most, 0, (int64_t) trees - 1, &s->to_tree, NULL,
+                                      err);
+  }
+  if (f != NULL && s->to_tree != NULL) {
+    rows = s->entries;
+    f = SCDA_P4 (read_part_internal) (f, joins, to_code, SCDA_TYPE_INT8, &rows, 0, most, 0, s->codes - 1, &s->to_code, NULL, err);
+  }
+  if (f == NULL) { return NULL; }
+  if (s->to_code == NULL || s->count == 0) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there are not all of the datasets of %ss in %.58s", s->what,
+                                scda_forest_group_internal (joins->group));
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  {
+    const int32_t *numbers = (const int32_t *) s->tree_to;
+    uint64_t i;
+    for (i = 0; i < trees * (uint64_t) s->each; ++i) {
+      if (numbers[i] >= 0 && (uint64_t) numbers[i] >= s->count) {
+        scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %.58s/%s: row %llu has %d, but there are %llu %ss",
+                                    scda_forest_group_internal (joins->group), tree_to, (unsigned long long) (i / (uint64_t) s->each),
+                                    (int) numbers[i], (unsigned long long) s->count, s->what);
+        return scda_forest_fail_internal (f, &e, err);
+      }
+    }
+  }
+  seen = (char *) scda_forest_room_internal (trees, (uint64_t) s->each, &e);
+  if (seen != NULL) { SCDA_P4 (check_shared_internal) (scda_forest_group_internal (joins->group), trees, s, seen, &e); }
+  free (seen);
+  return scda_forest_agree_internal (f, joins->comm, &e, err);
+}
+
+/* Whether the faces are joined in pairs. */
+static inline int SCDA_P4 (check_faces_internal) (const char *group, uint64_t trees, const int32_t *tree_to_tree,
+                                                  const int8_t *tree_to_face, scda_forest_error_internal_t *e) {
+  uint64_t i;
+  for (i = 0; i < trees * SCDA_P4_FACES; ++i) {
+    const uint64_t tree = i / SCDA_P4_FACES, face = i % SCDA_P4_FACES;
+    const int orientation = tree_to_face[i] / SCDA_P4_FACES;
+    const uint64_t back = (uint64_t) tree_to_tree[i] * SCDA_P4_FACES + (uint64_t) (tree_to_face[i] % SCDA_P4_FACES);
+    if ((uint64_t) tree_to_tree[back] != tree || tree_to_face[back] != (int) face + SCDA_P4_FACES * orientation ||
+        (back == i && orientation != 0)) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/tree_to_tree: face %d of tree %llu leads to tree %d, which does not lead back",
+                                         group, (int) face, (unsigned long long) tree, (int) tree_to_tree[i]);
+    }
+  }
+  return 1;
+}
+
+static inline scda_fcontext_t *SCDA_P4 (read_connectivity_internal) (scda_fcontext_t *f, const char *group, MPI_Comm comm,
+                                                                     const scda_forest_step_internal_t *range, uint64_t trees,
+                                                                     SCDA_P4EST (connectivity_t) * *connectivity, int *err) {
+  SCDA_P4EST (connectivity_t) *c = NULL;
+  SCDA_P4 (joins_internal_t) joins;
+  SCDA_P4 (shared_internal_t) corners;
+#if SCDA_P4_DIM == 3
+  SCDA_P4 (shared_internal_t) edges;
+#endif
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  scda_forest_step_internal_t before_end;
+  uint64_t rows = trees, vertices = UINT64_MAX, section = 0;
+  int64_t record = -1;
+  int found = 0;
+  size_t attribute_bytes = 0;
+  void *tree_to_tree = NULL, *tree_to_face = NULL, *points = NULL, *tree_to_vertex = NULL, *attributes = NULL;
+  scda_forest_no_error_internal (&e);
+  memset (&corners, 0, sizeof corners);
+  corners.what = "corner";
+  corners.each = corners.codes = SCDA_P4_CHILDREN;
+#if SCDA_P4_DIM == 3
+  memset (&edges, 0, sizeof edges);
+  edges.what = "edge";
+  edges.each = 12;
+  edges.codes = 24;
+#endif
+  if (!scda_forest_name_internal (&name, group, "", "tree_to_tree", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  /* The sections of the connectivity: from its tree_to_tree to the next one. */
+  joins.group = group;
+  joins.comm = comm;
+  joins.range.end = UINT64_MAX;
+  before_end.begin = 0;
+  before_end.end = range->end;
+  f = scda_forest_last_internal (f, name.text, &before_end, &found, &record, &joins.range.begin, err);
+  if (f == NULL) { return NULL; }
+  if (!found) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s up to the end of the step", name.text);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  if (record >= 0) {
+    f = scda_forest_section_internal (f, name.text, record + 1, &found, &section, err);
+    if (found) { joins.range.end = section; }
+  }
+
+  if (f != NULL) {
+    f = SCDA_P4 (read_part_internal) (f, &joins, "tree_to_tree", SCDA_TYPE_INT32, &rows, SCDA_P4_FACES, trees, 0, (int64_t) trees - 1,
+                                      &tree_to_tree, NULL, err);
+  }
+  if (f != NULL) {
+    f = SCDA_P4 (read_part_internal) (f, &joins, "tree_to_face", SCDA_TYPE_INT8, &rows, SCDA_P4_FACES, trees, 0,
+                                      SCDA_P4_FACES * (SCDA_P4_CHILDREN / 2) - 1, &tree_to_face, NULL, err);
+  }
+  if (f != NULL) {
+    f = SCDA_P4 (read_part_internal) (f, &joins, "vertices", SCDA_TYPE_FLOAT64, &vertices, 3, SCDA_P4_MOST_VERTICES (trees), 0, -1, &points, NULL, err);
+  }
+  if (f != NULL && points != NULL) {
+    f = SCDA_P4 (read_part_internal) (f, &joins, "tree_to_vertex", SCDA_TYPE_INT32, &rows, SCDA_P4_CHILDREN, trees, 0,
+                                      (int64_t) vertices - 1, &tree_to_vertex, NULL, err);
+  }
+#if SCDA_P4_DIM == 3
+  if (f != NULL) { f = SCDA_P4 (read_shared_internal) (f, &joins, trees, &edges, err); }
+#endif
+  if (f != NULL) { f = SCDA_P4 (read_shared_internal) (f, &joins, trees, &corners, err); }
+  if (f != NULL) {
+    f = SCDA_P4 (read_part_internal) (f, &joins, "tree_attributes", SCDA_TYPE_RAW, &rows, 0, trees, 0, -1, &attributes,
+                                      &attribute_bytes, err);
+  }
+  if (f != NULL) {
+    /* The same on all ranks. */
+    if (tree_to_face == NULL || (points != NULL && (tree_to_vertex == NULL || vertices == 0))) {
+      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %.58s/%s behind tree_to_tree",
+                                  scda_forest_group_internal (group), tree_to_face == NULL ? "tree_to_face" : "tree_to_vertex");
+    }
+    else {
+      SCDA_P4 (check_faces_internal) (scda_forest_group_internal (group), trees, (const int32_t *) tree_to_tree,
+                                      (const int8_t *) tree_to_face, &e);
+    }
+    if (e.err != SCDA_SUCCESS) { f = scda_forest_fail_internal (f, &e, err); }
+  }
+  if (f != NULL) {
+    const p4est_topidx_t num_vertices = points == NULL ? 0 : (p4est_topidx_t) vertices, num_trees = (p4est_topidx_t) trees;
+    const p4est_topidx_t num_corners = (p4est_topidx_t) corners.count, num_ctt = (p4est_topidx_t) corners.entries;
+#if SCDA_P4_DIM == 3
+    c = p8est_connectivity_new (num_vertices, num_trees, (p4est_topidx_t) edges.count, (p4est_topidx_t) edges.entries, num_corners,
+                                num_ctt);
+    if (edges.count > 0) {
+      memcpy (c->tree_to_edge, edges.tree_to, trees * 12 * sizeof (int32_t));
+      memcpy (c->ett_offset, edges.offsets, (edges.count + 1) * sizeof (int32_t));
+      memcpy (c->edge_to_tree, edges.to_tree, edges.entries * sizeof (int32_t));
+      memcpy (c->edge_to_edge, edges.to_code, edges.entries);
+    }
+#else
+    c = p4est_connectivity_new (num_vertices, num_trees, num_corners, num_ctt);
+#endif
+    memcpy (c->tree_to_tree, tree_to_tree, trees * SCDA_P4_FACES * sizeof (int32_t));
+    memcpy (c->tree_to_face, tree_to_face, trees * SCDA_P4_FACES);
+    if (num_vertices > 0) {
+      memcpy (c->vertices, points, vertices * 3 * sizeof (double));
+      memcpy (c->tree_to_vertex, tree_to_vertex, trees * SCDA_P4_CHILDREN * sizeof (int32_t));
+    }
+    if (corners.count > 0) {
+      memcpy (c->tree_to_corner, corners.tree_to, trees * SCDA_P4_CHILDREN * sizeof (int32_t));
+      memcpy (c->ctt_offset, corners.offsets, (corners.count + 1) * sizeof (int32_t));
+      memcpy (c->corner_to_tree, corners.to_tree, corners.entries * sizeof (int32_t));
+      memcpy (c->corner_to_corner, corners.to_code, corners.entries);
+    }
+    if (attributes != NULL) {
+      SCDA_P4EST (connectivity_set_attr) (c, attribute_bytes);
+      memcpy (c->tree_to_attr, attributes, trees * attribute_bytes);
+    }
+    if (!SCDA_P4EST (connectivity_is_valid) (c)) {
+      scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "p4est finds the connectivity of %.58s invalid", scda_forest_group_internal (group));
+      f = scda_forest_fail_internal (f, &e, err);
+      SCDA_P4EST (connectivity_destroy) (c);
+      c = NULL;
+    }
+  }
+  free (tree_to_tree);
+  free (tree_to_face);
+  free (points);
+  free (tree_to_vertex);
+  free (attributes);
+#if SCDA_P4_DIM == 3
+  free (edges.tree_to);
+  free (edges.offsets);
+  free (edges.to_tree);
+  free (edges.to_code);
+#endif
+  free (corners.tree_to);
+  free (corners.offsets);
+  free (corners.to_tree);
+  free (corners.to_code);
+  *connectivity = c;
+  return f;
+}
+
+/* ---- Reading: fields ---- */
+
+/* Goes to a dataset of the step, which is in `folder` of the group. */
+static inline scda_fcontext_t *SCDA_P4 (find_internal) (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
+                                                        const char *field, const char *ending, int *found, scda_dataset_t *d,
+                                                        int *err) {
+  scda_forest_step_internal_t range;
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  uint64_t section = 0;
+  int64_t record = -1;
+  int there = 0;
+  scda_forest_no_error_internal (&e);
+  *found = 0;
+  if (!scda_forest_name_internal (&name, group, folder, field, ending, &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = scda_forest_step_internal (f, group, step, &range, err);
+  if (f != NULL) { f = scda_forest_last_internal (f, name.text, &range, &there, &record, &section, err); }
+  if (f == NULL || !there) { return f; }
+  return scda_ffind_dataset (f, name.text, record, found, d, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (find_field) (scda_fcontext_t *f, const char *group, int64_t step, const char *name,
+                                                     int *found, scda_dataset_t *d, int *err) {
+  return SCDA_P4 (find_internal) (f, group, step, "fields/", name, "", found, d, err);
+}
+
+/* Goes to a field that must be there, of this type, and of this shape but for the first number. */
+static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
+                                                          const char *name, const char *ending, int type, uint64_t item_bytes,
+                                                          uint64_t rows, uint64_t components, scda_dataset_t *d, int *err) {
+  scda_forest_error_internal_t e;
+  int found = 0, i;
+  uint64_t has = 1;
+  scda_forest_no_error_internal (&e);
+  scda_dataset_init (d);
+  f = SCDA_P4 (find_internal) (f, group, step, folder, name, ending, &found, d, err);
+  if (f == NULL) { return NULL; }
+  if (!found) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %.58s/%s%.58s%s in the step", scda_forest_group_internal (group),
+                                folder, name, ending);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  for (i = 1; i < d->ndims; ++i) { has *= d->shape[i]; } /* less than 2^63: the library has compared it */
+  if (d->type != type || (item_bytes != 0 && d->item_bytes != item_bytes) || d->ndims == 0 ||
+      (rows != UINT64_MAX && d->shape[0] != rows) || has != components) {
+    scda_forest_error_internal (
+      &e, SCDA_ERR_FORMAT, "dataset %s has type %d, items of %llu bytes, %llu rows and %llu components; expected type %d, %llu, %llu and %llu",
+      d->name, d->type, (unsigned long long) d->item_bytes, (unsigned long long) (d->ndims > 0 ? d->shape[0] : 1),
+      (unsigned long long) has, type, (unsigned long long) (item_bytes == 0 ? d->item_bytes : item_bytes),
+      (unsigned long long) (rows == UINT64_MAX ? d->shape[0] : rows), (unsigned long long) components);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  return f;
+}
+
+static inline scda_fcontext_t *SCDA_P4 (read_field) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
+                                                     const char *name, int type, uint64_t components, void *data, int *err) {
+  scda_dataset_t d;
+  f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, "", type, 0, (uint64_t) p4est->global_num_quadrants, components,
+                                 &d, err);
+  if (f == NULL) { return NULL; }
+  return scda_forest_rows_internal (f, &d, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, data, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (read_counts) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
+                                                      const char *name, int64_t *counts, int *err) {
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  uint64_t own, before, all;
+  int found = 0;
+  scda_forest_no_error_internal (&e);
+  f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, ":count", SCDA_TYPE_INT64, 0,
+                                 (uint64_t) p4est->global_num_quadrants, 1, &d, err);
+  if (f != NULL) {
+    f = scda_forest_rows_internal (f, &d, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, counts, err);
+  }
+  if (f == NULL) { return NULL; }
+  SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
+  if (e.err != SCDA_SUCCESS) { e.err = SCDA_ERR_FORMAT; }
+  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f == NULL) { return NULL; }
+  scda_dataset_init (&d);
+  f = SCDA_P4 (find_field) (f, group, step, name, &found, &d, err);
+  if (f != NULL && (!found || d.ndims == 0 || d.shape[0] != all)) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the counts of the field %.58s of %.58s have the sum %llu, which is not the number of its values",
+                                name, scda_forest_group_internal (group), (unsigned long long) all);
+    f = scda_forest_fail_internal (f, &e, err);
+  }
+  return f;
+}
+
+static inline scda_fcontext_t *SCDA_P4 (read_ragged) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
+                                                      const char *name, int type, uint64_t components, const int64_t *counts,
+                                                      void *data, int *err) {
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  uint64_t own, before, all;
+  scda_forest_no_error_internal (&e);
+  SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
+  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f != NULL) { f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, "", type, 0, all, components, &d, err); }
+  if (f != NULL) { f = scda_forest_rows_internal (f, &d, before, own, data, err); }
+  return f;
+}
+
+/* ---- Reading: the forest ---- */
+
+static inline scda_fcontext_t *SCDA_P4 (read_data_internal) (scda_fcontext_t *f, const char *group, int64_t step, MPI_Comm comm,
+                                                             const SCDA_P4 (read_internal_t) *mesh, size_t data_size, char **bytes,
+                                                             int *err) {
+  const uint16_t one = 1;
+  const char *const other = *(const unsigned char *) &one == 1 ? "\"byte_order\":\"big\"" : "\"byte_order\":\"little\"";
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  int rank = 0;
+  scda_forest_no_error_internal (&e);
+  MPI_Comm_rank (comm, &rank);
+  f = SCDA_P4 (expect_internal) (f, group, step, "", "data", "", SCDA_TYPE_RAW, data_size, mesh->quadrants, 1, &d, err);
+  if (f == NULL) { return NULL; }
+  if (strstr (d.attributes, other) != NULL) {
+    scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s is of a machine with the other byte order", d.name);
+  }
+  *bytes = (char *) scda_forest_room_internal (mesh->n, data_size, &e);
+  f = scda_forest_agree_internal (f, comm, &e, err);
+  if (f == NULL) { return NULL; }
+  return scda_forest_rows_internal (f, &d, (uint64_t) mesh->first_quadrant[rank], mesh->n, *bytes, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (read_forest) (scda_fcontext_t *f, const char *group, int64_t step, MPI_Comm comm,
+                                                      size_t data_size, int load_data, const p4est_gloidx_t *first_quadrant,
+                                                      SCDA_P4EST (weight_t) weight_fn, void *user_pointer,
+                                                      SCDA_P4EST (connectivity_t) * *connectivity, SCDA_P4EST_T **p4est, int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_step_internal_t range;
+  SCDA_P4 (read_internal_t) mesh;
+  SCDA_P4EST (connectivity_t) *c = NULL;
+  sc_array_t quadrants, data;
+  const char *attributes = NULL;
+  char *bytes = NULL;
+  int found = 0;
+  scda_forest_no_error_internal (&e);
+  memset (&mesh, 0, sizeof mesh);
+  *p4est = NULL;
+  *connectivity = NULL;
+  f = scda_ffind_group (f, scda_forest_group_internal (group), &found, &attributes, err);
+  if (f == NULL) { return NULL; }
+  if (!found || scda_forest_attribute_internal (attributes, "scda_forest") < 0) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no forest %.58s: %s", scda_forest_group_internal (group),
+                                found ? "the group has no attribute scda_forest" : "no group of this name has attributes");
+  }
+  else if (scda_forest_attribute_internal (attributes, "scda_forest") != 1) {
+    scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "the forest %.58s is of version %ld; this program knows version 1",
+                                scda_forest_group_internal (group), scda_forest_attribute_internal (attributes, "scda_forest"));
+  }
+  else if (scda_forest_attribute_internal (attributes, "dimension") != SCDA_P4_DIM) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the forest %.58s has not %d dimensions", scda_forest_group_internal (group),
+                                SCDA_P4_DIM);
+  }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
+
+  f = scda_forest_step_internal (f, group, step, &range, err);
+  if (f != NULL) { f = SCDA_P4 (read_mesh_internal) (f, group, comm, &range, first_quadrant, &mesh, err); }
+  if (f != NULL) { f = SCDA_P4 (read_connectivity_internal) (f, group, comm, &range, mesh.trees, &c, err); }
+  if (f != NULL && load_data && data_size > 0) {
+    f = SCDA_P4 (read_data_internal) (f, group, step, comm, &mesh, data_size, &bytes, err);
+  }
+  if (f != NULL) {
+    p4est_gloidx_t *const tree_offsets = (p4est_gloidx_t *) mesh.tree_offsets;
+    sc_array_init_data (&quadrants, mesh.inflated, sizeof (p4est_qcoord_t), (SCDA_P4_DIM + 1) * mesh.n);
+    if (bytes != NULL) { sc_array_init_data (&data, bytes, data_size, mesh.n); }
+    *p4est = SCDA_P4EST (inflate) (comm, c, mesh.first_quadrant, tree_offsets, &quadrants, bytes != NULL ? &data : NULL, user_pointer);
+    if (bytes == NULL && data_size > 0) { SCDA_P4EST (reset_data) (*p4est, data_size, NULL, user_pointer); }
+    if (weight_fn != NULL) { SCDA_P4EST (partition_ext) (*p4est, 0, weight_fn); }
+    *connectivity = c;
+  }
+  else if (c != NULL) { SCDA_P4EST (connectivity_destroy) (c); }
+  free (bytes);
+  SCDA_P4 (read_free_internal) (&mesh);
+  return f;
+}
+
+/* ---- Saving and loading ---- */
+
+static inline int SCDA_P4 (save) (const char *filename, SCDA_P4EST_T *p4est, int save_data) {
+  scda_fcontext_t *f = NULL;
+  scda_params_t params;
+  int err = SCDA_SUCCESS;
+  scda_params_init (&params);
+  params.atomic = 1;
+  params.seal = 1;
+  f = scda_fopen_write (p4est->mpicomm, filename, SCDA_P4_STRING " forest", NULL, &params, &err);
+  if (f != NULL) { f = scda_forest_write_about (f, &err); }
+  if (f != NULL) { f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err); }
+  if (f != NULL) { f = SCDA_P4 (write_forest) (f, NULL, p4est, save_data, &err); }
+  if (f != NULL) { scda_fclose (f, &err); }
+  return err;
+}
+
+static inline SCDA_P4EST_T *SCDA_P4 (load) (const char *filename, MPI_Comm comm, size_t data_size, int load_data, int autopartition,
+                                            void *user_pointer, SCDA_P4EST (connectivity_t) * *connectivity) {
+  scda_forest_error_internal_t e;
+  scda_fcontext_t *f = NULL;
+  scda_params_t params;
+  SCDA_P4EST_T *p4est = NULL;
+  int err = SCDA_SUCCESS;
+  scda_forest_no_error_internal (&e);
+  *connectivity = NULL;
+  scda_params_init (&params);
+  params.verify = 1;
+  f = scda_fopen_read (comm, filename, NULL, NULL, &params, &err);
+  if (f != NULL && !autopartition) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "autopartition is 0, but the file does not have the partition of who wrote it: pass 1");
+    f = scda_forest_fail_internal (f, &e, &err);
+  }
+  if (f != NULL) {
+    f = SCDA_P4 (read_forest) (f, NULL, -1, comm, data_size, load_data, NULL, NULL, user_pointer, connectivity, &p4est, &err);
+  }
+  if (f != NULL) { scda_fclose (f, &err); }
+  if (err != SCDA_SUCCESS && p4est != NULL) {
+    SCDA_P4EST (destroy) (p4est);
+    SCDA_P4EST (connectivity_destroy) (*connectivity);
+    *connectivity = NULL;
+    p4est = NULL;
+  }
+  return p4est;
+}
+
+#undef SCDA_P4_CHILDREN
+#undef SCDA_P4_FACES
+#undef SCDA_P4_SHIFT
+#undef SCDA_P4_MOST_VERTICES

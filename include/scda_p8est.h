@@ -1,0 +1,41 @@
+/* scda_p8est.h: forests of p8est in scda files: what scda_p4est.h is, in 3D. It may be included beside it.
+ *
+ * The functions are those of scda_p4est.h, with p8est in place of p4est in all names. There they are documented:
+ *
+ *   scda_p8est_save, scda_p8est_load
+ *   scda_p8est_write_forest, scda_p8est_write_connectivity, scda_p8est_write_mesh, scda_p8est_write_data
+ *   scda_p8est_write_field, scda_p8est_write_ragged
+ *   scda_p8est_read_forest, scda_p8est_find_field, scda_p8est_read_field, scda_p8est_read_counts, scda_p8est_read_ragged
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef SCDA_P8EST_H
+#define SCDA_P8EST_H
+
+#include <scda_forest.h>
+
+#include <p8est.h>
+#include <p8est_communication.h>
+#include <p8est_extended.h>
+#include <p8est_io.h>
+
+#ifndef P4EST_ENABLE_MPI
+#error "scda_p8est.h needs p4est with MPI"
+#endif
+
+#define SCDA_P4_DIM 3
+#define SCDA_P4(name) scda_p8est_##name
+#define SCDA_P4EST(name) p8est_##name
+#define SCDA_P4EST_T p8est_t
+#define SCDA_P4_MAXLEVEL P8EST_MAXLEVEL
+#define SCDA_P4_QMAXLEVEL P8EST_QMAXLEVEL
+#define SCDA_P4_STRING "p8est"
+#include <scda_p4est_code.h>
+#undef SCDA_P4_DIM
+#undef SCDA_P4
+#undef SCDA_P4EST
+#undef SCDA_P4EST_T
+#undef SCDA_P4_MAXLEVEL
+#undef SCDA_P4_QMAXLEVEL
+#undef SCDA_P4_STRING
+
+#endif /* SCDA_P8EST_H */
