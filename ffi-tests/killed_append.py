@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills a program that appends to a file, and looks at what is left: see killed_append.c.
+"""Kills a program that appends to a file, and looks at what is left: see killed_append.c and killed_streams.c.
 
     killed_append.py DIR KILLS SEED DRIVER PROGRAM [LAUNCHER...]
 
@@ -87,7 +87,7 @@ def append(atomic, call, how, rank, moment=None):
     for line in out.splitlines():
         if line.startswith("cut "):
             note(int(line.split()[1]))
-    if "killed_append.c:" in errors:
+    if os.path.basename(program) + ".c:" in errors:
         sys.exit(f"kill {count}: driver {driver}, atomic {atomic}, call {call}, how {how}, rank {rank}: {errors}")
     return job.returncode != 0
 

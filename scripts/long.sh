@@ -60,9 +60,11 @@ for driver in 2 1 4 3; do # POSIX, MPI-IO; the same in place
   done
 done
 heading "Kills while a file is appended to"
-for driver in 2 1; do
-  measured python3 ffi-tests/killed_append.py $folder/files/killed all $driver $driver "$tests/killed_append" "$mpiexec" -n 1
-  for ranks in 1 2 3; do
-    measured python3 ffi-tests/killed_append.py $folder/files/killed "$kills" $driver$ranks $driver "$tests/killed_append" "$mpiexec" -n $ranks
+for program in killed_append killed_streams; do
+  for driver in 2 1; do
+    measured python3 ffi-tests/killed_append.py $folder/files/killed all $driver $driver "$tests/$program" "$mpiexec" -n 1
+    for ranks in 1 2 3; do
+      measured python3 ffi-tests/killed_append.py $folder/files/killed "$kills" $driver$ranks $driver "$tests/$program" "$mpiexec" -n $ranks
+    done
   done
 done

@@ -10,6 +10,7 @@ mod input;
 mod parsing;
 mod reading;
 mod sealing;
+mod tasks;
 mod writing;
 
 pub use appending::{append, look_up};
@@ -18,6 +19,7 @@ pub use foreign::{sdf, sion};
 pub use parsing::{codec_decode, codec_round_trip, parsers};
 pub use reading::{read_decoded, read_ranks, read_raw};
 pub use sealing::seals;
+pub use tasks::streams;
 pub use writing::{partitions, round_trip};
 
 use scda::{Communicator, Result, SharedMemory};
@@ -28,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 14] = [
+pub const ALL: [(&str, Target); 15] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -43,6 +45,7 @@ pub const ALL: [(&str, Target); 14] = [
     ("datasets", datasets),
     ("sdf", sdf),
     ("sion", sion),
+    ("streams", streams),
 ];
 
 /// A file of this process in memory, removed in the end.

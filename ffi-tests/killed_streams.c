@@ -1,0 +1,162 @@
+/* Sets of streams of tasks that are appended to one file until somebody kills us: see killed_append.py.
+ *
+ *   killed_streams append DIR DRIVER ATOMIC CALL HOW RANK    as killed_append: cuts off what a killed run has left, and appends
+ *                   two sets to DIR/series.scda, the first with commits between its parts, the second in one part
+ *   killed_streams check DIR    cuts off what is not whole, and verifies what is left
+ *
+ * DIR/committed says how many bytes of all streams were committed. What stream `task` of set `set` has at byte i depends on these alone,
+ * and so does the length of each part. */
+#define _POSIX_C_SOURCE 200809L
+#include "common.h"
+#include "inject.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { sets = 2, most_parts = 3, pieces = 3 };
+
+static char filename[1200], committed[1200];
+
+static unsigned char byte_of (uint64_t set, uint64_t task, uint64_t i) {
+  return (unsigned char) (mix (set * 1000 + task, i / 8) >> (i % 8 * 8));
+}
+/* A set of even number has parts. Chunks are smaller and larger than pieces. */
+static uint64_t parts_of (uint64_t set) { return set % 2 == 0 ? most_parts : 1; }
+static uint64_t chunk_of (uint64_t set) { return set % 4 < 2 ? 4096 : 100000; }
+/* The bytes of a piece: some tasks have none in a part, others more than the library collects. */
+static uint64_t piece_bytes (uint64_t set, uint64_t task, uint64_t part, uint64_t piece) {
+  uint64_t state = mix (set * 100 + task, part);
+  const uint64_t most[] = {0, 90, 5000, 300000};
+  const uint64_t kind = task == 0 ? 1 + below (&state, 3) : below (&state, 4);
+  return most[kind] / (piece + 1);
+}
+static uint64_t part_bytes (uint64_t set, uint64_t task, uint64_t part) {
+  uint64_t bytes = 0;
+  for (uint64_t piece = 0; piece < pieces; ++piece) { bytes += piece_bytes (set, task, part, piece); }
+  return bytes;
+}
+
+/* How many sets the file has, and the bytes of all streams in them, which are right. */
+static uint64_t read_sets (const scda_params_t *params, uint64_t *all) {
+  int err = -1, found = 1;
+  uint64_t set = 0;
+  *all = 0;
+  scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, params, &err);
+  REQUIRE (f != NULL);
+  for (;; ++set) {
+    uint64_t tasks = 0, chunk_bytes = 0, parts = 0;
+    f = scda_ffind_streams (f, "log", NULL, (int64_t) set, &found, &tasks, &chunk_bytes, &err);
+    REQUIRE (f != NULL && err == 0);
+    if (!found) { break; }
+    REQUIRE (tasks > 0 && chunk_bytes == chunk_of (set));
+    for (uint64_t task = 0; task < tasks; ++task) {
+      uint64_t bytes = 0, expected = 0, part = 0, wrong = 0;
+      REQUIRE (scda_fread_stream_size (f, task, &bytes, &err) == 0);
+      unsigned char *data = (unsigned char *) get_memory (bytes);
+      REQUIRE (scda_fread_stream (f, task, 0, data, bytes, &err) == 0);
+      for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (set, task, i); }
+      free (data);
+      REQUIRE (wrong == 0);
+      /* Whole parts: as many of each task. Task 0 has bytes in each. */
+      while (part < (task == 0 ? parts_of (set) : parts) && (task > 0 || expected < bytes)) {
+        expected += part_bytes (set, task, part++);
+      }
+      if (task == 0) { parts = part; }
+      REQUIRE (expected == bytes);
+      *all += bytes;
+    }
+  }
+  REQUIRE (scda_fclose (f, &err) == 0);
+  return set;
+}
+
+static void note_committed (uint64_t bytes) {
+  char text[40];
+  const int fd = open (committed, O_WRONLY | O_CREAT, 0666);
+  snprintf (text, sizeof text, "%20llu\n", (unsigned long long) bytes);
+  REQUIRE (fd >= 0 && write (fd, text, 21) == 21 && close (fd) == 0);
+}
+
+static void append (group_t g, const scda_params_t *params) {
+  uint64_t cut = 0, all = 0;
+  int err = -1;
+  scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
+  REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && scda_fclose (f, &err) == 0);
+  if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
+  const uint64_t first = read_sets (NULL, &all);
+  barrier (g);
+  f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
+  REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && cut == 0);
+  for (uint64_t set = first; set < first + sets; ++set) {
+    uint64_t place = 0;
+    f = scda_fwrite_streams_begin (f, "log", NULL, chunk_of (set), &err);
+    REQUIRE (f != NULL);
+    for (uint64_t part = 0; part < parts_of (set); ++part) {
+      for (uint64_t piece = 0; piece < pieces; ++piece) {
+        const uint64_t bytes = piece_bytes (set, (uint64_t) g.rank, part, piece);
+        unsigned char *data = (unsigned char *) get_memory (bytes);
+        for (uint64_t i = 0; i < bytes; ++i) { data[i] = byte_of (set, (uint64_t) g.rank, place + i); }
+        REQUIRE (scda_stream_write (f, data, bytes, &err) == 0);
+        place += bytes;
+        free (data);
+      }
+      for (uint64_t task = 0; task < (uint64_t) g.size; ++task) { all += part_bytes (set, task, part); }
+      if (part + 1 < parts_of (set)) {
+        f = scda_fcommit (f, &err);
+        REQUIRE (f != NULL);
+        if (g.rank == 0 && !params->atomic) { note_committed (all); }
+      }
+    }
+    f = scda_fwrite_streams_end (f, &err);
+    REQUIRE (f != NULL);
+  }
+  REQUIRE (scda_fclose (f, &err) == 0);
+  if (g.rank == 0) { note_committed (all); }
+}
+
+int main (int argc, char **argv) {
+  start (&argc, &argv);
+  REQUIRE (argc >= 3);
+  const group_t g = world ();
+  scda_params_t params = default_params ();
+  uint64_t cut = 0, kept = 0;
+  int err = -1;
+  snprintf (filename, sizeof filename, "%s/series.scda", argv[2]);
+  snprintf (committed, sizeof committed, "%s/committed", argv[2]);
+  params.seal = 1;
+  if (strcmp (argv[1], "check") == 0) {
+    unsigned long long least = 0;
+    FILE *file = fopen (committed, "r");
+    REQUIRE (file == NULL || (fscanf (file, "%llu", &least) == 1 && fclose (file) == 0));
+    scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, &params, &err);
+    REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && scda_fclose (f, &err) == 0);
+    params.verify = 1;
+    read_sets (&params, &kept);
+    REQUIRE (kept >= least);
+    printf ("%llu %llu %llu\n", least, (unsigned long long) kept, (unsigned long long) cut);
+    return finish ();
+  }
+  REQUIRE (argc == 8);
+  params.driver = atoi (argv[3]), params.atomic = atoi (argv[4]);
+  if (access (filename, F_OK) != 0) {
+    barrier (g);
+    scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "series", NULL, &params, &err);
+    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+  }
+  char name[1300];
+  snprintf (name, sizeof name, "%s/pid.%d", argv[2], g.rank);
+  FILE *file = fopen (name, "w");
+  REQUIRE (file != NULL && fprintf (file, "%ld\n", (long) getpid ()) > 0 && fclose (file) == 0);
+  barrier (g);
+  const int rank = atoi (argv[7]);
+  if (atoi (argv[5]) > 0 && (rank < 0 || rank == g.rank)) {
+    inject_arm ("*", atoi (argv[6]) ? inject_tear : inject_kill, atol (argv[5]));
+  }
+  append (g, &params);
+  inject_disarm ();
+  /* A rank that is killed in MPI_Finalize leaves the others waiting there. */
+  barrier (g);
+  REQUIRE (unlink (name) == 0);
+  barrier (g);
+  return finish ();
+}
