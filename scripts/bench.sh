@@ -12,6 +12,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --seal              all about sealed files, at full size (1 GiB): what sealing costs, --access, benches/seal.rs (half an hour)
 --own               libscda alone, in all its ways: what sealing costs, for example
 --patterns          only datasets, by the patterns of the PnetCDF paper, beside HDF5 and PnetCDF
+--streams           only streams of tasks, of large ones on 4 ranks and of little ones on 64, beside a file for each process and MPI-IO
 --access            only finding a section among many and reading a few elements of many, beside HDF5
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
@@ -22,7 +23,7 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="1 2 4" reader="" works=() reps=7 installed="" record="" access="" patterns="" seal="" options=() folders=()
+scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
   --quick) scale=quick ranks=3 reader=2 reps=2 works=(all) ;;
@@ -32,6 +33,7 @@ while [ $# -gt 0 ]; do
   --seal) seal=yes scale=full access=too works=(array-8 small blocks) options+=(--own) ;;
   --access) access=only ;;
   --patterns) patterns=only ;;
+  --streams) streams=only ;;
   --record) record=yes ;;
   --mpi | --ranks | --work | --reps | --installed)
     [ $# -ge 2 ] || usage
@@ -49,7 +51,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ $scale != quick ] || [ -n "$access$patterns" ] || access=too patterns=too
+[ $scale != quick ] || [ -n "$access$patterns$streams" ] || access=too patterns=too streams=too
+[ -n "$ranks" ] || { [ "$streams" = only ] && ranks="4 64" || ranks="1 2 4"; }
 here=$(dirname -- "$0")
 [ -n "$installed" ] || "$here/setup.sh" bench >&2
 . "$here/lib.sh"
@@ -95,14 +98,14 @@ next_after() {
 }
 
 # Whether no workload is to be run.
-is_only() { [ "$access" = only ] || [ "$patterns" = only ]; }
+is_only() { [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
 
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
   local work writers what
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
-  for what in access patterns; do
+  for what in access patterns streams; do
     [ -n "${!what}" ] || continue
     for writers in $ranks; do
       echo "$there, $1: $what on $writers" >&2
@@ -125,6 +128,9 @@ measure() {
   if [ -n "$access" ]; then
     table access "Access" "what" ranks contender "ms, median" "least, quartiles" "file, MB" "bar, ms" ""
   fi
+  if [ -n "$streams" ]; then
+    table streams "Streams" operation ranks contender "ms, median" "least, quartiles" "MB/s" "time / libscda's; of the least" bar ""
+  fi
   [ -n "$patterns" ] || ! is_only || return 0
   table bar "Bars" workload ranks operation contender "peer, its best mode" "times as fast" bar ""
   [ -z "$patterns" ] || table pattern "Patterns" "pattern, data" ranks operation contender "ms, median" "least, quartiles" "MB/s" \
@@ -136,7 +142,7 @@ files=""
 trap 'rm -rf "$files"' EXIT
 
 about() {
-  if [ -n "$seal" ]; then echo "# Sealed files"; else echo "# libscda beside its peers"; fi
+  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; else echo "# libscda beside its peers"; fi
   echo
   echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
   echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
@@ -161,7 +167,7 @@ for mpi in "${mpis[@]}"; do
   fi
   build_with_library benches/peers "$there"
   if [ ${#works[@]} -eq 0 ]; then
-    is_only || access=too patterns=too
+    is_only || access=too patterns=too streams=too
     mapfile -t works < <("$there/benches/peers/bench" --list)
   fi
   printf '\nWith %s:\n\n%s\n' "$mpi" "$("$there/benches/peers/bench" --about)" | tee -a "$report"
@@ -174,5 +180,8 @@ if [ -n "$seal" ]; then
   cargo bench --quiet --locked --no-default-features --features cli,bundled-zlib --bench seal -- "${folders[@]}" | tee -a "$report"
 fi
 if [ -n "$record" ]; then
-  cp "$report" "benches/records/$([ -n "$seal" ] && echo seal || echo peers)-$(date -u +%Y-%m-%d).md"
+  name=peers
+  [ -z "$seal" ] || name=seal
+  [ "$streams" != only ] || name=streams
+  cp "$report" "benches/records/$name-$(date -u +%Y-%m-%d).md"
 fi

@@ -115,8 +115,9 @@ void report (const job_t *job, int writers, int reading, int contenders, const c
 /* The value below which the part `q` of them lies; sorts them. */
 double quantile (double *values, int n, double q);
 
-/* Measure what access.c and patterns.c say, and print the lines of their tables. */
+/* Measure what access.c, patterns.c and streams.c say, and print the lines of their tables. */
 void measure_access (const char *folder, int scale, int reps);
 void measure_patterns (const char *folder, int scale, int reps);
+void measure_streams (const char *folder, int scale, int reps);
 
 #endif
