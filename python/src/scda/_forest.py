@@ -52,6 +52,7 @@ class Forest:
         name: the name of the group.
         dimension: 2 or 3.
         attrs: the attributes of the group.
+        times: the time of each step; without times in the file its number, 0.
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
@@ -77,12 +78,12 @@ class Forest:
         }
         self._mesh: Optional[Mesh] = None
         self._times = self._records.get("time", [])
-        self._values_of_times: Optional[list[float]] = None
         # The sections of a step: those from its time to the next one.
         self._bounds = [d.section.index for d in self._times] or [0]
         self._bounds.append(len(file))
         for d in self._times:
             self._expect(d, "float64", ())
+        self.times = [float(d[()]) for d in self._times] or [0.0]
 
     def __len__(self) -> int:
         """The number of time steps; 1 if the file has no times."""
@@ -96,13 +97,6 @@ class Forest:
 
     def __iter__(self) -> Iterator[Step]:
         return (Step(self, number) for number in range(len(self)))
-
-    @property
-    def times(self) -> list[float]:
-        """The time of each step; without times in the file its number, 0."""
-        if self._values_of_times is None:
-            self._values_of_times = [float(d[()]) for d in self._times] or [0.0]
-        return list(self._values_of_times)
 
     @property
     def units(self) -> str:

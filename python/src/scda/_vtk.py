@@ -82,7 +82,7 @@ class Sidecar:
             starts = np.cumsum([0, *map(len, column.entries)], dtype=np.int64)
             offsets[name] = starts[list(column.entry_of_step)]
         cells = len(meshes[mesh_of_step[-1]])
-        return f"{len(steps)} time steps, {len(meshes)} meshes, {cells} cells in the last step"
+        return f"{_counted(len(steps), 'time step')}, {_counted(len(meshes), 'mesh', 'meshes')}, {cells} cells in the last step"
 
     def grid(self, grid: Grid) -> str:
         """Writes a uniform grid. Returns what it is, as text."""
@@ -109,7 +109,7 @@ class Sidecar:
             self._images(group, vtk_name, column, tuple(n for n in shape if n > 1) or (1,), has_steps)
             if has_steps:
                 offsets[vtk_name] = np.array(entry_of_step, np.int64)
-        return f"{max(len(grid.times), 1)} time steps of {' x '.join(map(str, grid.shape))} points"
+        return f"{_counted(max(len(grid.times), 1), 'time step')} of {' x '.join(map(str, grid.shape))} points"
 
     def _begin(self, kind: str) -> None:
         self._root.attrs["Version"] = np.array(_VERSION, np.int64)
@@ -289,6 +289,10 @@ def _pieces(
     for start in range(0, len(entry), count):
         rows = slice(start, min(start + count, len(entry)))
         yield rows, _values(entry[rows], item).reshape(-1, *inner)
+
+
+def _counted(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def _append(dataset: Any, values: NDArray[Any]) -> None:
