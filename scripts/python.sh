@@ -61,7 +61,7 @@ tests_with() {
   fi
   run 300 "$python" -m pip install --disable-pip-version-check --no-deps --force-reinstall $folder/dist/*.whl
   # shellcheck disable=SC2086 # several files
-  run 300 "$python" -m pytest -p no:cacheprovider $tests
+  run 300 env "SCDA_PREFIX=$with/prefix" "$python" -m pytest -p no:cacheprovider $tests
   if grep -qE '^=+ .* skipped' "$log"; then
     grep '^SKIPPED' "$log" >&2
     exit 1
@@ -69,4 +69,5 @@ tests_with() {
   grep -oE '^=+ [0-9]+ passed' "$log" | sed -E "s/=+ ([0-9]+) passed/Python package: \\1 tests with $name passed/"
 }
 tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_zarr.py python/tests/test_hdf5.py" xarray dask 'zarr>=3.1' fsspec h5py netCDF4
-tests_with vtk python/tests/test_vtk.py vtk h5py
+# Here the tutorial is run as a whole, above without what needs h5py and xarray.
+tests_with vtk "python/tests/test_vtk.py python/tests/test_docs.py::test_the_tutorial" vtk h5py xarray

@@ -87,9 +87,7 @@ class Quadrants:
                     (int(self.coordinates[i, a]) + (c >> a & 1) * (1 << BITS - int(self.level[i]))) / 2**BITS
                     for a in range(d)
                 ]
-                weights = [
-                    np.prod([unit[a] if v >> a & 1 else 1 - unit[a] for a in range(d)]) for v in range(2**d)
-                ]
+                weights = [np.prod([unit[a] if v >> a & 1 else 1 - unit[a] for a in range(d)]) for v in range(2**d)]
                 found[i, c] = np.array(weights) @ brick.vertices[brick.tree_to_vertex[tree]]
         return found
 

@@ -109,23 +109,41 @@ def swap(array: Any) -> Any:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (wrong("coordinates", put((5, 0), -1)), r"coordinates: quadrant 5 \(tree 0\): found \[-1, .* expected multiples"),
+        (
+            wrong("coordinates", put((5, 0), -1)),
+            r"coordinates: quadrant 5 \(tree 0\): found \[-1, .* expected multiples",
+        ),
         (wrong("coordinates", put((5, 0), 3)), r"coordinates: quadrant 5 \(tree 0\): found \[3, .* expected multiples"),
         (wrong("coordinates", put((5, 0), 1 << 30)), r"coordinates: quadrant 5 \(tree \d\): found \[1073741824"),
-        (wrong("coordinates", swap), r"coordinates: quadrant 3 \(tree 0\): found .* expected the place on the Morton curve"),
-        (wrong("coordinates", put(0, 1 << 29)), r"coordinates: quadrant 0 \(tree 0\): .* expected the place on the Morton"),
+        (
+            wrong("coordinates", swap),
+            r"coordinates: quadrant 3 \(tree 0\): found .* expected the place on the Morton curve",
+        ),
+        (
+            wrong("coordinates", put(0, 1 << 29)),
+            r"coordinates: quadrant 0 \(tree 0\): .* expected the place on the Morton",
+        ),
         (wrong("level", put(2, 31)), r"level: quadrant 2 \(tree 0\): found 31, expected a level of at most 30"),
         (wrong("level", put(-1, 9)), r"coordinates: found the end of the quadrants, expected more in the last tree"),
         (wrong("level", lambda a: a.astype("i1")), r"level: found int8 \(\d+,\), expected uint8 \(\d+\)"),
         (wrong("level", lambda a: a[:-1]), r"level: found uint8 \(\d+,\), expected uint8 \(\d+\)"),
         (wrong("coordinates", lambda a: a[:, :1]), r"coordinates: found int32 \(\d+, 1\), expected int32 \(any, \d\)"),
-        (wrong("tree_offsets", put(1, 4)), r"coordinates: quadrant 4 \(tree 1\): found .* expected the tree before it filled"),
+        (
+            wrong("tree_offsets", put(1, 4)),
+            r"coordinates: quadrant 4 \(tree 1\): found .* expected the tree before it filled",
+        ),
         (wrong("tree_offsets", put(1, 0)), r"tree_offsets: found tree 0 without quadrants, expected offsets from 0 to"),
         (wrong("tree_offsets", put(0, 1)), r"tree_offsets: found \[1, \d+\], expected offsets from 0 to"),
         (wrong("tree_offsets", put(-1, 1 << 62)), r"tree_offsets: found \[0, \d+\], expected offsets from 0 to"),
         (wrong("tree_offsets", lambda a: a[:-1]), r"tree_offsets: found int64 \(3,\), expected int64 \(4\)"),
-        (wrong("tree_to_vertex", put((1, 2), 99)), r"tree_to_vertex: tree 1: found \[.*99.*\], expected vertices below"),
-        (wrong("tree_to_vertex", put((1, 2), -1)), r"tree_to_vertex: tree 1: found \[.*-1.*\], expected vertices below"),
+        (
+            wrong("tree_to_vertex", put((1, 2), 99)),
+            r"tree_to_vertex: tree 1: found \[.*99.*\], expected vertices below",
+        ),
+        (
+            wrong("tree_to_vertex", put((1, 2), -1)),
+            r"tree_to_vertex: tree 1: found \[.*-1.*\], expected vertices below",
+        ),
         (wrong("tree_to_vertex", lambda a: a[:2]), r"tree_to_vertex: found int32 \(2, \d\), expected int32 \(3, \d\)"),
         (wrong("vertices", lambda a: a[:, :2]), r"vertices: found float64 \(\d+, 2\), expected float64 \(any, 3\)"),
         (wrong("tree_to_tree", lambda a: a[:0]), r"tree_offsets: found int64 \(4,\), expected int64 \(1\)"),
@@ -174,7 +192,9 @@ def test_fields_and_geometry(tmp_path: Path) -> None:
     with scda.open(tmp_path / "f") as f:
         forest = scda.Forest(f)
         for name in ("u", "v"):
-            with pytest.raises(scda.FormatError, match=rf"fields/{name}: found shape .*, expected {len(mesh)} quadrants"):
+            with pytest.raises(
+                scda.FormatError, match=rf"fields/{name}: found shape .*, expected {len(mesh)} quadrants"
+            ):
                 forest[0].field(name)
         with pytest.raises(scda.FormatError, match="forest/vertices: found none, expected the geometry of the trees"):
             forest[0].mesh.points_and_cells()

@@ -80,7 +80,10 @@ def expect_mesh(output: Any, quadrants: forests.Quadrants, brick: forests.Brick)
 def some_values(seed: int, count: int) -> dict[str, np.ndarray]:
     """A field of each type, of numbers and of vectors."""
     generator = np.random.default_rng(seed)
-    values: dict[str, np.ndarray] = {"momentum": generator.normal(size=(count, 3)), "stress": generator.normal(size=(count, 3, 3))}
+    values: dict[str, np.ndarray] = {
+        "momentum": generator.normal(size=(count, 3)),
+        "stress": generator.normal(size=(count, 3, 3)),
+    }
     for dtype in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "?"):
         values[f"of/{dtype}"] = (100 * generator.random(count)).astype(dtype)
     for dtype in ("c8", "c16"):
@@ -243,7 +246,9 @@ def test_beyond_four_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert arrays(output.GetCellData())["u"].tolist() == list(range(len(mesh)))
 
 
-def test_more_steps_than_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_steps_than_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """HDF5 takes so many pieces in place, and no more: what is beyond is copied."""
     monkeypatch.chdir(tmp_path)
     brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=1))
@@ -262,7 +267,9 @@ def test_more_steps_than_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             assert arrays(step_of(reader, step, messages).GetCellData())["u"].tolist() == [step + i for i in range(4)]
 
 
-def test_fields_that_a_step_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fields_that_a_step_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
     count = len(mesh)
@@ -399,7 +406,9 @@ def test_what_cannot_be_written(
     assert (tmp_path / "f.scda").read_bytes() == before
 
 
-def test_grids_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_grids_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     with scda.create("f.scda") as w:
         w.dataset("x", np.array([0.0, 1, 2, 4]), dims=("x",))

@@ -284,7 +284,7 @@ class Mesh:
             what = "the place on the Morton curve where the quadrant before it ends"
             self._check(odd, self.coordinates, start, trees, corner, what)
             start, end_high, end_low = start + len(trees), after_high[-1], after_low[-1]
-        if (end_high, end_low) != (whole, 0):
+        if end_high != whole or end_low != 0:
             what = f"{self.coordinates.name}: found the end of the quadrants, expected more in the last tree"
             self._forest._fail(what, self.coordinates)
 

@@ -62,7 +62,9 @@ class Sidecar:
         self._begin("UnstructuredGrid")
         unknown = [name for name in names or () if name not in forest.fields]
         if unknown:
-            raise ValueError(f"field {unknown[0]!r}: found none in forest {forest.name!r}, expected one of {forest.fields}")
+            raise ValueError(
+                f"field {unknown[0]!r}: found none in forest {forest.name!r}, expected one of {forest.fields}"
+            )
         meshes, mesh_of_step = self._meshes(forest)
         steps = list(forest)
         columns = []
@@ -82,7 +84,8 @@ class Sidecar:
             starts = np.cumsum([0, *map(len, column.entries)], dtype=np.int64)
             offsets[name] = starts[list(column.entry_of_step)]
         cells = len(meshes[mesh_of_step[-1]])
-        return f"{_counted(len(steps), 'time step')}, {_counted(len(meshes), 'mesh', 'meshes')}, {cells} cells in the last step"
+        several = f"{_counted(len(steps), 'time step')}, {_counted(len(meshes), 'mesh', 'meshes')}"
+        return f"{several}, {cells} cells in the last step"
 
     def grid(self, grid: Grid) -> str:
         """Writes a uniform grid. Returns what it is, as text."""
@@ -328,7 +331,7 @@ def write(
         copy: all data are copied.
         absolute: the scda file is referred to by its absolute path, otherwise by that from the folder of ``out``.
         fields: only these.
-        group: the forest, or the group with the datasets of a grid. None: the only forest; without any, the group ``/``.
+        group: the forest, or the group with the datasets of a grid. None: the only forest, otherwise ``/``.
     """
     import h5py
 
@@ -352,7 +355,7 @@ def write(
         lines.append(f"read from {external}: {', '.join(sidecar.in_place)}")
         if not absolute:
             lines.append(
-                f"{external} is relative to the folder of {os.path.basename(out)}: start the program that reads it there, "
-                "or with HDF5_EXTFILE_PREFIX='${ORIGIN}'"
+                f"{external} is relative to the folder of {os.path.basename(out)}: start the program that reads it "
+                "there, or with HDF5_EXTFILE_PREFIX='${ORIGIN}'"
             )
     return lines + [f"left out: {what}" for what in sidecar.left_out]

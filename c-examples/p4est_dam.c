@@ -1,0 +1,330 @@
+/* p4est_dam.c: a dam breaks. The shallow water equations on an adaptive forest of quadtrees, whose time steps go into one
+ * file that ParaView shows (scda vtk).
+ *
+ * Compile:  mpicc p4est_dam.c -o p4est_dam $(pkg-config --cflags --libs scda) -lp4est -lsc -lz -lm
+ * Run:      mpirun -n 4 ./p4est_dam dam.scda
+ *
+ * A basin of 200 m by 200 m has 10 m of water on the left of a dam, and 5 m on its right. At time 0 a part of the dam, 75 m
+ * wide, is gone (after R. J. Fennema and M. H. Chaudhry, Explicit methods for 2-D transient free-surface flows, J. Hydraul. Eng.
+ * 116, 1990; the dam has no thickness here). There is no friction. The trees are squares of 25 m. Those on the two sides of what
+ * is left of the dam have no common vertices there, so p4est does not join them.
+ *
+ * Finite volumes of first order, with the fluxes of Harten, Lax and van Leer. The mesh is fine where the depth or the velocity
+ * of neighbours differ. Each cell adds the fluxes through its faces in the same order on any number of ranks, and families are
+ * not parted, so the file does not depend on the number of ranks. */
+#include <p4est_bits.h>
+#include <p4est_extended.h>
+#include <p4est_iterate.h>
+#include <scda_p4est.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { trees = 8, first_in_breach = 4, behind_breach = 7, coarsest = 1, finest = 5, steps_between_meshes = 4 };
+
+static const double tree_width = 25., gravity = 9.81, end_time = 7.2, time_between_outputs = 0.9, courant_number = 0.4;
+static const double refine_above = 0.24, coarsen_below = 0.06;
+
+/* Depth, and depth times velocity in x and in y. */
+typedef struct {
+  double h, hu, hv;
+} state_t;
+
+/* A face of a cell may touch two smaller ones: the two halves are added one after the other. */
+typedef struct {
+  state_t now, flux[P4EST_FACES][P4EST_HALF];
+  double contrast;
+} cell_t;
+
+typedef struct {
+  const cell_t *ghosts;
+  double fastest;
+} sweep_t;
+
+static cell_t *cell_of (const p4est_quadrant_t *quadrant) { return (cell_t *) quadrant->p.user_data; }
+
+static double width_of (const p4est_quadrant_t *quadrant) { return tree_width / (double) (1 << quadrant->level); }
+
+/* ---- The basin ---- */
+
+/* The vertices of a column: one more where the dam stands, for the trees on its right. */
+static p4est_topidx_t vertex_at (int x, int y, int right_of_dam) {
+  const int dam = x == trees / 2 && right_of_dam && (y < first_in_breach || y > behind_breach);
+  return (p4est_topidx_t) (dam ? (trees + 1) * (trees + 1) + y : (trees + 1) * y + x);
+}
+
+static p4est_connectivity_t *basin (void) {
+  const int vertices = (trees + 1) * (trees + 1) + trees + 1;
+  p4est_connectivity_t *c = p4est_connectivity_new (vertices, trees * trees, 0, 0);
+  for (int i = 0; i < vertices; ++i) {
+    const int in_grid = i < (trees + 1) * (trees + 1);
+    c->vertices[3 * i] = tree_width * (in_grid ? i % (trees + 1) : trees / 2);
+    c->vertices[3 * i + 1] = tree_width * (in_grid ? i / (trees + 1) : i - (trees + 1) * (trees + 1));
+    c->vertices[3 * i + 2] = 0.;
+  }
+  for (int t = 0; t < trees * trees; ++t) {
+    for (int corner = 0; corner < P4EST_CHILDREN; ++corner) {
+      const int x = t % trees + (corner & 1), y = t / trees + (corner >> 1);
+      c->tree_to_vertex[P4EST_CHILDREN * t + corner] = vertex_at (x, y, t % trees >= trees / 2);
+    }
+    for (int face = 0; face < P4EST_FACES; ++face) {
+      c->tree_to_tree[P4EST_FACES * t + face] = t;
+      c->tree_to_face[P4EST_FACES * t + face] = (int8_t) face;
+    }
+  }
+  /* Joins the trees that share vertices. */
+  p4est_connectivity_complete (c);
+  return c;
+}
+
+static void fill (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *quadrant) {
+  cell_t *cell = cell_of (quadrant);
+  (void) p4est;
+  memset (cell, 0, sizeof *cell);
+  cell->now.h = tree % trees < trees / 2 ? 10. : 5.;
+}
+
+/* ---- Fluxes ---- */
+
+/* Through a face, in the direction of its normal, x or y. */
+static state_t flux_between (state_t left, state_t right, int normal_is_y, double *fastest) {
+  const double ul = (normal_is_y ? left.hv : left.hu) / left.h, ur = (normal_is_y ? right.hv : right.hu) / right.h;
+  const double cl = sqrt (gravity * left.h), cr = sqrt (gravity * right.h);
+  const double slow = fmin (0., fmin (ul - cl, ur - cr)), fast = fmax (0., fmax (ul + cl, ur + cr));
+  const state_t fl = { left.h * ul, left.hu * ul, left.hv * ul }, fr = { right.h * ur, right.hu * ur, right.hv * ur };
+  const double pl = 0.5 * gravity * left.h * left.h, pr = 0.5 * gravity * right.h * right.h;
+  const double a = fast / (fast - slow), b = -slow / (fast - slow), c = fast * slow / (fast - slow);
+  state_t flux = { a * fl.h + b * fr.h + c * (right.h - left.h), a * fl.hu + b * fr.hu + c * (right.hu - left.hu),
+                   a * fl.hv + b * fr.hv + c * (right.hv - left.hv) };
+  *(normal_is_y ? &flux.hv : &flux.hu) += a * pl + b * pr;
+  *fastest = fmax (*fastest, fmax (fast, -slow));
+  return flux;
+}
+
+/* Decides the mesh size: how much two cells differ. */
+static double contrast_of (state_t a, state_t b) {
+  const double du = a.hu / a.h - b.hu / b.h, dv = a.hv / a.h - b.hv / b.h;
+  return fabs (a.h - b.h) + 0.5 * (fabs (du) + fabs (dv));
+}
+
+/* What is on one side of a face: one cell, or two smaller ones. Those of other ranks are copies. */
+static int cells_of_side (p4est_iter_face_side_t *side, const cell_t *ghosts, const cell_t **cells, int *is_own) {
+  const int count = side->is_hanging ? P4EST_HALF : 1;
+  for (int i = 0; i < count; ++i) {
+    const p4est_quadrant_t *quadrant = side->is_hanging ? side->is.hanging.quad[i] : side->is.full.quad;
+    const int is_ghost = side->is_hanging ? side->is.hanging.is_ghost[i] : side->is.full.is_ghost;
+    const p4est_locidx_t number = side->is_hanging ? side->is.hanging.quadid[i] : side->is.full.quadid;
+    is_own[i] = !is_ghost;
+    cells[i] = is_ghost ? &ghosts[number] : cell_of (quadrant);
+  }
+  return count;
+}
+
+static void visit_face (p4est_iter_face_info_t *info, void *sweep_pointer) {
+  sweep_t *sweep = (sweep_t *) sweep_pointer;
+  const cell_t *cells[2][P4EST_HALF];
+  int is_own[2][P4EST_HALF], count[2];
+  for (size_t i = 0; i < info->sides.elem_count; ++i) {
+    count[i] = cells_of_side (p4est_iter_fside_array_index (&info->sides, i), sweep->ghosts, cells[i], is_own[i]);
+  }
+  p4est_iter_face_side_t *a = p4est_iter_fside_array_index (&info->sides, 0);
+  const int normal_is_y = a->face / 2;
+  if (info->sides.elem_count == 1) { /* a wall: behind it is the mirror image */
+    const state_t own = cells[0][0]->now;
+    const state_t mirror = { own.h, normal_is_y ? own.hu : -own.hu, normal_is_y ? -own.hv : own.hv };
+    const state_t flux = a->face % 2 ? flux_between (own, mirror, normal_is_y, &sweep->fastest)
+                                     : flux_between (mirror, own, normal_is_y, &sweep->fastest);
+    ((cell_t *) cells[0][0])->flux[a->face][0] = flux;
+    return;
+  }
+  /* All trees lie alike: one side has the face +x or +y, the other one -x or -y. */
+  const int left = a->face % 2 ? 0 : 1, right = 1 - left;
+  for (int i = 0; i < SC_MAX (count[0], count[1]); ++i) {
+    const int l = count[left] > 1 ? i : 0, r = count[right] > 1 ? i : 0;
+    const state_t flux = flux_between (cells[left][l]->now, cells[right][r]->now, normal_is_y, &sweep->fastest);
+    const double contrast = contrast_of (cells[left][l]->now, cells[right][r]->now);
+    /* The larger cell gets half of its face from each of two smaller ones. */
+    const double part[2] = { count[1] > count[0] ? 0.5 : 1., count[0] > count[1] ? 0.5 : 1. };
+    const int face[2] = { 2 * normal_is_y + (left == 0), 2 * normal_is_y + (left == 1) };
+    for (int side = 0; side < 2; ++side) {
+      const int own = count[side] > 1 ? i : 0;
+      if (is_own[side][own]) {
+        cell_t *cell = (cell_t *) cells[side][own];
+        state_t *place = &cell->flux[face[side]][count[side] > 1 ? 0 : i];
+        place->h = part[side] * flux.h;
+        place->hu = part[side] * flux.hu;
+        place->hv = part[side] * flux.hv;
+        /* Per width of the cell: next to a smaller one, the distance of the centres is three quarters of it; next to a larger one,
+         * three halves. */
+        cell->contrast = fmax (cell->contrast, contrast * (count[0] == count[1] ? 1. : count[side] > 1 ? 2. / 3. : 4. / 3.));
+      }
+    }
+  }
+}
+
+static void forget_fluxes (p4est_iter_volume_info_t *info, void *unused) {
+  cell_t *cell = cell_of (info->quad);
+  (void) unused;
+  memset (cell->flux, 0, sizeof cell->flux);
+  cell->contrast = 0.;
+}
+
+static void add_fluxes (p4est_iter_volume_info_t *info, void *dt_pointer) {
+  cell_t *cell = cell_of (info->quad);
+  const double ratio = *(const double *) dt_pointer / width_of (info->quad);
+  for (int face = 0; face < P4EST_FACES; ++face) {
+    const double sign = face % 2 ? -ratio : ratio;
+    for (int half = 0; half < P4EST_HALF; ++half) {
+      cell->now.h += sign * cell->flux[face][half].h;
+      cell->now.hu += sign * cell->flux[face][half].hu;
+      cell->now.hv += sign * cell->flux[face][half].hv;
+    }
+  }
+}
+
+/* The fluxes through all faces. Returns the speed of the fastest wave. */
+static double sweep (p4est_t *p4est) {
+  p4est_ghost_t *ghost = p4est_ghost_new (p4est, P4EST_CONNECT_FACE);
+  cell_t *ghosts = (cell_t *) calloc (ghost->ghosts.elem_count + 1, sizeof (cell_t));
+  sweep_t own = { ghosts, 0. };
+  double fastest;
+  SC_CHECK_ABORT (ghosts != NULL, "no memory");
+  p4est_ghost_exchange_data (p4est, ghost, ghosts);
+  p4est_iterate (p4est, NULL, NULL, forget_fluxes, NULL, NULL);
+  p4est_iterate (p4est, ghost, &own, NULL, visit_face, NULL);
+  MPI_Allreduce (&own.fastest, &fastest, 1, MPI_DOUBLE, MPI_MAX, p4est->mpicomm);
+  free (ghosts);
+  p4est_ghost_destroy (ghost);
+  return fastest;
+}
+
+/* ---- The mesh ---- */
+
+static int wants_finer (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *quadrant) {
+  (void) p4est;
+  (void) tree;
+  return quadrant->level < finest && cell_of (quadrant)->contrast > refine_above;
+}
+
+static int want_coarser (p4est_t *p4est, p4est_topidx_t tree, p4est_quadrant_t *family[]) {
+  int want = family[0]->level > coarsest;
+  (void) p4est;
+  (void) tree;
+  for (int i = 0; i < P4EST_CHILDREN; ++i) { want = want && cell_of (family[i])->contrast < coarsen_below; }
+  return want;
+}
+
+/* Water is neither lost nor made: smaller cells have the state of the larger one, and that has their mean. */
+static void replace (p4est_t *p4est, p4est_topidx_t tree, int num_old, p4est_quadrant_t *old[], int num_new, p4est_quadrant_t *new[]) {
+  cell_t all;
+  (void) p4est;
+  (void) tree;
+  memset (&all, 0, sizeof all);
+  for (int i = 0; i < num_old; ++i) {
+    all.now.h += cell_of (old[i])->now.h / num_old;
+    all.now.hu += cell_of (old[i])->now.hu / num_old;
+    all.now.hv += cell_of (old[i])->now.hv / num_old;
+    all.contrast = fmax (all.contrast, cell_of (old[i])->contrast);
+  }
+  for (int i = 0; i < num_new; ++i) { *cell_of (new[i]) = all; }
+}
+
+static void adapt (p4est_t *p4est) {
+  p4est_coarsen_ext (p4est, 0, 0, want_coarser, NULL, replace);
+  p4est_refine_ext (p4est, 0, finest, wants_finer, NULL, replace);
+  p4est_balance_ext (p4est, P4EST_CONNECT_FACE, NULL, replace);
+  /* Families stay on one rank, so that all of them can be coarsened on any number of ranks. */
+  p4est_partition_ext (p4est, 1, NULL);
+}
+
+/* ---- The file ---- */
+
+static scda_fcontext_t *write_step (scda_fcontext_t *f, p4est_t *p4est, double time, int *err) {
+  const size_t count = (size_t) p4est->local_num_quadrants;
+  double *depth = (double *) malloc ((count + 1) * sizeof (double)), *velocity = (double *) malloc ((2 * count + 1) * sizeof (double));
+  size_t n = 0;
+  SC_CHECK_ABORT (depth != NULL && velocity != NULL, "no memory");
+  for (p4est_topidx_t t = p4est->first_local_tree; t <= p4est->last_local_tree; ++t) {
+    p4est_tree_t *tree = p4est_tree_array_index (p4est->trees, t);
+    for (size_t i = 0; i < tree->quadrants.elem_count; ++i, ++n) {
+      const state_t state = cell_of (p4est_quadrant_array_index (&tree->quadrants, i))->now;
+      depth[n] = state.h;
+      velocity[2 * n] = state.hu / state.h;
+      velocity[2 * n + 1] = state.hv / state.h;
+    }
+  }
+  scda_dataset_t field;
+  scda_dataset_init (&field);
+  field.type = SCDA_TYPE_FLOAT64;
+  if (f) { f = scda_forest_write_time (f, NULL, p4est->mpicomm, time, "s", err); }
+  if (f) { f = scda_p4est_write_mesh (f, NULL, p4est, err); }
+  strcpy (field.name, "depth");
+  field.attributes = "{\"units\": \"m\", \"long_name\": \"depth of the water\"}";
+  if (f) { f = scda_p4est_write_field (f, NULL, p4est, &field, depth, err); }
+  strcpy (field.name, "velocity");
+  field.attributes = "{\"units\": \"m s-1\", \"long_name\": \"velocity of the water in x and y\"}";
+  field.ndims = 2;
+  field.shape[1] = 2;
+  if (f) { f = scda_p4est_write_field (f, NULL, p4est, &field, velocity, err); }
+  /* What is written until now stays, whenever the job is killed. */
+  if (f) { f = scda_fcommit (f, err); }
+  free (depth);
+  free (velocity);
+  return f;
+}
+
+int main (int argc, char **argv) {
+  int err = 0, rank;
+  sc_MPI_Init (&argc, &argv);
+  MPI_Comm_rank (MPI_COMM_WORLD, &rank);
+  if (argc != 2) {
+    if (rank == 0) { fprintf (stderr, "usage: p4est_dam FILE\n"); }
+    sc_MPI_Finalize ();
+    return 1;
+  }
+  sc_init (MPI_COMM_WORLD, 1, 1, NULL, SC_LP_ERROR);
+  p4est_init (NULL, SC_LP_ERROR);
+  p4est_connectivity_t *connectivity = basin ();
+  p4est_t *p4est = p4est_new_ext (MPI_COMM_WORLD, connectivity, 0, coarsest, 1, sizeof (cell_t), fill, NULL);
+  /* The mesh of time 0 is fine at the breach. */
+  for (int level = coarsest; level < finest; ++level) {
+    sweep (p4est);
+    adapt (p4est);
+  }
+
+  scda_params_t params;
+  scda_params_init (&params);
+  params.seal = 1;
+  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, argv[1], "p4est_dam.c: a dam breaks", NULL, &params, &err);
+  if (f) { f = scda_forest_write_about (f, &err); }
+  if (f) { f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"Partial dam break\", \"code\": \"p4est_dam.c\"}", &err); }
+  if (f) { f = scda_p4est_write_connectivity (f, NULL, p4est, &err); }
+  if (f) { f = write_step (f, p4est, 0., &err); }
+
+  double time = 0.;
+  int outputs = 1;
+  for (int step = 0; f && time < end_time; ++step) {
+    const double next = fmin (outputs * time_between_outputs, end_time);
+    const double fastest = sweep (p4est);
+    double dt = courant_number * tree_width / (double) (1 << finest) / fastest;
+    dt = fmin (dt, next - time);
+    p4est_iterate (p4est, NULL, &dt, add_fluxes, NULL, NULL);
+    time = time + dt < next ? time + dt : next;
+    if (time == next) {
+      f = write_step (f, p4est, time, &err);
+      ++outputs;
+    }
+    if (step % steps_between_meshes == 0) { adapt (p4est); }
+  }
+  if (f) { scda_fclose (f, &err); }
+  if (rank == 0 && err == 0) {
+    printf ("%s: %d time steps, %lld cells in the last one\n", argv[1], outputs, (long long) p4est->global_num_quadrants);
+  }
+  if (rank == 0 && err != 0) { fprintf (stderr, "%s\n", scda_last_error_message ()); }
+  p4est_destroy (p4est);
+  p4est_connectivity_destroy (connectivity);
+  sc_finalize ();
+  sc_MPI_Finalize ();
+  return err != 0;
+}
