@@ -126,13 +126,16 @@ class ScdaReader(VTKPythonAlgorithmBase):
         )
         output.SetPoints(points)
         output.SetCells(VTK_QUAD if mesh.dimension == 2 else VTK_HEXAHEDRON, cells)
-        own = {"level": mesh.level, "tree": mesh.tree}
-        for name in dict.fromkeys((*forest.fields, *own)):
+        for name in dict.fromkeys((*forest.fields, "level", "tree")):
             if not self._fields.ArrayIsEnabled(name):
                 continue
-            values = step.field(name) if name in forest.fields else own[name]
+            if name in forest.fields:
+                field = step.field(name)
+                values = None if field is None else field[start:stop]
+            else:
+                values = mesh.level[start:stop] if name == "level" else mesh.trees(start, stop)
             if values is not None and 0 not in values.shape[1:]:
-                rows = vtk_values(values[start:stop])
+                rows = vtk_values(values)
                 array = numpy_to_vtk(rows[:, 0] if rows.shape[1] == 1 else rows, deep=True)
                 array.SetName(name)
                 output.GetCellData().AddArray(array)

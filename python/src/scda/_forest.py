@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Optional
+from typing import TYPE_CHECKING, Iterator, NoReturn, Optional
 
 import numpy as np
 
@@ -106,8 +106,8 @@ class Forest:
 
     @property
     def fields(self) -> list[str]:
-        """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as many
-        values as each quadrant needs, it is the number of values, ``NAME:count``."""
+        """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as
+        many values as each quadrant needs, it is the number of values, ``NAME:count``."""
         names = [name[len("fields/") :] for name in self._records if name.startswith("fields/")]
         return [name for name in names if f"{name}:count" not in names]
 
@@ -118,15 +118,22 @@ class Forest:
 
     def _mesh_before(self, end: int) -> Mesh:
         """The mesh, with its connectivity, before this section. The last one is kept: steps often share it."""
+        coordinates, connectivity = self._mesh_parts(end)
+        key = coordinates.section.index, connectivity.section.index
+        if self._mesh is None or self._mesh.key != key:
+            self._mesh = Mesh(self, key, coordinates, connectivity, self._mesh)
+        return self._mesh
+
+    def _mesh_parts(self, end: int) -> tuple[Dataset, Dataset]:
+        """The datasets that begin the mesh and the connectivity before this section."""
         coordinates = self._last("coordinates", 0, end)
         connectivity = self._last("tree_to_tree", 0, end)
         if coordinates is None or connectivity is None:
             missing = "coordinates" if coordinates is None else "tree_to_tree"
             self._fail(f"{self.name}/{missing}: found none before section {end}, expected that of the mesh")
-        key = coordinates.section.index, connectivity.section.index
-        if self._mesh is None or self._mesh.key != key:
-            self._mesh = Mesh(self, key, coordinates, connectivity)
-        return self._mesh
+        if not coordinates.shape:
+            self._expect(coordinates, "int32", (None, self.dimension))
+        return coordinates, connectivity
 
     def _expect(self, dataset: Dataset, dtype: str, shape: tuple[Optional[int], ...]) -> None:
         same = len(dataset.shape) == len(shape) and all(n in (None, m) for m, n in zip(dataset.shape, shape))
@@ -168,11 +175,11 @@ class Step:
         forest = self._forest
         start, stop = forest._bounds[self.number : self.number + 2]
         found = forest._last(f"fields/{name}", start, stop)
-        if found is not None and (not found.shape or found.shape[0] != len(self.mesh)):
-            forest._fail(
-                f"{found.name}: found shape {found.shape}, expected {len(self.mesh)} quadrants in the first dimension",
-                found,
-            )
+        if found is not None:
+            coordinates, _ = forest._mesh_parts(stop)
+            if not found.shape or found.shape[0] != len(coordinates):
+                what = f"{found.name}: found shape {found.shape}, expected {len(coordinates)} quadrants"
+                forest._fail(f"{what} in the first dimension", found)
         return found
 
 
@@ -183,11 +190,19 @@ class Mesh:
         level: the dataset with the level of each quadrant.
         coordinates: the dataset with the corner next to the origin of the tree, in units of 2^-30 of its edge.
         tree_offsets: the quadrants of tree t are those from entry t to entry t + 1; int64.
-        tree_corners: where the corners of each tree are in space, x fastest, shape (trees, 2^d, 3); None if the file does not say.
+        tree_corners: where the corners of each tree are in space, x fastest, shape (trees, 2^d, 3); None if the file
+            does not say.
         key: differs between the meshes of a file.
     """
 
-    def __init__(self, forest: Forest, key: tuple[int, int], coordinates: Dataset, connectivity: Dataset) -> None:
+    def __init__(
+        self,
+        forest: Forest,
+        key: tuple[int, int],
+        coordinates: Dataset,
+        connectivity: Dataset,
+        before: Optional[Mesh],
+    ) -> None:
         self._forest = forest
         self.key = key
         self.dimension = d = forest.dimension
@@ -209,7 +224,9 @@ class Mesh:
         if self.tree_offsets[0] != 0 or self.tree_offsets[-1] != count or len(odd):
             where = f"tree {odd[0]} without quadrants" if len(odd) else f"{self.tree_offsets[[0, -1]].tolist()}"
             forest._fail(f"{offsets.name}: found {where}, expected offsets from 0 to {count} that grow", offsets)
-        self._find_vertices(connectivity, trees)
+        has_same = before is not None and before.key[1] == key[1]
+        corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
+        self.tree_corners: Optional[NDArray[np.float64]] = corners
         self._check_order()
 
     def __len__(self) -> int:
@@ -226,15 +243,14 @@ class Mesh:
             )
         return records[number]
 
-    def _find_vertices(self, connectivity: Dataset, trees: int) -> None:
+    def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
         forest = self._forest
         later = [d.section.index for d in forest._records["tree_to_tree"]]
         end = min((index for index in later if index > connectivity.section.index), default=len(forest.file))
         vertices = forest._last("vertices", connectivity.section.index, end)
         corners = forest._last("tree_to_vertex", connectivity.section.index, end)
         if vertices is None or corners is None:
-            self.tree_corners: Optional[NDArray[np.float64]] = None
-            return
+            return None
         forest._expect(vertices, "float64", (None, 3))
         forest._expect(corners, "int32", (trees, 2**self.dimension))
         numbers = corners[...]
@@ -245,7 +261,8 @@ class Mesh:
                 f"{len(vertices)}",
                 corners,
             )
-        self.tree_corners = vertices[...][numbers]
+        places: NDArray[np.float64] = vertices[...][numbers]
+        return places
 
     def _batches(
         self, first: int, end: int
@@ -253,8 +270,11 @@ class Mesh:
         """Tree, corner and level of the quadrants from first to end, in parts of bounded size."""
         for start in range(first, end, _BATCH):
             stop = min(start + _BATCH, end)
-            trees = np.searchsorted(self.tree_offsets, np.arange(start, stop), "right") - 1
-            yield trees, self.coordinates[start:stop].astype(np.int64), self.level[start:stop].astype(np.int64)
+            yield (
+                self.trees(start, stop).astype(np.int64),
+                self.coordinates[start:stop].astype(np.int64),
+                self.level[start:stop].astype(np.int64),
+            )
 
     def _check_order(self) -> None:
         """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words."""
@@ -350,13 +370,14 @@ class Mesh:
             half = points.shape[1] // 2
             part = unit[:, axis, None, None]
             points = (1 - part) * points[:, :half] + part * points[:, half:]
-        return points[:, 0]
+        places: NDArray[np.float64] = points[:, 0]
+        return places
 
     def points_and_cells(
         self, start: int = 0, stop: Optional[int] = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The :meth:`parts` as one: points in space, shape (points, 3), and the points of each cell, shape (quadrants, 2^d),
-        x varying fastest."""
+        """The :meth:`parts` as one: points in space, shape (points, 3), and the points of each cell, shape
+        (quadrants, 2^d), x varying fastest."""
         points, cells, before = [np.empty((0, 3))], [np.empty((0, 2**self.dimension), np.int64)], 0
         for each_points, each_cells in self.parts(start, stop):
             points.append(each_points)
@@ -367,7 +388,11 @@ class Mesh:
     @property
     def tree(self) -> NDArray[np.int32]:
         """The tree of each quadrant."""
-        return np.repeat(np.arange(len(self.tree_offsets) - 1, dtype=np.int32), np.diff(self.tree_offsets))
+        return self.trees(0, len(self))
+
+    def trees(self, start: int, stop: int) -> NDArray[np.int32]:
+        """The tree of each of some quadrants."""
+        return (np.searchsorted(self.tree_offsets, np.arange(start, stop), "right") - 1).astype(np.int32)
 
 
 def _unique(nodes: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -39,8 +39,8 @@ class Grid:
             for name in chosen:
                 if name not in possible:
                     raise ValueError(
-                        f"{file._path}: field {name!r}: found no dataset of this name with 1 to 3 dimensions, expected one "
-                        f"of {sorted(possible)}"
+                        f"{file._path}: field {name!r}: found no dataset of this name with 1 to 3 dimensions, expected "
+                        f"one of {sorted(possible)}"
                     )
         if not chosen:
             raise ValueError(f"{file._path}: found no forest, and in group {path!r} no dataset with 1 to 3 dimensions")
@@ -54,7 +54,8 @@ class Grid:
             for number, dataset in enumerate(each):
                 if (dataset.shape, dataset.dtype) != (self.shape, each[0].dtype):
                     raise ValueError(
-                        f"{name}: record {number}: found {dataset.dtype} {dataset.shape}, expected {each[0].dtype} {self.shape}"
+                        f"{name}: record {number}: found {dataset.dtype} {dataset.shape}, expected {each[0].dtype} "
+                        f"{self.shape}"
                     )
         self.times = _times(records.get("time"), count)
         self.origin, self.spacing = [], []

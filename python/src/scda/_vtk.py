@@ -31,12 +31,30 @@ _PIECE_BYTES = 1 << 24
 _CHUNK_ROWS = 1 << 16
 
 
+Entry = Union[Dataset, "NDArray[Any]", "_Trees"]
+
+
 class Column(NamedTuple):
     """A field: what it is in the time steps, one after the other, and which of these each step has."""
 
     name: str
-    entries: Sequence[Union[Dataset, NDArray[Any]]]
+    entries: Sequence[Entry]
     entry_of_step: Sequence[int]
+
+
+class _Trees:
+    """The tree of each quadrant of a mesh, not in memory."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self.dtype = np.dtype(np.int32)
+        self.shape = (len(mesh),)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> NDArray[np.int32]:
+        return self._mesh.trees(rows.start, rows.stop)
 
 
 class Sidecar:
@@ -73,7 +91,7 @@ class Sidecar:
             if column is not None:
                 columns.append(column)
         taken = {column.name for column in columns}
-        for name, entries in (("level", [mesh.level for mesh in meshes]), ("tree", [mesh.tree for mesh in meshes])):
+        for name, entries in (("level", [mesh.level for mesh in meshes]), ("tree", [_Trees(mesh) for mesh in meshes])):
             if name not in taken:
                 columns.append(Column(name, entries, mesh_of_step))
         group = self._root.create_group("CellData")
@@ -211,7 +229,7 @@ class Sidecar:
         dataset = self._create(group, name, column, (len(column.entries), *whole) if has_steps else whole, item)
         for number, entry in enumerate(column.entries if dataset is not None else ()):
             if entry.shape != shape:
-                dataset[number if has_steps else ...] = _values(entry[...], item).reshape(whole)
+                dataset[number if has_steps else ...] = _values(entry[:], item).reshape(whole)
                 continue
             for rows, values in _pieces(entry, item, whole[1:]):
                 dataset[(number, rows) if has_steps else rows] = values
@@ -284,9 +302,7 @@ def _values(values: NDArray[Any], item: np.dtype[Any]) -> NDArray[Any]:
     return values.astype(item, copy=False)
 
 
-def _pieces(
-    entry: Union[Dataset, NDArray[Any]], item: np.dtype[Any], inner: tuple[int, ...]
-) -> Iterator[tuple[slice, NDArray[Any]]]:
+def _pieces(entry: Entry, item: np.dtype[Any], inner: tuple[int, ...]) -> Iterator[tuple[slice, NDArray[Any]]]:
     """The rows of an entry, some at a time, each of this shape."""
     count = max(1, _PIECE_BYTES // (item.itemsize * int(np.prod(inner, dtype=np.int64))))
     for start in range(0, len(entry), count):
