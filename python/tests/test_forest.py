@@ -146,6 +146,7 @@ def swap(array: Any) -> Any:
         ),
         (wrong("tree_to_vertex", lambda a: a[:2]), r"tree_to_vertex: found int32 \(2, \d\), expected int32 \(3, \d\)"),
         (wrong("vertices", lambda a: a[:, :2]), r"vertices: found float64 \(\d+, 2\), expected float64 \(any, 3\)"),
+        (wrong("vertices", lambda a: np.resize(a, (2**20 + 30, 3))), r"vertices: found 1048606 vertices, expected at most"),
         (wrong("tree_to_tree", lambda a: a[:0]), r"tree_offsets: found int64 \(4,\), expected int64 \(1\)"),
     ],
 )

@@ -18,6 +18,8 @@ _VERSION = 1
 _GROUP = b"scda group 00"
 # The edge of a tree is 2 to this power units.
 _BITS = 30
+# Of vertices that no tree has: a damaged number shall cost no memory.
+_MOST_UNUSED_VERTICES = 1 << 20
 # Quadrants are looked at so many at once, so that a mesh of any size needs bounded memory.
 _BATCH = 1 << 20
 
@@ -253,6 +255,9 @@ class Mesh:
             return None
         forest._expect(vertices, "float64", (None, 3))
         forest._expect(corners, "int32", (trees, 2**self.dimension))
+        most = trees * 2**self.dimension + _MOST_UNUSED_VERTICES
+        if len(vertices) > most:
+            forest._fail(f"{vertices.name}: found {len(vertices)} vertices, expected at most {most}", vertices)
         numbers = corners[...]
         odd = np.flatnonzero(((numbers < 0) | (numbers >= len(vertices))).any(1))
         if len(odd):
