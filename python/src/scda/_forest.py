@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, NoReturn, Optional
+from typing import TYPE_CHECKING, Iterator, Optional
 
 import numpy as np
 
 from ._dataset import Dataset
-from ._errors import FormatError
+from ._series import Series, groups_with
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ._file import File
 
 _VERSION = 1
-_GROUP = b"scda group 00"
 # The edge of a tree is 2 to this power units.
 _BITS = 30
 # Of vertices that no tree has: a damaged number shall cost no memory.
@@ -31,16 +30,10 @@ def forests(file: File) -> list[str]:
     ...     scda.forests(f)
     []
     """
-    names: dict[str, None] = {}
-    for before in file.find(_GROUP):
-        section = file[before.index + 1] if before.index + 1 < len(file) else None
-        name = section.user_text[:-1] if section is not None else ""
-        if before.kind == "inline" and name and "scda_forest" in file.group(name).attrs:
-            names[name] = None
-    return list(names)
+    return groups_with(file, "scda_forest")
 
 
-class Forest:
+class Forest(Series):
     """A forest of quadtrees or octrees: its time steps, a sequence.
 
     Everything is validated before it is used: a :class:`FormatError` names the dataset and the quadrant or tree.
@@ -58,38 +51,12 @@ class Forest:
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
-        if name is None:
-            found = forests(file)
-            if len(found) != 1:
-                raise ValueError(f"{file._path}: found {found or 'no forest'}, expected one forest, or the name of one")
-            name = found[0]
-        self.file = file
-        self.name = name
-        self.attrs = file.group(name).attrs
-        if "scda_forest" not in self.attrs:
-            raise ValueError(f"{file._path}: group {name!r}: found no attribute scda_forest, expected that of a forest")
-        version, dimension = self.attrs["scda_forest"], self.attrs.get("dimension")
-        if type(version) is not int or version != _VERSION:
-            self._fail(f"attribute scda_forest of {name!r}: found {version!r}, expected {_VERSION}")
+        super().__init__(file, name, "scda_forest", "forest", _VERSION)
+        dimension = self.attrs.get("dimension")
         if type(dimension) is not int or dimension not in (2, 3):
-            self._fail(f"attribute dimension of {name!r}: found {dimension!r}, expected 2 or 3")
+            self._fail(f"attribute dimension of {self.name!r}: found {dimension!r}, expected 2 or 3")
         self.dimension: int = dimension
-        prefix = f"{name}/"
-        self._records: dict[str, list[Dataset]] = {
-            key[len(prefix) :]: list(file.records(key)) for key in file.keys() if key.startswith(prefix)
-        }
         self._mesh: Optional[Mesh] = None
-        self._times = self._records.get("time", [])
-        # The sections of a step: those from its time to the next one.
-        self._bounds = [d.section.index for d in self._times] or [0]
-        self._bounds.append(len(file))
-        for d in self._times:
-            self._expect(d, "float64", ())
-        self.times = [float(d[()]) for d in self._times] or [0.0]
-
-    def __len__(self) -> int:
-        """The number of time steps; 1 if the file has no times."""
-        return len(self._bounds) - 1
 
     def __getitem__(self, number: int) -> Step:
         """A time step, counted from the end if the number is negative."""
@@ -101,22 +68,11 @@ class Forest:
         return (Step(self, number) for number in range(len(self)))
 
     @property
-    def units(self) -> str:
-        """The units of time, or an empty text."""
-        units = self._times[0].attrs.get("units") if self._times else None
-        return units if isinstance(units, str) else ""
-
-    @property
     def fields(self) -> list[str]:
         """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as
         many values as each quadrant needs, it is the number of values, ``NAME:count``."""
         names = [name[len("fields/") :] for name in self._records if name.startswith("fields/")]
         return [name for name in names if f"{name}:count" not in names]
-
-    def _last(self, name: str, start: int, stop: int) -> Optional[Dataset]:
-        """The last dataset of this name among the sections from start to stop."""
-        within = [d for d in self._records.get(name, []) if start <= d.section.index < stop]
-        return within[-1] if within else None
 
     def _mesh_before(self, end: int) -> Mesh:
         """The mesh, with its connectivity, before this section. The last one is kept: steps often share it."""
@@ -136,16 +92,6 @@ class Forest:
         if not coordinates.shape:
             self._expect(coordinates, "int32", (None, self.dimension))
         return coordinates, connectivity
-
-    def _expect(self, dataset: Dataset, dtype: str, shape: tuple[Optional[int], ...]) -> None:
-        same = len(dataset.shape) == len(shape) and all(n in (None, m) for m, n in zip(dataset.shape, shape))
-        if not same or dataset.dtype.name != dtype:
-            wanted = ", ".join("any" if n is None else str(n) for n in shape)
-            self._fail(f"{dataset.name}: found {dataset.dtype} {dataset.shape}, expected {dtype} ({wanted})", dataset)
-
-    def _fail(self, message: str, dataset: Optional[Dataset] = None) -> NoReturn:
-        path = self.file._path
-        raise FormatError(f"{path}: {message}", None if dataset is None else dataset.section.offset, path)
 
     def __repr__(self) -> str:
         return f"<scda forest {self.name!r}: {self.dimension}D, {len(self)} time steps, fields {self.fields}>"
@@ -175,14 +121,8 @@ class Step:
     def field(self, name: str) -> Optional[Dataset]:
         """A field, its first dimension that of quadrants; None if this step has none."""
         forest = self._forest
-        start, stop = forest._bounds[self.number : self.number + 2]
-        found = forest._last(f"fields/{name}", start, stop)
-        if found is not None:
-            coordinates, _ = forest._mesh_parts(stop)
-            if not found.shape or found.shape[0] != len(coordinates):
-                what = f"{found.name}: found shape {found.shape}, expected {len(coordinates)} quadrants"
-                forest._fail(f"{what} in the first dimension", found)
-        return found
+        coordinates, _ = forest._mesh_parts(forest._bounds[self.number + 1])
+        return forest._field(f"fields/{name}", self.number, len(coordinates), "quadrants")
 
 
 class Mesh:
@@ -210,8 +150,8 @@ class Mesh:
         self.dimension = d = forest.dimension
         number = forest._records["coordinates"].index(coordinates)
         self.coordinates = coordinates
-        self.level = self._paired("level", number)
-        offsets = self._paired("tree_offsets", number)
+        self.level = forest._paired("level", "coordinates", number)
+        offsets = forest._paired("tree_offsets", "coordinates", number)
         forest._expect(coordinates, "int32", (None, d))
         count = len(coordinates)
         forest._expect(self.level, "uint8", (count,))
@@ -234,16 +174,6 @@ class Mesh:
     def __len__(self) -> int:
         """The number of quadrants."""
         return len(self.coordinates)
-
-    def _paired(self, name: str, number: int) -> Dataset:
-        """What belongs to the coordinates with this number."""
-        records = self._forest._records.get(name, [])
-        if number >= len(records):
-            self._forest._fail(
-                f"{self._forest.name}/{name}: found {len(records)} records, expected one for each of "
-                f"{self._forest.name}/coordinates"
-            )
-        return records[number]
 
     def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
         forest = self._forest

@@ -1,0 +1,104 @@
+"""Reading: groups whose attributes say what they are, and whose datasets are in time steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, Optional
+
+from ._dataset import Dataset
+from ._errors import FormatError
+
+if TYPE_CHECKING:
+    from ._file import File
+
+_GROUP = b"scda group 00"
+
+
+def groups_with(file: File, attribute: str) -> list[str]:
+    """The names of the groups that have this attribute, in the order of the file. Collective."""
+    names: dict[str, None] = {}
+    for before in file.find(_GROUP):
+        section = file[before.index + 1] if before.index + 1 < len(file) else None
+        name = section.user_text[:-1] if section is not None else ""
+        if before.kind == "inline" and name and attribute in file.group(name).attrs:
+            names[name] = None
+    return list(names)
+
+
+class Series:
+    """A group of datasets, whose records of ``time`` begin time steps.
+
+    Attributes:
+        file: the file.
+        name: the name of the group.
+        attrs: the attributes of the group.
+        times: the time of each step; without times in the file its number, 0.
+    """
+
+    def __init__(self, file: File, name: Optional[str], attribute: str, what: str, version: int) -> None:
+        if name is None:
+            found = groups_with(file, attribute)
+            if len(found) != 1:
+                raise ValueError(
+                    f"{file._path}: found {found or f'no {what}'}, expected one {what}, or the name of one"
+                )
+            name = found[0]
+        self.file = file
+        self.name = name
+        self.attrs = file.group(name).attrs
+        if attribute not in self.attrs:
+            raise ValueError(f"{file._path}: group {name!r}: found no attribute {attribute}, expected that of a {what}")
+        if type(self.attrs[attribute]) is not int or self.attrs[attribute] != version:
+            self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {version}")
+        prefix = f"{name}/"
+        self._records: dict[str, list[Dataset]] = {
+            key[len(prefix) :]: list(file.records(key)) for key in file.keys() if key.startswith(prefix)
+        }
+        self._times = self._records.get("time", [])
+        # The sections of a step: those from its time to the next one.
+        self._bounds = [d.section.index for d in self._times] or [0]
+        self._bounds.append(len(file))
+        for d in self._times:
+            self._expect(d, "float64", ())
+        self.times = [float(d[()]) for d in self._times] or [0.0]
+
+    def __len__(self) -> int:
+        """The number of time steps; 1 if the file has no times."""
+        return len(self._bounds) - 1
+
+    @property
+    def units(self) -> str:
+        """The units of time, or an empty text."""
+        units = self._times[0].attrs.get("units") if self._times else None
+        return units if isinstance(units, str) else ""
+
+    def _last(self, name: str, start: int, stop: int) -> Optional[Dataset]:
+        """The last dataset of this name among the sections from start to stop."""
+        within = [d for d in self._records.get(name, []) if start <= d.section.index < stop]
+        return within[-1] if within else None
+
+    def _field(self, name: str, number: int, count: int, what: str) -> Optional[Dataset]:
+        """A field of a time step, its first dimension that of so many quadrants, cells or points."""
+        found = self._last(name, *self._bounds[number : number + 2])
+        if found is not None and (not found.shape or found.shape[0] != count):
+            self._fail(
+                f"{found.name}: found shape {found.shape}, expected {count} {what} in the first dimension", found
+            )
+        return found
+
+    def _paired(self, name: str, first: str, number: int) -> Dataset:
+        """What belongs to the record of ``first`` with this number."""
+        records = self._records.get(name, [])
+        if number >= len(records):
+            prefix = f"{self.name}/"
+            self._fail(f"{prefix}{name}: found {len(records)} records, expected one for each of {prefix}{first}")
+        return records[number]
+
+    def _expect(self, dataset: Dataset, dtype: str, shape: tuple[Optional[int], ...]) -> None:
+        same = len(dataset.shape) == len(shape) and all(n in (None, m) for m, n in zip(dataset.shape, shape))
+        if not same or dataset.dtype.name != dtype:
+            wanted = ", ".join("any" if n is None else str(n) for n in shape)
+            self._fail(f"{dataset.name}: found {dataset.dtype} {dataset.shape}, expected {dtype} ({wanted})", dataset)
+
+    def _fail(self, message: str, dataset: Optional[Dataset] = None) -> NoReturn:
+        path = self.file._path
+        raise FormatError(f"{path}: {message}", None if dataset is None else dataset.section.offset, path)
