@@ -29,6 +29,23 @@ foreach(d 2 3)
   after(forest-${d}d-fuzz forest-${d}d-5)
 endforeach()
 
+# The example.
+add_executable(p4est_steps ../c-examples/p4est_steps.c)
+target_include_directories(p4est_steps SYSTEM PRIVATE "${P4EST_INCLUDE_DIR}")
+target_link_libraries(p4est_steps PRIVATE scda::scda ${P4EST_LIBRARY} ${SC_LIBRARY} MPI::MPI_C)
+target_compile_options(p4est_steps PRIVATE -Wall -Wextra -Werror)
+foreach(ranks 1 4)
+  scda_test(p4est_steps-write-${ranks} ${ranks} p4est_steps write "${out}/forest/steps-${ranks}.scda")
+  set_tests_properties(p4est_steps-write-${ranks} PROPERTIES PASS_REGULAR_EXPRESSION "step 2, time 0.2 s: 364 cells")
+  after(p4est_steps-write-${ranks} prepare)
+endforeach()
+scda_test(p4est_steps-same 0 "${CMAKE_COMMAND}" -E compare_files "${out}/forest/steps-1.scda" "${out}/forest/steps-4.scda")
+after(p4est_steps-same p4est_steps-write-1 p4est_steps-write-4)
+scda_test(p4est_steps-restart 3 p4est_steps restart "${out}/forest/steps-4.scda")
+set_tests_properties(p4est_steps-restart PROPERTIES PASS_REGULAR_EXPRESSION
+  "3 steps; the last one, time 0.2 s, has 364 cells on 3 ranks: every height as computed anew")
+after(p4est_steps-restart p4est_steps-same)
+
 # Each header alone, in C and C++, every warning an error.
 foreach(header scda_forest scda_p4est scda_p8est)
   file(WRITE "${CMAKE_BINARY_DIR}/${header}.c" "#include <${header}.h>\nint main (void) { return 0; }\n")
