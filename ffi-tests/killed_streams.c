@@ -1,7 +1,8 @@
 /* Sets of streams of tasks that are appended to one file until somebody kills us: see killed_append.py.
  *
  *   killed_streams append DIR DRIVER ATOMIC CALL HOW RANK    as killed_append: cuts off what a killed run has left, and appends
- *                   two sets to DIR/series.scda, the first with commits between its parts, the second in one part
+ *                   two sets to DIR/series.scda, the first with commits between its parts, the second in one part. Calls count from
+ *                   when the file is opened for that
  *   killed_streams check DIR    cuts off what is not whole, and verifies what is left
  *
  * DIR/committed says how many bytes of all streams were committed. What stream `task` of set `set` has at byte i depends on these alone,
@@ -77,6 +78,9 @@ static void note_committed (uint64_t bytes) {
   REQUIRE (fd >= 0 && write (fd, text, 21) == 21 && close (fd) == 0);
 }
 
+/* What kills this rank: CALL, HOW, RANK. */
+static char **victim;
+
 static void append (group_t g, const scda_params_t *params) {
   uint64_t cut = 0, all = 0;
   int err = -1;
@@ -85,6 +89,10 @@ static void append (group_t g, const scda_params_t *params) {
   if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
   const uint64_t first = read_sets (NULL, &all);
   barrier (g);
+  const int rank = atoi (victim[2]);
+  if (atoi (victim[0]) > 0 && (rank < 0 || rank == g.rank)) {
+    inject_arm ("*", atoi (victim[1]) ? inject_tear : inject_kill, atol (victim[0]));
+  }
   f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && cut == 0);
   for (uint64_t set = first; set < first + sets; ++set) {
@@ -148,10 +156,7 @@ int main (int argc, char **argv) {
   FILE *file = fopen (name, "w");
   REQUIRE (file != NULL && fprintf (file, "%ld\n", (long) getpid ()) > 0 && fclose (file) == 0);
   barrier (g);
-  const int rank = atoi (argv[7]);
-  if (atoi (argv[5]) > 0 && (rank < 0 || rank == g.rank)) {
-    inject_arm ("*", atoi (argv[6]) ? inject_tear : inject_kill, atol (argv[5]));
-  }
+  victim = argv + 5;
   append (g, &params);
   inject_disarm ();
   /* A rank that is killed in MPI_Finalize leaves the others waiting there. */

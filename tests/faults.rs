@@ -423,6 +423,109 @@ fn an_exchange_or_access_that_fails_while_reading_datasets_is_an_error_of_all() 
     assert!(failed > 15 && fine > 5, "{failed} {fine}");
 }
 
+/// The stream of a rank: what it has before the commit, and all of it.
+fn stream_of(rank: u64) -> (Vec<u8>, Vec<u8>) {
+    let first = vec![b'0' + rank as u8; 20_000 * rank as usize + 10];
+    let all = [&first[..], &[b'e'; 5000]].concat();
+    (first, all)
+}
+
+/// Writes streams, with a commit between their parts if the file is sealed.
+fn write_streams(comm: Failing, path: &Path, params: &Params) -> Result<()> {
+    let (first, all) = stream_of(comm.rank() as u64);
+    let mut file = Writer::create(comm, path, b"", params)?;
+    file.block(b"before", 0, 3, Some(b"abc"), Encode::None)?;
+    file.begin_streams(b"log", 4096)?;
+    // An error of this rank alone is one of all in the next call.
+    let _ = file.write_stream(&first);
+    if params.seal {
+        file.commit()?
+    } else {
+        file.flush()?
+    }
+    let _ = file.write_stream(&all[first.len()..]);
+    file.end_streams()?;
+    file.block(b"behind", 0, 3, Some(b"abc"), Encode::None)?;
+    file.close()
+}
+
+/// Reads all streams on each rank; what they are is told if they are there.
+fn read_streams(comm: impl Communicator + 'static, path: &Path, params: &Params) -> Result<Vec<Vec<u8>>> {
+    let mut file = Reader::open(comm, path, params)?;
+    let mut found = Vec::new();
+    for record in [-1, 0] {
+        let Some(streams) = file.find_streams(b"log", record)? else { break };
+        found.clear();
+        for task in 0..streams.tasks() {
+            let stream = file.stream(&streams, task)?;
+            let mut data = vec![0; stream.bytes() as usize];
+            file.read_stream(&stream, 0, &mut data)?;
+            found.push(data);
+        }
+    }
+    file.close()?;
+    Ok(found)
+}
+
+#[test]
+fn an_exchange_that_fails_while_streams_are_written_or_read_is_an_error_of_all() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.scda");
+    let (mut cases, mut kept) = (0, 0);
+    for (seal, check) in [(true, false), (false, false), (true, true)] {
+        let mut params = Params::default();
+        (params.check, params.seal) = (check, seal);
+        for size in [2, 3] {
+            let none = (0, u64::MAX / 2);
+            assert_eq!(run_program(size, none, |comm| write_streams(comm, &path, &params)).0, None);
+            let whole = std::fs::read(&path).unwrap();
+            let all: Vec<_> = (0..size as u64).map(|rank| stream_of(rank).1).collect();
+            assert!(read_streams(Solo, &path, &params).unwrap() == all);
+            for rank in 0..size {
+                for k in 0.. {
+                    let read = |comm| read_streams(comm, &path, &params).map(|found| assert!(found == all));
+                    let (kind, is_met) = run_program(size, (rank, k), read);
+                    assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
+                    if !is_met {
+                        break;
+                    }
+                    cases += 1;
+                }
+                for k in 0.. {
+                    std::fs::remove_file(&path).unwrap();
+                    let (kind, is_met) =
+                        run_program(size, (rank, k), |comm| write_streams(comm, &path, &params));
+                    assert!(kind.is_none_or(|kind| kind == ErrorKind::Mpi), "{kind:?}");
+                    match kind {
+                        None => {
+                            assert!(std::fs::read(&path).unwrap() == whole, "exchange {k} of rank {rank}")
+                        }
+                        // What was committed is there, and nothing else is taken for streams.
+                        Some(_) if Writer::append(Solo, &path, &params).and_then(Writer::close).is_ok() => {
+                            let found = read_streams(Solo, &path, &Params::default()).unwrap();
+                            let is_right = |(rank, found): (u64, &Vec<u8>)| {
+                                let (first, all) = stream_of(rank);
+                                *found == first || *found == all
+                            };
+                            assert!((0..).zip(&found).all(is_right), "exchange {k} of rank {rank}");
+                            kept += usize::from(!found.is_empty());
+                        }
+                        Some(_) => {}
+                    }
+                    if !is_met {
+                        assert_eq!(kind, None);
+                        break;
+                    }
+                    cases += 1;
+                }
+            }
+        }
+    }
+    println!("{cases} exchanges failed, {kept} times streams were there");
+    assert!(cases > 200 && kept > 20, "{cases} {kept}");
+}
+
 #[test]
 fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     let _alone = alone();

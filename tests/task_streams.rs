@@ -431,3 +431,50 @@ fn parts_are_found_one_by_one() {
     assert_eq!(text(&whole), "firstsecond");
     assert_eq!(whole.extend(&parts[1]).unwrap_err().kind(), ErrorKind::Format);
 }
+
+/// As if the job was killed while it wrote.
+#[test]
+fn without_its_end_a_part_is_lost_and_nothing_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.scda");
+    for ranks in [1, 3] {
+        for seal in [false, true] {
+            run_on_threads(ranks, |comm| {
+                let mut file = Writer::create(comm, &path, b"", &params(seal)).unwrap();
+                file.block(b"before", 0, 3, Some(b"abc"), Encode::None).unwrap();
+                file.begin_streams(b"log", 4096).unwrap();
+                file.write_stream(b"committed").unwrap();
+                if seal {
+                    file.commit().unwrap();
+                }
+                file.write_stream(&vec![b'x'; 1 << 20]).unwrap();
+                file.flush().unwrap();
+                file.forget();
+            });
+            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            for expected in [&b"before"[..], b"scda streams 00"] {
+                let section = file.next_section(true).unwrap().unwrap();
+                assert_eq!(&*section.user, expected);
+                file.skip().unwrap();
+            }
+            if !seal {
+                assert!(!matches!(file.next_section(true), Ok(Some(_))));
+            }
+            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            assert!(file.find_streams(b"log", 0).is_err());
+            if seal {
+                let file = Writer::append(Solo, &path, &params(true)).unwrap();
+                assert!(file.bytes_cut_off() > 1 << 20);
+                file.close().unwrap();
+                let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+                let streams = file.find_streams(b"log", 0).unwrap().unwrap();
+                for task in 0..ranks as u64 {
+                    let stream = file.stream(&streams, task).unwrap();
+                    let mut text = String::new();
+                    file.stream_reader(stream).read_to_string(&mut text).unwrap();
+                    assert_eq!(text, "committed");
+                }
+            }
+        }
+    }
+}
