@@ -165,6 +165,28 @@ def test_what_netcdf_writes_is_read(tmp_path: Path) -> None:
         assert f["t"].chunks == (1, 2, 4) and f["t"].fill_value == 3 and f["mask"].dtype == bool and f.keys()[0] == "t"
 
 
+def test_coordinates_of_groups_around(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("x", [0.0, 1.0, 2.0])
+        w.dataset("y", [0.0, 1.0], dims=["y"])
+        w.dataset("a/y", [5.0, 6.0], dims=["y"])
+        for step in range(3):
+            w.dataset("time", float(step))
+            w.dataset("a/b/rho", np.full((2, 3), step), dims=("y", "x"))
+            w.dataset("c/rho", np.full((4, 3), step), dims=("y", "x"))
+    export(tmp_path / "f.scda", str(tmp_path / "f.nc"), netcdf=True)
+    with netCDF4.Dataset(tmp_path / "f.nc") as nc:
+        assert list(nc.dimensions) == ["x", "y", "time"] and list(nc["a"].dimensions) == ["y"]
+        assert not nc["a/b"].dimensions and list(nc["c"].dimensions) == ["y"]
+        assert nc["a/b/rho"].get_dims()[1].group().path == "/a" and nc["c/rho"].dimensions == ("time", "y", "x")
+    export(tmp_path / "f.scda", str(tmp_path / "tree.nc"), netcdf=True, without=["c/*", "y"])
+    tree = xr.open_datatree(tmp_path / "tree.nc", engine="netcdf4")
+    assert tree["a/b"].coords["y"].values.tolist() == [5, 6] and tree["a/b"].coords["x"].values.tolist() == [0, 1, 2]
+    tree.close()
+    with xr.open_dataset(tmp_path / "f.scda", engine="scda", group="a/b") as ds:
+        assert set(ds.coords) == {"time", "y", "x"}
+
+
 def test_attributes(series: Path, tmp_path: Path) -> None:
     export(series, str(tmp_path / "f.h5"), netcdf=False)
     with h5py.File(tmp_path / "f.h5") as h:

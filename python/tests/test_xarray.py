@@ -101,7 +101,11 @@ def test_coordinates_records_and_attributes(series: Path) -> None:
     with opened(series, drop_variables=["rho", "x"]) as ds:
         assert "rho" not in ds and "x" not in ds and "time" in ds
     with opened(series, group="/flow") as ds:
-        assert ds.attrs == {"title": "the flow"} and list(ds.variables) == ["p"]
+        assert ds.attrs == {"title": "the flow"} and list(ds.data_vars) == ["p"]
+        # Coordinates of the group around it.
+        assert set(ds.coords) == {"x", "y"} and ds.p.sel(x=3.0, y=2.0) == 15
+    with opened(series, group="flow", drop_variables="x") as ds:
+        assert set(ds.coords) == {"y"}
     with pytest.raises(ValueError, match=r"group 'none'.*expected one of \['flow'\]"):
         opened(series, group="none")
 
@@ -114,6 +118,32 @@ def test_one_record(series: Path) -> None:
             assert ds["flow/p"].shape == (4, 6)
     with pytest.raises(ValueError, match="record 3 of 'time': found 3"):
         opened(series, record=3)
+
+
+def test_coordinates_of_groups_around(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("x", [0.0, 1.0, 2.0])
+        w.dataset("y", [0.0, 1.0])
+        w.dataset("a/y", [5.0, 6.0], dims=["y"])
+        w.dataset("z", [[1]], dims=("z", None))
+        for step in range(3):
+            w.dataset("time", float(step))
+            w.dataset("a/b/rho", np.full((2, 3), step), dims=("y", "x"))
+            w.dataset("c/rho", np.full((2, 4, 1), step), dims=("y", "x", "z"))
+            if step:
+                w.dataset("d/rho", np.full(2, step))
+    with opened(tmp_path / "f.scda", group="a/b") as ds:
+        assert ds.rho.dims == ("time", "y", "x") and set(ds.coords) == {"time", "y", "x"}
+        assert ds.y.values.tolist() == [5, 6] and ds.time.values.tolist() == [0, 1, 2]
+        assert ds.rho.sel(time=2.0, y=6.0, x=1.0) == 2
+    with opened(tmp_path / "f.scda", group="c") as ds:  # of another size, or no coordinates
+        assert ds.rho.dims == ("time", "y", "x", "z") and set(ds.coords) == {"time", "y"}
+    with opened(tmp_path / "f.scda", group="d") as ds:
+        assert ds.rho.dims == ("record", "rho_dim_0") and not ds.coords
+    with opened(tmp_path / "f.scda", group="a/b", record=1) as ds:
+        assert ds.rho.dims == ("y", "x") and float(ds.time) == 1 and set(ds.coords) == {"time", "y", "x"}
+    with opened(tmp_path / "f.scda", group="a/b", drop_variables=["time", "y"]) as ds:
+        assert ds.rho.dims == ("record", "y", "x") and set(ds.coords) == {"x"}
 
 
 def test_records_that_differ(tmp_path: Path) -> None:

@@ -36,16 +36,17 @@ def export(path: Path, out: str, *, netcdf: bool, without: Iterable[str] = ()) -
         The number of sections that are left out, because they belong to no dataset or group.
     """
     with open(path) as file, h5py.File(out, "w", track_order=True) as to:
-        scales: dict[str, h5py.Dataset] = {}
+        scales: dict[str, dict[str, h5py.Dataset]] = {}
         found = levels(file, lambda dataset: (dataset.dtype, dataset.shape, dataset._description.fill), without)
         for level in found:
             group = to if level.path == "/" else to.create_group(level.path, track_order=True)
             write_attributes(group, level.attrs, f"group {level.path!r}")
             if netcdf:
                 _check_names(level)
-            own = _write_level(group, level, scales, netcdf)
-            if level.path == "/":
-                scales = {name: scale for name, scale in own.items() if name == "time"}
+            # Those of the groups around it, the nearest last.
+            around = [each for path, each in scales.items() if path == "/" or level.path.startswith(f"{path}/")]
+            outer = {name: scale for each in around for name, scale in each.items()}
+            scales[level.path] = _write_level(group, level, outer, netcdf)
         names = file.keys()
         sections = 2 * sum(len(file.records(name)) for name in names)
         return len(file) - sections - 2 * len(file.find(b"scda group 00"))
@@ -54,7 +55,7 @@ def export(path: Path, out: str, *, netcdf: bool, without: Iterable[str] = ()) -
 def _write_level(
     group: Any, level: Level, outer: dict[str, h5py.Dataset], netcdf: bool
 ) -> dict[str, h5py.Dataset]:
-    """The arrays of a group, and its dimensions. Returns the scales by name."""
+    """The arrays of a group, and its dimensions. Returns the scales of its coordinates by name."""
     made = []
     scales: dict[str, h5py.Dataset] = {}
     for array in level.arrays:
@@ -64,6 +65,7 @@ def _write_level(
         if variable.dims == (variable.name,):
             dataset.make_scale(variable.name)
             scales[variable.name] = dataset
+    coordinates = dict(scales)
     sizes = {dim: n for variable, _ in made for dim, n in zip(variable.dims, variable.shape)}
     for dim, n in sizes.items():
         if dim in scales:
@@ -78,7 +80,7 @@ def _write_level(
                 dataset.dims[d].attach_scale(scales[dim])
             elif dim not in scales and _is_named(variable, dim):
                 dataset.dims[d].label = dim
-    return scales
+    return coordinates
 
 
 def _is_named(variable: Variable, dim: str) -> bool:

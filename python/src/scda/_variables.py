@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence
 
-from ._dataset import Dataset, Group
+from ._dataset import Dataset, Group, Records
 
 if TYPE_CHECKING:
     from ._file import File
@@ -39,13 +39,77 @@ class Variable(NamedTuple):
         return (1, *(self.dataset.shape if chunks is None else chunks))
 
 
-def variables(group: Group, record: Optional[int] = None, without: Iterable[str] = ()) -> list[Variable]:
+class _Named(Protocol):
+    """Datasets with names: a group, or some of its names."""
+
+    def keys(self) -> list[str]: ...
+
+    def records(self, name: str) -> Records: ...
+
+
+class _One(NamedTuple):
+    """One name of a group."""
+
+    group: Group
+    name: str
+
+    def keys(self) -> list[str]:
+        return [self.name]
+
+    def records(self, name: str) -> Records:
+        return self.group.records(name)
+
+
+def with_coordinates(
+    file: File, path: str, record: Optional[int] = None, without: Iterable[str] = ()
+) -> list[tuple[str, Variable]]:
+    """The variables of a group, and the coordinates of their dimensions that are in groups around it, the nearest one of
+    each name. Each with the path of its group, and a slash behind it; nothing for the file.
+
+    Args:
+        path: the group, or `/`.
+        record, without: as for :func:`variables`.
+    """
+    parts = [] if path == "/" else path.split("/")
+    around = [file.group("/".join(parts[:n]) or "/") for n in reversed(range(len(parts)))]
+    outer: dict[str, tuple[str, Variable]] = {}
+
+    def coordinate(dim: str) -> Optional[Variable]:
+        for group in around:
+            if dim in group.keys() and dim not in without:
+                made = variables(_One(group, dim), record)[0]
+                if len(made.dataset.shape) == 1 and not made.has_records and made.dataset.dims == (None,):
+                    made = made._replace(dims=(dim,))
+                outer[dim] = "" if group.name == "/" else f"{group.name}/", made
+                return made
+        return None
+
+    time = coordinate(_TIME) if around else None
+    times = time.shape[0] if time is not None and time.dims == (_TIME,) else None
+    made = variables(file.group(path), record, without, times)
+    names = {variable.name for variable in made}
+    sizes = {dim: n for variable in made for dim, n in zip(variable.dims, variable.shape)}
+    found = []
+    for dim in sizes:
+        each = coordinate(dim) if dim not in names else None
+        if each is not None and (each.dims, each.shape) == ((dim,), (sizes[dim],)):
+            found.append(outer[dim])
+    if record is not None and time is not None and not time.dims and _TIME not in names:
+        found.append(outer[_TIME])  # that of the record
+    prefix = "" if path == "/" else f"{path}/"
+    return [*((prefix, variable) for variable in made), *found]
+
+
+def variables(
+    group: _Named, record: Optional[int] = None, without: Iterable[str] = (), times: Optional[int] = None
+) -> list[Variable]:
     """The variables of a group, in the order of the file.
 
     Args:
         group: the group, or that of the file.
         record: of names with several records, only this one, counted from the end if it is negative. None: all.
         without: names to leave out.
+        times: the size of the dimension `time` of a group around this one.
     """
     left_out = set(without)
     found = {name: group.records(name) for name in group.keys() if name not in left_out}
@@ -56,7 +120,7 @@ def variables(group: Group, record: Optional[int] = None, without: Iterable[str]
     datasets = {name: [records[k] for k in numbers[name]] for name, records in found.items()}
     for name, each in datasets.items():
         _expect_alike(name, each)
-    made = _made(datasets, numbers)
+    made = _made(datasets, numbers, times)
     _expect_sizes(made)
     return made
 
@@ -141,7 +205,19 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
             times = next((v.shape[0] for v in variables if v.name == _TIME and v.dims == (_TIME,)), None)
         arrays = [Array(v, found[below[v.name]][0]) for v in variables]
         made.append(Level(path, file.group(path).attrs, arrays))
-    return made
+    return [_with_own_dimension(level, made) for level in made]
+
+
+def _with_own_dimension(level: Level, made: Sequence[Level]) -> Level:
+    """Arrays of one dimension without a name have their own if those in groups below have one of that name and size."""
+    below = [other for other in made if other is not level and other.path.startswith(level.path_of(""))]
+    used = {(dim, n) for other in below for v, _ in other.arrays for dim, n in zip(v.dims, v.shape)}
+    arrays = []
+    for v, datasets in level.arrays:
+        if v.dataset.dims == (None,) and not v.has_records and (v.name, v.shape[0]) in used:
+            v = v._replace(dims=(v.name,))
+        arrays.append(Array(v, datasets))
+    return level._replace(arrays=arrays)
 
 
 def _groups(file: File) -> list[str]:

@@ -18,7 +18,7 @@ from xarray.core import indexing
 
 from ._dataset import Dataset, Group
 from ._file import File, open
-from ._variables import Variable, variables
+from ._variables import Variable, with_coordinates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,9 +88,8 @@ class _Store(AbstractDataStore):
             if not names and not self._attrs and found.name != "/":
                 groups = sorted({name.rpartition("/")[0] for name in self._manager.acquire().keys()} - {""})
                 raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
-            made = variables(found, record, without)
-            prefix = "" if found.name == "/" else f"{found.name}/"
-            self._variables = {each.name: _variable(self._manager, path, prefix, each) for each in made}
+            made = with_coordinates(self._manager.acquire(), found.name, record, without)
+            self._variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
         except BaseException:
             self._manager.close()
             raise
