@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -102,6 +103,35 @@ def test_the_version_is_that_of_the_library() -> None:
         for toml in ("Cargo.toml", "python/Cargo.toml")
     ]
     assert [version and version[1] for version in versions] == [scda.__version__] * 2
+
+
+def test_the_command_has_the_options_of_the_package(folder: Path) -> None:
+    prefix = os.environ.get("SCDA_PREFIX")
+    if not prefix:
+        pytest.skip("SCDA_PREFIX does not say where libscda is installed")
+    command = f"{prefix}/bin/scda"
+
+    def run(*line: str) -> str:
+        environment = {**os.environ, "SCDA_PYTHON": sys.executable}
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=180)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def options(help_text: str) -> set[str]:
+        return set(re.findall(r"--[a-z-]+", help_text.split("Examples:")[0]))
+
+    commands = ("export", "import", "refs", "vtk")
+    listed = run(sys.executable, "-m", "scda", "--help")
+    assert [name for name in commands if f"\n    {name} " not in listed] == []
+    for name in commands:
+        theirs, own = options(run(command, name, "--help")), options(run(sys.executable, "-m", "scda", name, "--help"))
+        assert theirs - own == ({"--salvage"} if name == "import" else set()) and own <= theirs, name
+    with scda.create("f.scda") as w:
+        w.dataset("a", [1, 2])
+    assert json.loads(run(command, "refs", "f.scda")) == scda.references("f.scda")
+    np.savez("f.npz", b=[1.5])
+    run(command, "import", "f.npz", "g.scda")
+    assert scda.open("g.scda")["b"][0] == 1.5
 
 
 @pytest.fixture

@@ -71,7 +71,11 @@ def test_there_and_back(ending: str, seed: int, tmp_path: Path, monkeypatch: pyt
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["f.scda", f"f.{ending}", "g.scda"])
     scda.verify(tmp_path / "g.scda")
     kept = 0
-    with h5py.File(tmp_path / f"f.{ending}") as h, scda.open(tmp_path / "f.scda") as f, scda.open(tmp_path / "g.scda") as g:
+    with (
+        h5py.File(tmp_path / f"f.{ending}") as h,
+        scda.open(tmp_path / "f.scda") as f,
+        scda.open(tmp_path / "g.scda") as g,
+    ):
         assert sorted(g.keys()) == sorted(arrays)
         for name, items in arrays.items():
             expected = items[0] if len(items) == 1 else np.stack(items)
@@ -120,7 +124,9 @@ def check_series(ds: Any, flow: Any) -> None:
     expected = np.arange(24.0, dtype="f4").reshape(4, 6) + np.arange(3.0, dtype="f4")[:, None, None]
     np.testing.assert_array_equal(flow.rho.values, expected)
     assert flow.rho.dims == ("time", "y", "z") and flow.on.dtype == bool
-    np.testing.assert_array_equal(flow.on.values, expected - np.arange(3)[:, None, None] > 3 - np.arange(3)[:, None, None])
+    np.testing.assert_array_equal(
+        flow.on.values, expected - np.arange(3)[:, None, None] > 3 - np.arange(3)[:, None, None]
+    )
     assert ds.p.dims == ("time", "y", "x") and set(ds.coords) == {"time", "x"}
     assert ds.time.values[1] == np.datetime64("2000-01-01T12:00")
     expected[expected == 5] = np.nan
@@ -262,7 +268,9 @@ def foreign(path: Path) -> dict[str, Any]:
         masks.id.write_direct_chunk((0, 0), shuffled, filter_mask=2)
         masks.id.write_direct_chunk((10, 0), zlib.compress(data[10:].tobytes()), filter_mask=1)
         arrays["masks"] = data
-        h["contiguous"].attrs.update({"a": np.float32(0.5), "b": np.nan, "c": b"text", "d": [1, 2], "e": np.bool_(True)})
+        h["contiguous"].attrs.update(
+            {"a": np.float32(0.5), "b": np.nan, "c": b"text", "d": [1, 2], "e": np.bool_(True)}
+        )
     return arrays
 
 
@@ -298,7 +306,11 @@ def test_files_of_others(held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_scda_has_not(tmp_path: Path) -> None:
     path = tmp_path / "f.h5"
     for name, options, words in (
-        ("text", {"data": "a string"}, "'g/text': found strings, which no dataset of scda has, expected numbers; --without"),
+        (
+            "text",
+            {"data": "a string"},
+            "'g/text': found strings, which no dataset of scda has, expected numbers; --without",
+        ),
         ("texts", {"data": [b"abc", b"d"]}, "'g/texts': found strings"),
         ("table", {"data": np.zeros(2, "i4,f8")}, "'g/table': found .*'f0'.*expected numbers"),
         ("lists", {"shape": 2, "dtype": h5py.vlen_dtype("i4")}, "'g/lists': found object"),
@@ -392,6 +404,37 @@ def test_npz(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="f.npz"):
         convert(str(tmp_path / "f.npz"), str(tmp_path / "g.scda"))
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["f.npz", "f.scda"]
+
+
+def test_other_codecs(tmp_path: Path) -> None:
+    """Metadata of other programs: codecs with a name alone, another size of shuffled items, one that the library has not."""
+    data = np.arange(200, dtype="<i4")
+    with scda.create(tmp_path / "mine.scda") as w:
+        w.dataset("a", data, chunks=100)
+    with scda.open(tmp_path / "mine.scda") as f:
+        chunks, metadata = list(f["a"].section), json.loads(f[0].read())
+    shuffle, zip_ = metadata["codecs"][1:]
+    halves = [np.frombuffer(half.tobytes(), "u1").reshape(-1, 2).T.tobytes() for half in (data[:100], data[100:])]
+    shuffle2 = {"name": "numcodecs.shuffle", "configuration": {"elementsize": 2}}
+    for codecs, elements, is_copied in (
+        ([shuffle, "numcodecs.zlib"], chunks, True),
+        ([shuffle, zip_], chunks, True),
+        ([shuffle2, zip_], [zlib.compress(half) for half in halves], False),
+        ([shuffle], [zlib.decompress(chunk) for chunk in chunks], True),
+        ([shuffle, {"name": "zstd", "configuration": {"level": 1}}], chunks, None),
+    ):
+        metadata["codecs"][1:] = codecs
+        with scda.create(tmp_path / "f.scda") as w:
+            w.block("scda dataset 00", json.dumps(metadata).encode())
+            w.varray("a", elements)
+        if is_copied is None:
+            with pytest.raises(scda.UnsupportedError, match="zstd"):
+                export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
+            continue
+        export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
+        with h5py.File(tmp_path / "f.h5") as h:
+            assert np.array_equal(h["a"][:], data) and h["a"].chunks == (100,)
+            assert (h["a"].id.read_direct_chunk((100,))[1] == elements[1]) is is_copied
 
 
 def test_the_commands(series: Path) -> None:

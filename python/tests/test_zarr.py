@@ -209,7 +209,18 @@ def test_the_store(series: Path) -> None:
         assert get(key, SuffixByteRequest(10**6)) == whole
     parts = run(store.get_partial_values(prototype(), [("zarr.json", RangeByteRequest(0, 1)), ("no", None)]))
     assert parts[0].to_bytes() == b"{" and parts[1] is None
-    missing = ["a", "p/c/3/0/0", "p/c/0/2/0", "p/c/0/0", "p/c/0/0/0/0", "p/c/-1/0/0", "p/c/00/0/0", "p/c", "p/c/", "c/0"]
+    missing = [
+        "a",
+        "p/c/3/0/0",
+        "p/c/0/2/0",
+        "p/c/0/0",
+        "p/c/0/0/0/0",
+        "p/c/-1/0/0",
+        "p/c/00/0/0",
+        "p/c",
+        "p/c/",
+        "c/0",
+    ]
     for key in [*missing, "zeros/c/0/0/0", "time/c/x", "time/c/²", "flow", "p/"]:
         assert get(key) is None and not run(store.exists(key)), key
         with pytest.raises(FileNotFoundError):
@@ -253,6 +264,24 @@ def test_foreign_bytes_are_left_as_they_are(tmp_path: Path) -> None:
         w.array("a", data.tobytes(), size=12)
     for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
         assert zarr.open_group(store, mode="r")["a"][:].tolist() == data.tolist()
+
+
+def test_codecs_that_the_library_has_not(tmp_path: Path) -> None:
+    numcodecs = pytest.importorskip("numcodecs")
+    data = np.arange(100, dtype="<i4")
+    with scda.create(tmp_path / "mine.scda") as w:
+        w.dataset("a", data, chunks=100, shuffle=False)
+    zlib, zstd = b'"numcodecs.zlib"', b'"zstd"'
+    with scda.open(tmp_path / "mine.scda") as f:
+        text = f[0].read().replace(zlib, zstd).replace(b'"level": 2', b'"level": 2,\n"checksum": false')
+        assert zstd in text and b"checksum" in text
+    with scda.create(tmp_path / "f.scda") as w:
+        w.block("scda dataset 00", text)
+        w.varray("a", [numcodecs.Zstd(2).encode(data.tobytes())])
+    for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
+        assert zarr.open_group(store, mode="r")["a"][:].tolist() == data.tolist()
+    with scda.open(tmp_path / "f.scda") as f, pytest.raises(scda.UnsupportedError, match="zstd"):
+        f["a"][:]
 
 
 def test_the_command(series: Path) -> None:

@@ -52,9 +52,7 @@ def export(path: Path, out: str, *, netcdf: bool, without: Iterable[str] = ()) -
         return len(file) - sections - 2 * len(file.find(b"scda group 00"))
 
 
-def _write_level(
-    group: Any, level: Level, outer: dict[str, h5py.Dataset], netcdf: bool
-) -> dict[str, h5py.Dataset]:
+def _write_level(group: Any, level: Level, outer: dict[str, h5py.Dataset], netcdf: bool) -> dict[str, h5py.Dataset]:
     """The arrays of a group, and its dimensions. Returns the scales of its coordinates by name."""
     made = []
     scales: dict[str, h5py.Dataset] = {}
@@ -166,7 +164,9 @@ def _type(file: Any, dtype: np.dtype[Any], path: str) -> Any:
         return file[name]
     if dtype.kind == "V" or dtype.itemsize == 2 and dtype.kind == "f":
         what = f"raw bytes ({dtype})" if dtype.kind == "V" else "float16"
-        raise ValueError(f"dataset {path!r}: found {what}, which NetCDF has not; export to .h5, or leave it out (--without)")
+        raise ValueError(
+            f"dataset {path!r}: found {what}, which NetCDF has not; export to .h5, or leave it out (--without)"
+        )
     return dtype
 
 
@@ -211,4 +211,6 @@ def _check_names(level: Level) -> None:
     parts = [level.path.rpartition("/")[2]] if level.path != "/" else []
     for name in [*parts, *(array.variable.name for array in level.arrays)]:
         if not (name[0].isalnum() or name[0] == "_" or ord(name[0]) > 127) or name.endswith(" "):
-            raise ValueError(f"name {name!r}: found one that NetCDF has not; export to .h5, or leave it out (--without)")
+            raise ValueError(
+                f"name {name!r}: found one that NetCDF has not; export to .h5, or leave it out (--without)"
+            )

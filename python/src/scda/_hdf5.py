@@ -40,13 +40,14 @@ class Filters(NamedTuple):
         """Those of a dataset by its metadata. None: HDF5 has them not."""
         shuffle, level = False, None
         for codec in metadata["codecs"][1:]:
-            configuration = codec.get("configuration", {})
-            if codec["name"] == "numcodecs.shuffle" and level is None:
-                if configuration["elementsize"] != item_bytes:
-                    return None
+            name, given = (codec, {}) if isinstance(codec, str) else (codec["name"], codec.get("configuration") or {})
+            if name == "numcodecs.shuffle" and not shuffle and level is None and given.get("elementsize") == item_bytes:
                 shuffle = True
+            elif name == "numcodecs.zlib" and level is None:
+                level = given.get("level")
+                level = level if level in range(10) else 1  # readers do not need it
             else:
-                level = configuration["level"]
+                return None
         return cls(shuffle, level)
 
     @classmethod

@@ -30,6 +30,7 @@ _USER_BYTES = 58
 # More than these are held in a temporary file.
 _MOST_HELD = 64 << 20
 
+
 class Invalid(ValueError):
     """The file is not what it should be."""
 
@@ -56,7 +57,9 @@ def convert(path: str, out: str, *, seal: bool = True, without: Iterable[str] = 
             if file.read(8) == _HDF5:
                 head = _HDF5
     if head[:3] == b"CDF":
-        raise Invalid(f"{path}: found a file of NetCDF's classic format, expected NetCDF-4; nccopy -k nc4 makes one of it")
+        raise Invalid(
+            f"{path}: found a file of NetCDF's classic format, expected NetCDF-4; nccopy -k nc4 makes one of it"
+        )
     if head != _HDF5 and head[:4] != _ZIP:
         raise Invalid(f"{path}: byte 0: found neither an HDF5 file nor a .npz file")
     patterns = list(without)

@@ -136,9 +136,7 @@ def batches(
         yield batch
 
 
-def pieces(
-    shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int
-) -> Iterator[tuple[slice, ...]]:
+def pieces(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int) -> Iterator[tuple[slice, ...]]:
     """An array, cut into boxes of whole chunks, or of rows."""
     if 0 in shape:
         return

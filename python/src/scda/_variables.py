@@ -125,9 +125,7 @@ def variables(
     return made
 
 
-def _made(
-    datasets: dict[str, list[Dataset]], numbers: dict[str, range], times: Optional[int] = None
-) -> list[Variable]:
+def _made(datasets: dict[str, list[Dataset]], numbers: dict[str, range], times: Optional[int] = None) -> list[Variable]:
     """Variables of records that are alike. `times` is the size of the dimension `time` of a group around this one."""
     first = {name: each[0] for name, each in datasets.items()}
     counting = _counting(first, numbers, times)
@@ -194,7 +192,9 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
     times = None
     for path in sorted(groups, key=lambda path: path.split("/") if path != "/" else []):
         prefix = "" if path == "/" else f"{path}/"
-        below = {name[len(prefix) :]: name for name in found if name.startswith(prefix) and "/" not in name[len(prefix) :]}
+        below = {
+            name[len(prefix) :]: name for name in found if name.startswith(prefix) and "/" not in name[len(prefix) :]
+        }
         variables = _made(
             {name: found[whole][0] for name, whole in below.items()},
             {name: found[whole][1] for name, whole in below.items()},
