@@ -852,7 +852,11 @@ fn salvage_leaves_no_metadata_without_their_data() {
     place.write("cut.scda", &bytes[..bytes.len() - 1000]);
     let run = place.scda("salvage cut.scda b.scda");
     assert!(run.code == 0, "{run:?}");
-    assert!(run.text().contains("left out: the metadata of a dataset or group at byte"), "{}", run.text());
+    assert!(
+        run.text().contains("left out: the metadata of a dataset, group or streams at byte"),
+        "{}",
+        run.text()
+    );
     assert!(run.text().contains("of section 4, a shorter section"), "{}", run.text());
     let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
     assert_eq!(kinds, ["\"D\"", "\"A\""]);

@@ -271,6 +271,17 @@ fn damaged_streams_are_found() {
     // Another set is whole.
     let other = run(&place, &["cat", "bad.scda", "9", "--stream", "0"]);
     assert!(other.out == b"second" && other.err.contains(words), "{other:?}");
+    // Of what a killed job leaves, the block alone is no streams.
+    for length in [at - 200, at] {
+        std::fs::write(place.path("cut.scda"), &good[..length]).unwrap();
+        let saved = run(&place, &["salvage", "--force", "cut.scda", "saved.scda"]);
+        assert!(
+            saved.code == 0 && saved.text().contains("the metadata of a dataset, group or streams"),
+            "{saved:?}"
+        );
+        run(&place, &["check", "saved.scda"]).good();
+        assert!(!run(&place, &["ls", "saved.scda"]).good().text().contains("scda streams 00"));
+    }
     // What is cut off.
     std::fs::write(place.path("cut.scda"), &good[..at - 200]).unwrap();
     let cut = run(&place, &["ls", "cut.scda"]);

@@ -2,20 +2,20 @@
 
 use crate::check::{Finding, Part, check_datasets, scan, words};
 use crate::copy::{How, as_it_is, leading};
-use crate::datasets::is_first;
+use crate::datasets::{begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, check_replaceable};
 use crate::output::{Output, complain, visible};
 use crate::progress::Progress;
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
-use scda::{Reader, Writer};
+use scda::{Reader, Section, Writer};
 use std::path::PathBuf;
 
 /// Save what is whole of a damaged file
 ///
 /// Saves the whole sections, also those behind a damaged section if a seal, or headers and sizes, tell where that ends. Of
 /// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
-/// which one that is. The metadata of a dataset whose data are not whole are left out. Reports what is left out. IN stays as it is.
+/// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,8 +54,8 @@ pub fn run(args: &Args) -> Result<()> {
     // Metadata without anything behind them are left out. All else of a dataset that is wrong is saved: it is no worse
     // than it was, but a seal would say that it is right.
     let is_kept = |finding: &&Finding| {
-        let is_first = finding.section.is_some_and(|section| is_first(section.section_type, &section.user));
-        finding.of_dataset && !(is_first && finding.number == scan.sections)
+        let others = finding.section.map_or(0, |section| others_of(&section));
+        finding.of_dataset && finding.number + others <= scan.sections
     };
     let kept: Vec<_> = scan.findings.iter().filter(is_kept).collect();
     let wants_seal = args.seal.wanted(scan.sealed.is_some());
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     for offset in torn {
-        let what = "the metadata of a dataset or group";
+        let what = "the metadata of a dataset, group or streams";
         out.text(format_args!(
             "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
         ))?;
@@ -122,18 +122,34 @@ fn save(
             reader.seek(range.start)?;
             while reader.position().is_some_and(|position| position < range.end) {
                 let Some(section) = reader.next_section(true)? else { break };
-                if is_first(section.section_type, &section.user) {
-                    reader.skip()?;
-                    if reader.position().is_none_or(|position| position >= range.end) {
-                        torn.push(section.offset);
-                        break;
-                    }
+                let others = others_of(&section);
+                if others > 0 {
+                    let is_whole = have_followed(reader, others, range.end);
                     reader.seek(section.offset)?;
                     reader.next_section(true)?;
+                    if !is_whole {
+                        torn.push(section.offset);
+                        reader.skip()?;
+                        continue;
+                    }
                 }
                 as_it_is(reader, writer, &section, progress)?;
             }
             Ok(())
         }
     }
+}
+
+/// How many sections belong to one of metadata.
+fn others_of(section: &Section) -> u64 {
+    let Section { section_type, user, .. } = section;
+    if begins_streams(*section_type, user) { 2 } else { u64::from(is_first(*section_type, user)) }
+}
+
+/// Whether so many sections follow the reader's current one before this offset.
+fn have_followed(reader: &mut Reader, others: u64, end: u64) -> bool {
+    (0..others).all(|_| {
+        let is_passed = reader.skip().is_ok() && reader.position().is_some_and(|position| position < end);
+        is_passed && matches!(reader.next_section(true), Ok(Some(_)))
+    })
 }
