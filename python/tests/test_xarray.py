@@ -110,6 +110,20 @@ def test_coordinates_records_and_attributes(series: Path) -> None:
         opened(series, group="none")
 
 
+def test_a_tree_of_groups(series: Path) -> None:
+    with xr.open_datatree(series, engine="scda") as tree:
+        assert tree.attrs == {"title": "a flow", "version": 2} and tree["flow"].attrs == {"title": "the flow"}
+        assert list(tree.children) == ["flow"] and set(tree.data_vars) == {"rho", "free"}
+        assert tree["rho"].dims == ("time", "y", "x") and tree["rho"].values[2, 3, 5] == 25
+        assert tree["flow/p"].sel(x=3.0, y=2.0) == 15
+    with xr.open_datatree(series, engine="scda", group="flow", drop_variables=["x"]) as tree:
+        assert set(tree.data_vars) == {"p"} and set(tree.coords) == {"y"}
+    groups = xr.open_groups(series, engine="scda", chunks={})
+    assert sorted(groups) == ["/", "/flow"] and groups["/"].rho.chunks == ((1, 1, 1), (4,), (5, 1))
+    for each in groups.values():
+        each.close()
+
+
 def test_one_record(series: Path) -> None:
     for record, step in ((1, 1), (-1, 2)):
         with opened(series, record=record) as ds:

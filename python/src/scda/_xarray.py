@@ -28,6 +28,7 @@ class Backend(BackendEntrypoint):
     """``xarray.open_dataset("f.scda", engine="scda")``: the datasets of a file, lazily."""
 
     description = "Open scda files (.scda): their datasets"
+    supports_groups = True
     open_dataset_parameters = (
         "filename_or_obj",
         "mask_and_scale",
@@ -67,6 +68,40 @@ class Backend(BackendEntrypoint):
             dataset = dataset.set_coords("time")
             dataset.set_close(store.close)
         return dataset
+
+    def open_groups_as_dict(
+        self, filename_or_obj: Any, *, drop_variables: Union[str, Iterable[str], None] = None, **options: Any
+    ) -> dict[str, Any]:
+        """Each group of the file as a dataset, by its path, with the variables directly in it."""
+        dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
+        first = options.pop("group", None) or "/"
+        prefix = "" if first.strip("/") == "" else f"{first.strip('/')}/"
+        with open(os.path.expanduser(os.fspath(filename_or_obj))) as file:
+            names = [name[len(prefix) :] for name in file.keys() if name.startswith(prefix)]
+        paths = {"": None}
+        for name in names:
+            paths.update((name[:end], None) for end, letter in enumerate(name) if letter == "/")
+        opened: dict[str, Any] = {}
+        try:
+            for path in sorted(paths):
+                start = f"{path}/" if path else ""
+                below = {name[len(start) :] for name in names if name.startswith(start)}
+                nested = {name for name in below if "/" in name}
+                group = f"{prefix}{path}".rstrip("/") or "/"
+                opened[f"/{path}"] = self.open_dataset(
+                    filename_or_obj, drop_variables=dropped | nested, group=group, **options
+                )
+        except BaseException:
+            for dataset in opened.values():
+                dataset.close()
+            raise
+        return opened
+
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> Any:
+        """``xarray.open_datatree("f.scda", engine="scda")``: all groups."""
+        from xarray import DataTree
+
+        return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
 
 
 def _open(path: str, mode: str) -> File:
