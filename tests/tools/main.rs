@@ -5,6 +5,7 @@ mod damage;
 mod datasets;
 mod doctor;
 mod documents;
+mod forests;
 mod imported;
 mod large;
 mod python;

@@ -85,6 +85,8 @@ impl Finding {
 pub enum Fault {
     /// With the file.
     Invalid(Error),
+    /// With a forest in the file, in words.
+    Words(String),
     /// With us: an element does not fit memory, so that it is not known whether it is whole.
     NoMemory(String),
 }
@@ -103,7 +105,7 @@ impl Fault {
     /// What the command ends with.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Invalid(_) => NO,
+            Self::Invalid(_) | Self::Words(_) => NO,
             Self::NoMemory(_) => TROUBLE,
         }
     }
@@ -214,7 +216,7 @@ pub fn words(finding: &Finding) -> String {
     }
     let error = match &finding.error {
         Fault::Invalid(error) => error,
-        Fault::NoMemory(words) => return format!("{place}: {words}"),
+        Fault::Words(words) | Fault::NoMemory(words) => return format!("{place}: {words}"),
     };
     // The message begins with the name of the file, which is said already.
     let message = error.to_string();

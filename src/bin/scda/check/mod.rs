@@ -2,6 +2,7 @@
 
 mod datasets;
 mod finding;
+mod forest;
 mod report;
 mod sealed;
 mod sums;
@@ -32,6 +33,9 @@ use walk::walk;
 ///
 /// Compares the metadata of datasets with the sections of their data. Metadata without such a section, and metadata that
 /// do not fit it, are wrong; codecs and types that this library does not have are noted.
+///
+/// Checks adaptive meshes (forests, docs/forest.md), if all else is valid: whether the quadrants fill the trees in their order, and
+/// whether connectivity, fields and time steps fit.
 ///
 /// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
 /// should have, so sections missing at its end are not noticed.
@@ -137,6 +141,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
         scan.findings.extend(strict(input)?);
     }
     check_datasets(input, &mut scan, true, args.strict)?;
+    forest::check(input, &mut scan)?;
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
     let name = visible(input.name());
     if args.json {
@@ -150,7 +155,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
     } else {
         for finding in &scan.findings {
             let invalid = match finding.error {
-                Fault::Invalid(_) => out.colour(31, "INVALID"),
+                Fault::Invalid(_) | Fault::Words(_) => out.colour(31, "INVALID"),
                 Fault::NoMemory(_) => out.colour(33, "NOT CHECKED"),
             };
             out.text(format_args!("{name}: {invalid}: {}\n", words(finding)))?;

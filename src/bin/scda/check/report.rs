@@ -25,15 +25,17 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
         object.insert("whole_elements".into(), finding.leading.into());
         let error = match &finding.error {
             Fault::Invalid(error) => manifest::error(error),
-            Fault::NoMemory(words) => {
-                let kind = ErrorKind::Memory;
+            Fault::Words(words) | Fault::NoMemory(words) => {
+                let is_forest = matches!(finding.error, Fault::Words(_));
+                let kind = if is_forest { ErrorKind::Format } else { ErrorKind::Memory };
                 json!({ "code": kind.code(), "kind": kind.text(), "message": words, "offset": null })
             }
         };
         object.insert("error".into(), error);
         Value::Object(object)
     });
-    let is_invalid = scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_)));
+    let is_invalid =
+        scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_) | Fault::Words(_)));
     // Null if it is not known. Only a seal tells that a file has all sections.
     let complete = if is_invalid { Some(false) } else { scan.is_sealed().then_some(true) };
     let sealed = scan.sealed.map(|sealed| {
