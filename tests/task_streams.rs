@@ -328,7 +328,8 @@ fn a_rank_learns_of_its_own_error_at_once_and_of_others_at_the_end() {
             for _ in 0..4 {
                 mine = mine.and_then(|()| file.write_stream(&[rank as u8; 300_000]));
             }
-            if mine.is_err() {
+            if let Err(error) = &mine {
+                assert!(error.to_string().contains("f.scda"), "{error}");
                 assert_eq!(file.write_stream(b"more").unwrap_err().kind(), ErrorKind::Io);
             }
             let ended = file.end_streams().and_then(|()| file.close());

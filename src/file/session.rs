@@ -46,6 +46,13 @@ impl<S: State> Session<S> {
         self.0.as_mut().ok_or_else(closed)
     }
 
+    /// Runs an operation of this rank alone. If it fails, the file stays open.
+    pub fn locally<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
+        let state = self.open()?;
+        let result = operation(state);
+        result.map_err(|error| error.in_file(state.team().file_name()))
+    }
+
     /// Runs an operation. If it fails, all ranks close the file, unless it survives errors.
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.0 else {

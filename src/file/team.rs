@@ -211,6 +211,11 @@ impl Team {
         }
     }
 
+    /// The name of the file.
+    pub fn file_name(&self) -> &str {
+        &self.file_name
+    }
+
     /// The ranks of the file at `path`.
     pub fn for_file(comm: Box<dyn Communicator>, path: &Result<&Path>) -> Self {
         Self::new(comm, &path.as_ref().map_or(String::new(), |path| quote_path(path)))

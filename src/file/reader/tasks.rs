@@ -158,7 +158,7 @@ impl Reader {
     /// `Argument` if there is no such task, `Format` for what no stream can have, and the errors of the file system. The file
     /// stays open.
     pub fn stream(&mut self, streams: &Streams, task: u64) -> Result<Stream> {
-        self.session.open()?.own_stream(streams, task)
+        self.session.locally(|open| open.own_stream(streams, task))
     }
 
     /// Reads bytes of a stream from its byte `offset` on. Not collective: each rank may read any bytes of any streams.
@@ -166,7 +166,7 @@ impl Reader {
     /// # Errors
     /// `Argument` if the stream has not so many bytes, and the errors of the file system. The file stays open.
     pub fn read_stream(&mut self, stream: &Stream, offset: u64, data: &mut [u8]) -> Result<()> {
-        self.session.open()?.read_own_stream(stream, offset, data)
+        self.session.locally(|open| open.read_own_stream(stream, offset, data))
     }
 
     /// A stream as a reader, from its first byte on.

@@ -485,7 +485,7 @@ impl Writer {
     /// `Usage` if there are no streams; `Range`, `Memory`, and the errors of the file system. The other ranks learn of it when
     /// all next meet, in [`Self::flush`], [`Self::commit`] or [`Self::end_streams`], which then close the file.
     pub fn write_stream(&mut self, data: &[u8]) -> Result<()> {
-        self.session.open()?.write_stream(data)
+        self.session.locally(|open| open.write_stream(data))
     }
 
     /// The bytes that this rank has written to its stream. Not collective. 0 if there are no streams.
