@@ -55,7 +55,8 @@ def __getattr__(name: str) -> Any:
     try:
         from ._zarr import ZarrStore
     except ModuleNotFoundError as error:
-        if error.name != "zarr":
+        if error.name not in ("zarr", "zarr.abc"):  # zarr-python 2 has no such
             raise
-        raise ModuleNotFoundError("scda.ZarrStore: found no zarr; pip install 'zarr>=3'", name="zarr") from None
+        message = "scda.ZarrStore: found no zarr-python 3; pip install 'zarr>=3.1'"
+        raise ModuleNotFoundError(message, name="zarr") from None
     return ZarrStore
