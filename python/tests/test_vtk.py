@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scda
 from conftest import ROOT
+from test_docs import run_python
 
 h5py = pytest.importorskip("h5py")
 vtk = pytest.importorskip("vtk")
@@ -297,7 +298,7 @@ def test_fields_that_a_step_lacks(
     assert set(arrays(step_of(reader, 2, messages).GetCellData())) == {"level", "tree", "p:count"}
     capsys.readouterr()
     assert again("f.scda", "--field", "v") == 2
-    assert "field 'v': found none in forest 'forest', expected one of ['u', 'n', 'p:count']" in capsys.readouterr().err
+    assert "field 'v': found none in 'forest', expected one of ['u', 'n', 'p:count']" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("layout", [{}, {"encode": True}])
@@ -510,3 +511,134 @@ def test_the_plugin_and_a_file_that_grows(scda_reader: Any, tmp_path: Path) -> N
         reader.UpdateTimeStep(float(step))
         assert reader.GetTimestepValues() == [float(n) for n in range(step + 1)]
         assert arrays(reader.GetOutputDataObject(0).GetCellData())["u"].tolist() == [10.0 * step] * len(mesh)
+
+
+# Numbers of types of VTK, and how many points their cells have.
+TYPES = {1: 1, 3: 2, 5: 3, 7: 5, 9: 4, 10: 4, 12: 8, 13: 6, 14: 5, 24: 10}
+
+
+def some_cells(seed: int, count: int, points: int) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    types = generator.choice(list(TYPES), count)
+    offsets = np.concatenate([[0], np.cumsum([TYPES[t] for t in types])]).astype("i8")
+    return {
+        "points": generator.normal(size=(points, 3)),
+        "cell_points": generator.integers(0, points, offsets[-1]),
+        "cell_offsets": offsets,
+        "cell_types": types.astype("u1"),
+    }
+
+
+def write_cells(w: scda.Writer, cells: dict[str, np.ndarray], **layout: Any) -> None:
+    for name, array in cells.items():
+        w.dataset(f"mesh/{name}", array, **layout)
+
+
+@pytest.mark.parametrize("layout", [{}, {"encode": True}])
+def test_points_and_cells(
+    layout: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    meshes = [some_cells(1, 200, 90), some_cells(2, 70, 300)]
+    mesh_of_step = [0, 0, 1]
+    generator = np.random.default_rng(3)
+    fields = []
+    with scda.create("f.scda") as w:
+        w.group("mesh", {"scda_cells": 1})
+        for step, k in enumerate(mesh_of_step):
+            w.dataset("mesh/time", 2.0 * step)
+            if step != 1:
+                write_cells(w, meshes[k], **layout)
+            cells, points = len(meshes[k]["cell_types"]), len(meshes[k]["points"])
+            own = {"cell_fields/p": generator.normal(size=cells), "point_fields/u": generator.normal(size=(points, 3))}
+            fields.append(own)
+            for name, array in own.items():
+                w.dataset(f"mesh/{name}", array, **layout)
+    assert run("f.scda") == 0
+    said = capsys.readouterr().out
+    assert said.startswith("f.vtkhdf: 3 time steps, 2 meshes, 70 cells in the last step\n")
+    where = "copied" if layout else "read from f.scda"
+    assert f"{where}: points, cell_points, cell_offsets, cell_types, p, u\n" in said
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    for step in (0, 1, 2, 0):
+        output, mesh = step_of(reader, step, messages), meshes[mesh_of_step[step]]
+        assert np.array_equal(vtk_to_numpy(output.GetPoints().GetData()), mesh["points"])
+        assert np.array_equal(vtk_to_numpy(output.GetCellTypes()), mesh["cell_types"])
+        assert np.array_equal(vtk_to_numpy(output.GetCells().GetOffsetsArray()), mesh["cell_offsets"])
+        assert np.array_equal(vtk_to_numpy(output.GetCells().GetConnectivityArray()), mesh["cell_points"])
+        assert np.array_equal(arrays(output.GetCellData())["p"], fields[step]["cell_fields/p"])
+        assert np.array_equal(arrays(output.GetPointData())["u"], fields[step]["point_fields/u"])
+    assert again("f.scda", "--field", "u") == 0
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    output = step_of(reader, 2, messages)
+    assert (arrays(output.GetCellData()), list(arrays(output.GetPointData()))) == ({}, ["u"])
+
+
+@pytest.mark.parametrize(
+    ("part", "index", "value", "said"),
+    [
+        ("cell_offsets", 0, 1, "cell_offsets: index 0: found 1, expected 0"),
+        ("cell_offsets", 8, 0, "cell_offsets: cell 7: found an end before its begin"),
+        ("cell_offsets", -1, 1 << 40, "cell_offsets: cell 19: found "),
+        ("cell_types", 3, 12, "cell_offsets: cell 3: found 4 points, expected 8 of a cell of type 12"),
+        ("cell_points", 5, 90, "cell_points: index 5: found 90, expected a point below 90"),
+        ("cell_points", 5, -1, "cell_points: index 5: found -1, expected a point below 90"),
+        (
+            "cell_points",
+            slice(2, None),
+            None,
+            "cell_offsets: found the end of the last cell at 80, expected 2, the length",
+        ),
+        ("cell_types", slice(2, None), None, "cell_offsets: found int64 (21,), expected int64 (3)"),
+        ("points", (slice(None), slice(2, None)), None, "points: found float64 (90, 2), expected float64 (any, 3)"),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 7, 1 << 22])
+def test_damaged_cells(
+    batch: int, part: str, index: Any, value: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scda._cells._BATCH", batch)
+    mesh = {
+        "points": np.zeros((90, 3)),
+        "cell_points": np.arange(80),
+        "cell_offsets": 4 * np.arange(21),
+        "cell_types": np.full(20, 9, "u1"),
+    }
+    if value is not None:
+        mesh[part][index] = value
+    else:
+        mesh[part] = mesh[part][:2] if isinstance(index, slice) else np.ascontiguousarray(mesh[part][:, :2])
+    with scda.create("f.scda") as w:
+        w.group("mesh", {"scda_cells": 1})
+        write_cells(w, mesh)
+    assert run("f.scda") == 1
+    assert f"mesh/{said}" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["f.scda"]
+
+
+def test_the_page_of_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_python("docs/cells.md") == 1
+    assert run("roof.scda") == 0
+    reader, messages = opened(tmp_path / "roof.vtkhdf")
+    output = step_of(reader, 0, messages)
+    assert arrays(output.GetCellData())["temperature"].tolist() == [290.0, 291.0, 285.0]
+    assert [output.GetCell(i).GetClassName() for i in range(3)] == ["vtkTriangle", "vtkTriangle", "vtkQuad"]
+
+
+def test_several_meshes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    brick, mesh = forests.Brick(2, 1), forests.Quadrants(2, 1, forests.towards(0.1, 0.1, finest=2))
+    with scda.create("f.scda") as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        mesh.write(w)
+        w.group("mesh", {"scda_cells": 1})
+        write_cells(w, some_cells(1, 5, 20))
+    assert run("f.scda") == 2
+    assert "found ['forest', 'mesh'], expected one forest or mesh; --group names one" in capsys.readouterr().err
+    for group, count in (("forest", len(mesh)), ("mesh", 5)):
+        assert again("f.scda", "--group", group) == 0
+        assert f", {count} cells in the last step" in capsys.readouterr().out

@@ -116,14 +116,14 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add("vtk", "Write a VTKHDF file, by which ParaView and others show a file")
     command.set_defaults(run=vtk)
-    command.add_argument("file", metavar="FILE", help="a file with a forest, or with datasets on a uniform grid")
+    command.add_argument("file", metavar="FILE", help="a file with a forest, a mesh, or datasets on a uniform grid")
     text = "the VTKHDF file; if not given, the name of FILE with the ending .vtkhdf"
     command.add_argument("-o", "--output", metavar="OUT", help=text)
     command.add_argument("--copy", action="store_true", help="copy all data: OUT can be used without FILE")
     command.add_argument("--absolute", action="store_true", help="refer to FILE by its absolute path")
     text = "only this field; can be given several times"
     command.add_argument("--field", metavar="NAME", action="append", help=text)
-    text = "the forest, or the group with the datasets of a grid"
+    text = "the forest, the mesh, or the group with the datasets of a grid"
     command.add_argument("--group", metavar="NAME", help=text)
     _add_force(command)
 

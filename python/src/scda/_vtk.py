@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence,
 
 import numpy as np
 
+from ._cells import CellMesh, Cells, cell_meshes
 from ._dataset import Dataset
 from ._errors import ShortFileError
 from ._file import File, open
@@ -78,11 +79,7 @@ class Sidecar:
     def forest(self, forest: Forest, names: Optional[Sequence[str]]) -> str:
         """Writes the forest with these fields, or all of them. Returns what it is, as text."""
         self._begin("UnstructuredGrid")
-        unknown = [name for name in names or () if name not in forest.fields]
-        if unknown:
-            raise ValueError(
-                f"field {unknown[0]!r}: found none in forest {forest.name!r}, expected one of {forest.fields}"
-            )
+        _expect_known(names, forest.fields, forest.name)
         meshes, mesh_of_step = self._meshes(forest)
         steps = list(forest)
         columns = []
@@ -94,16 +91,39 @@ class Sidecar:
         for name, entries in (("level", [mesh.level for mesh in meshes]), ("tree", [_Trees(mesh) for mesh in meshes])):
             if name not in taken:
                 columns.append(Column(name, entries, mesh_of_step))
-        group = self._root.create_group("CellData")
-        offsets = self._root["Steps"].create_group("CellDataOffsets")
-        for column in columns:
-            name = _vtk_name(column.name, group)
-            self._rows(group, name, column)
-            starts = np.cumsum([0, *map(len, column.entries)], dtype=np.int64)
-            offsets[name] = starts[list(column.entry_of_step)]
-        cells = len(meshes[mesh_of_step[-1]])
-        several = f"{_counted(len(steps), 'time step')}, {_counted(len(meshes), 'mesh', 'meshes')}"
-        return f"{several}, {cells} cells in the last step"
+        self._columns("CellData", columns)
+        return _said(len(steps), len(meshes), len(meshes[-1]))
+
+    def cells(self, mesh: CellMesh, names: Optional[Sequence[str]]) -> str:
+        """Writes a mesh of points and cells with these fields, or all of them. Returns what it is, as text."""
+        self._begin("UnstructuredGrid")
+        fields = {where: mesh.fields(where) for where in ("cell", "point")}
+        _expect_known(names, [*fields["cell"], *fields["point"]], mesh.name)
+        meshes: list[Cells] = []
+        mesh_of_step = []
+        for number in range(len(mesh)):
+            cells = mesh.cells(number)
+            if not meshes or cells is not meshes[-1]:
+                meshes.append(cells)
+            mesh_of_step.append(len(meshes) - 1)
+        for vtk_name, name in (
+            ("Points", "points"),
+            ("Connectivity", "cell_points"),
+            ("Offsets", "cell_offsets"),
+            ("Types", "cell_types"),
+        ):
+            self._rows(self._root, vtk_name, Column(name, [cells.parts[name] for cells in meshes], mesh_of_step))
+        counts = {name: [len(cells.parts[name]) for cells in meshes] for name in meshes[0].parts}
+        self._unstructured(mesh.times, mesh_of_step, counts["points"], counts["cell_types"], counts["cell_points"])
+        for where, of in (("cell", "cell_types"), ("point", "points")):
+            columns = []
+            for name in fields[where]:
+                if names is None or name in names:
+                    found = [mesh.field(where, name, number) for number in range(len(mesh))]
+                    column = self._field(name, found, [counts[of][k] for k in mesh_of_step])
+                    columns += [] if column is None else [column]
+            self._columns(f"{where.capitalize()}Data", columns)
+        return _said(len(mesh), len(meshes), counts["cell_types"][-1])
 
     def grid(self, grid: Grid) -> str:
         """Writes a uniform grid. Returns what it is, as text."""
@@ -154,15 +174,13 @@ class Sidecar:
         ):
             root.create_dataset(name, (0, *inner), item, maxshape=(None, *inner), chunks=(*rows, *inner))
         meshes: list[Mesh] = []
-        mesh_of_step, first_point, first_cell, point_counts = [], [], [], []
+        mesh_of_step, point_counts = [], []
         for step in forest:
             mesh = step.mesh
             if not meshes or mesh is not meshes[-1]:
                 meshes.append(mesh)
-                points_before, points = len(root["Points"]), 0
-                start_of_points, start_of_cells = points_before, len(root["Types"])
+                points = cells = 0
                 _append(root["Offsets"], np.zeros(1, np.int64))
-                cells = 0
                 for places, corners in mesh.parts():
                     _append(root["Points"], places)
                     _append(root["Connectivity"], (corners[:, AROUND[d]] + points).ravel())
@@ -171,19 +189,38 @@ class Sidecar:
                 _append(root["Types"], np.full(cells, _QUAD if d == 2 else _HEXAHEDRON, np.uint8))
                 point_counts.append(points)
             mesh_of_step.append(len(meshes) - 1)
-            first_point.append(start_of_points)
-            first_cell.append(start_of_cells)
-        counts = np.array([len(mesh) for mesh in meshes], np.int64)
-        root["NumberOfPoints"] = np.array(point_counts, np.int64)
-        root["NumberOfCells"] = counts
-        root["NumberOfConnectivityIds"] = width * counts
-        steps = self._steps(forest.times)
+        counts = [len(mesh) for mesh in meshes]
+        self._unstructured(forest.times, mesh_of_step, point_counts, counts, [width * count for count in counts])
+        return meshes, mesh_of_step
+
+    def _unstructured(
+        self,
+        times: Sequence[float],
+        mesh_of_step: Sequence[int],
+        points: Sequence[int],
+        cells: Sequence[int],
+        corners: Sequence[int],
+    ) -> None:
+        """How many points, cells, and points of cells each mesh has, and where those of each step begin."""
+        root, steps = self._root, self._steps(times)
         steps["PartOffsets"] = np.array(mesh_of_step, np.int64)
         steps["NumberOfParts"] = np.ones(len(mesh_of_step), np.int64)
-        steps["PointOffsets"] = np.array(first_point, np.int64)
-        steps["CellOffsets"] = np.array(first_cell, np.int64)[:, None]
-        steps["ConnectivityIdOffsets"] = width * np.array(first_cell, np.int64)[:, None]
-        return meshes, mesh_of_step
+        for vtk_name, offsets, counts, columns in (
+            ("NumberOfPoints", "PointOffsets", points, ()),
+            ("NumberOfCells", "CellOffsets", cells, (1,)),
+            ("NumberOfConnectivityIds", "ConnectivityIdOffsets", corners, (1,)),
+        ):
+            root[vtk_name] = np.array(counts, np.int64)
+            steps[offsets] = _starts(counts)[list(mesh_of_step)].reshape(-1, *columns)
+
+    def _columns(self, where: str, columns: Sequence[Column]) -> None:
+        """Fields, and where the values of each step begin."""
+        group = self._root.create_group(where)
+        offsets = self._root["Steps"].create_group(f"{where}Offsets")
+        for column in columns:
+            name = _vtk_name(column.name, group)
+            self._rows(group, name, column)
+            offsets[name] = _starts([len(entry) for entry in column.entries])[list(column.entry_of_step)]
 
     def _field(self, name: str, found: list[Optional[Dataset]], counts: list[int]) -> Optional[Column]:
         """A field that some steps may lack: there it is NaN."""
@@ -310,6 +347,21 @@ def _pieces(entry: Entry, item: np.dtype[Any], inner: tuple[int, ...]) -> Iterat
         yield rows, _values(entry[rows], item).reshape(-1, *inner)
 
 
+def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
+    return np.cumsum([0, *counts], dtype=np.int64)
+
+
+def _expect_known(names: Optional[Sequence[str]], fields: Sequence[str], group: str) -> None:
+    for name in names or ():
+        if name not in fields:
+            raise ValueError(f"field {name!r}: found none in {group!r}, expected one of {fields}")
+
+
+def _said(steps: int, meshes: int, cells: int) -> str:
+    several = f"{_counted(steps, 'time step')}, {_counted(meshes, 'mesh', 'meshes')}"
+    return f"{several}, {cells} cells in the last step"
+
+
 def _counted(number: int, one: str, several: str = "") -> str:
     return f"{number} {one if number == 1 else several or one + 's'}"
 
@@ -347,7 +399,8 @@ def write(
         copy: all data are copied.
         absolute: the scda file is referred to by its absolute path, otherwise by that from the folder of ``out``.
         fields: only these.
-        group: the forest, or the group with the datasets of a grid. None: the only forest, otherwise ``/``.
+        group: the forest, the mesh, or the group with the datasets of a grid. None: the only forest or mesh,
+            otherwise ``/``.
     """
     import h5py
 
@@ -359,9 +412,15 @@ def write(
         external = os.path.realpath(path) if absolute else os.path.relpath(os.path.realpath(path), folder)
     with open(path) as file, h5py.File(part, "w") as h5:
         sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
-        names = forests(file)
-        if group in names or group is None and names:
-            what = sidecar.forest(Forest(file, group), fields)
+        of_forests, of_cells = forests(file), cell_meshes(file)
+        names = of_forests + of_cells
+        if group is None and len(names) > 1:
+            raise ValueError(f"{path}: found {names}, expected one forest or mesh; --group names one")
+        name = group if group is not None or not names else names[0]
+        if name in of_forests:
+            what = sidecar.forest(Forest(file, name), fields)
+        elif name in of_cells:
+            what = sidecar.cells(CellMesh(file, name), fields)
         else:
             what = sidecar.grid(Grid(file, group or "/", fields))
     lines = [f"{out}: {what}"]

@@ -51,8 +51,8 @@ pub struct RefsArgs {
 
 /// Write a VTKHDF file, by which ParaView and others show a file
 ///
-/// FILE has a forest, an adaptive mesh of quadtrees or octrees, or datasets on a uniform grid. ParaView, VisIt, PyVista and VTK read
-/// OUT. Fields that are not compressed stay in FILE; OUT says where they are. Runs the Python package scda, by python3 or the
+/// FILE has a forest, an adaptive mesh of quadtrees or octrees, a mesh of points and cells, or datasets on a uniform grid. ParaView,
+/// VisIt, PyVista and VTK read OUT. Fields that are not compressed stay in FILE; OUT says where they are. Runs the Python package scda, by python3 or the
 /// interpreter that SCDA_PYTHON names.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -60,7 +60,7 @@ Examples:
   scda vtk dam.scda                   # dam.vtkhdf, which refers to dam.scda
   scda vtk dam.scda -o dam.vtkhdf --copy --field depth")]
 pub struct VtkArgs {
-    /// A file with a forest, or with datasets on a uniform grid
+    /// A file with a forest, a mesh, or datasets on a uniform grid
     file: PathBuf,
     /// The VTKHDF file; if not given, the name of FILE with the ending .vtkhdf
     #[arg(short, long, value_name = "OUT")]
@@ -74,7 +74,7 @@ pub struct VtkArgs {
     /// Only this field; can be given several times
     #[arg(long, value_name = "NAME")]
     field: Vec<String>,
-    /// The forest, or the group with the datasets of a grid
+    /// The forest, the mesh, or the group with the datasets of a grid
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
     /// Replace OUT if it exists
