@@ -65,7 +65,7 @@ class Streams(Sequence["Stream"]):
 
 
 class Stream(io.RawIOBase):
-    """The stream of a task, as a file object that is open for reading bytes. It can be read as long as the file is open.
+    """The stream of a task, as a file object that is open for reading bytes. It is readable while the file is open.
 
     Each read is one of the file: many small ones are faster through ``io.BufferedReader(stream)``, and lines of text
     through ``io.TextIOWrapper`` of that. ``stream.readinto(array)`` reads into memory that is there.
@@ -184,7 +184,7 @@ class StreamWriter(io.RawIOBase):
         return self._writer._core.stream_bytes()
 
     def write(self, data: Any, /) -> int:
-        """Writes all of the data. An error is that of this rank at once, and of all ranks at the next collective call."""
+        """Writes all of the data. An error is that of this rank at once, of all at the next collective call."""
         _check(self)
         return self._writer._write_stream(data)
 
