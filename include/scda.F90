@@ -157,6 +157,7 @@ module scda_implementation
     integer(int64), allocatable :: shape(:), chunk(:)
     logical :: shuffle = .true.
     character(SCDA_NAME_BYTES), allocatable :: dimension_names(:) ! blank: none
+    integer(int8), allocatable :: fill_value(:) ! the bytes of the item: transfer(fill_value, 0.0)
     character(:), allocatable :: attributes, unsupported
   end type scda_dataset_t
 
@@ -1743,6 +1744,7 @@ contains
     type(c_dataset_t), intent(in), target :: c
     type(scda_dataset_t), intent(inout) :: d
     type(c_ptr), pointer :: names(:)
+    integer(int8), pointer :: fill_value(:)
     type(c_ptr) :: address
     character(:), allocatable :: name
     integer :: i
@@ -1763,6 +1765,8 @@ contains
         d%dimension_names(i) = name
       end do
     end if
+    call c_f_pointer(c%fill_value, fill_value, [c%item_bytes])
+    d%fill_value = fill_value
     call copy_if(c%attributes, d%attributes)
     call copy_if(c%unsupported, d%unsupported)
   end subroutine copy_dataset
