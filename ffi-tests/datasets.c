@@ -1,4 +1,4 @@
-/* Datasets: of all types, 0 to 7 dimensions and every layout, written in any boxes by any ranks, are the same bytes; any boxes are read on
+/* Datasets: of all types, 0 to 7 dimensions and every layout, written in any boxes by any ranks, one by one or several in a call, are the same bytes; any boxes are read on
  * any ranks; records and groups are found; wrong arguments, on one rank or on all, and damaged files give the right error on all ranks.
  *
  *   datasets DIR    on 1 rank first: it leaves in DIR the reference files, and for each NAME.txt and NAME.raw: what it holds (see
@@ -7,7 +7,8 @@
  * On more ranks, the world is split in two in every way, as in matrix.c: 8 ranks give every number from 1 to 8. */
 #include "sections.h"
 
-enum { most_dims = 7, most_tiles = 3 * 3 * 3 * 3 * 3 * 3 * 3, most_ranks = 64, num_datasets = 67, num_records = 3 };
+enum { most_dims = 7, most_tiles = 3 * 3 * 3 * 3 * 3 * 3 * 3, most_ranks = 64, num_datasets = 67, num_records = 3,
+  most_together = 6 };
 
 static const struct { const char *name; int size, number; } types[] = {
   {"none", 0, 0}, {"bool", 1, 1}, {"int8", 1, 1}, {"int16", 2, 2}, {"int32", 4, 4}, {"int64", 8, 8}, {"uint8", 1, 1}, {"uint16", 2, 2},
@@ -183,41 +184,72 @@ static array_t *make (int which, uint64_t seed) {
 
 /* ---- writing ---- */
 
-static scda_fcontext_t *write_array (group_t g, scda_fcontext_t *f, const array_t *a, uint64_t *rng) {
-  static uint64_t start[most_tiles * most_dims], count[most_tiles * most_dims];
-  uint64_t Nq[most_ranks], bytes = 0;
+static scda_fcontext_t *write_field (group_t g, scda_fcontext_t *f, const array_t *a, uint64_t *rng) {
+  uint64_t Nq[most_ranks];
+  int err;
+  unsigned char *data = (unsigned char *) get_memory (a->bytes);
+  partition (rng, a->d.shape[0], g.size, Nq);
+  uint64_t first[most_dims] = {first_of (Nq, g.rank), 0}, rows[most_dims] = {Nq[g.rank], a->d.shape[1]};
+  copy_box (a, first, rows, a->data, data, 1);
+  RIGHT (scda_fwrite_field (f, a->d.name, a->d.type, Nq[g.rank] ? data : NULL, Nq, (uint64_t) a->field, a->encode, &err));
+  free (data);
+  return f;
+}
+
+/* What this rank has of an array: boxes, and their items one after the other. */
+typedef struct {
+  const unsigned char *data;
+  size_t boxes;
+  const uint64_t *start, *count;
+  unsigned char *items;                                                /* memory for them */
+  uint64_t starts[most_tiles * most_dims], counts[most_tiles * most_dims];
+} mine_t;
+
+static void choose (group_t g, const array_t *a, mine_t *mine, uint64_t *rng) {
   const int n = a->d.ndims, kind = (int) below (rng, 4);
   const uint64_t salt = rnd (rng);
-  int err;
-  size_t boxes = 0;
-  unsigned char *data = (unsigned char *) get_memory (a->bytes);
+  uint64_t Nq[most_ranks], bytes = 0, *start = mine->starts, *count = mine->counts;
+  mine->items = (unsigned char *) get_memory (a->bytes);
+  mine->boxes = 0, mine->start = start, mine->count = count, mine->data = mine->items;
   if (n > 0) { partition (rng, a->d.shape[0], g.size, Nq); }
-  if (a->field) {
-    uint64_t first[most_dims] = {first_of (Nq, g.rank), 0}, rows[most_dims] = {Nq[g.rank], a->d.shape[1]};
-    copy_box (a, first, rows, a->data, data, 1);
-    RIGHT (scda_fwrite_field (f, a->d.name, a->d.type, Nq[g.rank] ? data : NULL, Nq, (uint64_t) a->field, a->encode, &err));
-  }
-  else if (kind == 0 && a->gap < 0) { /* all from one rank, in the short form */
-    const int mine = (uint64_t) g.rank == salt % (uint64_t) g.size;
-    RIGHT (scda_fwrite_dataset (f, &a->d, mine ? a->data : NULL, (size_t) mine, NULL, NULL, &err));
+  if (kind == 0 && a->gap < 0) { /* all from one rank, in the short form */
+    mine->boxes = (uint64_t) g.rank == salt % (uint64_t) g.size;
+    mine->data = mine->boxes ? a->data : NULL, mine->start = mine->count = NULL;
   }
   else if (kind == 1 && a->gap < 0 && n > 0) { /* rows in the order of the ranks */
     for (int k = 0; k < n; ++k) { start[k] = k ? 0 : first_of (Nq, g.rank), count[k] = k ? a->d.shape[k] : Nq[g.rank]; }
-    copy_box (a, start, count, a->data, data, 1);
-    RIGHT (scda_fwrite_dataset (f, &a->d, data, 1, start, count, &err));
+    copy_box (a, start, count, a->data, mine->items, 1);
+    mine->boxes = 1;
   }
   else { /* tiles, each from any rank; in some cases half of the ranks have none */
     const uint64_t ranks = kind == 2 ? (uint64_t) (g.size + 1) / 2 : (uint64_t) g.size;
     for (int t = 0; t < a->tiles; ++t) {
       if (a->gap == 4 || t % 4 == a->gap || mix (salt, (uint64_t) t) % ranks != (uint64_t) g.rank) { continue; }
-      tile_box (a, t, start + boxes * (size_t) n, count + boxes * (size_t) n);
-      copy_box (a, start + boxes * (size_t) n, count + boxes * (size_t) n, a->data, data + bytes, 1);
-      bytes += items_of (count + boxes * (size_t) n, n) * item_bytes (a);
-      ++boxes;
+      tile_box (a, t, start, count);
+      copy_box (a, start, count, a->data, mine->items + bytes, 1);
+      bytes += items_of (count, n) * item_bytes (a);
+      start += n, count += n, ++mine->boxes;
     }
-    RIGHT (scda_fwrite_dataset (f, &a->d, bytes ? data : NULL, boxes, boxes ? start : NULL, boxes ? count : NULL, &err));
+    if (bytes == 0) { mine->data = NULL; }
+    if (mine->boxes == 0) { mine->start = mine->count = NULL; }
   }
-  free (data);
+}
+
+/* Arrays that follow one another, in one call. */
+static scda_fcontext_t *write_arrays (group_t g, scda_fcontext_t *f, const array_t *a, int n, uint64_t *rng) {
+  static mine_t mine[most_together];
+  scda_dataset_t d[most_together];
+  const void *data[most_together];
+  const uint64_t *start[most_together], *count[most_together];
+  size_t boxes[most_together];
+  int err;
+  for (int k = 0; k < n; ++k) {
+    choose (g, &a[k], &mine[k], rng);
+    d[k] = a[k].d, data[k] = mine[k].data, boxes[k] = mine[k].boxes, start[k] = mine[k].start, count[k] = mine[k].count;
+  }
+  if (n == 1 && below (rng, 2)) { RIGHT (scda_fwrite_dataset (f, d, data[0], boxes[0], start[0], count[0], &err)); }
+  else { RIGHT (scda_fwrite_datasets (f, (size_t) n, d, data, boxes, start, count, &err)); }
+  for (int k = 0; k < n; ++k) { free (mine[k].items); }
   return f;
 }
 
@@ -237,7 +269,7 @@ static void write_file (group_t g, const char *name, uint64_t seed, const scda_p
   scda_fcontext_t *f;
   static const char text[] = "these are thirty-two bytes, yes.";
   RIGHT (scda_fopen_write (g.comm, name, "datasets", NULL, params, &err));
-  for (int k = 0; k < num_datasets; ++k) {
+  for (int k = 0; k < num_datasets;) {
     uint64_t Nq[most_ranks] = {2}, Ei[2] = {5, 11};
     const int own = g.rank == 0;
     if (group_before (k) >= 0) {
@@ -251,8 +283,17 @@ static void write_file (group_t g, const char *name, uint64_t seed, const scda_p
     case 3: RIGHT (scda_fwrite_varray (f, own ? text : NULL, Nq, own ? Ei : NULL, NULL, 0, "V", NULL, SCDA_ENCODE_NONE, &err)); break;
     default: break;
     }
-    f = write_array (g, f, &arrays[k], &rng);
+    if (arrays[k].field) {
+      f = write_field (g, f, &arrays[k++], &rng);
+      continue;
+    }
+    const int most = 1 + (int) below (&rng, most_together);
+    int n = 1;
+    while (n < most && k + n < num_datasets && !arrays[k + n].field && group_before (k + n) < 0 && other_before (k + n) < 0) { ++n; }
+    f = write_arrays (g, f, &arrays[k], n, &rng);
+    k += n;
   }
+  RIGHT (scda_fwrite_datasets (f, 0, NULL, NULL, NULL, NULL, NULL, &err));
   CLOSE ();
 }
 

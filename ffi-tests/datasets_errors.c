@@ -37,6 +37,9 @@ enum { num_writing = sizeof writing / sizeof writing[0] };
 /* Each rank has one of the rows, the first one all that are left. */
 enum { rows = 70, most_ranks = 64 };
 
+/* Whether the dataset is written together with others. */
+static int several;
+
 static int is (int k, const char *what) { return strcmp (writing[k].what, what) == 0; }
 
 /* The call that is wrong in this way, or the same call made right. */
@@ -116,7 +119,17 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     if (is (k, "box far beyond")) { start[1] = UINT64_MAX, count[1] = 2; }
     if (is (k, "boxes without number")) { boxes = SIZE_MAX; }
   }
-  return scda_fwrite_dataset (f, dp, items, boxes, starts, counts, err);
+  if (!several) { return scda_fwrite_dataset (f, dp, items, boxes, starts, counts, err); }
+  /* Between two that are right, of which no rank has anything. */
+  scda_dataset_t all[3] = {d, d, d};
+  for (int i = 0; i < 3; i += 2) {
+    REQUIRE (scda_dataset_init (&all[i]) == 0);
+    strcpy (all[i].name, "right"), all[i].type = SCDA_TYPE_INT8, all[i].layout = SCDA_LAYOUT_CHUNKED, all[i].ndims = 1, all[i].shape[0] = 9;
+  }
+  const void *const data_of[3] = {NULL, items, NULL};
+  const size_t boxes_of[3] = {0, boxes, 0};
+  const uint64_t *const starts_of[3] = {NULL, starts, NULL}, *const counts_of[3] = {NULL, counts, NULL};
+  return scda_fwrite_datasets (f, 3, dp ? all : NULL, data_of, boxes_of, starts_of, counts_of, err);
 }
 
 /* All ranks got this error, and the file is closed. */
@@ -134,8 +147,9 @@ static int is_wrong (int who) { return who < 0 || who == g.rank; }
 
 static void writes (void) {
   for (int k = 0; k < num_writing; ++k) {
-    for (int turn = 0; turn < 6; ++turn) {
-      const int check = turn % 2, who = turn < 2 ? -1 : turn < 4 ? 0 : g.size - 1;
+    for (int turn = 0; turn < 12; ++turn) {
+      const int check = turn % 2, who = turn % 6 < 2 ? -1 : turn % 6 < 4 ? 0 : g.size - 1;
+      several = turn / 6;
       int err = -1;
       scda_params_t params = default_params ();
       params.check = check;

@@ -44,6 +44,14 @@ static scda_fcontext_t *write_datasets (group_t g, scda_fcontext_t *f, int *err)
     describe (g, as_text, &d, start, count);
     f = scda_fwrite_dataset (f, &d, data, 1, start, count, err);
   }
+  if (ok (f, *err)) { /* both in one call */
+    scda_dataset_t both[2];
+    uint64_t starts[2][2], counts[2][2];
+    const uint64_t *first[2] = {starts[0], starts[1]}, *number[2] = {counts[0], counts[1]};
+    const void *const items[2] = {data, data};
+    for (int k = 0; k < 2; ++k) { describe (g, k, &both[k], starts[k], counts[k]); }
+    f = scda_fwrite_datasets (f, 2, both, items, NULL, first, number, err);
+  }
   if (ok (f, *err)) { f = scda_fwrite_field (f, "x/field", SCDA_TYPE_INT32, data, Nq, 3, SCDA_ENCODE_AUTO, err); }
   if (ok (f, *err)) { f = scda_fwrite_group (f, "x", "{\"a\":1}", err); }
   return f;

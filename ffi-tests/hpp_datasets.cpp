@@ -194,6 +194,21 @@ static void writing (MPI_Comm comm, int rank, int ranks, const std::string &name
     w.write (filled, scda::const_items (), boxes ());
   }
 
+  // Several in one call, that of the last rank as above.
+  std::vector<scda::dataset_boxes> fields;
+  const std::vector<double> rhos = values_of (own);
+  const std::vector<float> items { 1, 2 };
+  const boxes none;
+  fields.emplace_back (scda::dataset ("together", shape).chunks ({ 4, 4, 4 }).attributes (scda::attributes ("units", "K")), rhos, own);
+  scda::dataset again ("again", { 3, 4 });
+  again.fill_value (-1.5f).chunks ();
+  if (rank == ranks - 1) {
+    fields.emplace_back (again, items, scda::box ({ 1, 1 }, { 1, 2 }));
+  } else {
+    fields.emplace_back (again, scda::const_items (), none);
+  }
+  w.write_datasets (fields);
+
   // Fields.
   const list Nq = partition_of (ranks);
   const std::uint64_t first = first_of (Nq.data (), rank), n = Nq[static_cast<std::size_t> (rank)];
@@ -322,6 +337,10 @@ static void reading (const std::string &name) {
   CHECK (r.read<float> ("filled")
          == std::vector<float> ({ -1.5f, -1.5f, -1.5f, -1.5f, -1.5f, 1, 2, -1.5f, -1.5f, -1.5f, -1.5f, -1.5f }));
 
+  CHECK (r.find_dataset (d, "together") && d.chunk () == list ({ 4, 4, 4 }) && d.attributes () == "{\"units\":\"K\"}");
+  CHECK (r.read<double> ("together") == r.read<double> ("flow/rho"));
+  CHECK (r.read<float> ("again") == r.read<float> ("filled"));
+
   // Fields, whole and by another partition.
   const std::vector<std::int64_t> numbers = r.read<std::int64_t> ("numbers");
   const std::vector<std::array<float, 5>> state = r.read<std::array<float, 5>> ("state");
@@ -392,6 +411,10 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).dimension_names ({ "x" }), scda::const_items (), boxes ()); } },
     { "chunk: found 3 numbers, expected 2",
       [] (scda::writer &w, const scda::dataset &c, bool) { w.write (scda::dataset (c).chunks ({ 1, 1, 1 }), scda::const_items (), boxes ()); } },
+    { "shape: found none",
+      [] (scda::writer &w, const scda::dataset &c, bool) {
+        w.write_datasets ({ { c, scda::const_items (), boxes () }, { scda::dataset ("d"), six, scda::box ({ 0 }, { 6 }) } });
+      } },
     { "fill value: found 4 bytes, expected 8",
       [] (scda::writer &w, const scda::dataset &c, bool) {
         w.write (scda::dataset (c).fill_value (1.f).type (SCDA_TYPE_FLOAT64), scda::const_items (), boxes ());

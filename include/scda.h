@@ -73,7 +73,7 @@
  *
  * Datasets. A dataset is a named array of numbers that says what it holds: type, dimensions, and attributes
  * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
- * is distributed along its first dimension. To read: `scda_ffind_dataset` finds one by its name,
+ * is distributed along its first dimension, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name,
  * `scda_fread_dataset_header` tells whether the section whose header was just read begins one; then
  * `scda_fread_dataset` reads any boxes. A box is a first index and a number of indices in each dimension; its items
  * lie in C order. Datasets of one name are its records, such as time steps. What names have before a slash
@@ -1421,6 +1421,37 @@ scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
                                      const uint64_t *start,
                                      const uint64_t *count,
                                      int *err);
+
+/**
+ * Writes several datasets in one call, one after the other: the same bytes as a call of `scda_fwrite_dataset` for
+ * each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
+ * exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
+ *
+ * After an error, the file ends behind one of the datasets, or with what was in it before.
+ *
+ * Collective; all arguments but `n` and `d` may differ between the ranks.
+ *
+ * @param [in] f       The file, open for writing.
+ * @param [in] n       The number of datasets; 0 writes nothing.
+ * @param [in] d       What the datasets are: `n` structs, one after the other, each filled first by
+ *                     `scda_dataset_init`. Not changed.
+ * @param [in] data    For each dataset the items of this rank, as for `scda_fwrite_dataset`.
+ * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
+ * @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
+ * @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
+ *                     `nboxes`, `start` and `count`, this rank has all of each array.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: those of `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
+                                      size_t n,
+                                      const scda_dataset_t *d,
+                                      const void *const *data,
+                                      const size_t *nboxes,
+                                      const uint64_t *const *start,
+                                      const uint64_t *const *count,
+                                      int *err);
 
 /**
  * Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`

@@ -693,6 +693,15 @@ private:
   std::vector<std::string> names_;
 };
 
+/** A dataset, and what this rank has of it: see `writer::write_datasets`. The data stay where they are. */
+struct dataset_boxes {
+  dataset_boxes (const dataset &what, const const_items &items, const std::vector<box> &own) : d (what), data (items), boxes (own) {}
+  dataset_boxes (const dataset &what, const const_items &items, const box &one) : d (what), data (items), boxes (1, one) {}
+  dataset d;
+  const_items data;
+  std::vector<box> boxes;
+};
+
 /** What a file for writing and one for reading have in common. Can be moved, not copied. */
 class file {
 public:
@@ -1067,6 +1076,26 @@ public:
    * value, what two ranks pass is an error. */
   void write (const dataset &d, const const_items &data, const std::vector<box> &boxes) { put_dataset (d, data, boxes, true); }
   void write (const dataset &d, const const_items &data, const box &one) { write (d, data, std::vector<box> (1, one)); }
+  /** Writes several datasets, each with boxes of this rank, one after the other: the same bytes as one call for each. Those in chunks
+   * are compressed together. */
+  void write_datasets (const std::vector<dataset_boxes> &all) {
+    std::vector<prepared> each (all.size ());
+    std::vector<scda_dataset_t> c;
+    std::vector<const void *> data;
+    std::vector<std::size_t> nboxes;
+    std::vector<const std::uint64_t *> start, count;
+    for (std::size_t i = 0; i < all.size (); ++i) {
+      prepare (each[i], all[i].d, all[i].data, all[i].boxes, true);
+      c.push_back (each[i].c);
+      data.push_back (each[i].data);
+      nboxes.push_back (each[i].flat.n);
+      start.push_back (each[i].flat.start.data ());
+      count.push_back (each[i].flat.count.data ());
+    }
+    call ([&] (int *err) {
+      return scda_fwrite_datasets (f_, c.size (), c.data (), data.data (), nboxes.data (), start.data (), count.data (), err);
+    });
+  }
   /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
    * `data`, as 5 of a `std::vector<std::array<double, 5>>`. */
   void write_field (text name, const const_items &data, const counts &Nq, encoding encode = encode_none) {
@@ -1112,11 +1141,19 @@ private:
     }
     return is_in_order (data) ? partition : nullptr;
   }
-  void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
-    scda_dataset_t c = d.d_;
+  /* A dataset and boxes of it as C takes them, and what they point to. */
+  struct prepared {
+    scda_dataset_t c;
+    std::string attributes;
     std::vector<const char *> names;
+    flat_boxes flat;
+    const void *data;
+  };
+  void prepare (prepared &p, const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) const {
+    scda_dataset_t &c = p.c = d.d_;
     bool fits = true;
-    const std::string name = c_string (d.name_, fits), attributes = c_string (d.attributes_, fits);
+    const std::string name = c_string (d.name_, fits);
+    p.attributes = c_string (d.attributes_, fits);
     const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (why); };
     if (!d.has_type_) {
       c.type = data.type ();
@@ -1152,14 +1189,18 @@ private:
       c.shape[i] = d.shape_[i];
       c.chunk[i] = i < d.chunk_.size () && c.layout != SCDA_LAYOUT_CONTIGUOUS ? d.chunk_[i] : 0;
     }
-    for (const std::string &one : d.names_) { names.push_back (one.empty () ? nullptr : one.c_str ()); }
-    c.dimension_names = fits && !names.empty () ? names.data () : nullptr;
+    for (const std::string &one : d.names_) { p.names.push_back (one.empty () ? nullptr : one.c_str ()); }
+    c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
     c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
-    c.attributes = attributes.empty () ? nullptr : attributes.c_str ();
-    flat_boxes flat;
-    if (fits && has_data) { flat = flatten (boxes, d.shape_.size (), item_bytes, data); }
+    c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
+    if (fits && has_data) { p.flat = flatten (boxes, d.shape_.size (), item_bytes, data); }
+    p.data = p.flat.n == 0 ? nullptr : data.data ();
+  }
+  void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
+    prepared p;
+    prepare (p, d, data, boxes, has_data);
     call ([&] (int *err) {
-      return scda_fwrite_dataset (f_, &c, flat.n == 0 ? nullptr : data.data (), flat.n, flat.start.data (), flat.count.data (), err);
+      return scda_fwrite_dataset (f_, &p.c, p.data, p.flat.n, p.flat.start.data (), p.flat.count.data (), err);
     });
   }
   void put_array (text user, const void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, int encode) {

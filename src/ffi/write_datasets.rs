@@ -6,11 +6,12 @@ use super::dataset::{SCDA_TYPE_RAW, data_type, json, read_dataset, scda_dataset_
 use super::memory::{c_string, slice};
 use super::write::encoding;
 use crate::error::{Error, Result};
-use crate::file::{Encode, Writer};
+use crate::file::{Boxes, Encode, Given, Writer};
 use crate::format::dataset::{Dataset, Layout, Region};
 use crate::format::layout::{product, sum};
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null;
 
 /// The boxes of this rank of an array, which lie in it, and the bytes of their items.
 ///
@@ -96,20 +97,115 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `d` that is NULL or a dataset.
         let dataset = writer.require(unsafe { read_dataset(d) })?;
-        // SAFETY: C passes a number for each box and dimension.
-        let mine = unsafe { boxes(&dataset, nboxes, start, count) };
-        let mine = mine.and_then(|(regions, bytes)| {
-            // SAFETY: C passes the items of the boxes, which lie in the array.
-            Ok((regions, unsafe { slice(data.cast::<u8>(), bytes, "data") }?))
-        });
-        let (regions, data) = match mine {
-            Ok((regions, data)) => (regions, Ok(data)),
-            Err(error) => (Vec::new(), Err(error)),
-        };
-        writer.write(|open| open.dataset(&dataset, data.map(|data| (&*regions, data))))
+        // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
+        let mine = unsafe { items_of_boxes(&dataset, data, nboxes, start, count) };
+        let boxes = mine.as_ref().map(borrowed).map_err(Error::again);
+        writer.write(|open| open.dataset(&dataset, boxes))
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_writer(f, err, body) }
+}
+
+/// The boxes of a dataset that a rank passes, and their items.
+type Mine<'a> = (Vec<Region>, &'a [u8]);
+
+fn borrowed<'a>((regions, data): &'a Mine<'_>) -> Boxes<'a> {
+    (regions, data)
+}
+
+/// The boxes of this rank, which lie in the array, and their items.
+///
+/// # Safety
+/// As of [`boxes`]; `data` is NULL, or the items of the boxes may be read there for the lifetime.
+unsafe fn items_of_boxes<'a>(
+    dataset: &Dataset,
+    data: *const c_void,
+    nboxes: usize,
+    start: *const u64,
+    count: *const u64,
+) -> Result<Mine<'a>> {
+    // SAFETY: the caller has a number for each box and dimension.
+    let (regions, bytes) = unsafe { boxes(dataset, nboxes, start, count) }?;
+    // SAFETY: the caller has the items of the boxes, which lie in the array.
+    Ok((regions, unsafe { slice(data.cast::<u8>(), bytes, "data") }?))
+}
+
+/// Writes several datasets in one call, one after the other: the same bytes as a call of `scda_fwrite_dataset` for
+/// each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
+/// exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
+///
+/// After an error, the file ends behind one of the datasets, or with what was in it before.
+///
+/// Collective; all arguments but `n` and `d` may differ between the ranks.
+///
+/// @param [in] f       The file, open for writing.
+/// @param [in] n       The number of datasets; 0 writes nothing.
+/// @param [in] d       What the datasets are: `n` structs, one after the other, each filled first by
+///                     `scda_dataset_init`. Not changed.
+/// @param [in] data    For each dataset the items of this rank, as for `scda_fwrite_dataset`.
+/// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
+/// @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
+/// @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
+///                     `nboxes`, `start` and `count`, this rank has all of each array.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_datasets(
+    f: *mut scda_fcontext_t,
+    n: usize,
+    d: *const scda_dataset_t,
+    data: *const *const c_void,
+    nboxes: *const usize,
+    start: *const *const u64,
+    count: *const *const u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `d` that is NULL, or `n` datasets.
+        let structs = writer.require(unsafe { slice(d, n as u64, "d") })?;
+        let (mut datasets, mut mine) = (Vec::new(), Vec::new());
+        writer.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
+        for one in structs {
+            // SAFETY: it is one of these.
+            datasets.push(writer.require(unsafe { read_dataset(one) })?);
+        }
+        // SAFETY: C passes NULL, or a pointer or number for each dataset.
+        let passed = unsafe { (each(data, n, "data"), each(nboxes, n, "nboxes")) };
+        // SAFETY: as above.
+        let places = unsafe { (each(start, n, "start"), each(count, n, "count")) };
+        for (index, dataset) in datasets.iter().enumerate() {
+            let boxes = || {
+                let (data, nboxes) = (at(&passed.0, index, null())?, at(&passed.1, index, 1)?);
+                let (start, count) = (at(&places.0, index, null())?, at(&places.1, index, null())?);
+                // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
+                unsafe { items_of_boxes(dataset, data, nboxes, start, count) }
+            };
+            mine.push(boxes());
+        }
+        let all = datasets.iter().zip(&mine).map(|(dataset, mine)| {
+            let boxes = mine.as_ref().map(borrowed).map_err(Error::again);
+            Given { dataset, boxes }
+        });
+        writer.given_datasets(&all.collect::<Vec<_>>())
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_writer(f, err, body) }
+}
+
+/// What is passed for each of `n` datasets; `None` for NULL.
+///
+/// # Safety
+/// As of [`slice`].
+unsafe fn each<'a, T>(pointer: *const T, n: usize, name: &str) -> Result<Option<&'a [T]>> {
+    // SAFETY: the caller has `n` values there, if it is not NULL.
+    (!pointer.is_null()).then(|| unsafe { slice(pointer, n as u64, name) }).transpose()
+}
+
+/// What is passed for one of the datasets.
+fn at<T: Copy>(all: &Result<Option<&[T]>>, index: usize, default: T) -> Result<T> {
+    let all = all.as_ref().map_err(Error::again)?;
+    Ok(all.and_then(|all| all.get(index)).copied().unwrap_or(default))
 }
 
 /// Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`

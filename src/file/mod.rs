@@ -22,4 +22,5 @@ pub use params::{Encode, Params};
 pub use reader::{Reader, Sealed, Seals, Section, Stream, StreamReader, Streams};
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
+pub(crate) use writer::{Boxes, Given};
 pub use writer::{DataStream, ElementStream, Writer};

@@ -40,11 +40,20 @@ const MOST_SAMPLED: u64 = 32;
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
 /// The boxes of this rank, and their items.
-type Boxes<'a> = (&'a [Region], &'a [u8]);
+pub(crate) type Boxes<'a> = (&'a [Region], &'a [u8]);
 /// The chunks of this rank, encoded, and where their bytes lie.
 type Streams = (Encoded, Partition);
-/// A dataset, and the boxes of this rank with their items.
-type Given<'a> = (&'a Dataset, &'a [Region], &'a [u8]);
+/// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
+pub(crate) struct Given<'a> {
+    pub dataset: &'a Dataset,
+    pub boxes: Result<Boxes<'a>>,
+}
+
+impl<'a> Given<'a> {
+    fn boxes(&self) -> Result<Boxes<'a>> {
+        self.boxes.as_ref().copied().map_err(Error::again)
+    }
+}
 
 impl WriterState {
     /// Writes a dataset.
@@ -57,11 +66,11 @@ impl WriterState {
     pub(crate) fn datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
         self.team.note(Topic::Dataset, all.len() as u64);
         let mut rest = all;
-        while let Some(&(dataset, regions, data)) = rest.first() {
+        while let Some(first) = rest.first() {
             let (now, later) = rest.split_at(self.together(rest));
             rest = later;
             if now.len() == 1 {
-                self.dataset(dataset, Ok((regions, data)))?;
+                self.dataset(first.dataset, first.boxes())?;
                 self.end_call()?;
             } else {
                 self.chunked_datasets(now)?;
@@ -77,7 +86,7 @@ impl WriterState {
             return 1;
         }
         let (mut bytes, most) = (0, TOGETHER_BYTES.saturating_mul(self.team.size() as u64));
-        let count = all.iter().take_while(|(dataset, ..)| {
+        let count = all.iter().take_while(|Given { dataset, .. }| {
             bytes = layout::sum(bytes, dataset.data_bytes().unwrap_or(u64::MAX)).unwrap_or(u64::MAX);
             bytes <= most && matches!(dataset.layout, DataLayout::Chunked { .. })
         });
@@ -87,17 +96,20 @@ impl WriterState {
     /// Writes several datasets, all of which are chunked.
     fn chunked_datasets(&mut self, all: &[Given<'_>]) -> Result<(), Failure> {
         let (mut texts, mut data) = (Vec::new(), Vec::new());
-        for (dataset, _, items) in all {
-            texts.push(self.begin_dataset(dataset)?);
-            data.push(self.tolerate(little_endian(dataset, items), Cow::Borrowed(&[]))?);
+        for one in all {
+            texts.push(self.begin_dataset(one.dataset)?);
+            let items = one.boxes().and_then(|(_, items)| little_endian(one.dataset, items));
+            data.push(self.tolerate(items, Cow::Borrowed(&[]))?);
         }
         let mut passed = Vec::new();
-        for ((dataset, regions, _), data) in all.iter().zip(&data) {
-            let one = self.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
-            passed.push((*dataset, one));
+        for (Given { dataset, boxes }, data) in all.iter().zip(&data) {
+            // What is wrong with them was noted above.
+            let boxes =
+                boxes.as_ref().map_or(Ok(Passed::NONE), |(regions, _)| Passed::new(dataset, regions, data));
+            passed.push((*dataset, self.tolerate(boxes, Passed::NONE)?));
         }
         let plan = self.plan(passed)?;
-        let datasets: Vec<&Dataset> = all.iter().map(|(dataset, ..)| *dataset).collect();
+        let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
         let encoded = self.encode_datasets(&datasets, &plan)?;
         for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
             self.write_chunks(datasets[number], text, (&plan, number), &encoded)?;

@@ -11,6 +11,7 @@ mod streams;
 mod tasks;
 mod trial;
 
+pub(crate) use datasets::{Boxes, Given};
 pub use streams::{DataStream, ElementStream};
 
 use super::buffer::SectionBuffer;
@@ -384,9 +385,16 @@ impl Writer {
     /// # Errors
     /// Those of [`Self::dataset`]. The file then ends behind one of the datasets, or with what was in it before.
     pub fn datasets(&mut self, datasets: &[(&Dataset, &[Region], &[u8])]) -> Result<()> {
+        let given =
+            datasets.iter().map(|&(dataset, regions, data)| Given { dataset, boxes: Ok((regions, data)) });
+        self.given_datasets(&given.collect::<Vec<_>>())
+    }
+
+    /// As [`Self::datasets`]. The C interface calls it with boxes that may be errors of this rank.
+    pub(crate) fn given_datasets(&mut self, all: &[Given<'_>]) -> Result<()> {
         self.session.operate(|open| {
             open.no_streams()?;
-            open.datasets(datasets)
+            open.datasets(all)
         })
     }
 
