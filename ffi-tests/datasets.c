@@ -5,41 +5,16 @@
  *                   scda_datasets.py)
  *
  * On more ranks, the world is split in two in every way, as in matrix.c: 8 ranks give every number from 1 to 8. */
-#include "sections.h"
+#include "variants.h"
 
 enum { most_dims = 7, most_tiles = 3 * 3 * 3 * 3 * 3 * 3 * 3, most_ranks = 64, num_datasets = 67, num_records = 3,
-  most_together = 6 };
+  most_together = 6, level = 6 };
 
 static const struct { const char *name; int size, number; } types[] = {
   {"none", 0, 0}, {"bool", 1, 1}, {"int8", 1, 1}, {"int16", 2, 2}, {"int32", 4, 4}, {"int64", 8, 8}, {"uint8", 1, 1}, {"uint16", 2, 2},
   {"uint32", 4, 4}, {"uint64", 8, 8}, {"float16", 2, 2}, {"float32", 4, 4}, {"float64", 8, 8}, {"complex64", 8, 4},
   {"complex128", 16, 8}, {"raw", 0, 1},
 };
-
-typedef struct {
-  const char *name; /* of the reference file */
-  int linebreak, encoder, driver;
-  long aggregation; /* bytes; -1: as it comes */
-  int check, threads, seal;
-} variant_t;
-
-static const variant_t variants[] = {
-  {"unix-fast", SCDA_LINEBREAK_UNIX, SCDA_ENCODER_FAST, SCDA_DRIVER_AUTO, -1, 0, 1, 0},
-  {"mime-zlib", SCDA_LINEBREAK_MIME, SCDA_ENCODER_ZLIB, SCDA_DRIVER_POSIX, 0, 1, 2, 1},
-  {"unix-fast", SCDA_LINEBREAK_UNIX, SCDA_ENCODER_FAST, driver_mpiio, 1000, 1, 1, 0},
-  {"mime-zlib", SCDA_LINEBREAK_MIME, SCDA_ENCODER_ZLIB, driver_mpiio, -1, 0, 1, 1},
-};
-
-static scda_params_t params_of (const variant_t *v) {
-  scda_params_t params = default_params ();
-  params.linebreak = v->linebreak, params.encoder = v->encoder, params.driver = v->driver;
-  params.check = v->check, params.threads = v->threads, params.seal = v->seal, params.level = 6;
-  if (v->aggregation >= 0) { params.aggregation_bytes = (uint64_t) v->aggregation; }
-  return params;
-}
-
-#define RIGHT(call) (err = -1, f = (call), REQUIRE (f != NULL && err == 0))
-#define CLOSE() (err = -1, REQUIRE (scda_fclose (f, &err) == 0 && err == 0))
 
 /* ---- a dataset in memory, the same on all ranks ---- */
 
@@ -299,7 +274,7 @@ static void write_file (group_t g, const char *name, uint64_t seed, const scda_p
 
 /* ---- reading ---- */
 
-static void compare (const array_t *a, const scda_dataset_t *found, const variant_t *v) {
+static void compare (const array_t *a, const scda_dataset_t *found) {
   const scda_dataset_t *d = &a->d;
   const int n = d->ndims, layout = found->layout;
   REQUIRE (found->size == sizeof *found && strcmp (found->name, d->name) == 0 && found->type == d->type && found->ndims == n);
@@ -311,7 +286,7 @@ static void compare (const array_t *a, const scda_dataset_t *found, const varian
   }
   if (d->layout == SCDA_LAYOUT_AUTO) { CHECK (layout == SCDA_LAYOUT_CONTIGUOUS || layout == SCDA_LAYOUT_CHUNKED); }
   else { CHECK (layout == d->layout); }
-  if (layout == SCDA_LAYOUT_CHUNKED) { CHECK (found->level == (d->level < 0 ? params_of (v).level : d->level)); }
+  if (layout == SCDA_LAYOUT_CHUNKED) { CHECK (found->level == (d->level < 0 ? level : d->level)); }
   else { CHECK (found->level == -1); }
   if (layout != SCDA_LAYOUT_CONTIGUOUS && item_bytes (a) > 1) { CHECK (found->shuffle == d->shuffle); }
   CHECK (strcmp (found->attributes, d->attributes ? d->attributes : "{}") == 0);
@@ -379,7 +354,7 @@ static void walk (group_t g, const char *name, uint64_t seed, const variant_t *v
     RIGHT (scda_fread_dataset_header (f, &found, &d, &err));
     if (found) {
       REQUIRE (found == 1 && datasets < num_datasets);
-      compare (&arrays[datasets], &d, v);
+      compare (&arrays[datasets], &d);
       f = read_boxes (f, &arrays[datasets], &rng, &own);
       ++datasets;
       continue;
@@ -420,7 +395,7 @@ static void look_up (group_t g, const char *name, uint64_t seed, const variant_t
     found = 77;
     RIGHT (scda_ffind_dataset (f, arrays[which].d.name, record, &found, g.rank % 2 && round % 2 ? NULL : &d, &err));
     CHECK (found == 1);
-    if (!(g.rank % 2 && round % 2)) { compare (&arrays[which], &d, v); }
+    if (!(g.rank % 2 && round % 2)) { compare (&arrays[which], &d); }
     f = read_boxes (f, &arrays[which], &rng, &own);
     const int64_t beyond = below (&rng, 2) ? num_records : -1 - num_records;
     RIGHT (scda_ffind_dataset (f, round % 3 ? "flow/step" : "nowhere", beyond, &found, &d, &err));
@@ -457,7 +432,8 @@ static void describe (const char *dir, const char *name) {
 static void round_trip (group_t g, const char *dir, int variant, uint64_t seed) {
   const variant_t *v = &variants[variant];
   char mine[1024], reference[1024];
-  const scda_params_t params = params_of (v);
+  scda_params_t params = params_of (v);
+  params.level = level;
   snprintf (reference, sizeof reference, "%s/%s.scda", dir, v->name);
   snprintf (mine, sizeof mine, "%s/%d-%016llx.scda", dir, variant, (unsigned long long) seed);
   if (world ().size == 1 && variant < 2) {

@@ -7,9 +7,6 @@
 static group_t g;
 static char name[1200];
 
-#define RIGHT(call) (err = -1, f = (call), REQUIRE (f != NULL && err == 0))
-#define CLOSE() (err = -1, REQUIRE (scda_fclose (f, &err) == 0 && err == 0))
-
 /* ---- mistakes in writing ---- */
 
 typedef struct { const char *what; int want; } mistake_t;

@@ -6,42 +6,22 @@
  *
  * On more ranks, the world is split in two in every way, as in matrix.c: 8 ranks give every number from 1 to 8. */
 #define _POSIX_C_SOURCE 200809L /* truncate */
-#include "sections.h"
+#include "variants.h"
 
 #include <sys/stat.h>
-
-typedef struct {
-  const char *name; /* of the reference file */
-  int linebreak, encoder, driver;
-  long aggregation; /* bytes; -1: as it comes */
-  int atomic, check, threads;
-} variant_t;
-
-static const variant_t variants[] = {
-  {"unix-fast", SCDA_LINEBREAK_UNIX, SCDA_ENCODER_FAST, SCDA_DRIVER_AUTO, -1, 0, 0, 1},
-  {"mime-zlib", SCDA_LINEBREAK_MIME, SCDA_ENCODER_ZLIB, SCDA_DRIVER_POSIX, 0, 1, 0, 2},
-  {"unix-fast", SCDA_LINEBREAK_UNIX, SCDA_ENCODER_FAST, driver_mpiio, 1000, 1, 1, 1},
-  {"mime-zlib", SCDA_LINEBREAK_MIME, SCDA_ENCODER_ZLIB, driver_mpiio, -1, 0, 0, 1},
-};
 
 /* The file is committed after so many sections; twice before the first, where the second seal has nothing to say. */
 enum { num_commits = 5 };
 static const int commits[num_commits] = {0, 0, 20, 21, 40};
 
-static scda_params_t params_of (const variant_t *v) {
-  scda_params_t params = default_params ();
-  params.linebreak = v->linebreak, params.encoder = v->encoder, params.driver = v->driver;
-  params.atomic = v->atomic, params.check = v->check, params.threads = v->threads;
-  if (v->aggregation >= 0) { params.aggregation_bytes = (uint64_t) v->aggregation; }
+static scda_params_t sealed_params (const variant_t *v) {
+  scda_params_t params = params_of (v);
   params.seal = 1;
   return params;
 }
 
 /* More ranks need not do everything so often as one: what is done `times` times there. */
 static int often (int times) { return world ().size == 1 ? times : (times + 3) / 4; }
-
-#define RIGHT(call) (err = -1, f = (call), REQUIRE (f != NULL && err == 0))
-#define CLOSE() (err = -1, REQUIRE (scda_fclose (f, &err) == 0 && err == 0))
 
 /* ---- files ---- */
 
@@ -146,7 +126,7 @@ static void write_appended (group_t g, const char *name, const content_t *c, uin
 static void torn (group_t g, const char *dir, const char *reference, const content_t *c, const places_t *places, const variant_t *v, uint64_t seed) {
   char name[1200];
   uint64_t rng = seed;
-  scda_params_t params = params_of (v);
+  scda_params_t params = sealed_params (v);
   snprintf (name, sizeof name, "%s/torn-%016llx.scda", dir, (unsigned long long) seed);
   for (int turn = 0; turn < often (12); ++turn) {
     const int k = turn * 12 / often (12), i = k == 0 ? 2 : 1 + (int) below (&rng, num_commits - 1);
@@ -193,7 +173,7 @@ static void torn (group_t g, const char *dir, const char *reference, const conte
 /* Opening to append fails with this code on all ranks, and the file is as it was. */
 static void refused_one (group_t g, const char *name, const char *original, const variant_t *v, int want, int line) {
   int err = -1;
-  scda_params_t params = params_of (v);
+  scda_params_t params = sealed_params (v);
   const scda_fcontext_t *f = scda_fopen_append (g.comm, name, NULL, NULL, &params, &err);
   if (f != NULL || err != want || !all_same (g, (uint64_t) err) || *scda_last_error_message () == 0) {
     fprintf (stderr, "seal.c:%d: error %d, want %d: %s\n", line, err, want, scda_last_error_message ());
@@ -207,7 +187,7 @@ static void refused (group_t g, const char *dir, const char *reference, const co
   char name[1200], original[1200], folder[1100];
   int err;
   scda_fcontext_t *f;
-  scda_params_t params = params_of (v);
+  scda_params_t params = sealed_params (v);
   snprintf (folder, sizeof folder, "%s/refused-%016llx", dir, (unsigned long long) seed);
   snprintf (name, sizeof name, "%s/a.scda", folder);
   snprintf (original, sizeof original, "%s/b.scda", folder);
@@ -242,7 +222,7 @@ static void refused (group_t g, const char *dir, const char *reference, const co
   /* One to which somebody else appends. */
   copy (g, reference, original, size_of (reference));
   copy (g, reference, name, size_of (reference));
-  params = params_of (v);
+  params = sealed_params (v);
   params.driver = SCDA_DRIVER_POSIX;
   RIGHT (scda_fopen_append (g.comm, name, NULL, NULL, &params, &err));
   REFUSED (SCDA_ERR_FILE_IN_USE);
@@ -364,7 +344,7 @@ static int verify (group_t g, const char *name, const variant_t *v) {
   int err = -1, decode = 1;
   char type;
   uint64_t E;
-  scda_params_t params = params_of (v);
+  scda_params_t params = sealed_params (v);
   params.verify = 1;
   scda_fcontext_t *f = scda_fopen_read (g.comm, name, NULL, NULL, &params, &err);
   while (err == 0) {
@@ -412,7 +392,7 @@ static void flips (group_t g, const char *dir, const char *reference, const vari
 static void round_trip (group_t g, const char *dir, const content_t *c, int which, int variant, uint64_t seed) {
   const variant_t *v = &variants[variant];
   char mine[1024], reference[1024];
-  scda_params_t params = params_of (v), other = params;
+  scda_params_t params = sealed_params (v), other = params;
   places_t places;
   snprintf (reference, sizeof reference, "%s/%d-%s.scda", dir, which, v->name);
   snprintf (mine, sizeof mine, "%s/%d-%d-%016llx.scda", dir, which, variant, (unsigned long long) seed);

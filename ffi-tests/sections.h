@@ -40,6 +40,10 @@ scda_fcontext_t *content_write_some (group_t g, scda_fcontext_t *f, const conten
 /* Read it, raw or decoded, skipping this and that as the seed says; compare every byte. */
 void content_read (group_t g, const char *filename, const content_t *c, uint64_t seed, const scda_params_t *params);
 
+/* Calls that must go well: of a function that returns the file, and the end of it. */
+#define RIGHT(call) (err = -1, f = (call), REQUIRE (f != NULL && err == 0))
+#define CLOSE() (err = -1, REQUIRE (scda_fclose (f, &err) == 0 && err == 0))
+
 /* Whether two files are equal from byte `from` on. */
 int files_equal (const char *a, const char *b, long from);
 
