@@ -10,6 +10,8 @@ mod partition;
 mod rsmpi;
 #[allow(unsafe_code)]
 mod shared;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod threads;
 
 pub use nodes::Nodes;

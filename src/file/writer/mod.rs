@@ -7,6 +7,8 @@ mod owners;
 mod pieces;
 mod sealing;
 mod sections;
+#[cfg(test)]
+mod simulation;
 mod streams;
 mod tasks;
 mod trial;

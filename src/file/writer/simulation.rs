@@ -1,0 +1,234 @@
+//! Counts what up to 10,000 ranks write and exchange, beside what they would without this library. Nothing here is a time.
+
+use super::{Writer, WriterState};
+use crate::error::Result;
+use crate::file::params::{Encode, Params};
+use crate::file::source::Source;
+use crate::file::sums::SummedFile;
+use crate::file::target::Target;
+use crate::file::team::Team;
+use crate::format::header::UserString;
+use crate::parallel::Communicator;
+use crate::parallel::simulated::{Exchanged, LEVELS, Machine};
+use crate::storage::ParallelFile;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// Behind the header of the file.
+const START: u64 = 128;
+
+/// A request to the file system.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    rank: usize,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Counts requests instead of writing.
+struct Storage {
+    rank: usize,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl ParallelFile for Storage {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        if bytes > 0 {
+            self.requests.lock().unwrap().push(Request { rank: self.rank, offset, bytes });
+        }
+        Ok(())
+    }
+    fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
+        unreachable!("what is simulated only writes")
+    }
+    fn truncate(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What was counted.
+#[derive(Debug, PartialEq, Eq)]
+struct Counts {
+    requests: u64,
+    /// Requests of less than 64 KiB.
+    small_requests: u64,
+    bytes: u64,
+    writers: usize,
+    stripes: u64,
+    /// Stripes with more than one writer.
+    shared_stripes: u64,
+    /// Stripes with writers on more than one node.
+    shared_by_nodes: u64,
+    /// The most writers of one stripe.
+    most_writers: usize,
+}
+
+fn evaluate(requests: &[Request], stripe: u64, node_ranks: usize) -> Counts {
+    let mut writers: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut inner = 0;
+    for &Request { rank, offset, bytes } in requests {
+        // The stripes between the first and the last one are this request's alone.
+        let (first, last) = (offset / stripe, (offset + bytes - 1) / stripe);
+        for stripe in if first == last { vec![first] } else { vec![first, last] } {
+            let all = writers.entry(stripe).or_default();
+            if !all.contains(&rank) {
+                all.push(rank);
+            }
+        }
+        inner += (last - first).saturating_sub(1);
+    }
+    let mut ranks: Vec<usize> = requests.iter().map(|request| request.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    Counts {
+        requests: requests.len() as u64,
+        small_requests: requests.iter().filter(|request| request.bytes < 64 * KIB).count() as u64,
+        bytes: requests.iter().map(|request| request.bytes).sum(),
+        writers: ranks.len(),
+        stripes: inner + writers.len() as u64,
+        shared_stripes: writers.values().filter(|all| all.len() > 1).count() as u64,
+        shared_by_nodes: writers
+            .values()
+            .filter(|all| all.iter().any(|rank| rank / node_ranks != all[0] / node_ranks))
+            .count() as u64,
+        most_writers: writers.values().map(Vec::len).max().unwrap_or(0),
+    }
+}
+
+/// Runs a program of the writer on each of many ranks, and counts.
+fn simulate(
+    (ranks, node_ranks): (usize, usize),
+    params: &Params,
+    program: impl Fn(&mut Writer) -> Result<()>,
+) -> (Vec<Request>, Vec<[Exchanged; LEVELS]>) {
+    let requests = Arc::<Mutex<Vec<Request>>>::default();
+    let exchanged = Machine::new(ranks, node_ranks).run(|comm| {
+        let rank = comm.rank();
+        let requests = Arc::clone(&requests);
+        let team = Team::new(Box::new(comm), "f");
+        let file = SummedFile::new(Box::new(Storage { rank, requests }), None);
+        let target = Target::new(Path::new("f"), params);
+        let session = Writer::begin(team, file, target, params.clone(), None, [START, 0]);
+        let user = UserString::new(b"").unwrap();
+        let mut file = Writer { session, user, bytes_cut_off: 0 };
+        program(&mut file).unwrap();
+        let flushed = file.session.operate(WriterState::flush);
+        flushed.unwrap();
+        drop(file.session.take());
+    });
+    (std::mem::take(&mut requests.lock().unwrap()), exchanged)
+}
+
+fn params() -> Params {
+    Params { check: false, ..Params::default() }
+}
+
+/// Writes an array of which each rank has one element of so many bytes.
+fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<Request>, Vec<[Exchanged; LEVELS]>) {
+    let counts = vec![1; ranks.0];
+    let data = vec![0; usize::try_from(piece).unwrap()];
+    simulate(ranks, params, |file| {
+        file.array(b"field", &counts, piece, Source::Contiguous(&data), Encode::None)
+    })
+}
+
+/// What independent writes of the same pieces are.
+fn independent((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> Counts {
+    let request = |rank| Request { rank, offset: 256 + rank as u64 * piece, bytes: piece };
+    evaluate(&(0..ranks).map(request).collect::<Vec<_>>(), stripe, node_ranks)
+}
+
+/// Two-phase collective buffering as in ROMIO, with one aggregator a node, each with an equal range of whole stripes that it writes
+/// in steps of 16 MiB; and the bytes that leave a node.
+fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (Counts, u64) {
+    const BUFFER_BYTES: u64 = 16 * MIB;
+    let (start, end) = (256, 256 + ranks as u64 * piece);
+    let aggregators = ranks.div_ceil(node_ranks) as u64;
+    let domain = (end / aggregators).next_multiple_of(stripe);
+    let (mut requests, mut bytes) = (Vec::new(), 0);
+    for aggregator in 0..aggregators {
+        let (first, last) = ((aggregator * domain).max(start), ((aggregator + 1) * domain).min(end));
+        let rank = usize::try_from(aggregator).unwrap() * node_ranks;
+        let mut at = first;
+        while at < last {
+            let to = last.min((at / BUFFER_BYTES + 1) * BUFFER_BYTES);
+            requests.push(Request { rank, offset: at, bytes: to - at });
+            // The ranks that send what is written now.
+            for sender in (at - start) / piece..=(to - 1 - start) / piece {
+                if sender / node_ranks as u64 != aggregator {
+                    let own = start + sender * piece;
+                    bytes += (own + piece).min(to) - own.max(at);
+                }
+            }
+            at = to;
+        }
+    }
+    (evaluate(&requests, stripe, node_ranks), bytes)
+}
+
+#[test]
+fn counts_of_ten_thousand_ranks() {
+    let machine = (10_000, 64);
+    // The table in docs/performance.md: requests, stripes of several ranks and of several nodes; requests and MiB that leave a node.
+    for (piece, stripe, expected_alone, expected_collective) in [
+        (KIB, MIB, [10_000, 10, 10], [10, 9]),
+        (16 * KIB, MIB, [10_000, 157, 156], [157, 0]),
+        (100 * KIB, MIB, [10_000, 977, 156], [193, 947]),
+        (100 * KIB, 4 * MIB, [10_000, 245, 156], [123, 962]),
+        (MIB, 4 * MIB, [10_000, 2500, 156], [626, 0]),
+        (10 * MIB, 4 * MIB, [10_000, 9999, 156], [6251, 0]),
+    ] {
+        let alone = independent(machine, piece, stripe);
+        let (collective, sent) = two_phase(machine, piece, stripe);
+        let (own, exchanged) = array(machine, piece, &params());
+        let own = evaluate(&own, stripe, machine.1);
+        println!(
+            "pieces of {piece} bytes, stripes of {stripe}:\n  {alone:?}\n  {collective:?} {sent}\n  {own:?}"
+        );
+        let [all, node, leaders] = exchanged[0];
+        assert_eq!([alone.requests, alone.shared_stripes, alone.shared_by_nodes], expected_alone);
+        assert_eq!([collective.requests, sent / MIB], expected_collective);
+        // As independent writes, and the header.
+        assert_eq!([own.requests - 1, own.shared_stripes, own.shared_by_nodes], expected_alone);
+        assert_eq!(collective.shared_stripes, 0);
+        // Every byte is written once; the header and the padding are more.
+        assert_eq!(alone.bytes, machine.0 as u64 * piece);
+        assert!((alone.bytes..alone.bytes + 256).contains(&own.bytes));
+        // No message but those of agreements: one of the section, and one of flushing.
+        assert!(exchanged.iter().all(|rank| rank == &exchanged[0]));
+        assert_eq!((node, leaders, all.sent, all.received), Default::default());
+        assert_eq!(all.reductions, 2);
+    }
+}
+
+#[test]
+fn small_sections_go_through_the_leaders() {
+    const SECTIONS: u64 = 1000;
+    let ranks = 1000;
+    let counts = vec![1; ranks];
+    // The ranks look for their nodes after 8 of 56 rounds; there are 16.
+    for (node_ranks, expected) in [(1, 56 * 999), (64, 8 * 999 + 48 * (63 + 15))] {
+        let params = params();
+        let (own, exchanged) = simulate((ranks, node_ranks), &params, |file| {
+            for _ in 0..SECTIONS {
+                file.array(b"small", &counts, 100, Source::Contiguous(&[b'a'; 100]), Encode::None)?;
+            }
+            Ok(())
+        });
+        let own = evaluate(&own, 4 * MIB, node_ranks);
+        let received: u64 = exchanged[0].iter().map(|level| level.received).sum();
+        println!("{node_ranks} a node: {own:?}, {:?}; rank 0 received {received}", exchanged[0]);
+        assert_eq!((own.writers, own.shared_stripes, own.requests), (1, 0, 2 * 56));
+        assert_eq!(received, expected);
+    }
+}
