@@ -170,14 +170,18 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
             // SAFETY: it is one of these.
             datasets.push(writer.require(unsafe { read_dataset(one) })?);
         }
-        // SAFETY: C passes NULL, or a pointer or number for each dataset.
-        let passed = unsafe { (each(data, n, "data"), each(nboxes, n, "nboxes")) };
-        // SAFETY: as above.
-        let places = unsafe { (each(start, n, "start"), each(count, n, "count")) };
+        // SAFETY: C passes NULL, or a pointer for each dataset.
+        let data = unsafe { each(data, n, "data") };
+        // SAFETY: C passes NULL, or a number for each dataset.
+        let nboxes = unsafe { each(nboxes, n, "nboxes") };
+        // SAFETY: as of `data`.
+        let start = unsafe { each(start, n, "start") };
+        // SAFETY: as of `data`.
+        let count = unsafe { each(count, n, "count") };
         for (index, dataset) in datasets.iter().enumerate() {
             let boxes = || {
-                let (data, nboxes) = (at(&passed.0, index, null())?, at(&passed.1, index, 1)?);
-                let (start, count) = (at(&places.0, index, null())?, at(&places.1, index, null())?);
+                let (data, nboxes) = (at(&data, index, null())?, at(&nboxes, index, 1)?);
+                let (start, count) = (at(&start, index, null())?, at(&count, index, null())?);
                 // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
                 unsafe { items_of_boxes(dataset, data, nboxes, start, count) }
             };
