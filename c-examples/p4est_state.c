@@ -10,20 +10,20 @@ enum { lowest_degree = 2, highest_degree = 5, most_coefficients = 6 * 6 * 6 };
 
 /* All that the formulas need to know about a cell. */
 typedef struct {
-  double centre[3];
+  double centre[3], time;
   int level;
-  const double *state;
+  double *state;
 } cell_t;
 
 /* ---- The formulas ----
  *
- * The centre of a cell is a binary fraction of few digits, and where a result is rounded, it is by a single
+ * The centre of a cell and the time are binary fractions of few digits, and where a result is rounded, it is by a single
  * multiplication or division: every machine computes the same bits. */
 
-/* A gas turning around the z axis: density, momentum (3), energy. */
+/* A gas that turns around the z axis and gets thinner: density, momentum (3), energy. */
 static void compute_state (const cell_t *cell, double *state) {
   const double x = cell->centre[0], y = cell->centre[1], z = cell->centre[2];
-  const double density = 1. / (1. + x * x + y * y + z * z);
+  const double density = 1. / ((1. + cell->time) * (1. + x * x + y * y + z * z));
   state[0] = density;
   state[1] = -y * density;
   state[2] = x * density;
@@ -41,13 +41,13 @@ int coefficients_per_cell (int level) {
   return n * n * n;
 }
 
-/* The Taylor polynomial of u = 1 / (4 + x + y + z) around the centre, in coordinates from -1 to 1 over the
+/* The Taylor polynomial of u = 1 / (4 + x + y + z + t) around the centre, in coordinates from -1 to 1 over the
  * cell: with s the denominator at the centre, h half the cell's width and n = i + j + k, the coefficient of
  * x^i y^j z^k is n! / (i! j! k!) (-h)^n / s^(n + 1). */
 static void compute_coefficients (const cell_t *cell, double *coefficients) {
   const int degree = degree_of (cell->level);
   const double h = .5 / (double) (1 << cell->level);
-  const double s = 4. + cell->centre[0] + cell->centre[1] + cell->centre[2];
+  const double s = 4. + cell->centre[0] + cell->centre[1] + cell->centre[2] + cell->time;
   double factorial[3 * highest_degree + 1] = { 1. }, power[3 * highest_degree + 1] = { 1. / s };
   for (int n = 1; n <= 3 * degree; ++n) {
     factorial[n] = n * factorial[n - 1];
@@ -70,6 +70,7 @@ static cell_t cell_of (p8est_t *forest, p4est_topidx_t tree, const p8est_quadran
   cell_t cell;
   p8est_qcoord_to_vertex (forest->connectivity, tree, quadrant->x + half, quadrant->y + half, quadrant->z + half,
                           cell.centre);
+  cell.time = *(const double *) forest->user_pointer;
   cell.level = quadrant->level;
   cell.state = quadrant->p.user_data;
   return cell;
@@ -137,11 +138,12 @@ coefficients_t coefficients_new (p8est_t *forest) {
   cell_t *cells = local_cells (forest);
   coefficients_t c;
   c.sizes = P4EST_ALLOC (int, num_cells);
-  c.Ei = P4EST_ALLOC (uint64_t, num_cells);
+  c.counts = P4EST_ALLOC (int64_t, num_cells);
   c.bytes = 0;
   for (size_t i = 0; i < num_cells; ++i) {
-    c.sizes[i] = coefficients_per_cell (cells[i].level) * (int) sizeof (double);
-    c.bytes += c.Ei[i] = (uint64_t) c.sizes[i];
+    c.counts[i] = coefficients_per_cell (cells[i].level);
+    c.sizes[i] = (int) c.counts[i] * (int) sizeof (double);
+    c.bytes += (uint64_t) c.sizes[i];
   }
   c.values = P4EST_ALLOC (double, c.bytes / sizeof (double));
   P4EST_FREE (cells);
@@ -150,7 +152,7 @@ coefficients_t coefficients_new (p8est_t *forest) {
 
 void coefficients_free (coefficients_t *c) {
   P4EST_FREE (c->sizes);
-  P4EST_FREE (c->Ei);
+  P4EST_FREE (c->counts);
   P4EST_FREE (c->values);
 }
 
@@ -170,10 +172,9 @@ static coefficients_t computed_coefficients (p8est_t *forest) {
 
 simulation_t simulation_new (sc_MPI_Comm comm) {
   simulation_t s;
-  s.time = .25;
-  s.step = 42;
+  s.time = P4EST_ALLOC_ZERO (double, 1);
   s.forest = p8est_new_ext (comm, p8est_connectivity_new_rotcubes (), 0, coarsest_level, 1, state_bytes,
-                            initialize_state, NULL);
+                            initialize_state, s.time);
   for (int level = coarsest_level; level < finest_level; ++level) {
     p8est_refine (s.forest, 0, refine_at_surface, initialize_state);
     p8est_partition (s.forest, 0, NULL);
@@ -188,6 +189,7 @@ void simulation_free (simulation_t *s) {
   coefficients_free (&s->coefficients);
   p8est_destroy (s->forest);
   p8est_connectivity_destroy (connectivity);
+  P4EST_FREE (s->time);
 }
 
 int simulation_is_exact (const simulation_t *s) {
@@ -199,7 +201,7 @@ int simulation_is_exact (const simulation_t *s) {
     compute_state (&cells[i], state);
     compute_coefficients (&cells[i], computed);
     exact = exact && !memcmp (cells[i].state, state, state_bytes) &&
-            !memcmp (coefficients, computed, s->coefficients.Ei[i]);
+            !memcmp (coefficients, computed, (size_t) s->coefficients.sizes[i]);
     coefficients += coefficients_per_cell (cells[i].level);
   }
   P4EST_FREE (cells);
@@ -218,6 +220,15 @@ void simulation_repartition (simulation_t *s) {
   coefficients_free (&s->coefficients);
   s->coefficients = moved;
   P4EST_FREE (first_before);
+}
+
+void simulation_advance (simulation_t *s, double seconds) {
+  *s->time += seconds;
+  cell_t *cells = local_cells (s->forest);
+  for (p4est_locidx_t i = 0; i < s->forest->local_num_quadrants; ++i) { compute_state (&cells[i], cells[i].state); }
+  P4EST_FREE (cells);
+  coefficients_free (&s->coefficients);
+  s->coefficients = computed_coefficients (s->forest);
 }
 
 void simulation_adapt (simulation_t *s) {

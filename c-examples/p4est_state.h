@@ -1,7 +1,7 @@
 /* p4est_state.h: the simulation that p4est_checkpoint.c writes and reads.
  *
- * An hp-adaptive mesh, refined towards the surface of a ball, with two fields. Both are formulas of a cell's
- * place, so that a restart can check every value it has read. */
+ * An hp-adaptive mesh, refined towards the surface of a ball, with the state of a gas and the coefficients of hp elements. Both are
+ * formulas of the time and of a cell's place, so that a restart can check every value it has read. */
 #ifndef P4EST_STATE_H
 #define P4EST_STATE_H
 
@@ -9,28 +9,30 @@
 
 enum {
   coarsest_level = 3,
-  finest_level = 7,
+  finest_level = 6,
   state_doubles = 5, /* of each cell */
   state_bytes = state_doubles * sizeof (double)
 };
 
 /* hp data: of each cell as many coefficients as its polynomial degree asks for. */
 typedef struct {
-  int *sizes;      /* the bytes of each local cell, in the type that p4est likes */
-  uint64_t *Ei;    /* the same, in the type that libscda likes */
-  uint64_t bytes;  /* of all local cells */
-  double *values;  /* one cell after the other */
+  int *sizes;       /* the bytes of each local cell, as p4est takes them */
+  int64_t *counts;  /* the coefficients of each local cell, as libscda takes them */
+  uint64_t bytes;   /* of all local cells */
+  double *values;   /* one cell after the other */
 } coefficients_t;
 
 typedef struct {
-  double time;
-  int step;
+  double *time;    /* the user pointer of the forest: the formulas need it */
   p8est_t *forest; /* the user data of a quadrant are its state: they move with it */
   coefficients_t coefficients;
 } simulation_t;
 
-/* At some time after the start. */
+/* At time 0. */
 simulation_t simulation_new (sc_MPI_Comm comm);
+
+/* Goes on in time, and computes the data anew. */
+void simulation_advance (simulation_t *s, double seconds);
 
 /* With the connectivity, too. */
 void simulation_free (simulation_t *s);
@@ -41,7 +43,7 @@ int simulation_is_exact (const simulation_t *s);
 /* From any partition to p4est's own, with all data. */
 void simulation_repartition (simulation_t *s);
 
-/* Goes on as simulations do: refines, balances and partitions the mesh, and computes the data anew. */
+/* Refines, balances and partitions the mesh, and computes the data anew. */
 void simulation_adapt (simulation_t *s);
 
 /* The number of coefficients of a cell of this level. */

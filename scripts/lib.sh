@@ -153,10 +153,10 @@ show_checkpoint() {
   heading "3 processes restart from it: p4est_checkpoint restart $file"
   timeout --kill-after=10 60 "$mpiexec" -n 3 "$folder/c-examples/p4est_checkpoint" restart "$file" </dev/null
 
-  heading "The first 128 bytes of the file"
-  head -c 128 "$file"
-  heading "The lines further on that name its sections, with their numbers of elements and bytes (18 at most)"
-  LC_ALL=C grep -aEm 18 '^([IBAV] [ -~]{60}-|[NE] [0-9]{1,26} -+)$' "$file"
-  heading "The same read by a program: list $file"
-  timeout --kill-after=10 60 "$folder/c-examples/list" "$file" </dev/null
+  heading "The file begins so: head -c 2487 $file"
+  head -c 2487 "$file"
+  heading "What is in it: scda ls $file"
+  timeout --kill-after=10 60 "$folder/prefix/bin/scda" ls "$file" </dev/null
+  heading "Are its checksums right, and is its mesh one: scda check $file"
+  timeout --kill-after=10 60 "$folder/prefix/bin/scda" check "$file" </dev/null
 }
