@@ -25,6 +25,8 @@ use std::io::{self, Read};
 const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
 /// So much of a stream is collected before it is written.
 const BUFFER_BYTES: usize = 256 << 10;
+/// So much at once is written without being collected, unless something was: copying would cost more than the calls that it saves.
+const DIRECT_BYTES: usize = 64 << 10;
 /// So much is read at once of data that come from elsewhere.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -62,7 +64,8 @@ impl OwnStream {
     /// Takes bytes, and writes if they are many.
     fn take(&mut self, file: &mut dyn ParallelFile, data: &[u8]) -> Result<()> {
         sum(self.before + self.bytes(), data.len() as u64).ok_or_else(too_large)?;
-        if self.buffer.len() + data.len() <= BUFFER_BYTES {
+        let is_direct = self.buffer.is_empty() && data.len() >= DIRECT_BYTES;
+        if !is_direct && self.buffer.len() + data.len() <= BUFFER_BYTES {
             reserve(&mut self.buffer, data.len())?;
             self.buffer.extend_from_slice(data);
             return Ok(());
