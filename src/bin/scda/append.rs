@@ -68,7 +68,7 @@ fn inputs(paths: &[PathBuf], threads: &Threads) -> Result<Vec<Input>> {
     paths.iter().map(|path| Input::new(path, threads)).collect()
 }
 
-/// Trouble if sections were selected, and there was none.
+/// Trouble if the selections match no section of any input.
 fn check_some(copied: Copied, selections: &[Selection]) -> Result<()> {
     if copied.sections == 0 && !selections.is_empty() {
         return Err(Fail::Trouble("--select names no section of any of the files".to_owned()));
@@ -89,7 +89,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
     let inputs = inputs(&args.from, &args.threads)?;
-    // What comes from FILE itself is read as it is now.
+    // Sections that come from FILE itself are read as FILE was before the command.
     let is_file =
         |input: &Input| input.path().metadata().is_ok_and(|status| identity(&status) == identity(&before));
     let own = |input| -> Result<_> {

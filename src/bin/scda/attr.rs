@@ -34,10 +34,10 @@ pub struct Args {
     file: PathBuf,
     /// The name of a dataset; with a slash at its end, that of a group; / for the file
     name: String,
-    /// What is set
+    /// Attributes to set
     #[arg(value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// What is removed
+    /// Attributes to remove
     #[arg(long, value_name = "KEY")]
     remove: Vec<String>,
     /// Of several datasets of this name: the one with this number, from 0 on, or from -1, the last one, back
@@ -63,7 +63,7 @@ impl Args {
         self.name.ends_with('/')
     }
 
-    /// The dataset or group that this item is.
+    /// This item, if it is a dataset or a group.
     fn owner(item: &Item) -> Option<Owner> {
         let (block, attributes) = match item.pair.as_ref()? {
             Pair::Dataset(found) => (found.block, &found.dataset.attributes),
@@ -104,11 +104,11 @@ impl Args {
         }
         let owners = found.iter().flatten().count();
         if owners == 0 {
-            // It may be one of these.
+            // The damaged item may be the one that is wanted.
             faults.iter().for_each(|fault| complain(fault));
         }
         if self.is_group() {
-            // The last ones count.
+            // The last attributes of a group in the file count.
             return match self.record {
                 None => Ok(found.into_iter().flatten().last()),
                 Some(_) => Err(Fail::Trouble("--record is for datasets".to_owned())),
@@ -136,7 +136,7 @@ impl Args {
         }
     }
 
-    /// The attributes as they are to be, from those that there are.
+    /// The new attributes, made from the present ones.
     fn changed(&self, attributes: &str) -> Result<String> {
         let own = |member: &scda::internals::json::Member<'_>| (member.key.clone(), compact(member.text));
         let mut all: Vec<_> = attributes_of(attributes).iter().map(own).collect();
@@ -149,7 +149,7 @@ impl Args {
             let (key, value) = text
                 .split_once('=')
                 .ok_or_else(|| Fail::Trouble(format!("found \"{text}\", expected KEY=VALUE")))?;
-            // Two levels deep: in the attributes, which are in the metadata.
+            // The attributes are two levels deep in the metadata.
             let value = match check(value, 2) {
                 Ok(()) => compact(value),
                 Err(_) => Value::from(value).to_string(),
@@ -177,7 +177,7 @@ fn check_sealed(input: &Input) -> Result<()> {
     if behind == 0 { Ok(()) } else { Err(unsealed(input, behind)) }
 }
 
-/// Metadata with other attributes; all else stays as it is written.
+/// The metadata with new attributes. Everything else stays byte for byte.
 fn with_attributes(metadata: &str, attributes: &str) -> Result<String> {
     let found = members(metadata.as_bytes())?;
     let text = match found.iter().find(|member| member.key == "attributes") {
@@ -213,7 +213,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut from = (!shows).then(|| Verified::new(&input)).transpose()?;
     let owner = args.find(&input, from.as_mut()).or_else(|fail| {
-        // Of damage, this may be a consequence.
+        // This may be a consequence of damage.
         from.as_mut().map_or(Ok(()), Verified::compare_all)?;
         Err(fail)
     })?;

@@ -68,7 +68,7 @@ pub struct Args {
     threads: Threads,
 }
 
-/// What --box says: the first and the last index in each dimension.
+/// The argument of --box: the range of indices in each dimension.
 #[derive(Clone)]
 struct Bounds(Vec<(Option<i64>, Option<i64>)>);
 
@@ -81,7 +81,7 @@ impl FromStr for Bounds {
             false => {
                 let index: i64 =
                     text.parse().map_err(|_| format!("expected A:B or an index, found \"{text}\""))?;
-                // The end of the last one.
+                // Up to the end of the dimension.
                 Ok((Some(index), index.checked_add(1).filter(|&end| end != 0)))
             }
         };
@@ -118,7 +118,7 @@ fn parse_range(text: &str) -> Result<(Option<i64>, Option<i64>), String> {
     Ok((end(from)?, end(to)?))
 }
 
-/// The units that are meant, of so many, if there are all of them.
+/// The units from A up to B of `all`, with the defaults put in; `None` if there are not all of them.
 fn within(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Option<Range<u64>> {
     let place = |end: i64| match u64::try_from(end) {
         Ok(end) => Some(end),
@@ -133,7 +133,7 @@ fn within(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Option<Range<u
     }
 }
 
-/// What is meant: its section, and the block of metadata if that precedes it.
+/// The section to print, and the block of metadata if that precedes it.
 #[derive(Clone, Copy)]
 struct Choice {
     number: u64,
@@ -141,7 +141,7 @@ struct Choice {
     block: Option<Section>,
 }
 
-/// Finds the section that is meant by the index of the file.
+/// Finds the section to print by the index of the file.
 fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Choice>> {
     let index = match (args.section.number(), args.section.user_string()) {
         (Some(number), _) => number.checked_sub(1).filter(|_| args.record.is_none()),
@@ -164,7 +164,7 @@ fn is_metadata(section: &Section) -> bool {
     section.section_type == SectionType::Block && is_first(section.section_type, &section.user)
 }
 
-/// Reads the header of the section that is meant.
+/// Reads the header of the section to print.
 fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Choice> {
     let start = reader.position().unwrap_or(0);
     // Without decoding, sections have other numbers than in the index.
@@ -181,7 +181,7 @@ fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Choice> {
         while let Some(section) = reader.next_section(!args.raw)? {
             number += 1;
             let block = std::mem::replace(&mut before, Some(section).filter(is_metadata));
-            // A user string that is just so comes before what a pattern stands for.
+            // A user string that equals the argument is preferred to one that the pattern matches.
             let is_this = args.section.is_user_string(&section);
             if is_this && !is_exact {
                 found.clear();
@@ -199,7 +199,7 @@ fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Choice> {
         Ok(())
     };
     if let Err(error) = search() {
-        // Damage behind what is meant hides only others that may be meant, too. Its own is found again.
+        // Damage behind the section can only hide other matches. Damage of the section itself is found when it is read.
         match found.last() {
             None => return Err(error.into()),
             Some(last) if last.number <= passed => complain(&error.to_string()),
@@ -398,7 +398,7 @@ pub fn run(args: &Args) -> Result<()> {
         .ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{all}")))?;
     let mut out = Output::new()?;
     let mut pieces = Pieces::new(&section, range.clone());
-    // It would be written into the data.
+    // The line of progress would stand in the middle of the data.
     let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
     let mut show: Option<Show> = None;
     let columns = args.cols.map(usize::from);
@@ -428,7 +428,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     };
     if result.is_err() {
-        // What is before the damage is shown, too.
+        // The data before the damage are shown, too.
         let unread = pieces.range();
         let end = first_unreadable(&mut reader, &section, unread.clone()).unwrap_or(unread.end);
         let mut before = Pieces::new(&section, unread.start..end);

@@ -65,7 +65,7 @@ pub struct Args {
     threads: Threads,
 }
 
-/// What is compressed.
+/// Which sections are compressed.
 #[derive(Clone, Copy)]
 pub enum Compress {
     /// Sections that get smaller, with the default level.
@@ -175,7 +175,7 @@ impl How {
             dataset.layout = Layout::Contiguous;
             return Ok((!is_plain).then_some(dataset));
         }
-        // Each one finds out what it names.
+        // Each pattern notes whether it matches a dataset.
         let chosen: Vec<_> = self.chunk.iter().filter(|chunking| chunking.is_for(&dataset)).collect();
         let chosen = chosen.first();
         if self.encode.is_none() && chosen.is_none() {
@@ -183,7 +183,7 @@ impl How {
         }
         let (old, text) = match dataset.layout.clone() {
             Layout::Chunked { shape, text } => (shape, text),
-            // Nothing was said of shuffling.
+            // The options say nothing of shuffling.
             _ => {
                 dataset.shuffle = true;
                 (None, false)
@@ -224,7 +224,7 @@ impl How {
 /// Before the sections of a file.
 const FILE_HEADER_BYTES: u64 = 128;
 
-/// What was copied.
+/// Totals of what was copied.
 #[derive(Clone, Copy, Default)]
 pub struct Copied {
     pub sections: u64,
@@ -268,7 +268,7 @@ pub fn sections(
         let way = Way { how, style };
         let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
         if set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name())) {
-            // It was packed with the first part.
+            // This part was packed with the first one.
             from.compare(&item)?;
             from.skip(&item)?;
             progress.set(from.reader.position().unwrap_or(0));
@@ -417,7 +417,7 @@ fn unknown_keys(metadata: &str) -> Result<Vec<String>> {
 pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
     let mut text = vec![0; to_usize(block.size)];
     reader.read_block_range(0..block.size, &mut text)?;
-    // It was parsed.
+    // The caller has parsed the metadata.
     String::from_utf8(text).map_err(|_| Fail::Trouble("metadata: the file has changed".to_owned()))
 }
 
@@ -473,7 +473,7 @@ fn one(
     Ok(reader.skip()?)
 }
 
-/// Writes the reader's current section, as `section` tells of it.
+/// Writes the reader's current section, which `section` describes.
 fn write(
     reader: &mut Reader,
     writer: &mut Writer,

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-/// What is wrong with a description, in words.
+/// A message about a mistake in a description.
 pub type Words<T> = Result<T, String>;
 
-/// An object of the description. Every name in it is looked at, or it is an error.
+/// An object of the description. A name that nothing looks at is an error.
 pub struct Object<'a> {
     map: &'a Map<String, Value>,
     seen: Vec<&'static str>,
@@ -86,7 +86,7 @@ impl<'a> Object<'a> {
         Ok(bytes)
     }
 
-    /// An error for names that nobody knows. Some tell what `scda ls` found, and are not wanted here.
+    /// An error for unknown names. Some names only tell what `scda ls` found, and are ignored here.
     pub fn finish(self, facts: &[&str]) -> Words<()> {
         let is_unknown =
             |name: &&String| !self.seen.contains(&name.as_str()) && !facts.contains(&name.as_str());
@@ -97,7 +97,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The one that is there, of several of which there may be one.
+/// The name that is present, of several that exclude each other.
 pub fn one<T>(found: impl IntoIterator<Item = Option<T>>, names: &[&str]) -> Words<Option<T>> {
     let mut found = found.into_iter().flatten();
     match (found.next(), found.next()) {

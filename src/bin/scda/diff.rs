@@ -110,7 +110,7 @@ fn item_facts(item: &Item) -> Value {
     })
 }
 
-/// Two that are of different kinds, or one that has no other.
+/// Items of different kinds, or one without a counterpart.
 fn of_items(number: u64, a: Option<&Item>, b: Option<&Item>) -> Difference {
     let text = |item: Option<&Item>| item.map_or("none".to_owned(), item_in_words);
     let json = |item: Option<&Item>| item.map(item_facts);
@@ -411,7 +411,7 @@ impl Both<'_, '_> {
         Ok(difference)
     }
 
-    /// All that differs of the metadata, and the first value.
+    /// All differences of the metadata, and the first value that differs.
     fn datasets(&mut self, number: u64, found: &Found, other: &Found) -> Result<Vec<Difference>> {
         let (a, b) = (&found.dataset, &other.dataset);
         let mut differences = of_metadata(number, a, b);
@@ -466,7 +466,7 @@ pub fn run(args: &Args) -> Result<()> {
         false => Ok(()),
     };
     match result.and(written).and(out.finish()) {
-        // Whoever reads no more has the answer.
+        // The reader of the output has closed it, and so has the answer.
         Ok(()) | Err(Fail::Quiet) if found => Err(Fail::Said(NO)),
         other => other.map_err(trouble),
     }

@@ -1,4 +1,4 @@
-//! `scda doctor`: what a folder is worth.
+//! `scda doctor`: whether a folder can be trusted with files.
 
 use crate::examine::{Args, Report, Scratch, Trial, describe};
 use crate::fail::{Fail, Result};

@@ -1,4 +1,4 @@
-//! What is copied of a file, and what comes in its place.
+//! Which sections `scda copy` copies, and which it replaces.
 
 use crate::check::Verified;
 use crate::copy::Way;
@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// The shape of chunks that was asked for.
 #[derive(Clone)]
 pub struct Chunking {
-    /// For which datasets; none: for those of as many dimensions.
+    /// The pattern for datasets; `None`: all datasets with as many dimensions.
     name: Option<Selection>,
-    /// None: it is chosen.
+    /// `None`: the library chooses.
     shape: Option<Vec<u64>>,
     /// Whether a dataset of that name was found.
     used: Arc<AtomicBool>,
@@ -41,7 +41,7 @@ impl FromStr for Chunking {
 }
 
 impl Chunking {
-    /// Whether it is meant for this dataset.
+    /// Whether it applies to this dataset.
     pub fn is_for(&self, dataset: &Dataset) -> bool {
         match (&self.name, &self.shape) {
             (Some(name), _) => {
@@ -178,7 +178,7 @@ impl Replacement {
     /// Writes the next one.
     pub fn write(&mut self, output: &mut Output, way: Way<'_>, progress: &mut Progress) -> Result<()> {
         self.used += 1;
-        // That there are too few is said at the end.
+        // If there are too few, the end of the command says so.
         let Some(&offset) = self.offsets.get(self.used - 1) else { return Ok(()) };
         self.from.reader.seek(offset)?;
         let mut walk = Walk::with_streams(&self.input);

@@ -72,7 +72,7 @@ impl Report {
             }
         }
         match std::io::stdout().write_all(text.as_bytes()) {
-            // Whoever closed the pipe does not want it.
+            // The reader has closed the pipe: no trouble.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 eprintln!("scda: standard output: {error}");
                 2
@@ -194,7 +194,7 @@ fn bytes(n: u64) -> String {
 const ELEMENTS: u64 = 20_000;
 const ELEMENT_BYTES: u64 = 64;
 
-/// The byte at a place of the section, wherever it is.
+/// The byte with this number in a section, on whatever rank it is.
 fn byte(place: u64) -> u8 {
     // The remainder fits.
     u8::try_from((place / 7 + place % 251) % 256).unwrap_or(0)

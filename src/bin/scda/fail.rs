@@ -18,13 +18,13 @@ pub enum Fail {
     Invalid(String),
     /// Trouble, in words.
     Trouble(String),
-    /// All has been said.
+    /// The message is printed already.
     Said(u8),
-    /// Nobody reads what we write.
+    /// The reader of standard output has closed it.
     Quiet,
 }
 
-/// The result of nearly everything here.
+/// The result of most functions of the command.
 pub type Result<T, E = Fail> = std::result::Result<T, E>;
 
 impl Fail {
@@ -43,7 +43,7 @@ impl Fail {
         }
     }
 
-    /// Says it on standard error.
+    /// Prints the message to standard error.
     pub fn report(self) -> ExitCode {
         let code = self.code();
         match self {

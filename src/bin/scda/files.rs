@@ -28,12 +28,12 @@ impl Threads {
     }
 }
 
-/// A file to read, or what standard input has.
+/// A file to read, or standard input.
 pub struct Input {
     path: PathBuf,
     name: String,
     threads: usize,
-    /// What standard input had, if it is a pipe: random access needs a file. It has no name that could be left.
+    /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
     _spool: Option<File>,
 }
 
@@ -57,7 +57,7 @@ impl Input {
         Ok(Self { path: format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, threads, _spool: Some(spool) })
     }
 
-    /// The name for people.
+    /// The name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -147,7 +147,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// What is wanted; `default` if nothing is said.
+    /// The user's choice, or `default` without one.
     pub fn wanted(&self, default: bool) -> bool {
         self.seal || default && !self.no_seal
     }
@@ -172,7 +172,7 @@ pub fn state(status: &Metadata) -> (u64, u64, u64, i64, i64) {
     (status.dev(), status.ino(), status.size(), status.mtime(), status.mtime_nsec())
 }
 
-/// What the system says of the file of this path.
+/// Identity and state of the file of this path, from the system.
 pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
@@ -194,7 +194,7 @@ impl Held {
         lock(&file, &name)?;
         let before = file.metadata().map_err(trouble)?;
         let held = Self { _file: file, path: path.to_owned(), before };
-        // Who had the lock may have replaced it.
+        // The program that had the lock may have replaced the file.
         held.check()?;
         Ok(held)
     }
@@ -256,7 +256,7 @@ impl Output {
 
     /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
     pub fn append(path: &Path, mut params: Params, inputs: &[Input]) -> Result<Self> {
-        // What is in place stays if a signal ends the command.
+        // A file that is appended to in place stays if a signal ends the command.
         if params.atomic {
             inputs.iter().try_for_each(|input| check_not_left(path, input))?;
             signals::begin(path);

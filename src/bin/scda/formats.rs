@@ -159,7 +159,7 @@ impl Show {
             Format::Numbers(numbers) => {
                 data.len() - data.len() % (record(numbers) * self.columns.unwrap_or(BLOCK_COLUMNS))
             }
-            // A character may be cut by the end of the piece.
+            // The piece may end within a character.
             Format::Text => data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len()),
             Format::Bytes => data.len(),
         };
@@ -167,7 +167,7 @@ impl Show {
         self.block(out, &data)
     }
 
-    /// Shows what waits.
+    /// Shows the bytes that wait for more.
     pub fn finish(mut self, out: &mut Output) -> Result<()> {
         let rest = std::mem::take(&mut self.waiting);
         if rest.is_empty() { Ok(()) } else { self.block(out, &rest) }
@@ -287,11 +287,11 @@ fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
     out.bytes(text.as_bytes())
 }
 
-/// Whether people can read it as it is.
+/// Whether the bytes are text that people can read.
 pub fn is_text(bytes: &[u8]) -> bool {
     let mut chunks = bytes.utf8_chunks();
     let is_fine = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
-    // The last character may be cut.
+    // The piece may end within a character.
     chunks.next().is_none_or(|first| {
         first.valid().chars().all(is_fine) && first.invalid().len() < 4 && chunks.next().is_none()
     })

@@ -53,11 +53,11 @@ fn expect(what: &str, found: u64, expected: u64) -> Words<()> {
 const SECTION_FACTS: [&str; 8] =
     ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
 
-/// What keeps a section from being written.
+/// Why a section cannot be written.
 pub enum Wrong {
-    /// In the description, in words.
+    /// A mistake in the description, as a message.
     Words(String),
-    /// In the file.
+    /// An error of the file.
     Writing(scda::Error),
 }
 

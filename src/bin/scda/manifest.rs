@@ -143,7 +143,7 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
     out.text(format_args!("\"sections\": ["))?;
     let mut walk = Walk::new(input, raw);
     let mut objects = Objects { raw, data, comma: "", selected: 0 };
-    // The seal of a file that is made of this one would make damage look valid.
+    // If damage were described, the seal of the file that is made of it would call it valid.
     let verified = (data && is_sealed).then(|| verified(input, raw)).transpose();
     let result = verified.and_then(|mut verified| {
         loop {
@@ -262,7 +262,7 @@ impl Objects {
         let mut object = facts(number, &section);
         more_facts(&mut object, &row);
         self.begin(out, object)?;
-        // Whatever happens, what was begun is ended.
+        // The JSON is completed also after an error.
         let result = if self.data { again(out, reader, &section, self.raw, row.bytes) } else { Ok(()) };
         out.text(format_args!("}}"))?;
         result

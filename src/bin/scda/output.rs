@@ -1,4 +1,4 @@
-//! What goes to standard output and standard error.
+//! Standard output and standard error.
 
 use crate::fail::{Fail, Result};
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Output {
 /// so: before `main`, Rust opens `/dev/null` in its place.
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Is called before that.
+/// Runs before `main`.
 #[used]
 #[allow(unsafe_code)]
 // SAFETY: the section holds functions of this type, and this one uses nothing that is not there yet.
@@ -44,7 +44,7 @@ impl Output {
         Ok(Self { to: BufWriter::with_capacity(1 << 16, File::from(fd)), is_terminal, colour })
     }
 
-    /// Whether people read it as it comes.
+    /// Whether it is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -57,7 +57,7 @@ impl Output {
         self.to.write_fmt(text).map_err(trouble)
     }
 
-    /// What is to be written is; call it at the end.
+    /// Writes what is buffered; call it at the end.
     pub fn finish(&mut self) -> Result<()> {
         self.to.flush().map_err(trouble)
     }

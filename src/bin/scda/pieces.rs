@@ -48,7 +48,7 @@ pub struct Pieces {
     end: u64,
     /// Whether a compressed block without bytes is still to be decoded: it must be an encoded element, too.
     is_unseen: bool,
-    /// Whether the units that are read now could not be.
+    /// Whether reading the current units failed.
     has_failed: bool,
     /// Of a varray: sizes that were read ahead, from this element on.
     sizes: Vec<u64>,
@@ -282,7 +282,7 @@ impl Stream<'_> {
     }
 }
 
-/// For a trip through a writer.
+/// An error of the reader as one of `std::io`, which the writer hands back.
 pub fn as_io_error(fail: Fail) -> io::Error {
     match fail {
         Fail::Scda(error) => io::Error::other(error),

@@ -1,4 +1,4 @@
-//! How far a long task is, on a terminal.
+//! The progress of a long task, on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub struct Progress {
     total: u64,
     done: u64,
     began: Instant,
-    /// When it is to be shown next; never, if nobody looks.
+    /// When it is to be shown next; `None` if standard error is no terminal.
     next: Option<Instant>,
     shown: bool,
 }
@@ -27,13 +27,13 @@ impl Progress {
         Self { what: crate::output::escape(what.as_bytes()), total, done: 0, began, next, shown: false }
     }
 
-    /// So many bytes more are done.
+    /// Adds bytes that are done.
     pub fn add(&mut self, bytes: u64) {
         self.done += bytes;
         self.show();
     }
 
-    /// All up to here is done.
+    /// Sets the number of bytes that are done.
     pub fn set(&mut self, done: u64) {
         self.done = self.done.max(done);
         self.show();

@@ -49,7 +49,7 @@ impl Tail {
     fn new(reader: &mut Reader, start: u64, size: u64) -> Result<Self> {
         reader.seek(start)?;
         let (mut sections, mut end) = (0, start);
-        // Whatever is wrong with it, it is not whole.
+        // A section with any error is not whole.
         while end < size && reader.next_section(true).is_ok_and(|section| section.is_some()) {
             if reader.skip().is_err() {
                 break;
@@ -60,7 +60,7 @@ impl Tail {
         Ok(Self { sections, torn: size - end.min(size) })
     }
 
-    /// What so many bytes are, in words.
+    /// What so many bytes behind the seal are, as a message.
     fn words(&self, bytes: u64, sealed_sections: u64) -> String {
         let sections = crate::check::sections(self.sections + sealed_sections);
         match (self.sections + sealed_sections, self.torn) {
@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<()> {
     let trouble = |error| Fail::file(input.name(), error);
     let file = File::options().read(true).write(!args.list).open(&args.file).map_err(trouble)?;
     if !args.list {
-        // As those who append: nobody does so now.
+        // With the lock of programs that append, nobody appends meanwhile.
         lock(&file, input.name())?;
     }
     let mut reader = input.open_damaged(false)?;
@@ -131,7 +131,7 @@ pub fn run(args: &Args) -> Result<()> {
     let Some(wanted) = wanted else {
         return Err(Fail::file(input.name(), format_args!("found {count} seals, expected seal {number}")));
     };
-    // Nothing is given up for a seal that is damaged.
+    // A file is not cut back to a damaged seal.
     reader.check_index(wanted)?;
     let (end, name) = (wanted.seal.length, visible(input.name()));
     if end == size {

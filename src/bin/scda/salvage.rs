@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<()> {
     out.finish()
 }
 
-/// Copies sections that are whole, or elements that are.
+/// Copies whole sections, and the whole elements of damaged ones.
 ///
 /// Metadata at the end of a part would be those of another section than theirs; they are left out, and `torn` gets their
 /// offset.

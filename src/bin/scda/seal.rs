@@ -83,7 +83,7 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
     let trouble = |error| Fail::file(input.name(), error);
     if let Some(begun) = begun {
         let file = File::options().write(true).open(path).map_err(trouble)?;
-        // It may be a program that goes on to write that seal.
+        // Another program may still be writing that seal.
         lock(&file, input.name())?;
         if file.metadata().map_err(trouble)?.len() != scan.size {
             return Err(Fail::file(

@@ -1,4 +1,4 @@
-//! Which sections are meant.
+//! Which sections a selection matches.
 
 use crate::datasets::Item;
 use crate::fail::{Fail, Result};
@@ -32,7 +32,7 @@ impl FromStr for Selection {
 }
 
 impl Selection {
-    /// Whether the section with this number is meant.
+    /// Whether the section with this number matches.
     pub fn has(&self, number: u64, user: &UserString) -> bool {
         match self {
             Self::Numbers(ranges) => ranges.iter().any(|&(from, to)| (from..=to).contains(&number)),
@@ -40,7 +40,7 @@ impl Selection {
         }
     }
 
-    /// Whether a name is meant.
+    /// Whether a name matches.
     pub fn has_name(&self, name: &str) -> bool {
         matches!(self, Self::Pattern(pattern) if matches(pattern, &escape(name.as_bytes()).chars().collect::<Vec<_>>()))
     }
@@ -85,7 +85,7 @@ impl Selection {
         matches!(self, Self::Numbers(ranges) if ranges.iter().any(|&(from, _)| from == 0))
     }
 
-    /// Whether neither this section nor one after it can be meant.
+    /// Whether neither this section nor a later one can match.
     pub fn ends_before(&self, number: u64) -> bool {
         match self {
             Self::Numbers(ranges) => ranges.iter().all(|&(_, to)| to < number),

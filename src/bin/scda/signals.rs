@@ -9,14 +9,14 @@ use std::sync::{Mutex, Once, PoisonError};
 /// The incomplete file, as long as there is one.
 static INCOMPLETE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// From now on, `path` is being written.
+/// Notes that `path` is being written.
 pub fn begin(path: &Path) {
     static START: Once = Once::new();
     START.call_once(watch);
     *INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner) = Some(part_path(path));
 }
 
-/// The file is complete, or given up.
+/// Notes that the file is complete, or given up.
 pub fn end() {
     *INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
@@ -33,7 +33,7 @@ fn watch() {
             if let Some(path) = &*incomplete {
                 let _ = std::fs::remove_file(path);
             }
-            // Whoever waits for this process sees the signal.
+            // The process ends by the signal, so that its parent sees it.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });

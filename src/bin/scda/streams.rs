@@ -82,13 +82,13 @@ pub struct JoinArgs {
     force: bool,
 }
 
-/// What `--stream` and `split` can mean.
+/// What `--stream` and `split` apply to.
 pub enum Meant {
     Streams(Streams),
     Section(Section),
 }
 
-/// One that may be meant.
+/// A candidate.
 struct Candidate {
     user: UserString,
     is_exact: bool,
@@ -96,12 +96,12 @@ struct Candidate {
     what: Meant,
 }
 
-/// Finds the streams, or the section, that is meant.
+/// Finds the streams, or the section, of the argument.
 pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: Option<i64>) -> Result<Meant> {
     let mut all: Vec<Candidate> = Vec::new();
     let mut walk = Walk::with_streams(input);
     if let Err(fail) = collect(reader, &mut walk, selection, &mut all) {
-        // Damage behind what is meant hides only others that may be meant, too.
+        // Damage behind the candidate can only hide other matches.
         match (fail, all.iter().any(|one| one.is_meant)) {
             (Fail::Scda(error), true) => complain(&error.to_string()),
             (fail, _) => return Err(fail),

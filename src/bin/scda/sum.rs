@@ -112,7 +112,7 @@ fn group_digest(found: &FoundGroup) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// What has a digest, and that.
+/// An item and its digest.
 type Digested = (Map<String, Value>, [u8; 32]);
 
 /// The digests of a section, dataset or group: the number and facts of each. It is passed over.
@@ -133,7 +133,7 @@ fn digests_of(
         return Ok(vec![(group_facts(item.last(), found), group_digest(found))]);
     }
     let mut digests = vec![(facts(item.number, &item.section), digest(reader, &item.section, progress)?)];
-    // Data that cannot be read as those of a dataset.
+    // The data cannot be read as those of a dataset.
     if item.pair.is_some()
         && let Some(section) = reader.next_section(true)?
     {
@@ -147,7 +147,7 @@ fn digests(out: &mut Output, reader: &mut Reader, input: &Input, args: &Args) ->
     let mut progress = Progress::new(&format!("sum {}", input.name()), reader.file_size().unwrap_or(0));
     let mut file = Sha256::new();
     put_user(&mut file, reader.user());
-    // Their number comes before them.
+    // The digest of the file has their number before them.
     let mut digests: Vec<[u8; 32]> = Vec::new();
     let mut walk = Walk::new(input, false);
     while let Some(item) = walk.next(reader)? {

@@ -36,7 +36,7 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
             let mut item = match walk.next(&mut reader) {
                 Ok(Some(item)) => item,
                 Ok(None) => break,
-                // It is found already.
+                // The scan before has found this damage.
                 Err(error) if is_invalid(&error) => break,
                 Err(error) => return Err(error.into()),
             };
@@ -63,7 +63,7 @@ fn one(
     fault: Option<scda::Error>,
     sealed: u64,
 ) -> Result<()> {
-    // Of damage, this is a consequence.
+    // This is a consequence of damage.
     let others = if begins_streams(item.section.section_type, &item.section.user) { 2 } else { 1 };
     if let Some(fault) = fault
         && !(item.number..=item.number + others).any(|number| damaged.contains(&number))

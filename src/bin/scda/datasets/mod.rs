@@ -41,7 +41,7 @@ pub struct FoundStreams {
     pub extremes: (u64, u64),
 }
 
-/// What two sections are together.
+/// A pair of sections that is one item.
 pub enum Pair {
     Dataset(Box<Found>),
     Group(Box<FoundGroup>),
@@ -203,7 +203,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// What was found, and what is wrong with the file.
+/// What was found, or what is wrong with it. Other errors are returned.
 fn tolerated<T>(found: scda::Result<Option<T>>) -> scda::Result<(Option<T>, Option<scda::Error>)> {
     match found {
         Ok(found) => Ok((found, None)),

@@ -9,7 +9,7 @@ use crate::select::{self, Selection};
 use scda::internals::{Seals, index::Row};
 use scda::{Reader, SectionType};
 
-/// What is wrong with the indexes, if anything is: their checksums are compared.
+/// The errors of the indexes: compares their checksums.
 pub fn damage(reader: &mut Reader, seals: &mut Seals) -> Result<Option<scda::Error>> {
     if let Some(fault) = seals.fault.take() {
         return Ok(Some(fault));
@@ -21,7 +21,7 @@ pub fn damage(reader: &mut Reader, seals: &mut Seals) -> Result<Option<scda::Err
     }
 }
 
-/// Lists the sections that are meant.
+/// Lists the selected sections.
 pub fn list(
     out: &mut Output,
     reader: &mut Reader,

@@ -63,7 +63,7 @@ pub struct Args {
     threads: Threads,
 }
 
-/// What the list tells of a section.
+/// What a line of the list shows of a section.
 pub struct Row {
     pub number: u64,
     pub section: Section,
@@ -115,7 +115,7 @@ pub fn seals(reader: &Reader, input: &Input) -> Result<Option<Seals>> {
     if !reader.is_sealed() {
         return Ok(None);
     }
-    // Whatever is wrong with them, the sections can be read.
+    // The sections can be read although the seals are damaged.
     Ok(Some(input.open_damaged(false)?.seals()?))
 }
 
@@ -165,7 +165,7 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     if let Some(mut seals) = seals.filter(|_| !args.long && !args.raw) {
         let mut reader = input.open_damaged(false)?;
         damage = index::damage(&mut reader, &mut seals)?;
-        // If it is damaged, the sections themselves may be whole.
+        // The sections may be whole although the index is damaged.
         if damage.is_none() {
             return index::list(out, &mut reader, input, &seals, &args.select);
         }
@@ -204,14 +204,14 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
     damage.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Sections that claim to be datasets, and are none.
+/// Sections that look like datasets, but are none.
 #[derive(Default)]
 struct Faults {
     is_invalid: bool,
 }
 
 impl Faults {
-    /// Says what is wrong, if that is something.
+    /// Reports an error, if there is one.
     fn add(&mut self, fault: Option<&scda::Error>) {
         let Some(fault) = fault else { return };
         self.is_invalid |= is_invalid(fault);
@@ -281,7 +281,7 @@ fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
     }
 }
 
-/// What stands over the lines.
+/// The heading of the columns.
 pub fn head() -> String {
     format!(
         "{:>5} {:4} {:>12} {:>18} {:>14} {:>14} {:>6}  user string",
@@ -311,7 +311,7 @@ pub fn line(row: &Row) -> String {
     .text()
 }
 
-/// What stands in a line.
+/// The columns of a line.
 pub struct Line<'a> {
     pub number: u64,
     pub kind: char,
@@ -346,7 +346,7 @@ pub fn count_word(section_type: SectionType, count: u64) -> String {
     }
 }
 
-/// What a kind is called.
+/// The name of a kind.
 pub fn kind(section: &Section) -> &'static str {
     match section.section_type {
         SectionType::Inline => "inline",
@@ -356,7 +356,7 @@ pub fn kind(section: &Section) -> &'static str {
     }
 }
 
-/// All that is known of a section, in words.
+/// All details of a section, as text.
 fn describe(out: &mut Output, row: &Row) -> Result<()> {
     let section = &row.section;
     let title = format!("section {}: {} {}", row.number, kind(section), quote(&section.user));
@@ -394,7 +394,7 @@ fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
     out.text(format_args!("  in the file {bytes} bytes, from {offset} to {end}; data from {data}\n"))
 }
 
-/// All that is known of a dataset.
+/// All details of a dataset.
 fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     let Found { dataset, block, .. } = found;
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
@@ -430,7 +430,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     describe_place(out, block.offset, row)
 }
 
-/// All that is known of a part of a set of streams.
+/// All details of a part of a set of streams.
 fn describe_streams(out: &mut Output, found: &FoundStreams, item: &Item, row: &Row) -> Result<()> {
     let FoundStreams { streams, chunks, bytes, extremes: (least, most), .. } = found;
     let title = format!("streams {}: {}", item.number + 1, quote(streams.name()));
