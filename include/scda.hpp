@@ -695,8 +695,8 @@ private:
 
 /** A dataset, and what this rank has of it: see `writer::write_datasets`. The data stay where they are. */
 struct dataset_boxes {
-  dataset_boxes (const dataset &what, const const_items &items, const std::vector<box> &own) : d (what), data (items), boxes (own) {}
-  dataset_boxes (const dataset &what, const const_items &items, const box &one) : d (what), data (items), boxes (1, one) {}
+  dataset_boxes (const dataset &what, const const_items &all, const std::vector<box> &own) : d (what), data (all), boxes (own) {}
+  dataset_boxes (const dataset &what, const const_items &all, const box &one) : d (what), data (all), boxes (1, one) {}
   dataset d;
   const_items data;
   std::vector<box> boxes;
