@@ -538,6 +538,7 @@ static void put (part_t *part, uint64_t i, int64_t number) {
 }
 
 static void damaged_file (const char *path, const file_t *all, int skip, int shorter, uint64_t rows, int other) {
+  MPI_Barrier (MPI_COMM_WORLD); /* nobody reads the file that was there */
   if (world_rank == 0) { write_datasets (path, all, skip, shorter, rows, other); }
   MPI_Barrier (MPI_COMM_WORLD);
 }
