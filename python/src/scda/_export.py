@@ -128,11 +128,13 @@ def _create(group: Any, path: str, array: Array, netcdf: bool) -> h5py.Dataset:
     if variable.has_records:
         dataset.attrs[RECORDS] = np.int64(len(array.datasets))
     own = tuple(c for c in chunks or ())[1 if variable.has_records else 0 :]
+    # NetCDF has one type for complex numbers, in one byte order.
+    has_order = dtype.kind != "c" or dataset.dtype == dtype
     for record, each in enumerate(array.datasets):
         start = (record,) if variable.has_records else ()
         other = metadata if each is first else raw_metadata(each)
         is_same = (other["codecs"], other["chunk_grid"]) == (metadata["codecs"], metadata["chunk_grid"])
-        if is_same and filters is not None and each.chunks == own and each.section.kind == "varray" and own:
+        if is_same and has_order and filters is not None and each.chunks == own and each.section.kind == "varray" and own:
             _copy_chunks(dataset, each, start)
         else:
             _write_items(dataset, each, start, netcdf)
@@ -147,9 +149,10 @@ def _chunks(variable: Variable) -> tuple[int, ...]:
         return (_SCALARS,)
     chunks = [min(c, n) for c, n in zip(variable.chunks, variable.shape)]
     if variable.dataset.chunks is None:
-        # Data in one piece: as many rows as are written at once.
-        row = variable.dataset.dtype.itemsize * int(np.prod(chunks[2:], dtype=object))
-        chunks[1] = max(1, min(chunks[1], PIECE_BYTES // max(row, 1)))
+        # Data in one piece: as many rows as are written at once, or parts of rows.
+        for d in range(1, len(chunks)):
+            row = variable.dataset.dtype.itemsize * int(np.prod(chunks[d + 1 :], dtype=object))
+            chunks[d] = max(1, min(chunks[d], PIECE_BYTES // max(row, 1)))
     return tuple(chunks)
 
 

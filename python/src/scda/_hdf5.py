@@ -170,6 +170,17 @@ def type_of(dataset: h5py.Dataset) -> np.dtype[Any]:
     return plain
 
 
+def has_plain_items(dataset: h5py.Dataset) -> bool:
+    """Whether the bytes of items in the file are those that numpy has for their type; no padding, no fewer bits."""
+    found = dataset.id.get_type()
+    if isinstance(found, h5py.h5t.TypeOpaqueID):
+        return True
+    wanted = h5py.h5t.py_create(dataset.dtype)
+    if isinstance(found, h5py.h5t.TypeEnumID):
+        found, wanted = found.get_super(), h5py.h5t.py_create(np.dtype(dataset.dtype.str.replace("b", "i")))
+    return bool(found.equal(wanted))
+
+
 def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:
     """The name of each dimension: that of its scale, or its label."""
     if dataset.ndim == 1 and dataset.is_scale:

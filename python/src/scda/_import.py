@@ -29,6 +29,8 @@ _ZIP = b"PK\x03\x04"
 _USER_BYTES = 58
 # More than these are held in a temporary file.
 _MOST_HELD = 64 << 20
+# Of a dataset, stored or not, and so many records: a small file can claim any number.
+_MOST_CHUNKS = 1 << 22
 
 
 class Invalid(ValueError):
@@ -108,14 +110,15 @@ class _Hdf5:
         self._name = path
         try:
             with h5py.File(path, "r") as file:
-                self._group(file, "", source, {file.id})
+                self._seen = {file.id: "/"}
+                self._group(file, "", source)
         except (OSError, RuntimeError, KeyError) as error:
             # Those of the library of HDF5, which has no other kind for a damaged file.
             if isinstance(error, Error) or getattr(error, "errno", None) is not None:
                 raise
             raise Invalid(f"{path}: {error}") from None
 
-    def _group(self, group: h5py.Group, path: str, more: dict[str, Any], around: set[Any]) -> None:
+    def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> None:
         import h5py
 
         attrs = {**self._attributes(group, path or "/"), **more}
@@ -132,10 +135,11 @@ class _Hdf5:
             if isinstance(item, h5py.Dataset):
                 self._dataset(item, whole)
             elif isinstance(item, h5py.Group):
-                if item.id in around:
-                    self._tell(f"{self._name}: {whole!r}: found a group around it; it is left out")
+                first = self._seen.setdefault(item.id, whole)
+                if first != whole:
+                    self._tell(f"{self._name}: {whole!r}: found the group {first!r} once more; it is left out")
                 else:
-                    self._group(item, whole, {}, {*around, item.id})
+                    self._group(item, whole, {})
 
     def _attributes(self, item: Any, path: str) -> dict[str, Any]:
         from ._hdf5 import read_attributes
@@ -146,7 +150,7 @@ class _Hdf5:
         return attrs
 
     def _dataset(self, dataset: h5py.Dataset, path: str) -> None:
-        from ._hdf5 import NO_VARIABLE, RECORDS, Filters, dimension_names, type_of
+        from ._hdf5 import NO_VARIABLE, RECORDS, Filters, dimension_names, has_plain_items, type_of
 
         mark = dataset.attrs.get("NAME", b"")
         if (mark if isinstance(mark, str) else bytes(mark).decode("latin-1")).startswith(NO_VARIABLE):
@@ -160,60 +164,63 @@ class _Hdf5:
                 del attrs["dtype"]
             invented = re.compile(re.escape(name) + r"_dim_\d+")
             dims = [None if dim and invented.fullmatch(dim) else dim for dim in dimension_names(dataset)]
-            options = {"attrs": attrs, "fill_value": _fill_value(dataset, dtype)}
-            filters = Filters.of_hdf5(dataset) if dataset.chunks and 0 not in dataset.shape else None
             count = dataset.attrs.get(RECORDS)
-            if count is None or dataset.ndim == 0 or int(count) != dataset.shape[0]:
-                options["dims"] = dims if any(dims) else None
-                self._array(dataset, path, (), dtype, filters, options)
-                return
-            options["dims"] = dims[1:] if any(dims[1:]) else None
-            if dataset.ndim == 1 or dataset.chunks is None or dataset.chunks[0] != 1:
-                filters = None
-            for record in range(dataset.shape[0]):
-                self._array(dataset, path, (record,), dtype, filters, options)
+            has_records = count is not None and dataset.ndim > 0 and int(count) == dataset.shape[0]
+            _expect_few(dataset, has_records)
+            first = 1 if has_records else 0
+            shape, dims = dataset.shape[first:], dims[first:]
+            # Chunks of HDF5 that are one record each have those of the record.
+            is_cut = dataset.chunks and shape and (not has_records or dataset.chunks[0] == 1)
+            options = {
+                "attrs": attrs,
+                "fill_value": _fill_value(dataset, dtype),
+                "dims": dims if any(dims) else None,
+                "shape": shape,
+                "chunks": dataset.chunks[first:] if is_cut else None,
+            }
+            starts = [(record,) for record in range(dataset.shape[0])] if has_records else [()]
+            filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
+            if filters is not None and has_plain_items(dataset):
+                self._chunks(dataset, path, starts, dtype, filters, options)
+            else:
+                self._items(dataset, path, starts, dtype, options)
         except (TypeError, ValueError) as error:
             if isinstance(error, Error):
                 raise
             kind = Invalid if isinstance(error, Invalid) else ValueError
             raise kind(f"{self._name}: {path!r}: {error}; --without leaves it out") from None
 
-    def _array(
+    def _items(
         self,
         dataset: h5py.Dataset,
         path: str,
-        start: tuple[int, ...],
+        starts: list[tuple[int, ...]],
         dtype: np.dtype[Any],
-        filters: Optional[Filters],
         options: dict[str, Any],
     ) -> None:
-        shape = dataset.shape[len(start) :]
-        # Chunks of HDF5 that are one record each have those of the record.
-        whole = dataset.chunks and (not start or dataset.chunks[0] == 1) and dataset.ndim > len(start)
-        chunks = dataset.chunks[len(start) :] if whole else None
-        if filters is not None and chunks is not None:
-            self._chunks(dataset, path, start, dtype, filters, {**options, "shape": shape, "chunks": chunks})
-            return
-        has_filters = dataset.id.get_create_plist().get_nfilters() > 0
+        """The items of each record."""
+        shape, chunks = options.pop("shape"), options.pop("chunks")
         # What was not compressed is not now.
+        has_filters = dataset.id.get_create_plist().get_nfilters() > 0
         layout = {"chunks": chunks} if chunks is not None and has_filters else {}
         item = native(dtype)
-        with _Spool(self._folder, item.itemsize * int(np.prod(shape, dtype=object))) as spool:
-            items = spool.array(shape, item)
-            for key in pieces(shape, chunks, item.itemsize):
-                items[key] = dataset[(*start, *key)].astype(item, copy=False)
-            self._w.dataset(path, items, **options, **layout)
+        for start in starts:
+            with _Spool(self._folder, item.itemsize * int(np.prod(shape, dtype=object))) as spool:
+                items = spool.array(shape, item)
+                for key in pieces(shape, chunks, item.itemsize):
+                    items[key] = dataset[(*start, *key)].astype(item, copy=False)
+                self._w.dataset(path, items, **options, **layout)
 
     def _chunks(
         self,
         dataset: h5py.Dataset,
         path: str,
-        start: tuple[int, ...],
+        starts: list[tuple[int, ...]],
         dtype: np.dtype[Any],
         filters: Filters,
         options: dict[str, Any],
     ) -> None:
-        """The chunks as they are."""
+        """The chunks of each record as they are."""
         shape, chunks = options["shape"], options["chunks"]
         is_big = dtype.newbyteorder("=") != dtype and dtype.itemsize > 1
         text = self._metadata(path, native(dtype), filters, options, is_big)
@@ -221,16 +228,15 @@ class _Hdf5:
         fill = np.full(items, np.asarray(options["fill_value"], native(dtype)), native(dtype)).astype(dtype).tobytes()
         found = _Chunks(dataset, filters, dtype.itemsize, fill)
         grid = [range(0, n, c) for n, c in zip(shape, chunks)]
-        sizes = []
-        with _Spool(self._folder, dataset.id.get_storage_size()) as spool:
-            for origin in itertools.product(*grid):
-                data = found.read((*start, *origin))
-                sizes.append(len(data))
-                spool.write(data)
-            offsets = np.zeros(len(sizes) + 1, np.int64)
-            np.cumsum(sizes, out=offsets[1:])
-            self._w.block("scda dataset 00", text)
-            self._w.varray(path, (offsets, spool.array((int(offsets[-1]),), np.dtype("u1"))))
+        offsets = np.zeros(1 + int(np.prod([len(each) for each in grid], dtype=object)), np.int64)
+        for start in starts:
+            with _Spool(self._folder, dataset.id.get_storage_size() // len(starts)) as spool:
+                for number, origin in enumerate(itertools.product(*grid)):
+                    data = found.read((*start, *origin))
+                    offsets[number + 1] = offsets[number] + len(data)
+                    spool.write(data)
+                self._w.block("scda dataset 00", text)
+                self._w.varray(path, (offsets, spool.array((int(offsets[-1]),), np.dtype("u1"))))
 
     def _metadata(
         self, path: str, dtype: np.dtype[Any], filters: Filters, options: dict[str, Any], is_big: bool
@@ -249,8 +255,29 @@ class _Hdf5:
 def _stored(dataset: h5py.Dataset) -> dict[tuple[int, ...], int]:
     """The chunks that HDF5 stores, by their first item, with the filters that were left out."""
     found: dict[tuple[int, ...], int] = {}
-    dataset.id.chunk_iter(lambda chunk: found.update({tuple(chunk.chunk_offset): chunk.filter_mask}))
+    identity = dataset.id
+
+    def add(chunk: Any) -> None:
+        found[tuple(chunk.chunk_offset)] = chunk.filter_mask
+
+    if hasattr(identity, "chunk_iter"):
+        identity.chunk_iter(add)
+    else:  # with an HDF5 before 1.12.3
+        for number in range(identity.get_num_chunks()):
+            add(identity.get_chunk_info(number))
     return found
+
+
+def _expect_few(dataset: h5py.Dataset, has_records: bool) -> None:
+    """A bound on what takes time and memory, though the file need not have it."""
+    if has_records and dataset.shape[0] > _MOST_CHUNKS:
+        raise ValueError(f"found {dataset.shape[0]} records, expected at most {_MOST_CHUNKS}")
+    count = 1
+    for n, c in zip(dataset.shape, dataset.chunks or ()):
+        count *= -(-n // c)
+    if count > _MOST_CHUNKS:
+        what = "h5repack makes larger ones of them"
+        raise ValueError(f"found room for {count} chunks, expected at most {_MOST_CHUNKS}; {what}")
 
 
 class _Chunks:
@@ -328,9 +355,9 @@ class _Spool:
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """All of it, or room for an array."""
         size = dtype.itemsize * int(np.prod(shape, dtype=object))
+        if size == 0 or self._file is None and not self._held:  # numpy before 2.2 maps no file without bytes
+            return np.empty(shape, dtype)
         if self._file is None:
-            if not self._held:
-                return np.empty(shape, dtype)
             return np.frombuffer(self._held, dtype).reshape(shape)
         self._file.flush()
         self._file.truncate(size)

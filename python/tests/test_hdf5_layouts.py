@@ -1,0 +1,171 @@
+"""scda export and scda import: chunks of any number, size and type, as they may be in HDF5, not only as most are."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+
+h5py = pytest.importorskip("h5py")
+
+from scda import _hdf5, _import  # noqa: E402
+from scda._export import export  # noqa: E402
+from scda._import import convert  # noqa: E402
+
+
+def imported(path: Path, **options: Any) -> Any:
+    convert(str(path), str(path.with_suffix(".scda")), tell=pytest.fail, **options)
+    return scda.open(path.with_suffix(".scda"))
+
+
+@pytest.mark.parametrize("ending", ["h5", "nc"])
+def test_complex_numbers_of_both_byte_orders(ending: str, tmp_path: Path) -> None:
+    """NetCDF has one type for both, so the chunks of one of them are not copied."""
+    values = np.arange(6.0) * (1 + 2j)
+    with h5py.File(tmp_path / "in.h5", "w") as h:
+        for name, dtype in (("big", ">c16"), ("little", "<c16"), ("single", ">c8"), ("single little", "<c8")):
+            h.create_dataset(name, data=values.astype(dtype), chunks=(3,), compression="gzip")
+    with imported(tmp_path / "in.h5") as f:
+        assert all(f[name][:].tolist() == values.tolist() for name in f.keys())
+    export(tmp_path / "in.scda", str(tmp_path / f"out.{ending}"), netcdf=ending == "nc")
+    with h5py.File(tmp_path / f"out.{ending}") as h:
+        for name in ("big", "little", "single", "single little"):
+            assert h[name][:].tolist() == values.tolist(), name
+
+
+def test_records_whose_rows_are_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scda._export.PIECE_BYTES", 1000)
+    arrays = [np.arange(2.0 * 7 * 300).reshape(2, 7, 300) + step for step in range(2)]
+    with scda.create(tmp_path / "f.scda") as w:
+        for array in arrays:
+            w.dataset("u", array)
+            w.dataset("v", array[:, 0, :30])
+    export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
+    with h5py.File(tmp_path / "f.h5") as h:
+        assert h["u"].chunks == (1, 1, 1, 125) and h["v"].chunks == (1, 2, 30)
+        assert np.array_equal(h["u"], arrays) and np.array_equal(h["v"], [array[:, 0, :30] for array in arrays])
+
+
+def test_many_records_are_imported_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 300
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        data = np.arange(count * 4).reshape(count, 4)
+        h.create_dataset("u", data=data, chunks=(1, 2), compression="gzip").attrs[_hdf5.RECORDS] = count
+    calls = []
+    for name in ("_stored", "create"):
+        function = getattr(_import, name)
+        monkeypatch.setattr(_import, name, lambda *a, f=function, n=name, **k: (calls.append(n), f(*a, **k))[1])
+    with imported(tmp_path / "f.h5") as f:
+        assert [u[...].tolist() for u in f.records("u")] == data.tolist()
+    # The places of the chunks and the metadata are asked for once, not for each record; one file is the new one.
+    assert sorted(calls) == ["_stored", "create", "create"]
+
+
+def test_chunks_are_found_with_an_older_hdf5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Identity:
+        """Of a dataset, without what HDF5 1.12.3 added."""
+
+        def __init__(self, identity: Any) -> None:
+            self._identity = identity
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "chunk_iter":
+                raise AttributeError(name)
+            return getattr(self._identity, name)
+
+    class Older:
+        def __init__(self, dataset: Any) -> None:
+            self.id = Identity(dataset.id)
+
+    data = np.arange(60).reshape(6, 10)
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        h.create_dataset("u", data=data, chunks=(4, 3), compression="gzip", shuffle=True)
+    stored = _import._stored
+    monkeypatch.setattr(_import, "_stored", lambda dataset: stored(Older(dataset)))
+    with imported(tmp_path / "f.h5") as f:
+        assert np.array_equal(f["u"], data)
+
+
+def test_records_of_fill_values_in_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """numpy before 2.2 maps no file without bytes."""
+    monkeypatch.setattr(_import, "_MOST_HELD", 0)
+    memmap = np.memmap
+
+    def older(file: Any, dtype: Any, mode: str, offset: int, shape: tuple[int, ...]) -> Any:
+        if 0 in shape:
+            raise ValueError("cannot mmap an empty file")
+        return memmap(file, dtype, mode, offset, shape)
+
+    data = np.zeros((3, 4))
+    data[1] = 5
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        h.create_dataset("u", data=data, chunks=(1, 2), compression="gzip").attrs[_hdf5.RECORDS] = 3
+    monkeypatch.setattr(np, "memmap", older)
+    with imported(tmp_path / "f.h5") as f:
+        assert [u[...].tolist() for u in f.records("u")] == data.tolist()
+
+
+def test_a_small_file_that_claims_much_is_refused_at_once(tmp_path: Path) -> None:
+    for name, shape, chunks, options, words in (
+        ("u", (2**34,), (1,), {"compression": "gzip"}, "found room for 17179869184 chunks, expected at most 4194304"),
+        ("u", (2**34,), (1,), {"compression": "lzf"}, "found room for 17179869184 chunks"),
+        ("u", (2**20, 2**20), (1, 2**10), {}, "found room for 1073741824 chunks"),
+        ("r", (2**34, 2), (1, 2), {"compression": "gzip"}, "found 17179869184 records"),
+        ("r", (2**34,), None, {}, "found 17179869184 records, expected at most 4194304"),
+    ):
+        with h5py.File(tmp_path / "f.h5", "w") as h:
+            dataset = h.create_dataset(name, shape, "u1", chunks=chunks, **options)
+            if name == "r":
+                dataset.attrs[_hdf5.RECORDS] = shape[0]
+        before = time.monotonic()
+        with pytest.raises(ValueError, match=f"{words}.*--without leaves it out"):
+            imported(tmp_path / "f.h5")
+        assert time.monotonic() - before < 10
+        assert [path.name for path in tmp_path.iterdir()] == ["f.h5"]
+
+
+def test_a_group_with_several_names_is_imported_once(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        group = h
+        for _ in range(12):  # with two names each, there are 2^12 paths
+            group["b"] = group.create_group("a")
+            group = group["a"]
+        group["u"] = [1, 2]
+        group["root"] = h["/"]
+    told: list[str] = []
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append)
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f.keys() == ["a/" * 12 + "u"]
+    assert len(told) == 13 and f"{tmp_path}/f.h5: 'b': found the group 'a' once more; it is left out" in told
+
+
+def odd_types() -> dict[str, Any]:
+    few = h5py.h5t.STD_I32LE.copy()
+    few.set_precision(12)
+    few.set_offset(4)
+    short = h5py.h5t.IEEE_F64LE.copy()
+    short.set_fields(51, 40, 11, 0, 40)
+    short.set_precision(52)
+    enumeration = h5py.h5t.enum_create(few)
+    enumeration.enum_insert(b"none", 0)
+    return {"few bits": few, "short": short, "enumeration": enumeration}
+
+
+@pytest.mark.parametrize("name", odd_types())
+def test_numbers_of_fewer_bits_than_their_bytes(name: str, tmp_path: Path) -> None:
+    """Their bytes are not those of numpy's items, so their chunks are not copied."""
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk((4,))
+        properties.set_deflate(1)
+        space = h5py.h5s.create_simple((10,))
+        dataset = h5py.Dataset(h5py.h5d.create(h.id, b"u", odd_types()[name], space, properties))
+        dataset[...] = np.arange(10) - 5
+        expected = dataset[...]
+        assert expected.tolist() == (np.arange(10) - 5).tolist()
+    with imported(tmp_path / "f.h5") as f:
+        assert f["u"][:].tolist() == expected.tolist() and f["u"].dtype == expected.dtype
