@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Callable, Optional
 
 import numpy as np
+import scda
 
 TYPES = ["?", "i1", "<i2", ">i2", "<i4", ">i8", "u1", ">u2", "<u4", "<u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]
 TYPES += ["<c8", ">c8", "<c16", ">c16", "V1", "V3", "V16"]
@@ -79,6 +81,49 @@ def random_layout(generator: np.random.Generator, shape: tuple[int, ...]) -> dic
     options["level"] = int(generator.integers(0, 10))
     options["shuffle"] = bool(generator.integers(2))
     return options
+
+
+def random_file(
+    path: Path, generator: np.random.Generator, seal: bool, of_all: Optional[Callable[[Any], Any]] = None
+) -> dict[str, Any]:
+    """Writes a file with arrays of all types, and one to three records of each, with layouts of their own. With
+    `of_all`, records share the layout that it returns for a random one."""
+    arrays = {}
+    with scda.create(path, seal=seal) as w:
+        for number, dtype in enumerate(TYPES):
+            shape = random_shape(generator)
+            records = int(generator.integers(1, 4))
+            layout = None if of_all is None else of_all(random_layout(generator, shape))
+            items = [random_items(generator, dtype, shape) for _ in range(records)]
+            for array in items:
+                w.dataset(f"a/{number}", array, **(random_layout(generator, shape) if layout is None else layout))
+            arrays[f"a/{number}"] = items[0] if records == 1 else np.stack(items)
+    return arrays
+
+
+# Doubles, and what single precision has next to them.
+MISSING = {"many": 1e20, "few": -999.9, "netcdf": 9.96921e36, "max": 1e30}
+
+
+def write_missing(path: Path) -> None:
+    """Writes datasets of single precision: first and last an item that is missing, by either attribute."""
+    with scda.create(path) as w:
+        for name, number in MISSING.items():
+            for attribute in ("_FillValue", "missing_value"):
+                w.dataset(f"{name}_{attribute}", np.array([number, 1, number], "f4"), attrs={attribute: number})
+        w.dataset("fill", np.array([1e20, 1, 1e20], "f4"), fill_value=1e20, attrs={"missing_value": 1e20})
+        w.dataset("several", np.array([1e20, 1, -999.9], "f4"), attrs={"missing_value": [1e20, -999.9]})
+        w.dataset("nan", np.array([np.nan, 1, np.nan], "f4"), attrs={"missing_value": "NaN"})
+        w.dataset("infinite", np.array([np.inf, 1, 2], "f4"), attrs={"missing_value": 1e300})
+
+
+def expect_missing(ds: Any) -> None:
+    """What xarray has of that file."""
+    assert len(ds.variables) == 2 * len(MISSING) + 4
+    for name in ds.variables:
+        if name != "infinite":
+            assert ds[name].dtype == np.float32 and ds[name].values.tolist()[1] == 1
+            assert np.isnan(ds[name].values).tolist() == [True, False, True], name
 
 
 def random_key(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
-from arrays import TYPES, random_items, random_key, random_layout, random_shape
+from arrays import expect_missing, random_file, random_key, write_missing
 from conftest import SECONDS
 from test_docs import run_python
 
@@ -28,15 +28,7 @@ def opened(path: Path, **options: Any) -> Any:
 @pytest.mark.parametrize("seed", range(4))
 def test_any_array_and_any_index(seal: bool, seed: int, tmp_path: Path) -> None:
     generator = np.random.default_rng(seed)
-    arrays = {}
-    with scda.create(tmp_path / "f", seal=seal) as w:
-        for number, dtype in enumerate(TYPES):
-            shape = random_shape(generator)
-            records = int(generator.integers(1, 4))
-            items = [random_items(generator, dtype, shape) for _ in range(records)]
-            for array in items:
-                w.dataset(f"a/{number}", array, **random_layout(generator, shape))
-            arrays[f"a/{number}"] = items[0] if records == 1 else np.stack(items)
+    arrays = random_file(tmp_path / "f", generator, seal)
     for group in (None, "a"):
         with opened(tmp_path / "f", group=group, decode_cf=False) as ds:
             assert sorted(ds.variables) == sorted(name[2:] if group else name for name in arrays)
@@ -214,6 +206,41 @@ def test_fill_values(tmp_path: Path) -> None:
         assert ds.nan.dtype == np.float32 and np.isnan(ds.nan.values).tolist() == [False, True]
         assert np.isnan(ds.given.values).tolist() == np.isnan(ds.text.values).tolist() == [False, True]
         assert np.isnan(ds.integers.values).tolist() == [True, False]
+
+
+def test_missing_values_are_of_the_type_of_the_data(tmp_path: Path) -> None:
+    """Numbers of JSON are doubles, which single precision does not equal."""
+    write_missing(tmp_path / "f.scda")
+    with opened(tmp_path / "f.scda") as ds:
+        expect_missing(ds)
+        assert ds.several.encoding["missing_value"].dtype == np.float32
+        assert np.isinf(ds.infinite.values).tolist() == [True, False, False]  # no item equals 1e300
+
+
+def test_a_file_that_xarray_closes_while_it_is_read(series: Path, tmp_path: Path) -> None:
+    """It keeps so many files open, and closes that of another thread for the next one."""
+    paths = [tmp_path / f"{number}.scda" for number in range(2)]
+    for number, path in enumerate(paths):
+        with scda.create(path) as w:
+            w.dataset("u", np.full((40, 1000), number), chunks=(4, 1000))
+    failed: list[BaseException] = []
+
+    def read(number: int) -> None:
+        try:
+            for turn in range(60):
+                u = found[number].u.variable
+                assert (u[turn % 40].values == number).all() and (u[:20].values == number).all()
+        except BaseException as error:
+            failed.append(error)
+
+    with xr.set_options(file_cache_maxsize=1), opened(paths[0]) as first, opened(paths[1]) as second:
+        found = [first, second]
+        threads = [threading.Thread(target=read, args=(number % 2,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failed == []
 
 
 def test_chunks_of_dask(series: Path, tmp_path: Path) -> None:

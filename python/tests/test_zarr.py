@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
-from arrays import TYPES, random_items, random_key, random_layout, random_shape
+from arrays import expect_missing, random_file, random_key, write_missing
 from conftest import SECONDS
 from scda import _zarr_arrays
 from test_docs import run_python
@@ -45,20 +45,13 @@ def test_any_array_and_any_index(
 ) -> None:
     monkeypatch.setattr(_zarr_arrays, "CHUNK_BYTES", 1000)  # data in one piece are several chunks
     generator = np.random.default_rng(seed)
-    arrays = {}
-    with scda.create(tmp_path / "f.scda", seal=seal) as w:
-        for number, dtype in enumerate(TYPES):
-            shape = random_shape(generator)
-            records = int(generator.integers(1, 4))
-            layout = random_layout(generator, shape)
-            if store_of is by_references:
-                layout.pop("text", None)
-            if layout.get("encode") == "auto":
-                layout = {}  # of which each record may be another one
-            items = [random_items(generator, dtype, shape) for _ in range(records)]
-            for array in items:
-                w.dataset(f"a/{number}", array, **layout)
-            arrays[f"a/{number}"] = items[0] if records == 1 else np.stack(items)
+
+    def change(layout: dict[str, Any]) -> dict[str, Any]:
+        if store_of is by_references:
+            layout.pop("text", None)
+        return {} if layout.get("encode") == "auto" else layout  # of which each record may be another one
+
+    arrays = random_file(tmp_path / "f.scda", generator, seal, change)
     group = zarr.open_group(store_of(tmp_path / "f.scda"), mode="r")
     assert sorted(group["a"].array_keys()) == sorted(name[2:] for name in arrays)
     for name, array in arrays.items():
@@ -112,6 +105,13 @@ def test_a_series_with_xarray(store_of: Any, series: Path) -> None:
     assert group["empty/group"].attrs.asdict() == {"is": True}
     assert [group[f"cells/{k}"][:].tolist() for k in range(3)] == [[0], [0, 1], [0, 1, 2]]
     assert group["flow/rho"].fill_value == 1e30 and group["flow/rho"].attrs["_FillValue"] == "AAAAAAAAFEA="
+
+
+@STORES
+def test_missing_values_are_of_the_type_of_the_data(store_of: Any, tmp_path: Path) -> None:
+    write_missing(tmp_path / "f.scda")
+    with xr.open_dataset(store_of(tmp_path / "f.scda"), engine="zarr") as ds:
+        expect_missing(ds)
 
 
 def test_references_need_no_package(series: Path) -> None:

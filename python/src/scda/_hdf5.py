@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from ._description import native
+from ._variables import MISSING, as_item
 
 # Attributes that say what has no place in HDF5: which attributes of the same object are JSON, and that the first dimension counts
 # records.
@@ -67,27 +68,15 @@ def write_attributes(where: Any, attrs: dict[str, Any], of: str, dtype: Optional
     for name, value in attrs.items():
         if name in RESERVED:
             raise ValueError(f"{of}: attribute {name!r}: found a name that HDF5 or NetCDF uses itself")
-        plain = _of_type(value, dtype) if name in ("_FillValue", "missing_value") else _plain(value)
+        plain = as_item(value, dtype) if name in MISSING and dtype is not None else None
+        if plain is None:
+            plain = _plain(value)
         if plain is None:
             as_json.append(name)
             plain = json.dumps(value)  # in ASCII: HDF5's texts have no NUL
         where.attrs[name] = plain
     if as_json:
         where.attrs[JSON_NAMES] = as_json
-
-
-def _of_type(value: Any, dtype: Optional[np.dtype[Any]]) -> Any:
-    """A number that stands for missing values, of the type of the data, as NetCDF wants it."""
-    is_text = isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity")
-    if dtype is not None and (is_text or (isinstance(value, (int, float)) and not isinstance(value, bool))):
-        try:
-            with np.errstate(over="ignore"):
-                item = dtype.type(value)
-            if dtype.kind == "f" or item == value:
-                return item
-        except (OverflowError, ValueError, TypeError):
-            pass
-    return _plain(value)
 
 
 def _plain(value: Any) -> Any:

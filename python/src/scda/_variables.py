@@ -6,6 +6,8 @@ import fnmatch
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequence
 
+import numpy as np
+
 from ._dataset import Dataset, Group, Records
 
 if TYPE_CHECKING:
@@ -37,6 +39,29 @@ class Variable(NamedTuple):
         if not self.has_records:
             return chunks
         return (1, *(self.dataset.shape if chunks is None else chunks))
+
+
+# The attributes whose numbers stand for missing values.
+MISSING = ("_FillValue", "missing_value")
+
+
+def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number of JSON that stands for missing values, or a text such as "NaN", as an item of the type of the data, so that
+    it equals them; an array for a list. None: it is none, or the type has it not."""
+    if isinstance(value, list) and value:
+        items = [as_item(each, dtype) for each in value]
+        return None if any(item is None for item in items) else np.array(items, dtype)
+    is_text = isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity")
+    if dtype.kind not in "iufcb" or isinstance(value, bool) or not (is_text or isinstance(value, (int, float))):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            item = dtype.type(value)
+        if dtype.kind == "f":
+            return item if is_text or np.isfinite(item) else None
+        return item if item == value else None
+    except (OverflowError, ValueError, TypeError):
+        return None
 
 
 class _Named(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar, Union
 
 import numpy as np
 from xarray import Variable as XarrayVariable
@@ -17,11 +17,14 @@ from xarray.backends import (
 from xarray.core import indexing
 
 from ._dataset import Dataset, Group
+from ._errors import UsageError
 from ._file import File, open
-from ._variables import Variable, with_coordinates
+from ._variables import MISSING, Variable, as_item, with_coordinates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_Found = TypeVar("_Found")
 
 
 class Backend(BackendEntrypoint):
@@ -110,6 +113,19 @@ def _open(path: str, mode: str) -> File:
     return open(path)
 
 
+def _with_file(manager: Any, path: str, read: Callable[[File], _Found]) -> _Found:
+    """What is read of the file. xarray keeps some files open, and closes one that another thread is using: then it is
+    opened for this thread alone."""
+    file = manager.acquire()
+    try:
+        return read(file)
+    except UsageError:
+        if not file.closed:
+            raise
+    with open(path) as own:
+        return read(own)
+
+
 class _Store(AbstractDataStore):
     """What xarray decodes."""
 
@@ -117,17 +133,24 @@ class _Store(AbstractDataStore):
         # It keeps the path, to open the file again in another process.
         self._manager = CachingFileManager(_open, path, mode="r")
         try:
-            found: Group = self._manager.acquire().group(group.strip("/") or "/")
-            self._attrs = found.attrs
-            names = found.keys()
-            if not names and not self._attrs and found.name != "/":
-                groups = sorted({name.rpartition("/")[0] for name in self._manager.acquire().keys()} - {""})
-                raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
-            made = with_coordinates(self._manager.acquire(), found.name, record, without)
-            self._variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
+            self._attrs, self._variables = _with_file(
+                self._manager, path, lambda file: self._found(file, path, group, record, without)
+            )
         except BaseException:
             self._manager.close()
             raise
+
+    def _found(
+        self, file: File, path: str, group: str, record: Optional[int], without: list[str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The attributes and the variables."""
+        found: Group = file.group(group.strip("/") or "/")
+        attrs = found.attrs
+        if not found.keys() and not attrs and found.name != "/":
+            groups = sorted({name.rpartition("/")[0] for name in file.keys()} - {""})
+            raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
+        made = with_coordinates(file, found.name, record, without)
+        return attrs, {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
 
     def get_variables(self) -> Any:
         return self._variables
@@ -149,18 +172,20 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
     # Zero is the fill value of those who chose none. Of other types, masked items would change the type.
     if dataset.dtype.kind == "f" and dataset.fill_value != 0:
         attrs.setdefault("_FillValue", dataset.fill_value)
-    given = attrs.get("_FillValue")
-    if dataset.dtype.kind == "f" and given in ("NaN", "Infinity", "-Infinity"):
-        attrs["_FillValue"] = dataset.dtype.type(given)  # JSON has no such numbers
-    data = indexing.LazilyIndexedArray(_Array(manager, prefix, variable))
+    for name in MISSING:
+        item = as_item(attrs.get(name), dataset.dtype)
+        if item is not None:
+            attrs[name] = item
+    data = indexing.LazilyIndexedArray(_Array(manager, path, prefix, variable))
     return XarrayVariable(variable.dims, data, attrs, encoding)
 
 
 class _Array(BackendArray):
     """The items of a variable, read when it is indexed. It keeps no state but the name and what was found at first."""
 
-    def __init__(self, manager: Any, prefix: str, variable: Variable) -> None:
+    def __init__(self, manager: Any, path: str, prefix: str, variable: Variable) -> None:
         self._manager = manager
+        self._path = path
         self._name = prefix + variable.name
         self._records = variable.records
         self._has_records = variable.has_records
@@ -171,21 +196,24 @@ class _Array(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        return _with_file(self._manager, self._path, lambda file: self._read_of(file, key))
+
+    def _read_of(self, file: File, key: tuple[Any, ...]) -> NDArray[Any]:
         if not self._has_records:
-            return np.asarray(self._record(self._records[0])[key])
+            return np.asarray(self._record(file, self._records[0])[key])
         numbers = self._records[key[0]]
         if isinstance(numbers, int):
-            return np.asarray(self._record(numbers)[key[1:]])
+            return np.asarray(self._record(file, numbers)[key[1:]])
         # Of no memory: for the shape.
         shape = np.broadcast_to(np.empty((), self.dtype), self.shape[1:])[key[1:]].shape
         array = np.empty((len(numbers), *shape), self.dtype)
         for place, number in enumerate(numbers):
-            array[place] = self._record(number)[key[1:]]
+            array[place] = self._record(file, number)[key[1:]]
         return array
 
-    def _record(self, number: int) -> Dataset:
+    def _record(self, file: File, number: int) -> Dataset:
         # The name as bytes: it is no pattern.
-        dataset: Dataset = self._manager.acquire()[self._name.encode(), number]
+        dataset: Dataset = file[self._name.encode(), number]
         shape = self.shape[1:] if self._has_records else self.shape
         if dataset.shape != shape or dataset.dtype != self.dtype:
             raise ValueError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional
 import numpy as np
 
 from ._dataset import Dataset
-from ._variables import Array, levels
+from ._variables import MISSING, Array, as_item, levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -177,15 +177,19 @@ def raw_metadata(dataset: Dataset) -> dict[str, Any]:
 
 
 def zarr_attributes(attrs: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, Any]:
-    """The attributes as xarray writes them into Zarr arrays: a `_FillValue` that is a floating-point number in base64."""
-    given = attrs.get("_FillValue")
-    if dtype.kind != "f" or isinstance(given, bool) or not isinstance(given, (int, float, str)):
+    """The attributes as xarray writes them into Zarr arrays: numbers for missing values are of the type of the data, a
+    `_FillValue` that is a floating-point number in base64."""
+    if dtype.kind != "f":
         return attrs
-    try:
-        number = float(given)
-    except ValueError:
-        return attrs
-    return {**attrs, "_FillValue": base64.b64encode(struct.pack("<d", number)).decode()}
+    found = {name: as_item(attrs.get(name), dtype) for name in MISSING}
+    numbers = {name: item.astype(np.float64).tolist() for name, item in found.items() if item is not None}
+    fill = numbers.get("_FillValue")
+    if isinstance(fill, float):
+        numbers["_FillValue"] = base64.b64encode(struct.pack("<d", fill)).decode()
+    missing = numbers.get("missing_value")
+    if missing is not None and not np.isfinite(missing).all():  # JSON has them not
+        del numbers["missing_value"]
+    return {**attrs, **numbers}
 
 
 def _likeness(dataset: Dataset) -> Any:
