@@ -9,15 +9,11 @@
  * DIR/committed says how many sections were committed; DIR/pid.RANK has the process numbers. Section i of the series depends on i
  * alone. */
 #define _POSIX_C_SOURCE 200809L
-#include "common.h"
-#include "inject.h"
+#include "killed_append.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 enum { elems = 4200, kinds = 5, rounds = 3, sections_between = 4 };
-
-static char filename[1200], committed[1200];
 
 static unsigned char byte_of (uint64_t i, uint64_t j) { return (unsigned char) (mix (i, j / 8) >> (j % 8)); }
 static uint64_t size_of (uint64_t i, uint64_t j) { return (i + j) % 5; }
@@ -124,6 +120,7 @@ static scda_fcontext_t *open_append (group_t g, const scda_params_t *params, uin
 static void append (group_t g, const scda_params_t *params) {
   uint64_t cut, n = 0;
   int err = -1;
+  arm (g);
   scda_fcontext_t *f = open_append (g, params, &cut);
   if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
   REQUIRE (scda_fclose (f, &err) == 0);
@@ -139,59 +136,19 @@ static void append (group_t g, const scda_params_t *params) {
     const int closes = round + 1 == rounds;
     if (closes) { REQUIRE (scda_fclose (f, &err) == 0); }
     else { REQUIRE (scda_fcommit (f, &err) == f); }
-    if (g.rank == 0 && (closes || !params->atomic)) {
-      char text[40];
-      const int fd = open (committed, O_WRONLY | O_CREAT, 0666);
-      snprintf (text, sizeof text, "%20llu\n", (unsigned long long) n);
-      REQUIRE (fd >= 0 && write (fd, text, 21) == 21 && close (fd) == 0);
-    }
+    if (g.rank == 0 && (closes || !params->atomic)) { note_committed (n); }
   }
 }
 
-int main (int argc, char **argv) {
-  start (&argc, &argv);
-  REQUIRE (argc >= 3);
-  const group_t g = world ();
-  scda_params_t params = default_params ();
-  uint64_t cut = 0;
+static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_t *cut) {
   int err = -1;
-  snprintf (filename, sizeof filename, "%s/series.scda", argv[2]);
-  snprintf (committed, sizeof committed, "%s/committed", argv[2]);
-  params.seal = 1;
-  if (strcmp (argv[1], "check") == 0) {
-    unsigned long long least = 0;
-    FILE *file = fopen (committed, "r");
-    REQUIRE (file == NULL || (fscanf (file, "%llu", &least) == 1 && fclose (file) == 0));
-    const uint64_t seen = read_sections (0);
-    REQUIRE (seen >= least);
-    scda_fcontext_t *f = open_append (g, &params, &cut);
-    REQUIRE (scda_fclose (f, &err) == 0);
-    const uint64_t kept = read_sections (1);
-    REQUIRE (kept >= least && kept <= seen);
-    printf ("%llu %llu %llu\n", least, (unsigned long long) kept, (unsigned long long) cut);
-    return finish ();
-  }
-  REQUIRE (argc == 8);
-  params.driver = atoi (argv[3]), params.atomic = atoi (argv[4]);
-  if (access (filename, F_OK) != 0) {
-    barrier (g);
-    scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "series", NULL, &params, &err);
-    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
-  }
-  char name[1300];
-  snprintf (name, sizeof name, "%s/pid.%d", argv[2], g.rank);
-  FILE *file = fopen (name, "w");
-  REQUIRE (file != NULL && fprintf (file, "%ld\n", (long) getpid ()) > 0 && fclose (file) == 0);
-  barrier (g);
-  const int rank = atoi (argv[7]);
-  if (atoi (argv[5]) > 0 && (rank < 0 || rank == g.rank)) {
-    inject_arm ("*", atoi (argv[6]) ? inject_tear : inject_kill, atol (argv[5]));
-  }
-  append (g, &params);
-  inject_disarm ();
-  /* A rank that is killed in MPI_Finalize leaves the others waiting there. */
-  barrier (g);
-  REQUIRE (unlink (name) == 0);
-  barrier (g);
-  return finish ();
+  const uint64_t seen = read_sections (0);
+  REQUIRE (seen >= least);
+  scda_fcontext_t *f = open_append (g, params, cut);
+  REQUIRE (scda_fclose (f, &err) == 0);
+  const uint64_t kept = read_sections (1);
+  REQUIRE (kept <= seen);
+  return kept;
 }
+
+int main (int argc, char **argv) { return run (argc, argv, append, check); }

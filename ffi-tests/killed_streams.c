@@ -8,15 +8,9 @@
  * DIR/committed says how many bytes of all streams were committed. What stream `task` of set `set` has at byte i depends on these alone,
  * and so does the length of each part. */
 #define _POSIX_C_SOURCE 200809L
-#include "common.h"
-#include "inject.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
+#include "killed_append.h"
 
 enum { sets = 2, most_parts = 3, pieces = 3 };
-
-static char filename[1200], committed[1200];
 
 static unsigned char byte_of (uint64_t set, uint64_t task, uint64_t i) {
   return (unsigned char) (mix (set * 1000 + task, i / 8) >> (i % 8 * 8));
@@ -71,16 +65,6 @@ static uint64_t read_sets (const scda_params_t *params, uint64_t *all) {
   return set;
 }
 
-static void note_committed (uint64_t bytes) {
-  char text[40];
-  const int fd = open (committed, O_WRONLY | O_CREAT, 0666);
-  snprintf (text, sizeof text, "%20llu\n", (unsigned long long) bytes);
-  REQUIRE (fd >= 0 && write (fd, text, 21) == 21 && close (fd) == 0);
-}
-
-/* What kills this rank: CALL, HOW, RANK. */
-static char **victim;
-
 static void append (group_t g, const scda_params_t *params) {
   uint64_t cut = 0, all = 0;
   int err = -1;
@@ -89,10 +73,7 @@ static void append (group_t g, const scda_params_t *params) {
   if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
   const uint64_t first = read_sets (NULL, &all);
   barrier (g);
-  const int rank = atoi (victim[2]);
-  if (atoi (victim[0]) > 0 && (rank < 0 || rank == g.rank)) {
-    inject_arm ("*", atoi (victim[1]) ? inject_tear : inject_kill, atol (victim[0]));
-  }
+  arm (g);
   f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && cut == 0);
   for (uint64_t set = first; set < first + sets; ++set) {
@@ -122,46 +103,15 @@ static void append (group_t g, const scda_params_t *params) {
   if (g.rank == 0) { note_committed (all); }
 }
 
-int main (int argc, char **argv) {
-  start (&argc, &argv);
-  REQUIRE (argc >= 3);
-  const group_t g = world ();
-  scda_params_t params = default_params ();
-  uint64_t cut = 0, kept = 0;
+static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_t *cut) {
+  uint64_t kept = 0;
   int err = -1;
-  snprintf (filename, sizeof filename, "%s/series.scda", argv[2]);
-  snprintf (committed, sizeof committed, "%s/committed", argv[2]);
-  params.seal = 1;
-  if (strcmp (argv[1], "check") == 0) {
-    unsigned long long least = 0;
-    FILE *file = fopen (committed, "r");
-    REQUIRE (file == NULL || (fscanf (file, "%llu", &least) == 1 && fclose (file) == 0));
-    scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, &params, &err);
-    REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && scda_fclose (f, &err) == 0);
-    params.verify = 1;
-    read_sets (&params, &kept);
-    REQUIRE (kept >= least);
-    printf ("%llu %llu %llu\n", least, (unsigned long long) kept, (unsigned long long) cut);
-    return finish ();
-  }
-  REQUIRE (argc == 8);
-  params.driver = atoi (argv[3]), params.atomic = atoi (argv[4]);
-  if (access (filename, F_OK) != 0) {
-    barrier (g);
-    scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "series", NULL, &params, &err);
-    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
-  }
-  char name[1300];
-  snprintf (name, sizeof name, "%s/pid.%d", argv[2], g.rank);
-  FILE *file = fopen (name, "w");
-  REQUIRE (file != NULL && fprintf (file, "%ld\n", (long) getpid ()) > 0 && fclose (file) == 0);
-  barrier (g);
-  victim = argv + 5;
-  append (g, &params);
-  inject_disarm ();
-  /* A rank that is killed in MPI_Finalize leaves the others waiting there. */
-  barrier (g);
-  REQUIRE (unlink (name) == 0);
-  barrier (g);
-  return finish ();
+  (void) least;
+  scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
+  REQUIRE (f != NULL && scda_fcut_off (f, cut, &err) == f && scda_fclose (f, &err) == 0);
+  params->verify = 1;
+  read_sets (params, &kept);
+  return kept;
 }
+
+int main (int argc, char **argv) { return run (argc, argv, append, check); }
