@@ -7,10 +7,11 @@
 
 mod common;
 
+use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want};
 use scda::{
     Communicator, DataType, Dataset, Encode, Error, ErrorKind, Faults, Layout as DataLayout, Params, Reader,
-    Region, Result, SectionType, SharedMemory, Sink, Solo, ThreadComm, Writer, run_on_threads,
+    Region, Result, SectionType, Sink, Solo, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::fs::MetadataExt;
@@ -46,53 +47,6 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fails one exchange of its rank, after it was made: the others know nothing of it.
-struct Failing {
-    comm: ThreadComm,
-    /// How many exchanges are still to go well; the one after them fails.
-    countdown: Arc<AtomicU64>,
-}
-
-impl Failing {
-    fn then<T>(&self, what: &str, result: Result<T>) -> Result<T> {
-        match self.countdown.fetch_sub(1, Ordering::Relaxed) {
-            0 => Err(Error::communication(format!("{what}: injected fault"))),
-            _ => result,
-        }
-    }
-}
-
-impl Communicator for Failing {
-    fn rank(&self) -> usize {
-        self.comm.rank()
-    }
-    fn size(&self) -> usize {
-        self.comm.size()
-    }
-    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
-        self.then("allreduce_min", self.comm.allreduce_min(values))
-    }
-    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.then("allreduce_sum", self.comm.allreduce_sum(values))
-    }
-    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.then("exscan_sum", self.comm.exscan_sum(values))
-    }
-    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        self.then("allgather", self.comm.allgather(value))
-    }
-    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        self.then("broadcast", self.comm.broadcast(bytes, root))
-    }
-    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        self.then("gather", self.comm.gather(bytes, all))
-    }
-    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
-        // SAFETY: handed on for the same ranks.
-        self.then("share_memory", unsafe { self.comm.share_memory(bytes) })
-    }
-}
-
 /// Every kind of section, small and large, plain and encoded.
 fn model() -> Model {
     let mut sections = Vec::new();
@@ -115,7 +69,7 @@ fn model() -> Model {
 }
 
 /// Writes the model, with a commit in the middle if the file is sealed.
-fn write(comm: Failing, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn write(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
     let ranks = (comm.rank(), comm.size());
     let file = Writer::create(comm, path, &model.user, params)?;
     common::write_sections(file, ranks, &model.sections, 1, |file, count| {
@@ -143,12 +97,13 @@ fn run(
 fn run_program(
     size: usize,
     (rank, k): (usize, u64),
-    program: impl Fn(Failing) -> Result<()> + Sync,
+    program: impl Fn(Watched) -> Result<()> + Sync,
 ) -> (Option<ErrorKind>, bool) {
     let countdowns: Vec<Arc<AtomicU64>> =
         (0..size).map(|r| Arc::new(AtomicU64::new(if r == rank { k } else { u64::MAX / 2 }))).collect();
     let results = run_on_threads(size, |comm| {
-        program(Failing { countdown: Arc::clone(&countdowns[comm.rank()]), comm })
+        let countdown = Arc::clone(&countdowns[comm.rank()]);
+        program(Watched::new(comm, move |_, _| countdown.fetch_sub(1, Ordering::Relaxed) == 0))
     });
     let errors: Vec<Option<String>> =
         results.iter().map(|r| r.as_ref().err().map(Error::to_string)).collect();
@@ -159,7 +114,7 @@ fn run_program(
 }
 
 /// Appends the sections of the model, with a commit in the middle.
-fn append(comm: Failing, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn append(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
     let ranks = (comm.rank(), comm.size());
     let file = Writer::append(comm, path, params)?;
     common::write_sections(file, ranks, &model.sections, 1, |file, count| {
@@ -234,7 +189,7 @@ fn an_exchange_that_fails_while_appending_leaves_what_was_committed() {
 }
 
 /// Looks sections up and reads ranges of them, each rank its own.
-fn look_up(comm: Failing, path: &Path, model: &Model, params: &Params) -> Result<()> {
+fn look_up(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);
     let mut file = Reader::open(comm, path, params)?;
     let count = model.sections.len() as u64;
@@ -353,7 +308,7 @@ fn write_datasets(path: &Path, seal: bool) {
 }
 
 /// Reads datasets by name and one after the other, each rank regions of its own.
-fn read_datasets(comm: Failing, path: &Path, params: &Params) -> Result<()> {
+fn read_datasets(comm: Watched, path: &Path, params: &Params) -> Result<()> {
     let rank = comm.rank() as u64;
     let mut file = Reader::open(comm, path, params)?;
     let read = |file: &mut Reader| {
@@ -431,7 +386,7 @@ fn stream_of(rank: u64) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Writes streams, with a commit between their parts if the file is sealed.
-fn write_streams(comm: Failing, path: &Path, params: &Params) -> Result<()> {
+fn write_streams(comm: Watched, path: &Path, params: &Params) -> Result<()> {
     let (first, all) = stream_of(comm.rank() as u64);
     let mut file = Writer::create(comm, path, b"", params)?;
     file.block(b"before", 0, 3, Some(b"abc"), Encode::None)?;

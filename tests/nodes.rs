@@ -1,11 +1,10 @@
 //! Ranks on several nodes: the same bytes, the same errors, and few messages that leave a node.
 
-#![allow(unsafe_code, clippy::cast_possible_truncation)] // communicators of our own; test data
-
 mod common;
 
+use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
-use scda::{Communicator, Encode, Error, ErrorKind, Nodes, Params, Result, SharedMemory, ThreadComm, run_on};
+use scda::{Communicator, Encode, Error, ErrorKind, Params, Result, ThreadComm, run_on};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -60,66 +59,6 @@ struct Log {
     countdown: AtomicU64,
 }
 
-/// A communicator of one level that counts, and fails one exchange of its rank after it was made: the others know nothing of it.
-struct Watched {
-    comm: Box<dyn Communicator>,
-    level: usize,
-    log: Arc<Log>,
-}
-
-impl Watched {
-    fn then<T>(&self, what: &str, result: Result<T>) -> Result<T> {
-        match self.log.countdown.fetch_sub(1, Relaxed) {
-            0 => Err(Error::communication(format!("{what}: injected fault"))),
-            _ => result,
-        }
-    }
-
-    fn count(&self) -> &dyn Communicator {
-        self.log.messages[self.level].fetch_add(1, Relaxed);
-        &*self.comm
-    }
-}
-
-impl Communicator for Watched {
-    fn rank(&self) -> usize {
-        self.comm.rank()
-    }
-    fn size(&self) -> usize {
-        self.comm.size()
-    }
-    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
-        self.then("allreduce_min", self.comm.allreduce_min(values))
-    }
-    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.then("allreduce_sum", self.comm.allreduce_sum(values))
-    }
-    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.then("exscan_sum", self.comm.exscan_sum(values))
-    }
-    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        self.then("allgather", self.comm.allgather(value))
-    }
-    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        self.then("broadcast", self.count().broadcast(bytes, root))
-    }
-    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        self.then("gather", self.count().gather(bytes, all))
-    }
-    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
-        // SAFETY: handed on for the same ranks.
-        self.then("share_memory", unsafe { self.comm.share_memory(bytes) })
-    }
-    fn nodes(&self) -> Result<Option<Nodes>> {
-        let watch = |comm, level| Box::new(Self { comm, level, log: Arc::clone(&self.log) });
-        let nodes = self.comm.nodes()?.map(|nodes| {
-            let (node, leaders) = nodes.into_parts();
-            Nodes::new(watch(node, 1), leaders.map(|leaders| watch(leaders, 2) as Box<dyn Communicator>))
-        });
-        self.then("nodes", Ok(nodes))
-    }
-}
-
 /// Runs a program on the nodes of a map while the exchange number `k` of `rank` fails. Returns what each rank got, and the logs.
 fn run(
     map: &[usize],
@@ -132,7 +71,12 @@ fn run(
     }
     let results = run_on(ThreadComm::on_nodes(map), |comm| {
         let log = Arc::clone(&logs[comm.rank()]);
-        program(Watched { comm: Box::new(comm), level: 0, log })
+        program(Watched::new(comm, move |level, what| {
+            if ["broadcast", "gather"].contains(&what) {
+                log.messages[level].fetch_add(1, Relaxed);
+            }
+            log.countdown.fetch_sub(1, Relaxed) == 0
+        }))
     });
     (results, logs)
 }

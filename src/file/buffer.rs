@@ -448,31 +448,17 @@ impl<'a> Stage<'a> {
 mod tests {
     use super::*;
     use crate::parallel::run_on_threads;
+    use crate::storage::double::Double;
     use std::sync::{Arc, Mutex};
 
-    /// Remembers what is written, and how.
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Writes>>);
+    type Writes = Arc<Mutex<Vec<(u64, Vec<u8>)>>>;
 
-    type Writes = Vec<(u64, Vec<u8>)>;
-
-    impl ParallelFile for Log {
-        fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-            self.0.lock().unwrap().push((offset, pieces.concat()));
-            Ok(())
-        }
-        fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
-            unreachable!("the outlets only write")
-        }
-        fn truncate(&mut self, _: u64) -> Result<()> {
-            Ok(())
-        }
-        fn sync(&mut self) -> Result<()> {
-            Ok(())
-        }
-        fn close(self: Box<Self>) -> Result<()> {
-            Ok(())
-        }
+    /// A file, and where it remembers what is written, and how.
+    fn logged() -> (Double, Writes) {
+        let writes = Writes::default();
+        let log = Arc::clone(&writes);
+        let file = Double::written(move |offset, pieces| log.lock().unwrap().push((offset, pieces.concat())));
+        (file, writes)
     }
 
     #[test]
@@ -514,7 +500,8 @@ mod tests {
             let round_bytes = BYTES * ranks as u64 * 4;
             let writes = run_on_threads(ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
-                let (mut buffer, mut log) = (SectionBuffer::new(&mut team, &params), Log::default());
+                let mut buffer = SectionBuffer::new(&mut team, &params);
+                let (mut file, writes) = logged();
                 let mut held = Held::default();
                 buffer.share(&team.agree(Ok(())).ok().unwrap(), &params).unwrap();
                 assert!(matches!(buffer.store, Store::Shared(..)) && buffer.room() >= round_bytes);
@@ -526,12 +513,12 @@ mod tests {
                         buffer.put(start, at, &[&bytes]).unwrap();
                     }
                     let region = start..start + round_bytes;
-                    assert!(buffer.write(&mut team, &mut log, &mut held, region).is_ok());
+                    assert!(buffer.write(&mut team, &mut file, &mut held, region).is_ok());
                 }
-                buffer.settle(&mut team, &mut log);
+                buffer.settle(&mut team, &mut file);
                 assert!(team.agree(Ok(())).is_ok());
-                held.release(&mut team, &mut log);
-                log.0.lock().unwrap().clone()
+                held.release(&mut team, &mut file);
+                writes.lock().unwrap().clone()
             });
             let mut file = vec![0xff; (ROUNDS * round_bytes) as usize];
             for (offset, bytes) in writes.concat() {
@@ -545,10 +532,9 @@ mod tests {
 
     #[test]
     fn large_pieces_leave_with_what_is_staged_before_them() {
-        let mut log = Log::default();
-        let writes = Arc::clone(&log.0);
+        let (mut file, writes) = logged();
         let large = vec![7; STAGE_BYTES];
-        let mut stage = Stage::new(&mut log);
+        let mut stage = Stage::new(&mut file);
         stage.put(0, &[b"head"]).unwrap();
         stage.put(4, &[&large, b"tail"]).unwrap();
         stage.put(8 + STAGE_BYTES as u64, &[b"more"]).unwrap();

@@ -268,28 +268,7 @@ fn broadcast(
 mod tests {
     use super::*;
     use crate::parallel::run_on_threads;
-
-    /// A file in the memory of one rank.
-    struct Bytes(Vec<u8>);
-
-    impl ParallelFile for Bytes {
-        fn write_at(&mut self, _: u64, _: &[&[u8]]) -> Result<()> {
-            unreachable!("the window only reads")
-        }
-        fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-            buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
-            Ok(())
-        }
-        fn truncate(&mut self, _: u64) -> Result<()> {
-            Ok(())
-        }
-        fn sync(&mut self) -> Result<()> {
-            Ok(())
-        }
-        fn close(self: Box<Self>) -> Result<()> {
-            Ok(())
-        }
-    }
+    use crate::storage::double::Double;
 
     /// Under Miri and the thread sanitizer it shows that the meetings of the ranks keep them apart, too.
     #[test]
@@ -300,7 +279,11 @@ mod tests {
         for ranks in if cfg!(miri) { [1, 3, 5].as_slice() } else { &[1, 2, 3, 5] } {
             run_on_threads(*ranks, |comm| {
                 let mut team = Team::new(Box::new(comm), "f");
-                let (mut file, mut window) = (Bytes(bytes.clone()), Window::new(&team, &params));
+                let mut window = Window::new(&team, &params);
+                let held = bytes.clone();
+                let mut file = Double::read(move |offset, buffer| {
+                    buffer.copy_from_slice(&held[offset as usize..][..buffer.len()]);
+                });
                 let mut shared = false;
                 let mut at = 0;
                 while at < bytes.len() {

@@ -2,6 +2,8 @@
 
 mod calls;
 pub mod copy;
+#[cfg(test)]
+pub mod double;
 pub mod faults;
 pub mod file_system;
 #[cfg(feature = "mpi")]

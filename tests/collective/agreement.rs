@@ -1,8 +1,9 @@
 //! Ranks that fail alone or disagree: all learn of it, wherever they are.
 
+use crate::common::watched::Watched;
 use crate::{Scratch, error_of_all, params};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Params, Reader, Result, SharedMemory, Source, ThreadComm, Writer,
+    Communicator, Encode, Error, ErrorKind, Params, Reader, Result, Source, ThreadComm, Writer,
     run_on_threads,
 };
 
@@ -162,48 +163,9 @@ fn the_counts_of_all_ranks_are_made_of_each_ranks_own() {
 }
 
 /// Fails each exchange of this name on rank 1, after it was made.
-struct FailingIn(ThreadComm, &'static str);
-
-impl FailingIn {
-    fn then<T>(&self, what: &str, result: Result<T>) -> Result<T> {
-        if self.1 == what && self.0.rank() == 1 {
-            Err(Error::communication("injected fault"))
-        } else {
-            result
-        }
-    }
-}
-
-impl Communicator for FailingIn {
-    fn rank(&self) -> usize {
-        self.0.rank()
-    }
-    fn size(&self) -> usize {
-        self.0.size()
-    }
-    fn allreduce_min(&self, values: &mut [u64]) -> Result<()> {
-        self.0.allreduce_min(values)
-    }
-    fn allreduce_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.then("allreduce_sum", self.0.allreduce_sum(values))
-    }
-    fn exscan_sum(&self, values: &mut [u64]) -> Result<()> {
-        self.then("exscan_sum", self.0.exscan_sum(values))
-    }
-    fn allgather(&self, value: u64) -> Result<Vec<u64>> {
-        self.then("allgather", self.0.allgather(value))
-    }
-    fn broadcast(&self, bytes: &mut [u8], root: usize) -> Result<()> {
-        self.0.broadcast(bytes, root)
-    }
-    fn gather(&self, bytes: &[u8], all: &mut Vec<u8>) -> Result<()> {
-        self.0.gather(bytes, all)
-    }
-    #[allow(unsafe_code)]
-    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
-        // SAFETY: handed on for the same ranks.
-        self.then("share_memory", unsafe { self.0.share_memory(bytes) })
-    }
+fn failing_in(comm: ThreadComm, name: &'static str) -> Watched {
+    let fails = comm.rank() == 1;
+    Watched::new(comm, move |_, what| fails && what == name)
 }
 
 /// A program with a barrier of its own between its calls waits for ever if only some ranks return from one.
@@ -218,7 +180,7 @@ fn where_sizes_are_summed_up_all_ranks_fail_in_the_same_call() {
             [(Encode::None, 9), (Encode::Always, 9), (Encode::Auto, 5000), (Encode::Always, 200_000)]
         {
             let kinds = run_on_threads(3, |comm| -> Result<ErrorKind> {
-                let mut file = Writer::create(FailingIn(comm, what), &path, b"", &params)?;
+                let mut file = Writer::create(failing_in(comm, what), &path, b"", &params)?;
                 let data = vec![b'x'; bytes];
                 let written =
                     file.varray(b"v", &[1; 3], &[bytes as u64], None, Source::Contiguous(&data), encode);
@@ -240,9 +202,9 @@ fn where_numbers_are_gathered_or_memory_is_shared_all_ranks_fail_in_the_same_cal
     let mut params = Params::default();
     (params.check, params.aggregation_bytes) = (false, 64 << 10);
     let calls = run_on_threads(3, |comm| -> Result<_> {
-        let mut file = Writer::create(FailingIn(comm.clone(), "allgather"), &path, b"", &params)?;
+        let mut file = Writer::create(failing_in(comm.clone(), "allgather"), &path, b"", &params)?;
         let gathered = file.proc_counts(3).expect_err("an error of this call").kind();
-        let mut file = Writer::create(FailingIn(comm, "share_memory"), &path, b"", &params)?;
+        let mut file = Writer::create(failing_in(comm, "share_memory"), &path, b"", &params)?;
         let failed =
             (0..10_000).find_map(|i| file.inline(b"i", 0, Some(&[b'i'; 32])).err().map(|e| (i, e.kind())));
         Ok((gathered, failed.expect("an error where memory is shared")))

@@ -10,7 +10,7 @@ use crate::file::team::Team;
 use crate::format::header::UserString;
 use crate::parallel::Communicator;
 use crate::parallel::simulated::{Exchanged, LEVELS, Machine};
-use crate::storage::ParallelFile;
+use crate::storage::double::Double;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -28,32 +28,14 @@ struct Request {
     bytes: u64,
 }
 
-/// Counts requests instead of writing.
-struct Storage {
-    rank: usize,
-    requests: Arc<Mutex<Vec<Request>>>,
-}
-
-impl ParallelFile for Storage {
-    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+/// The file of a rank, which counts requests instead of writing.
+fn counted(rank: usize, requests: Arc<Mutex<Vec<Request>>>) -> Double {
+    Double::written(move |offset, pieces| {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
         if bytes > 0 {
-            self.requests.lock().unwrap().push(Request { rank: self.rank, offset, bytes });
+            requests.lock().unwrap().push(Request { rank, offset, bytes });
         }
-        Ok(())
-    }
-    fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<()> {
-        unreachable!("what is simulated only writes")
-    }
-    fn truncate(&mut self, _: u64) -> Result<()> {
-        Ok(())
-    }
-    fn sync(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
+    })
 }
 
 /// What was counted.
@@ -116,7 +98,7 @@ fn simulate(
         let rank = comm.rank();
         let requests = Arc::clone(&requests);
         let team = Team::new(Box::new(comm), "f");
-        let file = SummedFile::new(Box::new(Storage { rank, requests }), None);
+        let file = SummedFile::new(Box::new(counted(rank, requests)), None);
         let target = Target::new(Path::new("f"), params);
         let session = Writer::begin(team, file, target, params.clone(), None, [START, 0]);
         let user = UserString::new(b"").unwrap();

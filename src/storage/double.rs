@@ -1,0 +1,45 @@
+//! A file for tests: it hands accesses to a function.
+
+use super::ParallelFile;
+use crate::error::Result;
+
+type Write = dyn FnMut(u64, &[&[u8]]) + Send;
+type Read = dyn FnMut(u64, &mut [u8]) + Send;
+
+/// A file that is only written, or only read.
+pub struct Double {
+    write: Box<Write>,
+    read: Box<Read>,
+}
+
+impl Double {
+    /// Hands the offset and the pieces of each write to a function.
+    pub fn written(write: impl FnMut(u64, &[&[u8]]) + Send + 'static) -> Self {
+        Self { write: Box::new(write), read: Box::new(|_, _| unreachable!("this file is only written")) }
+    }
+
+    /// Has each read answered by a function.
+    pub fn read(read: impl FnMut(u64, &mut [u8]) + Send + 'static) -> Self {
+        Self { write: Box::new(|_, _| unreachable!("this file is only read")), read: Box::new(read) }
+    }
+}
+
+impl ParallelFile for Double {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        (self.write)(offset, pieces);
+        Ok(())
+    }
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        (self.read)(offset, buffer);
+        Ok(())
+    }
+    fn truncate(&mut self, _: u64) -> Result<()> {
+        Ok(())
+    }
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
