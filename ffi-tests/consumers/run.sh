@@ -116,12 +116,12 @@ done
 
 # ---- Its users ---------------------------------------------------------------------------------------------------------
 
-# try PROGRAM: runs it on 3 ranks. The shared library is found as a module would have it.
+# try PROGRAM: runs it on 2 ranks. The shared library is found as a module would have it.
 try() {
   local launch=() ranks=1
   if [ -n "$mpiexec" ]; then
-    ranks=3
-    launch=("$mpiexec" -n 3)
+    ranks=2
+    launch=("$mpiexec" -n 2)
   fi
   case $1 in *shared*) set -- "$1" LD_LIBRARY_PATH="$libdir" ;; *) set -- "$1" ;; esac
   run 60 env ${2-} "${launch[@]}" "./$1" $ranks "$work/$1.scda"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # subproject.sh openmpi|mpich|serial: a project of which libscda is a part, by add_subdirectory and by FetchContent. Its programs in each
-# language run, on 3 ranks with MPI; its installation holds what it asks for and no more; a second build has nothing to do.
+# language run, on 2 ranks with MPI; its installation holds what it asks for and no more; a second build has nothing to do.
 set -euo pipefail
 . "$(dirname -- "$0")/../../scripts/lib.sh"
 variant=$1
@@ -28,8 +28,8 @@ build() {
   run 1200 cmake --build "$build"
   mpiexec=$(cat "$build/mpiexec")
   if [ -n "$mpiexec" ]; then
-    ranks=3
-    launch=("$mpiexec" -n 3)
+    ranks=2
+    launch=("$mpiexec" -n 2)
   fi
   for program in {c,cxx,hpp,fortran}{,_static}; do
     run 60 "${launch[@]}" "$build/$program" $ranks "$build/$program.scda"
