@@ -18,6 +18,12 @@ libraries)
 builds)
   renice -n 19 $$ >/dev/null
   export SCDA_PATIENCE=8
+  if cargo clippy --version >/dev/null 2>&1; then
+    heading "Rust lints"
+    step clippy 900 cargo clippy "${rust_with_mpi[@]}" --all-targets -- -D warnings
+    heading "Rust lints, serial"
+    step clippy-serial 900 cargo clippy "${rust_serial[@]}" --all-targets -- -D warnings
+  fi
   heading "Builds for the sanitizers, the fuzzers and the counted instructions"
   step sanitize-build 1800 scripts/sanitize.sh address-build
   step fuzz-build 1800 scripts/fuzz.sh 0
@@ -36,8 +42,8 @@ builds)
   fi
   # What is in the package and is not needed to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
   unpack_crate $folder/cargo
-  step package-tests 900 cargo test --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo-serial \
-    --no-default-features --features sc,cli --test links --test languages --test vectors
+  step package-tests 900 cargo test "${rust_serial[@]}" --manifest-path $folder/cargo/unpacked/Cargo.toml --test links --test languages \
+    --test vectors
   heading "Built from the archive, without a network"
   step offline 1800 scripts/offline.sh serial
   ;;

@@ -68,6 +68,11 @@ rust_tests() {
   step "$name" "$seconds" "${runner[@]}" "$@"
 }
 
+# What cargo tests and lints: with MPI and the bundled zlib; serial, with the system's, and with the command, which needs no MPI. As CMake
+# has them. They share a folder, and in it the crates that are the same.
+rust_with_mpi=(--locked --target-dir target/test/cargo --features sc,rsmpi)
+rust_serial=(--locked --target-dir target/test/cargo --no-default-features --features sc,cli)
+
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
 mpicc_of() {
   local macro=OPEN_MPI compiler

@@ -8,7 +8,7 @@ folder=target/quick
 mkdir -p $folder/logs
 # Another build than the one that users get: what has changed compiles soon.
 compile_soon
-export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=0
+export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=0
 export SCDA_CARGO_DIR=$root/$folder/cargo PROPTEST_CASES=32
 
 if cargo fmt --version >/dev/null 2>&1; then
@@ -30,7 +30,7 @@ rust_tests cargo-test 1200 --locked --target-dir $folder/cargo-serial --no-defau
 for variant in serial openmpi; do
   heading "C library, $variant"
   log=$root/$folder/logs/library-$variant.log
-  build_library $variant $folder/$variant
+  build_library $variant $folder/$variant -DSCDA_TOOLS=OFF # the tests above have the command
   build_with_library ffi-tests $folder/$variant
   step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 2 --timeout 120 --output-on-failure --no-tests=error -LE large \
     -R '^(prepare|languages|manifests|(matrix|seal|datasets|datasets-errors|corrupt|mutate|errors|errors-disagree|errors-alone|fortran)-[123]|parse-[01]-.*|datasets-read-.*|hello-c|hpp11|faults|readme|sc-.*)$'

@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # test.sh [--quick]: all tests, up to the first failure; with --quick those of scripts/quick.sh. The steps come one after the other;
-# beside
-# them run those of scripts/beside.sh.
-# Writes below target/ only.
+# beside them run those of scripts/beside.sh. Writes below target/ only.
 set -euo pipefail
 here=$(dirname -- "$0")
 "$here/setup.sh" test
@@ -16,14 +14,15 @@ case "$# ${1-}" in
   ;;
 esac
 
-# Less on the disk: for messages, names and lines are enough, and nothing is compiled twice here.
-export CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
+# Less on the disk, and to compile: a test that fails names file and line without debug information, what valgrind and the sanitizers show
+# needs no more than lines, and nothing is compiled twice here.
+export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_INCREMENTAL=0
 # With all assertions; but tests that try every failure in turn take a tenth of the time.
 export CARGO_PROFILE_DEV_OPT_LEVEL=1
 
 folder=target/test
 mkdir -p $folder/logs
-MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so each MPI has its own target folder
+MPICC=$(mpicc_of openmpi) # mpi-sys builds with it; it does not notice a change, so the libraries have folders of their own
 export MPICC
 
 beside libraries scripts/beside.sh libraries
@@ -31,23 +30,13 @@ if cargo fmt --version >/dev/null 2>&1; then
   heading "Rust format"
   step fmt 60 cargo fmt --check
 fi
-for features in "" --no-default-features; do # with MPI and the bundled zlib; serial, with the system's; both as CMake has them
-  name=${features:+-serial}
-  more=cli # the command needs no MPI
-  [ -n "$features" ] || more=rsmpi
-  cargo_options=(--locked --target-dir "$folder/cargo$name" $features --features "sc,$more")
-  if cargo clippy --version >/dev/null 2>&1; then
-    heading "Rust lints${features:+, serial}"
-    step "clippy$name" 900 cargo clippy "${cargo_options[@]}" --all-targets -- -D warnings
-  fi
-  # Those that try every failure in turn, or read the source, have no MPI in them: they run once, serially.
-  targets=()
-  [ -n "$features" ] || targets=(--lib --test rsmpi --test header --test collective --test exchanges --test matrix --test vectors)
-  heading "Rust tests${features:+, serial}"
-  rust_tests "cargo-test$name" 1800 "${cargo_options[@]}" "${targets[@]}"
-done
+# Those that try every failure in turn, or read the source, have no MPI in them: they run once, serially.
+heading "Rust tests"
+rust_tests cargo-test 1800 "${rust_with_mpi[@]}" --lib --test rsmpi --test header --test collective --test exchanges --test matrix --test vectors
+heading "Rust tests, serial"
+rust_tests cargo-test-serial 1800 "${rust_serial[@]}"
 heading "Rust documentation, its programs"
-step doc-test 600 cargo test "${cargo_options[@]}" --doc # which cargo-nextest leaves out
+step doc-test 600 cargo test "${rust_serial[@]}" --doc # which cargo-nextest leaves out
 
 join # the libraries are installed
 beside builds scripts/beside.sh builds
@@ -82,7 +71,10 @@ heading "The benchmark programme"
 step bench 600 scripts/bench.sh --quick --installed $folder
 
 heading "The Python package, with the tutorial and its picture"
-step python 2400 scripts/python.sh $folder/openmpi
+(
+  compile_soon
+  step python 2400 scripts/python.sh $folder/openmpi
+)
 
 log=$root/$folder/logs/examples.log
 show_checkpoint $folder/openmpi
