@@ -50,7 +50,7 @@ impl Streams {
         let before = self.parts.len();
         reserve(&mut self.parts, next.parts.len())?;
         self.parts.extend(&next.parts);
-        self.check(self.part()).inspect_err(|_| self.parts.truncate(before))
+        self.check(self.part(), before).inspect_err(|_| self.parts.truncate(before))
     }
 
     /// The number of streams: that of the ranks that wrote them.
@@ -70,10 +70,12 @@ impl Streams {
         self.parts.last().map_or(0, |last| last.end)
     }
 
-    /// An error unless the parts follow one another, the first one with this number.
-    fn check(&self, begin: u64) -> Result<()> {
+    /// An error unless the parts behind the first `checked` ones follow one another and them. The first part has the
+    /// number `begin`.
+    fn check(&self, begin: u64, checked: usize) -> Result<()> {
         let Some(first) = self.parts.first() else { return Ok(()) };
-        for (number, part) in (begin..).zip(&self.parts) {
+        let unchecked = self.parts.get(checked..).unwrap_or_default();
+        for (number, part) in (begin.saturating_add(checked as u64)..).zip(unchecked) {
             let expected = StreamPart { part: number, ..first.part };
             if part.part == expected {
                 continue;
@@ -247,7 +249,7 @@ impl ReaderState {
             parts.reverse();
         }
         let streams = Streams { user: UserString::new(name)?, parts };
-        streams.check(0)?;
+        streams.check(0, 0)?;
         Ok((!streams.parts.is_empty()).then_some(streams))
     }
 
