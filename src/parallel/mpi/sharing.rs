@@ -68,34 +68,35 @@ impl Mpi {
     /// As [`Communicator::nodes`]. If MPI fails on the way, the ranks go on as if they knew nothing of nodes.
     pub(super) fn find_nodes(&self) -> Result<Option<Nodes>> {
         let ranks = node_ranks();
-        let (true, Some(mut node)) = self.keep(self.split_by_node(), true)? else { return Ok(None) };
-        if self.all([ranks.is_some()])? == [true] {
+        let (is_divided, node) = self.keep(self.split_by_node(), true, ranks.is_some())?;
+        let Some(Some(mut node)) = node else { return Ok(None) };
+        if is_divided {
             let part = node.split(Some(self.rank / ranks.unwrap_or(1)));
-            let (true, Some(part)) = self.keep(part, true)? else { return Ok(None) };
+            let (_, Some(Some(part))) = self.keep(part, true, true)? else { return Ok(None) };
             node = part;
         }
         let leads = node.rank == 0;
-        let (true, leaders) = self.keep(self.split(leads.then_some(0)), leads)? else { return Ok(None) };
+        let leaders = self.split(leads.then_some(0));
         let mut count = [u64::from(leads), 1];
         let counted = self.allreduce_sum(&mut count);
-        if self.all([counted.is_ok()])? == [false] {
-            return Ok(None);
-        }
+        let (true, Some(leaders)) = self.keep(leaders, leads, counted.is_ok())? else { return Ok(None) };
         let [nodes, ranks] = count;
         let leaders = leaders.map(|leaders| Box::new(leaders) as Box<dyn Communicator>);
         Ok((1 < nodes && nodes < ranks).then(|| Nodes::new(Box::new(node), leaders)))
     }
 
-    /// Whether each rank that wants one has a communicator, and it serves them all; and this rank's. Collective.
-    fn keep(&self, made: Option<Derived>, wanted: bool) -> Result<(bool, Option<Self>)> {
+    /// Whether `also` holds on all ranks; and this rank's communicator, if it wants one. `None` unless each rank that
+    /// wants one has it, and it serves them all. Collective.
+    fn keep(&self, made: Option<Derived>, wanted: bool, also: bool) -> Result<(bool, Option<Option<Self>>)> {
         let is_sound = made.as_ref().is_none_or(|made| made.is_sound);
-        let [all_have_one, all_are_sound] = self.all([made.is_some() == wanted, is_sound])?;
+        let [all_have_one, all_are_sound, also] = self.all([made.is_some() == wanted, is_sound, also])?;
         if !all_have_one {
             // Not freed: that takes all ranks.
             std::mem::forget(made);
-            return Ok((false, None));
+            return Ok((also, None));
         }
-        Ok((all_are_sound, made.map(|made| made.comm)))
+        let mine = made.map(|made| made.comm);
+        Ok((also, all_are_sound.then_some(mine)))
     }
 
     /// Whether each of these holds on all ranks. An error only if no rank has the result.
