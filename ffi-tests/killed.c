@@ -135,7 +135,7 @@ int main (int argc, char **argv) {
   snprintf (name, sizeof name, "%s/pid.%d", argv[2], g.rank);
   FILE *file = fopen (name, "w");
   REQUIRE (file != NULL && fprintf (file, "%ld\n", (long) getpid ()) > 0 && fclose (file) == 0);
-  uint64_t n = in_place ? (uint64_t) time (NULL) : access (filename, R_OK) == 0 ? check_state (filename) : 0;
+  uint64_t n = in_place ? all_max (g, (uint64_t) time (NULL)) : access (filename, R_OK) == 0 ? check_state (filename) : 0;
   barrier (g);
   const time_t end = time (NULL) + 60;
   while (all_max (g, (uint64_t) (time (NULL) > end)) == 0) {

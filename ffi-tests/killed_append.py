@@ -47,6 +47,16 @@ def kill(pid):
         pass
 
 
+def lives(pid):
+    """Whether a process still has files, and with them the lock. Its program is gone before them; its last thread is a zombie after them."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        state = open(f"/proc/{pid}/stat").read().rpartition(") ")[2][0]
+    except OSError:
+        return False
+    return len(threads) > 1 or state not in "ZX"
+
+
 def start_anew():
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -76,13 +86,13 @@ def append(atomic, call, how, rank, moment=None):
     try:
         out, errors = job.communicate(timeout=60)
     except subprocess.TimeoutExpired:
-        if any(os.path.exists(f"/proc/{pid}/exe") for pid in pids()):
+        if any(map(lives, pids())):
             sys.exit(f"kill {count}: the other ranks still run after 60 seconds")
         kill(job.pid)  # Open MPI's mpiexec, whose ranks are all dead
         out, errors = job.communicate()
     for pid in pids():
         kill(pid)
-    while any(os.path.exists(f"/proc/{pid}/exe") for pid in pids()):
+    while any(map(lives, pids())):
         time.sleep(0.002)
     for line in out.splitlines():
         if line.startswith("cut "):

@@ -116,9 +116,9 @@ if(VALGRIND AND NOT scda_WITH_MPI)
   scda_test(valgrind-fortran-datasets 0 ${valgrind} $<TARGET_FILE:fortran_datasets_lto> "${languages}")
   after(valgrind-fortran-datasets languages)
 endif()
-# Without ierr an error ends the program, with a message.
+# Without ierr an error ends the program, with a message. Fortran writes it in pieces, between which mpiexec may put those of another rank.
 foreach(mode stop eof)
-  string(CONCAT expect "out=$(\"$@\" 2>&1) && exit 1\n echo \"$out\" | grep '^ERROR STOP scda: .*"
+  string(CONCAT expect "out=$(\"$@\" 2>&1) && exit 1\n echo \"$out\" | grep 'ERROR STOP ' && echo \"$out\" | grep 'scda: .*"
     "$<IF:$<STREQUAL:${mode},stop>,languages/no/such/folder: ,end of file>'")
   set(launch "")
   if(scda_WITH_MPI)
