@@ -251,7 +251,9 @@ def test_a_file_can_be_used_by_several_threads(tmp_path: Path) -> None:
 def test_other_threads_run_while_data_are_decompressed(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f.scda") as w:
         w.array("data", np.random.default_rng(1).integers(0, 9, (100, 1 << 16)).astype("<i4"), encode=True)
-    with scda.open(tmp_path / "f.scda", threads=1) as f:
+
+    def longest_pause(f: scda.File) -> float:
+        """Of this thread while another one decompresses, as a part of the time that this takes."""
         took: list[float] = []
 
         def work() -> None:
@@ -266,7 +268,12 @@ def test_other_threads_run_while_data_are_decompressed(tmp_path: Path) -> None:
             now = time.perf_counter()
             longest, last = max(longest, now - last), now
         thread.join()
-    assert longest < 0.7 * took[0], (longest, took)
+        return longest / took[0]
+
+    with scda.open(tmp_path / "f.scda", threads=1) as f:
+        # A pause may be another program's.
+        pauses = [longest_pause(f) for _ in range(5)]
+    assert min(pauses) < 0.7, pauses
 
 
 def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:
@@ -374,6 +381,7 @@ def test_paths_of_every_kind(folder: Path) -> None:
 
 
 def test_no_descriptor_is_left(folder: Path) -> None:
+    gc.collect()  # what other tests have left
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         with scda.open("hello.scda") as f:

@@ -153,8 +153,8 @@ w = scda.create(sys.argv[1], atomic=sys.argv[2] == "atomic", threads=2, level=9)
 w.block("good", b"good")
 # Ctrl-C, as long as the main thread compresses.
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-signal.setitimer(signal.ITIMER_REAL, 0.3)
 start = time.perf_counter()
+signal.setitimer(signal.ITIMER_REAL, 0.3)
 try:
     getattr(w, sys.argv[3])("long", data, encode=True)
 except KeyboardInterrupt:
