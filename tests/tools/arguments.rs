@@ -256,8 +256,10 @@ fn standard_input_is_a_file() {
         "mkdir tmp; export TMPDIR=$PWD/tmp; { cat a.scda; ls tmp >&2; } | scda cat - block; ls -A tmp",
     );
     assert_eq!(run.good().text(), "a block\n");
-    let kill =
-        "{ cat a.scda; sleep 0.3; kill $(cat pid); } | sh -c 'echo $$ >pid; exec scda ls -'; ls -A tmp";
+    let wait = "until test -s pid; do sleep 0.01; done; sleep 0.3";
+    let kill = format!(
+        "{{ cat a.scda; {wait}; kill $(cat pid); }} | sh -c 'echo $$ >pid; exec scda ls -'; ls -A tmp"
+    );
     assert_eq!(place.shell(&format!("export TMPDIR=$PWD/tmp; {{ {kill}; }} 2>err")).good().text(), "");
 }
 
@@ -391,8 +393,7 @@ fn a_signal_leaves_no_incomplete_file() {
     for signal in ["INT", "TERM", "HUP"] {
         place.write("old.scda", "something precious");
         for out in ["new.scda", "old.scda"] {
-            let wait =
-                "for i in 1 2 3 4 5 6 7 8 9; do ls *.scda-part >seen 2>/dev/null && break; sleep 0.3; done";
+            let wait = "for i in $(seq 200); do ls *.scda-part >seen 2>/dev/null && break; sleep 0.3; done";
             let line = format!(
                 "exec 2>/dev/null; env -i PATH=\"$PATH\" python3 -c \"import signal, os, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); \
                  os.execvp('scda', sys.argv[1:])\" scda make -f m.json {out} & {wait}; kill -{signal} $!; wait $!; echo $?"

@@ -338,7 +338,8 @@ fn a_signal_while_appending_in_place_removes_nothing() {
     let before = place.read("a.scda");
     let large = r#"{"sections": [{"type": "A", "user": "x", "N": 4000, "E": 2000, "generate": "counter"}]}"#;
     place.with_input("make - large.scda", large.as_bytes()).good();
-    let many = "large.scda ".repeat(40);
+    // So many that the signal comes before the end, however late.
+    let many = "large.scda ".repeat(400);
     for signal in ["HUP", "TERM", "KILL"] {
         let size = before.len();
         let grown = format!("while test $(stat -c %s a.scda) -le {size}; do sleep 0.01; done");

@@ -300,7 +300,7 @@ fn a_file_that_a_program_writes_is_not_replaced() {
     let is_open = "ls -l /proc/$!/fd | grep -q a.scda";
     let line = format!(
         "mkfifo pipe; scda copy -f --replace block=- a.scda a.scda <pipe & exec 3>pipe
-        for i in $(seq 300); do {is_open} && break; sleep 0.01; done; sleep 0.1
+        for i in $(seq 3000); do {is_open} && break; sleep 0.01; done; sleep 0.1
         printf more >>a.scda; cat b.scda >&3; exec 3>&-; wait $!"
     );
     place.shell(&line).bad(2, "a.scda: the file has changed meanwhile; it stays as it is");
