@@ -1,6 +1,6 @@
 //! What seals cost one rank that writes, and how fast `scda check` is: `cargo bench --features cli --bench seal` prints it as
 //! tables. Arguments: folders for the files (else the system's for temporary ones); `--quick` for little data, `--only=crc`,
-//! `write`, `small` or `check` for one of the tables.
+//! `pieces`, `write`, `small` or `check` for one of the tables.
 //!
 //! Variants take turns, each also goes first, and ratios are those within one turn: what else the machine does meets all of
 //! them. Time of the processor is that of the process, in its own code and in the system's.
@@ -9,6 +9,7 @@
 use scda::internals::crc;
 use scda::{Encode, Params, Result, Solo, Source, Writer};
 use std::hint::black_box;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -147,6 +148,44 @@ fn checksums() {
     }
 }
 
+/// Writing a large section in pieces of several lengths, by the system's calls, and summing up each piece behind its call:
+/// which length a sealed file should use here.
+fn pieces(path: &Path, scale: &Scale) {
+    println!(
+        "\n## Writing in pieces\n\n| KiB of a piece | ms of the processor | summed up, too |\n| --- | --- | --- |"
+    );
+    let data = scale.large_data();
+    let lengths = [64, 128, 256, 512, 1 << 10, 4 << 10];
+    let mut laps = vec![[const { Vec::new() }; 2]; lengths.len()];
+    for turn in 0..=scale.turns {
+        for i in 0..2 * lengths.len() {
+            let place = (turn + i) % (2 * lengths.len());
+            let (length, is_summed) = (lengths[place / 2] << 10, place % 2 == 1);
+            let _ = std::fs::remove_file(path);
+            sync(path.parent().expect("a folder"));
+            let file = std::fs::File::create(path).expect("the file can be made");
+            let (lap, ()) = lap(|| {
+                for (offset, piece) in (0..).step_by(length).zip(data.chunks(length)) {
+                    // From the offset where a first section has its data.
+                    file.write_all_at(piece, 256 + offset).expect("the file can be written");
+                    if is_summed {
+                        black_box(crc::of(black_box(piece)));
+                    }
+                }
+                Ok(())
+            });
+            // The first turn is for the caches.
+            if turn > 0 {
+                laps[place / 2][place % 2].push(1e3 * lap.cpu);
+            }
+        }
+    }
+    for (length, laps) in lengths.iter().zip(laps) {
+        let [written, summed] = laps.map(median);
+        println!("| {length} | {written:.0} | {summed:.0} |");
+    }
+}
+
 fn writing(path: &Path, scale: &Scale) {
     println!("\n## Writing a large section\n\n{RACE_HEADING}");
     let data = scale.large_data();
@@ -230,6 +269,9 @@ fn main() {
         let folder = tempfile::tempdir_in(&folder).expect("a folder for temporary files");
         let path = folder.path().join("seal.scda");
         println!("\n# {}", folder.path().display());
+        if only.is_empty() || only == "pieces" {
+            pieces(&path, scale);
+        }
         if only.is_empty() || only == "write" {
             writing(&path, scale);
         }

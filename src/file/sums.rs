@@ -11,7 +11,7 @@ use crate::storage::ParallelFile;
 
 /// Longer pieces are written and summed up so many bytes at a time. Writing brings them into the processor's cache, so that
 /// summing up takes a fifth of the time: the other way round it would wait for the memory (measured with `benches`).
-const CHUNK_BYTES: usize = 128 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// A file that sums up what is written to it, if that is wanted.
 pub struct SummedFile {
