@@ -7,11 +7,12 @@ import warnings
 from pathlib import Path
 from typing import Any, Callable
 
+import forests
 import numpy as np
 import scda
 from arrays import TYPES, in_memory, part, random_boxes, random_items, random_key, random_layout, random_shape
 from mpi4py import MPI
-from scda import _core, _ranks, _selection
+from scda import _core, _forest, _ranks, _selection
 from scda._ranks import Ranks
 
 comm = MPI.COMM_WORLD
@@ -554,6 +555,32 @@ def streams(folder: Path) -> None:
     fails(ZeroDivisionError if rank == size - 1 else scda.ArgumentError, "", fail)
     with scda.open(path) as f:
         assert f.streams("log")[0].read(3) == b"end"  # the old file
+
+
+def forest(folder: Path) -> None:
+    """Ranges of the quadrants of each rank, of any length, in parts of few."""
+    path = folder / "forest.scda"
+    brick, mesh = forests.Brick(2, 3), forests.Quadrants(2, 3, forests.towards(0.3, 0.4, finest=4))
+    if rank == 0:
+        with scda.create(path) as w:
+            forests.begin(w, 2)
+            brick.write(w)
+            mesh.write(w)
+            w.dataset("forest/fields/u", np.arange(len(mesh)), chunks=5)
+    comm.Barrier()
+    _forest._BATCH = 4
+    count, corners = len(mesh), mesh.corners(brick)
+    with scda.open(path, comm=comm) as f:
+        step = scda.Forest(f)[0]
+        found = step.mesh
+        for start, stop in ((0, None), (count * rank // size, count * (rank + 1) // size), (0, 9 * rank), (5, 5)):
+            points, cells = found.points_and_cells(start, stop)
+            np.testing.assert_allclose(points[cells], corners[start:stop], rtol=0, atol=1e-14)
+            parts = [len(cells) for _, cells in found.parts(start, stop)]
+            assert sum(parts) == len(cells) and max(parts, default=0) <= 4
+            assert step.field("u")[start:stop].tolist() == list(range(count))[start:stop]
+        expected = ValueError if rank == size - 1 else scda.ArgumentError
+        fails(expected, f"expected a part of 0 to {count}", lambda: found.parts(0, count + (rank == size - 1)).__next__())
 
 
 def incoherent(folder: Path) -> None:

@@ -181,6 +181,27 @@ def test_attributes(attributes: dict[str, Any], said: str, tmp_path: Path) -> No
         scda.Forest(f)
 
 
+def test_trees_that_are_not_there_take_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks without bytes have the fill value: a file of a few KB claims any number of trees."""
+    trees = 1 << 22
+    with scda.create(tmp_path / "f") as w:
+        forests.begin(w, 2)
+        w.dataset("forest/tree_to_tree", shape=(trees, 4), dtype="i4", chunks=(1 << 18, 4))
+        w.dataset("forest/coordinates", np.zeros((1, 2), "i4"))
+        w.dataset("forest/level", np.zeros(1, "u1"))
+        w.dataset("forest/tree_offsets", shape=trees + 1, dtype="i8", chunks=1 << 18)
+    monkeypatch.setattr("scda._forest._BATCH", 1 << 10)
+    read = []
+    original = scda.Dataset._read
+    monkeypatch.setattr(
+        scda.Dataset, "_read", lambda self, core, wanted: (read.append(wanted.shape), original(self, core, wanted))[1]
+    )
+    assert (tmp_path / "f").stat().st_size < 10000
+    with scda.open(tmp_path / "f") as f, pytest.raises(scda.FormatError, match="tree_offsets: found tree 0 without"):
+        scda.Forest(f)[0].mesh
+    assert read == [(1 << 10,)]
+
+
 def test_fields_and_geometry(tmp_path: Path) -> None:
     brick, mesh = made(2)
     with scda.create(tmp_path / "f") as w:

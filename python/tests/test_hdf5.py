@@ -21,6 +21,7 @@ netCDF4 = pytest.importorskip("netCDF4")
 xr = pytest.importorskip("xarray")
 
 from scda import _import, _zarr_arrays  # noqa: E402
+from scda.__main__ import new_file  # noqa: E402
 from scda._export import export  # noqa: E402
 from scda._import import Invalid, convert  # noqa: E402
 
@@ -465,6 +466,37 @@ def test_the_commands(series: Path) -> None:
         assert "h5py" in hint and "pip install h5py" in hint
     found = sorted(entry.name for entry in series.parent.iterdir())
     assert found == ["a.scda", "bad.h5", "f.h5", "f.nc", "series.scda"]
+
+
+@pytest.mark.parametrize("error", ["RuntimeError('odd')", "KeyError('odd')", "MemoryError('odd')"])
+def test_errors_of_hdf5_are_told(error: str, tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("a", np.arange(10))
+    program = (
+        "import sys, scda._export\n"
+        f"def fail(*_): raise {error}\n"
+        "scda._export.write_attributes = fail\n"
+        "from scda.__main__ import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", program, "export", "f.scda", "f.h5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith(f"scda: f.scda: {error.partition('(')[0]}: "), done
+    assert [entry.name for entry in tmp_path.iterdir()] == ["f.scda"]
+
+
+def test_two_processes_write_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that is complete last is the file; none writes into, or removes, what the other is writing."""
+    monkeypatch.chdir(tmp_path)
+    with new_file("f.h5", True, "f.scda") as first:
+        with new_file("f.h5", True, "f.scda") as second:
+            assert first != second
+            Path(first).write_text("first")
+            Path(second).write_text("second")
+        assert Path("f.h5").read_text() == "second"
+        with pytest.raises(ValueError, match="odd"), new_file("f.h5", True, "f.scda") as third:
+            Path(third).write_text("third")
+            raise ValueError("odd")
+    assert Path("f.h5").read_text() == "first" and [entry.name for entry in tmp_path.iterdir()] == ["f.h5"]
 
 
 def test_a_signal_leaves_no_incomplete_file(tmp_path: Path) -> None:

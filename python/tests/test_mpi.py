@@ -71,6 +71,11 @@ def test_each_rank_writes_and_reads_streams_by_itself(ranks: int, tmp_path: Path
     run(ranks, "streams", tmp_path)
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_each_rank_reads_cells_of_its_own(ranks: int, tmp_path: Path) -> None:
+    run(ranks, "forest", tmp_path)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_a_mistake_of_one_rank_is_an_error_of_all(ranks: int, folder: Path) -> None:
     run(ranks, "argument_errors", folder)

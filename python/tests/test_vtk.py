@@ -428,6 +428,43 @@ def test_grids_that_are_none(
     assert arrays(step_of(reader, 0, messages).GetPointData())["w"].tolist() == [0, 1, 2]
 
 
+def test_a_field_with_other_dimensions_is_not_turned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with scda.create("f.scda") as w:
+        w.dataset("x", np.array([0.0, 2, 4]))
+        for name, dims in (("a", None), ("u", ("y", "x")), ("v", ("x", "y")), ("half", (None, "x")), ("w", ("y", "z"))):
+            w.dataset(name, np.arange(9.0).reshape(3, 3), dims=dims)
+    assert run("f.scda") == 0
+    said = capsys.readouterr().out
+    assert "left out: v: its dimensions are (x, y), not (y, x)\nleft out: w: its dimensions are (y, z), not (y, x)\n" in said
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    output = step_of(reader, 0, messages)
+    assert set(arrays(output.GetPointData())) == {"a", "u", "half"}
+    assert output.GetPoint(output.GetNumberOfPoints() - 1) == (4, 2, 0)
+    assert again("f.scda", "--field", "u", "--field", "v") == 2
+    assert "f.scda: field 'v': found dimensions (x, y), expected (y, x) as 'u' has" in capsys.readouterr().err
+    assert again("f.scda", "--field", "v") == 0
+    with scda.append("f.scda") as w:
+        w.dataset("v", np.zeros((3, 3)), dims=("y", "x"))
+    assert again("f.scda", "--field", "v") == 2
+    assert "v: record 1: found dimensions (y, x), expected (x, y)" in capsys.readouterr().err
+
+
+def test_raw_bytes_of_other_lengths_are_no_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mesh = small_forest(tmp_path / "f.scda")
+    with scda.append("f.scda") as w:
+        for step in range(2):
+            w.dataset("forest/time", float(step))
+            w.dataset("forest/fields/raw", np.zeros(len(mesh), f"V{8 * (step + 1)}"))
+    assert run("f.scda") == 2
+    assert "fields/raw: found |V16 (" in capsys.readouterr().err
+
+
 @pytest.fixture
 def scda_reader(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The plugin of ParaView, with VTK alone."""
@@ -514,7 +551,7 @@ def test_the_plugin_and_a_file_that_grows(scda_reader: Any, tmp_path: Path) -> N
 
 
 # Numbers of types of VTK, and how many points their cells have.
-TYPES = {1: 1, 3: 2, 5: 3, 7: 5, 9: 4, 10: 4, 12: 8, 13: 6, 14: 5, 24: 10}
+TYPES = {1: 1, 3: 2, 5: 3, 7: 5, 9: 4, 10: 4, 12: 8, 13: 6, 14: 5, 24: 10, 4: 6, 15: 10, 34: 7, 37: 19, 70: 9}
 
 
 def some_cells(seed: int, count: int, points: int) -> dict[str, np.ndarray]:
@@ -581,6 +618,9 @@ def test_points_and_cells(
         ("cell_offsets", 8, 0, "cell_offsets: cell 7: found an end before its begin"),
         ("cell_offsets", -1, 1 << 40, "cell_offsets: cell 19: found "),
         ("cell_types", 3, 12, "cell_offsets: cell 3: found 4 points, expected 8 of a cell of type 12"),
+        ("cell_types", 3, 34, "cell_offsets: cell 3: found 4 points, expected 7 of a cell of type 34"),
+        ("cell_types", 3, 42, "cell_types: cell 3: found 42, expected the number of a shape of VTK that its points make"),
+        ("cell_types", 19, 99, "cell_types: cell 19: found 99, expected the number of a shape of VTK"),
         ("cell_points", 5, 90, "cell_points: index 5: found 90, expected a point below 90"),
         ("cell_points", 5, -1, "cell_points: index 5: found -1, expected a point below 90"),
         (

@@ -7,8 +7,9 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from contextlib import contextmanager
-from typing import Iterator, Optional, Sequence
+from typing import Callable, Iterator, Optional, Sequence
 
 from . import Error, __version__, _errors, _vtk, references
 
@@ -40,16 +41,13 @@ def _check_free(path: str, force: bool, source: str) -> None:
 
 @contextmanager
 def new_file(path: str, force: bool, source: str) -> Iterator[str]:
-    """The name under which to write a new file, which gets its own when it is complete."""
+    """The name under which to write a new file, which gets its own when it is complete. It is in a folder that no other
+    process writes to."""
     _check_free(path, force, source)
-    part = f"{path}.scda-part"
-    try:
+    with tempfile.TemporaryDirectory(prefix=".scda-", dir=os.path.dirname(path) or ".") as folder:
+        part = os.path.join(folder, "part")
         yield part
         os.replace(part, path)
-    except BaseException:
-        if os.path.lexists(part):
-            os.remove(part)
-        raise
 
 
 def refs(arguments: argparse.Namespace) -> None:
@@ -103,20 +101,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"scda {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    def add(
+        run: Callable[[argparse.Namespace], None], name: str, text: str, file: tuple[str, str]
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        command.set_defaults(run=run)
+        command.add_argument("file", metavar=file[0], help=file[1])
+        command.add_argument("-f", "--force", action="store_true", help="replace OUT if it exists")
+        return command
 
-    command = add("refs", "Write references by which Zarr readers read a file")
-    command.set_defaults(run=refs)
-    command.add_argument("file", metavar="FILE", help="the file whose chunks are referenced")
+    file = "FILE", "the file whose chunks are referenced"
+    command = add(refs, "refs", "Write references by which Zarr readers read a file", file)
     command.add_argument("-o", "--output", metavar="OUT", help="the file to write; standard output if not given")
     command.add_argument("--url", help="where readers will find FILE; its absolute path if not given")
     _add_without(command)
-    _add_force(command)
 
-    command = add("vtk", "Write a VTKHDF file, by which ParaView and others show a file")
-    command.set_defaults(run=vtk)
-    command.add_argument("file", metavar="FILE", help="a file with a forest, a mesh, or datasets on a uniform grid")
+    file = "FILE", "a file with a forest, a mesh, or datasets on a uniform grid"
+    command = add(vtk, "vtk", "Write a VTKHDF file, by which ParaView and others show a file", file)
     text = "the VTKHDF file; if not given, the name of FILE with the ending .vtkhdf"
     command.add_argument("-o", "--output", metavar="OUT", help=text)
     command.add_argument("--copy", action="store_true", help="copy all data: OUT can be used without FILE")
@@ -125,31 +126,22 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--field", metavar="NAME", action="append", help=text)
     text = "the forest, the mesh, or the group with the datasets of a grid"
     command.add_argument("--group", metavar="NAME", help=text)
-    _add_force(command)
 
-    command = add("export", "Write the datasets to an HDF5 or NetCDF file")
-    command.set_defaults(run=export)
-    command.add_argument("file", metavar="FILE", help="the file to read")
+    command = add(export, "export", "Write the datasets to an HDF5 or NetCDF file", ("FILE", "the file to read"))
     command.add_argument("out", metavar="OUT", help="the file to write: .h5 is HDF5, .nc NetCDF-4")
     _add_without(command)
-    _add_force(command)
-    command = add("import", "Make a file from one of HDF5, NetCDF-4 or NumPy (.npz)")
-    command.set_defaults(run=import_file)
-    command.add_argument("file", metavar="IN", help="the file to import")
+
+    text = "Make a file from one of HDF5, NetCDF-4 or NumPy (.npz)"
+    command = add(import_file, "import", text, ("IN", "the file to import"))
     command.add_argument("out", metavar="OUT", help="the file to write")
     _add_without(command)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
-    _add_force(command)
     return parser
 
 
 def _add_without(command: argparse.ArgumentParser) -> None:
     text = "leave out the datasets of this name, which may be a pattern"
     command.add_argument("--without", metavar="NAME", action="append", default=[], help=text)
-
-
-def _add_force(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-f", "--force", action="store_true", help="replace OUT if it exists")
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -178,6 +170,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return _complain(f"{where}{error.strerror or error}", _TROUBLE)
     except (Trouble, ValueError, TypeError) as error:
         return _complain(str(error), _NO if type(error).__name__ == "Invalid" else _TROUBLE)
+    except (RuntimeError, KeyError, MemoryError) as error:  # as h5py has them
+        return _complain(f"{given.file}: {type(error).__name__}: {error}", _TROUBLE)
     return 0
 
 

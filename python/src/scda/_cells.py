@@ -18,9 +18,13 @@ _VERSION = 1
 ATTRIBUTE = "scda_cells"
 # VTK's number of each type whose cells all have as many points, and that many.
 _POINTS_OF_TYPE = {
-    **{1: 1, 3: 2, 5: 3, 8: 4, 9: 4, 10: 4, 11: 8, 12: 8, 13: 6, 14: 5},
-    **{21: 3, 22: 6, 23: 8, 24: 10, 25: 20, 26: 15, 27: 13, 28: 9, 29: 27},
+    **{0: 0, 1: 1, 3: 2, 5: 3, 8: 4, 9: 4, 10: 4, 11: 8, 12: 8, 13: 6, 14: 5, 15: 10, 16: 12},
+    **{21: 3, 22: 6, 23: 8, 24: 10, 25: 20, 26: 15, 27: 13, 28: 9, 29: 27, 30: 6},
+    **{31: 12, 32: 18, 33: 24, 34: 7, 35: 4, 37: 19},
 }
+# Those with any number: chains, strips, polygons, sets of points, and shapes of Lagrange and Bézier.
+_TYPES_OF_ANY = [2, 4, 6, 7, 36, 41, *range(68, 75), *range(75, 82)]
+_ANY, _NONE = -1, -2
 # Items are looked at so many at once.
 _BATCH = 1 << 22
 
@@ -87,8 +91,17 @@ class Cells:
                 odd = start + int((sizes < 0).argmax())
                 mesh._fail(f"{self.offsets.name}: cell {odd}: found an end before its begin", self.offsets)
             types = self.types[start : start + len(sizes)]
-            wanted = np.full(256, -1)
+            wanted = np.full(256, _NONE)
+            wanted[_TYPES_OF_ANY] = _ANY
             wanted[list(_POINTS_OF_TYPE)] = list(_POINTS_OF_TYPE.values())
+            odd_types = wanted[types] == _NONE
+            if odd_types.any():
+                first = int(odd_types.argmax())
+                mesh._fail(
+                    f"{self.types.name}: cell {start + first}: found {types[first]}, expected the number of a shape of "
+                    "VTK that its points make",
+                    self.types,
+                )
             odd_sizes = (wanted[types] >= 0) & (wanted[types] != sizes)
             if odd_sizes.any():
                 first = int(odd_sizes.argmax())

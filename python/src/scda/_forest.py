@@ -115,7 +115,7 @@ class Step:
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh: the same object as that of the step before, if that was asked for and it has not changed."""
+        """The mesh: the same object as that of the step before, if that was asked for and it has not changed. Collective."""
         return self._forest._mesh_before(self._forest._bounds[self.number + 1])
 
     def field(self, name: str) -> Optional[Dataset]:
@@ -159,13 +159,9 @@ class Mesh:
         forest._expect(connectivity, "int32", (None, 2 * d))
         trees = len(connectivity)
         forest._expect(offsets, "int64", (trees + 1,))
-        self.tree_offsets: NDArray[np.int64] = offsets[:]
         if trees == 0:
             forest._fail(f"{connectivity.name}: found no tree, expected at least one", connectivity)
-        odd = np.flatnonzero(np.diff(self.tree_offsets) <= 0)
-        if self.tree_offsets[0] != 0 or self.tree_offsets[-1] != count or len(odd):
-            where = f"tree {odd[0]} without quadrants" if len(odd) else f"{self.tree_offsets[[0, -1]].tolist()}"
-            forest._fail(f"{offsets.name}: found {where}, expected offsets from 0 to {count} that grow", offsets)
+        self.tree_offsets = self._find_offsets(offsets, count)
         has_same = before is not None and before.key[1] == key[1]
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
         self.tree_corners: Optional[NDArray[np.float64]] = corners
@@ -174,6 +170,23 @@ class Mesh:
     def __len__(self) -> int:
         """The number of quadrants."""
         return len(self.coordinates)
+
+    def _find_offsets(self, dataset: Dataset, count: int) -> NDArray[np.int64]:
+        """They are checked piece by piece: of trees that are not there, a file may have any number."""
+        what = f"expected offsets from 0 to {count} that grow"
+        pieces: list[NDArray[np.int64]] = []
+        for start in range(0, len(dataset), _BATCH):
+            piece = dataset[start : start + _BATCH]
+            before = pieces[-1][-1:] if pieces else piece[:0]
+            odd = np.flatnonzero(np.diff(piece, prepend=before) <= 0)
+            if len(odd):
+                tree = start + int(odd[0]) - len(before)
+                self._forest._fail(f"{dataset.name}: found tree {tree} without quadrants, {what}", dataset)
+            pieces.append(piece)
+        ends = [int(pieces[0][0]), int(pieces[-1][-1])]
+        if ends != [0, count]:
+            self._forest._fail(f"{dataset.name}: found {ends}, {what}", dataset)
+        return np.concatenate(pieces)
 
     def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
         forest = self._forest
@@ -202,14 +215,18 @@ class Mesh:
     def _batches(
         self, first: int, end: int
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Tree, corner and level of the quadrants from first to end, in parts of bounded size."""
-        for start in range(first, end, _BATCH):
+        """Tree, corner and level of the quadrants from first to end, in parts of bounded size. Collective: as many reads
+        as the rank needs that has the most."""
+        file = self._forest.file
+        count = len(range(first, end, _BATCH))
+        if file._ranks is not None:
+            count = max(file.proc_counts(count))
+        for number in range(count):
+            start = min(first + number * _BATCH, end)
             stop = min(start + _BATCH, end)
-            yield (
-                self.trees(start, stop).astype(np.int64),
-                self.coordinates[start:stop].astype(np.int64),
-                self.level[start:stop].astype(np.int64),
-            )
+            corner, level = self.coordinates[start:stop], self.level[start:stop]
+            if start < stop:
+                yield self.trees(start, stop).astype(np.int64), corner.astype(np.int64), level.astype(np.int64)
 
     def _check_order(self) -> None:
         """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words."""
@@ -263,14 +280,16 @@ class Mesh:
 
     def _range(self, start: int, stop: Optional[int]) -> tuple[int, int]:
         stop = len(self) if stop is None else stop
-        if not 0 <= start <= stop <= len(self):
-            raise ValueError(f"range: found {start} to {stop}, expected a part of 0 to {len(self)}")
+        with self._forest.file._reading():
+            if not 0 <= start <= stop <= len(self):
+                raise ValueError(f"range: found {start} to {stop}, expected a part of 0 to {len(self)}")
         return start, stop
 
     def parts(
         self, start: int = 0, stop: Optional[int] = None
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-        """Points and cells of some of the quadrants after the other, in order.
+        """Points and cells of some of the quadrants after the other, in order. Collective: each rank gives a range of its
+        own, any or none, and takes all of its parts.
 
         Cells that touch share their points, if they are in one part and in one tree; a hanging node is a point of the
         smaller cells only.
@@ -312,7 +331,7 @@ class Mesh:
         self, start: int = 0, stop: Optional[int] = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The :meth:`parts` as one: points in space, shape (points, 3), and the points of each cell, shape
-        (quadrants, 2^d), x varying fastest."""
+        (quadrants, 2^d), x varying fastest. Collective: each rank gives a range of its own, any or none."""
         points, cells, before = [np.empty((0, 3))], [np.empty((0, 2**self.dimension), np.int64)], 0
         for each_points, each_cells in self.parts(start, stop):
             points.append(each_points)

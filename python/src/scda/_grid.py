@@ -21,7 +21,7 @@ class Grid:
         origin, spacing: by dimension; from the dataset that is named as the dimension, otherwise 0 and 1.
         fields: by name the records, as many as there are times, or one.
         times: of the records; none if each field has only one.
-        left_out: datasets of other shapes, and why.
+        left_out: datasets of other shapes or dimensions, and why.
     """
 
     def __init__(self, file: File, path: str, names: Optional[Sequence[str]] = None) -> None:
@@ -45,6 +45,16 @@ class Grid:
         if not chosen:
             raise ValueError(f"{file._path}: found no forest, and in group {path!r} no dataset with 1 to 3 dimensions")
         self.shape = first[chosen[0]].shape
+        # The names of its dimensions, of all fields together.
+        dims = _Dimensions(len(self.shape))
+        for name in list(chosen):
+            if dims.take(first[name]):
+                continue
+            if names is not None:
+                found = f"{file._path}: field {name!r}: found dimensions {_shown(first[name].dims)}"
+                raise ValueError(f"{found}, expected {dims} as {chosen[0]!r} has")
+            self.left_out.append(f"{name}: its dimensions are {_shown(first[name].dims)}, not {dims}")
+            chosen.remove(name)
         count = max(len(records[name]) for name in chosen)
         self.fields: dict[str, list[Dataset]] = {}
         for name in chosen:
@@ -57,13 +67,40 @@ class Grid:
                         f"{name}: record {number}: found {dataset.dtype} {dataset.shape}, expected {each[0].dtype} "
                         f"{self.shape}"
                     )
+                if not dims.take(dataset):
+                    raise ValueError(
+                        f"{name}: record {number}: found dimensions {_shown(dataset.dims)}, expected {dims}"
+                    )
         self.times = _times(records.get("time"), count)
         self.origin, self.spacing = [], []
-        for d, dim in enumerate(first[chosen[0]].dims):
+        for d, dim in enumerate(dims.names):
             coordinate = first.get(dim) if dim else None
             start, step = _spacing(coordinate, self.shape[d])
             self.origin.append(start)
             self.spacing.append(step)
+
+
+class _Dimensions:
+    """Names of the dimensions that fields share; None until one of them names it."""
+
+    def __init__(self, count: int) -> None:
+        self.names: list[Optional[str]] = [None] * count
+
+    def take(self, dataset: Dataset) -> bool:
+        """Whether a dataset has these dimensions, as far as they have names. If so, it names others."""
+        if len(dataset.dims) != len(self.names):
+            return True  # its shape is an error
+        if any(a and b and a != b for a, b in zip(self.names, dataset.dims)):
+            return False
+        self.names = [a or b for a, b in zip(self.names, dataset.dims)]
+        return True
+
+    def __str__(self) -> str:
+        return _shown(self.names)
+
+
+def _shown(dims: Sequence[Optional[str]]) -> str:
+    return f"({', '.join(dim or '-' for dim in dims)})"
 
 
 def _is_field(name: str, dataset: Dataset) -> bool:

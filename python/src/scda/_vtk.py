@@ -229,7 +229,7 @@ class Sidecar:
             self.left_out.append(f"{name}: no time step has it")
             return None
         for dataset in found:
-            if dataset is not None and (dataset.shape[1:], dataset.dtype.kind) != (some.shape[1:], some.dtype.kind):
+            if dataset is not None and (dataset.shape[1:], _kind(dataset)) != (some.shape[1:], _kind(some)):
                 raise ValueError(
                     f"{dataset.name}: found {dataset.dtype} {dataset.shape} after {some.dtype} {some.shape}, expected "
                     "values of the same shape and kind in all time steps"
@@ -297,6 +297,11 @@ class Sidecar:
                 raise ShortFileError(message, size, self._file._path)
             places.append((self._external, start, entry.nbytes))
         return places
+
+
+def _kind(dataset: Dataset) -> str:
+    """That of numpy; raw bytes of different lengths are of different kinds."""
+    return dataset.dtype.str if dataset.dtype.kind == "V" else dataset.dtype.kind
 
 
 def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
