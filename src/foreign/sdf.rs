@@ -208,6 +208,8 @@ impl<'a> Sdf<'a> {
 fn changed(label: &[u8], number: usize) -> String {
     let end = format!("~{number}");
     let mut name = String::new();
+    // No character has more bytes: what is behind these is not in the name.
+    let label = &label[..label.len().min(4 * USER_STRING_BYTES)];
     for c in String::from_utf8_lossy(label).chars() {
         let c = if c.is_control() || matches!(c, '/' | char::REPLACEMENT_CHARACTER) { '_' } else { c };
         if name.len() + c.len_utf8() + end.len() > USER_STRING_BYTES {

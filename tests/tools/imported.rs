@@ -430,6 +430,8 @@ fn several_physical_files_belong_together() {
     place.write("a.sion.000001", &second);
     place.scda("import a.sion a.scda").good();
     let mapped = streams(&mut open(&place, "a.scda"));
+    // The limit for the files that are open is no limit for them, but for that which no process can raise.
+    place.shell("ulimit -S -n 5; scda import -f a.sion a.scda").good();
     // None of them is replaced.
     place.shell("ln a.sion hard; ln -s a.sion.000001 soft").good();
     for name in ["a.sion", "a.sion.000001", "hard", "soft"] {
@@ -530,23 +532,28 @@ fn records_that_do_not_fit_their_stream_are_found() {
     assert!(reader.find_dataset("sion/records", 0).unwrap().is_none());
 }
 
+/// A file of SDF whose arrays, of two bytes each, have these labels.
+fn sdf_of_labels(labels: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut texts = Vec::new();
+    for (order, label) in labels.iter().enumerate() {
+        texts.extend([format!("{order} ").as_bytes(), label.as_ref(), b" b 1 1 2 \n"].concat());
+    }
+    let (texts_end, bytes) = (39 + texts.len(), 2 * labels.len());
+    let mut sdf = b"SDF format\0".to_vec();
+    sdf.extend((texts_end as u64).to_be_bytes());
+    sdf.extend(((texts_end + bytes) as u64).to_be_bytes());
+    sdf.extend(u32::try_from(labels.len()).unwrap().to_be_bytes());
+    sdf.extend((texts_end as u64 - 19).to_be_bytes());
+    sdf.extend(texts);
+    sdf.extend((0..=u8::MAX).cycle().take(bytes));
+    sdf
+}
+
 #[test]
 fn labels_that_no_dataset_can_have_get_other_names() {
     let place = Place::new();
     let labels: [&[u8]; 7] = [b"x\ty", b"/x", b"x_y~0", b"\xff", b"x\ty", b"_x~1", b"scda"];
-    let mut texts = Vec::new();
-    for (order, label) in labels.iter().enumerate() {
-        texts.extend([format!("{order} ").as_bytes(), label, b" b 1 1 2 \n"].concat());
-    }
-    let mut sdf = b"SDF format\0".to_vec();
-    sdf.extend((39 + texts.len() as u64).to_be_bytes());
-    sdf.extend((2019 + 2 * labels.len() as u64).to_be_bytes());
-    sdf.extend(u32::try_from(labels.len()).unwrap().to_be_bytes());
-    sdf.extend(2000_u64.to_be_bytes());
-    sdf.extend(texts);
-    sdf.resize(2019, 0);
-    (0..2 * u8::try_from(labels.len()).unwrap()).for_each(|byte| sdf.push(byte));
-    place.write("a.sdf", &sdf);
+    place.write("a.sdf", sdf_of_labels(&labels));
     place.scda("import --no-seal a.sdf a.scda").good();
     let mut reader = Reader::open(Solo, &place.path("a.scda"), &Params::default()).unwrap();
     assert!(!reader.is_sealed());
@@ -566,4 +573,17 @@ fn labels_that_no_dataset_can_have_get_other_names() {
         reader.read_dataset(&[Region::all(&[2])], &mut data).unwrap();
         assert_eq!(data.map(usize::from), [2 * order, 2 * order + 1]);
     }
+}
+
+#[test]
+fn a_long_label_whose_names_are_taken_takes_no_time() {
+    let place = Place::new();
+    let taken = |number: usize| {
+        let end = format!("~{number}");
+        format!("{}{end}", "a".repeat(58 - end.len()))
+    };
+    let labels: Vec<_> = std::iter::once("a".repeat(1 << 26)).chain((0..4000).map(taken)).collect();
+    place.write("a.sdf", sdf_of_labels(&labels));
+    // Only to make a name of it: attributes cannot have a label of this length.
+    place.shell("timeout 60 scda import a.sdf a.scda").bad(2, "attributes");
 }

@@ -4,12 +4,21 @@ use super::{Args, attributes, file_name};
 use crate::fail::Result;
 use crate::files::Input;
 use crate::output::complain;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scda::internals::Foreign;
 use scda::internals::sion::{Header, INLINE_KEY_VALUES, NO_KEY_VALUES, Sion};
 use scda::{DataType, Dataset, Encode, Region, Writer};
 use serde_json::{Value, json};
 
+/// Lets the process open as many files as it may: all physical files are open at once.
+fn open_many() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it fails, opening a file does, too, and says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
+    open_many();
     let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path())?;
     if let Err(cut) = sion.check_data() {
         args.tolerate(&cut)?;
