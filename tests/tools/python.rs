@@ -64,6 +64,22 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn a_package_that_does_not_load_is_told_in_a_line() {
+    let place = with_interpreter("broken", "#!/bin/sh\nPYTHONPATH=$PWD/broken.d exec python3 \"$@\"\n");
+    place.shell("mkdir -p broken.d/scda").good();
+    place.write(
+        "broken.d/scda/__init__.py",
+        "raise ImportError('libmpi.so.99: cannot open\\n\\nthis file')\n",
+    );
+    let run = place.shell("SCDA_PYTHON=$PWD/broken scda refs a.scda");
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    run.bad(
+        2,
+        "libmpi.so.99: cannot open this file; this command needs the Python package scda: pip install",
+    );
+}
+
+#[test]
 fn import_knows_the_files_of_the_package_by_their_beginning_or_name() {
     let place = with_interpreter("python3", STAND_IN);
     let scda = |arguments: &str| place.shell(&format!("SCDA_PYTHON=$PWD/python3 scda import {arguments}"));

@@ -16,9 +16,10 @@ import sys
 if sys.path and sys.path[0] == '': del sys.path[0]
 try:
     import scda.__main__ as scda
-except ModuleNotFoundError as error:
-    if (error.name or '').partition('.')[0] not in ('scda', 'numpy'): raise
-    sys.exit(print(f'scda: {sys.argv[1]}: {sys.executable}: {error}; this command needs the Python package scda: '
+except ImportError as error:
+    what = ' '.join(str(error).split())
+    what = what if len(what) < 300 else what[:300] + '...'
+    sys.exit(print(f'scda: {sys.argv[1]}: {sys.executable}: {what}; this command needs the Python package scda: '
         'pip install ./python in the source folder of libscda; SCDA_PYTHON names another interpreter', file=sys.stderr) or 2)
 sys.exit(scda.main())";
 
