@@ -283,6 +283,12 @@ fn a_reader_that_goes_away_is_no_trouble() {
         let run = place.shell(&format!("{{ sleep 0.1; scda {command}; echo $? >&2; }} | :"));
         assert_eq!((run.code, run.err.as_str()), (0, "1\n"), "{command}");
     }
+    // What others are like is known, too.
+    place.write("c.scda", "none");
+    for command in ["ls c.scda a.scda", "ls --json c.scda a.scda", "sum c.scda a.scda"] {
+        let run = place.shell(&format!("{{ sleep 0.1; scda {command}; echo $? >&2; }} | :"));
+        assert!(run.err.ends_with("\n1\n"), "{command}: {run:?}");
+    }
     // A full disk is.
     for command in ["cat a.scda 1", "ls a.scda", "sum a.scda", "check a.scda"] {
         place.shell(&format!("scda {command} >/dev/full")).bad(2, "scda: standard output: No space left");

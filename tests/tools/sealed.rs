@@ -590,3 +590,18 @@ fn records_are_found_by_the_index() {
     place.scda("ls --raw a.scda").bad(1, "byte 128");
     check();
 }
+
+#[test]
+fn what_changes_files_does_so_although_nobody_reads_it() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    place.shell("cp a.scda b.scda; cp a.scda c.scda").good();
+    place.shell("{ sleep 0.1; scda seal a.scda b.scda c.scda; echo $? >&2; } | :").bad(0, "0\n");
+    for name in ["a.scda", "b.scda", "c.scda"] {
+        assert!(place.scda(&format!("check {name}")).good().text().ends_with(", sealed\n"), "{name}");
+    }
+    let sealed = place.read("a.scda");
+    place.write("a.scda", [&sealed[..], b"torn"].concat());
+    place.shell("{ sleep 0.1; scda rewind a.scda; echo $? >&2; } | :").bad(0, "0\n");
+    assert!(place.read("a.scda") == sealed);
+}

@@ -5,7 +5,7 @@ use crate::datasets::in_order::InOrder;
 use crate::datasets::{Found, FoundGroup, Item, Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, temporary_file};
-use crate::ls::{Row, measure, measure_item, seals};
+use crate::ls::{Faults, Row, measure, measure_item, seals};
 use crate::output::Output;
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::select::{self, Selection};
@@ -141,8 +141,8 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
         out.text(format_args!("{}: {value},\n", json!(name)))?;
     }
     out.text(format_args!("\"sections\": ["))?;
-    let mut walk = Walk::new(input, raw);
-    let mut objects = Objects { raw, data, comma: "", selected: 0 };
+    let mut walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
+    let mut objects = Objects { raw, data, comma: "", selected: 0, faults: Faults::default() };
     // If damage were described, the seal of the file that is made of it would call it valid.
     let verified = (data && is_sealed).then(|| verified(input, raw)).transpose();
     let result = verified.and_then(|mut verified| {
@@ -170,7 +170,8 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
             }
         }
     });
-    let (number, selected) = (walk.number, objects.selected);
+    let Objects { selected, faults, .. } = objects;
+    let number = walk.number;
     let result = result.and_then(|()| {
         select::check(selections, input.name(), number)?;
         select::check_some(selections, input.name(), selected)
@@ -180,7 +181,8 @@ pub fn write(out: &mut Output, input: &Input, raw: bool, data: bool, selections:
         out.text(format_args!(",\n\"error\": {}", failure(fail)))?;
     }
     out.text(format_args!("\n}}\n"))?;
-    result
+    // The sections of what is wrong are described as what they are.
+    result.and_then(|()| faults.end())
 }
 
 /// Compares a sealed file with its checksums: with `raw`, in which sections are not those of the index, all of it, else its
@@ -199,6 +201,7 @@ struct Objects {
     data: bool,
     comma: &'static str,
     selected: u64,
+    faults: Faults,
 }
 
 impl Objects {
@@ -211,7 +214,15 @@ impl Objects {
         item: &Item,
     ) -> Result<()> {
         self.selected += 1;
-        let Some(pair) = &item.pair else { return self.section(out, reader, item.number, item.section) };
+        self.faults.add(item.fault.as_ref());
+        let Some(pair) = &item.pair else {
+            self.section(out, reader, item.number, item.section)?;
+            for number in item.number + 1..=item.last() {
+                let Some(section) = reader.next_section(true)? else { return Ok(()) };
+                self.section(out, reader, number, section)?;
+            }
+            return Ok(());
+        };
         if let (Pair::Dataset(_), None, true) = (pair, item.readable(), self.data) {
             // Only as sections can it be made again.
             self.section(out, reader, item.number, item.section)?;

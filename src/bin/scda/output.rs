@@ -62,6 +62,30 @@ impl Output {
         self.to.flush().map_err(trouble)
     }
 
+    /// As [`Self::finish`]; that nobody reads it is no reason to end.
+    pub fn finish_unread(&mut self) -> Result<()> {
+        match self.finish() {
+            Err(Fail::Quiet) => Ok(()),
+            written => written,
+        }
+    }
+
+    /// Reports the result for one of several files, after which what is buffered is written. `code` becomes the exit code of all so far,
+    /// with which the command ends if nobody reads more.
+    pub fn end_file(&mut self, result: Result<()>, code: &mut u8) -> Result<()> {
+        let written = self.finish();
+        let is_unread = matches!((&result, &written), (Err(Fail::Quiet), _) | (_, Err(Fail::Quiet)));
+        if let Err(fail) = result {
+            *code = fail.code().max(*code);
+            fail.report();
+        }
+        match is_unread {
+            true if *code == 0 => Err(Fail::Quiet),
+            true => Err(Fail::Said(*code)),
+            false => written,
+        }
+    }
+
     /// Text in a colour (a number of the terminal's graphics), if there is any.
     pub fn colour(&self, number: u8, text: &str) -> String {
         if self.colour { format!("\u{1b}[{number}m{text}\u{1b}[0m") } else { text.to_owned() }

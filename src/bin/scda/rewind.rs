@@ -145,7 +145,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::file(input.name(), words));
     }
     out.text(format_args!("{name}: cuts off what is {what}\n"))?;
-    out.finish()?;
+    out.finish_unread()?;
     let found = file.metadata().map_err(trouble)?.len();
     if found != size {
         return Err(Fail::file(input.name(), "the file has changed in the meantime; nothing was cut off"));

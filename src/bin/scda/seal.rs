@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut code = 0;
     for path in &args.files {
         let result = seal(&mut out, path, &args.threads);
-        out.finish()?;
+        out.finish_unread()?;
         if let Err(fail) = result {
             code = code.max(fail.code());
             fail.report();

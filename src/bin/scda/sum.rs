@@ -209,15 +209,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut code = 0;
     for path in &args.files {
         let result = Input::new(path, &args.threads).and_then(|input| sum(&mut out, &input, args));
-        out.finish()?;
-        match result {
-            Ok(()) => {}
-            Err(Fail::Quiet) => return Err(Fail::Quiet),
-            Err(fail) => {
-                code = code.max(fail.code());
-                fail.report();
-            }
-        }
+        out.end_file(result, &mut code)?;
     }
     if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
 }

@@ -187,19 +187,7 @@ pub fn run(args: &Args) -> Result<()> {
             let object = json!({ "file": path.display().to_string(), "valid": null, "complete": null, "error": error });
             out.text(format_args!("{object}\n"))?;
         }
-        let written = out.finish();
-        match result {
-            Ok(()) | Err(Fail::Quiet) => {}
-            Err(fail) => {
-                code = code.max(fail.code());
-                fail.report();
-            }
-        }
-        match written {
-            // Whoever reads no more has the answer that is known by now.
-            Err(Fail::Quiet) if code != 0 => return Err(Fail::Said(code)),
-            other => other?,
-        }
+        out.end_file(result, &mut code)?;
     }
     if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
 }

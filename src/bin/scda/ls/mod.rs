@@ -130,15 +130,7 @@ pub fn run(args: &Args) -> Result<()> {
             true => manifest::write(&mut out, &input, args.raw, args.data, &args.select),
             false => list(&mut out, &input, args),
         });
-        out.finish()?;
-        match result {
-            Err(Fail::Quiet) => return Err(Fail::Quiet),
-            Err(fail) => {
-                code = code.max(fail.code());
-                fail.report();
-            }
-            Ok(()) => {}
-        }
+        out.end_file(result, &mut code)?;
     }
     if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }
 }
@@ -206,19 +198,19 @@ fn list(out: &mut Output, input: &Input, args: &Args) -> Result<()> {
 
 /// Sections that look like datasets, but are none.
 #[derive(Default)]
-struct Faults {
+pub struct Faults {
     is_invalid: bool,
 }
 
 impl Faults {
     /// Reports an error, if there is one.
-    fn add(&mut self, fault: Option<&scda::Error>) {
+    pub fn add(&mut self, fault: Option<&scda::Error>) {
         let Some(fault) = fault else { return };
         self.is_invalid |= is_invalid(fault);
         complain(&fault.to_string());
     }
 
-    fn end(&self) -> Result<()> {
+    pub fn end(&self) -> Result<()> {
         if self.is_invalid { Err(Fail::Said(NO)) } else { Ok(()) }
     }
 }
