@@ -557,6 +557,11 @@ fn datasets_are_deleted_and_replaced_as_one() {
             {"type": "D", "user": "rho", "data_type": "int8", "shape": [], "values": [9]}]}"#;
         place.with_input("make -f - new.scda", new.as_bytes()).good();
         place.scda("copy -f --replace step=new.scda --replace rho=new.scda a.scda b.scda").good();
+        // What a killed command has left is not removed while it is read.
+        place.shell("cp new.scda x.scda.scda-part").good();
+        let words = "x.scda.scda-part: was left by an incomplete write of x.scda";
+        place.scda("copy --replace rho=x.scda.scda-part a.scda x.scda").bad(2, words);
+        place.shell("cmp new.scda x.scda.scda-part && rm x.scda.scda-part").good();
         assert_eq!(names("b.scda"), names("a.scda"));
         assert_eq!(place.scda("cat b.scda step").good().text(), "1\n2\n");
         assert_eq!(place.scda("cat b.scda rho --record 1").good().text(), "9\n");

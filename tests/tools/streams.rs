@@ -268,6 +268,10 @@ fn damaged_streams_are_found() {
     // As the sections that they are.
     assert!(list.text().contains("\"scda streams 00\"") && list.text().contains("\"behind\""));
     assert_eq!(list.text().lines().count(), 2 + 1 + 3 + 1 + 1 + 1);
+    for options in ["", "--data"] {
+        let json = run(&place, &["ls", "--json", options, "bad.scda"]).bad(1, words).json();
+        assert_eq!(json["sections"].as_array().unwrap().len(), 11);
+    }
     // Another set is whole.
     let other = run(&place, &["cat", "bad.scda", "9", "--stream", "0"]);
     assert!(other.out == b"second" && other.err.contains(words), "{other:?}");
@@ -286,4 +290,146 @@ fn damaged_streams_are_found() {
     std::fs::write(place.path("cut.scda"), &good[..at - 200]).unwrap();
     let cut = run(&place, &["ls", "cut.scda"]);
     assert!(cut.code == 1 && cut.text().contains("\"before\""), "{cut:?}");
+}
+
+/// Where words are first in a file.
+fn place_of(data: &[u8], words: &[u8]) -> usize {
+    data.windows(words.len()).position(|text| text == words).unwrap()
+}
+
+#[test]
+fn damage_that_may_hide_more_of_a_stream_is_no_success() {
+    let place = Place::new();
+    write(&place, "f.scda", true);
+    let good = std::fs::read(place.path("f.scda")).unwrap();
+    let behind = place_of(&good, b"task 2\n");
+    // The end of the file is cut off, a number is damaged, a name of a part is another one: all in the second part or behind it.
+    let cut = good[..behind].to_vec();
+    let mut number = good.clone();
+    let at = place_of(&good, b"U 7 -");
+    number[at..at + 7].copy_from_slice(b"U 9999 ");
+    let mut block = good.clone();
+    let second = behind - 2500 + place_of(&good[behind - 2500..], b"A log ");
+    let at = good[..second].windows(15).rposition(|text| text == b"scda streams 00").unwrap();
+    block[at] = b'S';
+    let mut name = good.clone();
+    let at = place_of(&good, b"A log ");
+    name[at + 3] = b'u';
+    for (which, bad) in [cut, number, block, name].into_iter().enumerate() {
+        std::fs::write(place.path("bad.scda"), bad).unwrap();
+        let words = if which == 3 {
+            "the streams \"lug\" may be incomplete"
+        } else {
+            "the streams \"log\" may be incomplete"
+        };
+        let cat = run(&place, &["cat", "bad.scda", "3", "--stream", "1"]).bad(1, words);
+        assert!(cat.out == "first ".repeat(300).as_bytes(), "{which}");
+        run(&place, &["split", "--force", "bad.scda", "3", "out"]).bad(1, words);
+        let name = if which == 3 { "lug" } else { "log" };
+        assert!(std::fs::read(place.path(&format!("out/{name}.000001"))).unwrap() == cat.out);
+    }
+    // What is before the set hides nothing of it.
+    let last = run(&place, &["cat", "bad.scda", "log", "--stream", "1"]);
+    assert_eq!((last.code, last.out.as_slice()), (0, b"second".as_slice()), "{}", last.err);
+}
+
+#[test]
+fn files_are_not_split_over_what_is_read() {
+    let place = Place::new();
+    write(&place, "all.scda", false);
+    run(&place, &["copy", "--select", "8-10", "all.scda", "log.000000"]).good();
+    std::fs::copy(place.path("log.000000"), place.path("log.000001.scda-part")).unwrap();
+    let before = place.read("log.000000");
+    run(&place, &["split", "--force", "log.000000", "log", "."])
+        .bad(2, "is the file to split, which must not change");
+    assert!(place.read("log.000000") == before);
+    run(&place, &["split", "--force", "log.000001.scda-part", "log", "."])
+        .bad(2, "was left by an incomplete write of ./log.000001");
+    assert!(place.read("log.000001.scda-part") == before);
+    // What a killed command has left is not followed.
+    place.shell("mkdir out; echo mine >mine; ln -s ../mine out/log.000002.scda-part").good();
+    run(&place, &["split", "log.000001.scda-part", "log", "out"]).good();
+    assert_eq!((place.read("mine"), place.read("out/log.000002")), (b"mine\n".to_vec(), b"second".to_vec()));
+    assert_eq!(place.path("out").read_dir().unwrap().count(), 3);
+    run(&place, &["split", "log.000001.scda-part", "log", "/dev/full"]).bad(2, "/dev/full");
+}
+
+#[test]
+fn what_did_not_reach_the_disk_is_an_error() {
+    let place = Place::new();
+    write(&place, "f.scda", true);
+    place.write("fail.c", "#include <errno.h>\nint fsync (int fd) { errno = EIO; return -1 + 0 * fd; }\n");
+    place.shell("cc -shared -fPIC -o fail.so fail.c").good();
+    let split = place.shell("LD_PRELOAD=$PWD/fail.so scda split f.scda 'other*' out");
+    split.bad(2, "out/other_log.000000: Input/output error");
+    assert_eq!(place.path("out").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_set_is_packed_as_a_whole() {
+    let place = Place::new();
+    write(&place, "f.scda", true);
+    for options in ["--select 2-4", "--select 1,3", "--delete 5", "--delete 6"] {
+        let copy = run(&place, &["copy", "--pack-streams", options, "f.scda", "new.scda"]);
+        copy.bad(2, "part of the streams \"log\" from section 5 on is left out");
+    }
+    run(&place, &["copy", "--pack-streams", "--select", "2-7", "f.scda", "new.scda"]).good();
+    assert_eq!(run(&place, &["ls", "new.scda"]).good().text().lines().count(), 3);
+    // Another section of the name among the parts.
+    place
+        .with_input(
+            "make - array.scda",
+            br#"{"sections": [{"type": "A", "user": "log", "N": 1, "E": 1, "data_text": "x"}]}"#,
+        )
+        .good();
+    run(&place, &["copy", "--select", "2-4", "f.scda", "first.scda"]).good();
+    run(&place, &["copy", "--select", "5-7", "f.scda", "second.scda"]).good();
+    run(&place, &["join", "first.scda", "array.scda", "second.scda", "-o", "mixed.scda"]).good();
+    run(&place, &["copy", "--force", "--pack-streams", "mixed.scda", "new.scda"])
+        .bad(1, "found no streams, expected a part of the streams \"log\"");
+    let cat = run(&place, &["cat", "mixed.scda", "2", "--stream", "1"]);
+    assert!(
+        cat.code == 1 && cat.out == expected(1) && cat.err.contains("expected a part of the streams"),
+        "{cat:?}"
+    );
+}
+
+#[test]
+fn a_terminal_gets_no_control_characters_of_a_stream() {
+    let place = Place::new();
+    let text = format!("{}\u{1b}]0;title\u{7}\u{202e}\u{e4}\n", "a line\n".repeat(1000));
+    place.write("log.0", text.repeat(200));
+    place.write("log.1", [0, 1, 2]);
+    run(&place, &["join-streams", "log.0", "log.1", "-o", "f.scda", "--name", "log"]).good();
+    let shown = place.terminal("cat f.scda log --stream 0", "").replace('\r', "");
+    let line = "\\x1b]0;title\\x07\\xe2\\x80\\xae\u{e4}\n";
+    assert!(shown == format!("{}{line}", "a line\n".repeat(1000)).repeat(200));
+    let shown = place.terminal("cat f.scda log --stream 1 --range 1:", "");
+    assert!(shown.starts_with("00000001  01 02"), "{shown:?}");
+}
+
+#[test]
+fn files_are_not_joined_with_what_is_written() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("logs")).unwrap();
+    place.write("logs/a", "task 0");
+    place.write("logs/out.scda.scda-part", "left");
+    let words = "logs/out.scda.scda-part: was left by an incomplete write of logs/out.scda";
+    place.shell("ulimit -f 2000; scda join-streams logs -o logs/out.scda --name log").bad(2, words);
+    assert_eq!(place.read("logs/out.scda.scda-part"), b"left");
+    place.write("m.json", r#"{"sections": [{"type": "B", "data_file": "m.scda.scda-part"}]}"#);
+    place.write("m.scda.scda-part", "left");
+    run(&place, &["make", "m.json", "m.scda"])
+        .bad(2, "m.scda.scda-part: was left by an incomplete write of m.scda");
+    assert_eq!(place.read("m.scda.scda-part"), b"left");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let place = Place::new();
+    place.write("a", "task 0");
+    run(&place, &["join-streams", "a", "/proc/self/mem", "-o", "f.scda", "--name", "log"])
+        .bad(2, "/proc/self/mem: Input/output error");
+    assert_eq!(place.names(), ["a"]);
 }

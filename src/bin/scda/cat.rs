@@ -4,7 +4,7 @@ use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{by_index, is_first, number_of, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads};
-use crate::formats::{Format, Show, is_text};
+use crate::formats::{Format, Show};
 use crate::ls::{head, line, measure};
 use crate::numbers::to_usize;
 use crate::output::{Output, complain, escape};
@@ -368,10 +368,13 @@ fn eprint_lines(text: &str, more: bool) {
 /// Prints the stream of a task.
 fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
     match streams::find(reader, input, &args.section, args.record)? {
-        Meant::Streams(set) => streams::print(reader, &set, task, |bytes| {
-            let range = within(args.range, bytes);
-            range.ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{bytes}")))
-        }),
+        Meant::Streams(found) => {
+            streams::print(reader, &found.streams, task, |bytes| {
+                let range = within(args.range, bytes);
+                range.ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{bytes}")))
+            })?;
+            found.check_whole(input)
+        }
         Meant::Section(section) => {
             let name = escape(&section.user);
             let words = format!("--stream: \"{name}\" is a section, expected a set of streams");
@@ -408,12 +411,8 @@ pub fn run(args: &Args) -> Result<()> {
         if let Some(progress) = &mut progress {
             progress.add(pieces.data().len() as u64);
         }
-        let format = || match (&args.format, out.is_terminal()) {
-            (Some(format), _) => format.clone(),
-            (None, true) if is_text(&pieces.data()[..pieces.data().len().min(4096)]) => Format::Text,
-            (None, true) => Format::Hex,
-            (None, false) => Format::Bytes,
-        };
+        let usual = || Format::usual(pieces.data(), out.is_terminal());
+        let format = || args.format.clone().unwrap_or_else(usual);
         let show = match &mut show {
             Some(show) => show,
             None => show.insert(Show::new(format(), columns, &section, range.start)),

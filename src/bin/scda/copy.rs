@@ -259,15 +259,19 @@ pub fn sections(
         {
             return Err(Fail::Invalid(format!("{}: {error}", input.name())));
         }
+        let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
+        let is_packed = set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name()));
         if !pick.wants(&item) {
-            packed.remove(&**item.user());
+            if is_packed {
+                return Err(Fail::file(input.name(), streams::left_out(&item)));
+            }
+            set.map(|part| packed.remove(&**part.name()));
             from.skip(&item)?;
             continue;
         }
         let metadata = pick.metadata(&item);
         let way = Way { how, style };
-        let set = item.streams.as_ref().filter(|_| how.pack_streams).map(|found| &found.streams);
-        if set.is_some_and(|part| part.part() > 0 && packed.contains(&**part.name())) {
+        if is_packed {
             // This part was packed with the first one.
             from.compare(&item)?;
             from.skip(&item)?;
@@ -511,6 +515,7 @@ pub fn run(args: &Args) -> Result<()> {
     let replacement = |text: &String| Replacement::new(text, &args.threads);
     let mut pick = Pick::new(&args.select, &args.delete);
     pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
+    pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;

@@ -142,7 +142,7 @@ impl<'a> Pick<'a> {
 /// Sections or datasets of another file that come in place of those of the same name, in order.
 pub struct Replacement {
     name: String,
-    input: Input,
+    pub input: Input,
     from: Verified,
     /// Where they begin.
     offsets: Vec<u64>,

@@ -71,6 +71,11 @@ impl Input {
         self.threads
     }
 
+    /// Trouble if it is what an incomplete write of the file `to` has left.
+    pub fn check_not_left(&self, to: &Path) -> Result<()> {
+        check_not_left(to, &self.path, &self.name)
+    }
+
     pub fn open(&self) -> scda::Result<Reader> {
         self.open_with(false)
     }
@@ -245,7 +250,7 @@ impl Output {
         inputs: &[Input],
     ) -> Result<Self> {
         check_free(path, force)?;
-        inputs.iter().try_for_each(|input| check_not_left(path, input))?;
+        inputs.iter().try_for_each(|input| input.check_not_left(path))?;
         params.atomic = true;
         // Compressed pairs are copied section by section.
         params.raw = true;
@@ -258,7 +263,7 @@ impl Output {
     pub fn append(path: &Path, mut params: Params, inputs: &[Input]) -> Result<Self> {
         // A file that is appended to in place stays if a signal ends the command.
         if params.atomic {
-            inputs.iter().try_for_each(|input| check_not_left(path, input))?;
+            inputs.iter().try_for_each(|input| input.check_not_left(path))?;
             signals::begin(path);
         }
         // After an error, the core cuts what was appended off again, as long as it has the lock of the file.
@@ -310,18 +315,18 @@ impl Drop for Output {
     }
 }
 
-/// Trouble if the input is what an incomplete write of this file has left: the next write removes that.
-fn check_not_left(path: &Path, input: &Input) -> Result<()> {
-    let from = std::fs::metadata(&input.path).map(|status| identity(&status));
-    let left = std::fs::symlink_metadata(part_path(path)).map(|status| identity(&status));
+/// Trouble if `from` is what an incomplete write of the file `to` has left: the next write removes that. `name` is that of `from` in
+/// messages.
+pub fn check_not_left(to: &Path, from: &Path, name: &str) -> Result<()> {
+    let from = std::fs::metadata(from).map(|status| identity(&status));
+    let left = std::fs::symlink_metadata(part_path(to)).map(|status| identity(&status));
     match (from, left) {
-        (Ok(from), Ok(left)) if from == left => Err(Fail::file(
-            input.name(),
-            format_args!(
-                "was left by an incomplete write of {} and would be removed; rename it first",
-                path.display()
-            ),
-        )),
+        (Ok(from), Ok(left)) if from == left => {
+            let to = to.display();
+            let words =
+                format!("was left by an incomplete write of {to} and would be removed; rename it first");
+            Err(Fail::file(name, words))
+        }
         _ => Ok(()),
     }
 }

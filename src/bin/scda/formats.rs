@@ -59,6 +59,17 @@ impl FromStr for Format {
     }
 }
 
+impl Format {
+    /// How data are shown that begin with these bytes, if the user does not say.
+    pub fn usual(data: &[u8], is_terminal: bool) -> Self {
+        match is_terminal {
+            true if is_text(&data[..data.len().min(4096)]) => Self::Text,
+            true => Self::Hex,
+            false => Self::Bytes,
+        }
+    }
+}
+
 impl Number {
     fn new(text: &str) -> Option<Self> {
         let (kind, rest) = match text.split_at_checked(1)? {
@@ -130,8 +141,13 @@ impl Show {
     pub fn new(format: Format, columns: Option<usize>, section: &Section, start: u64) -> Self {
         let is_block = matches!(section.section_type, SectionType::Inline | SectionType::Block);
         let is_empty_array = section.section_type == SectionType::Array && section.size == 0;
-        let (waiting, line) = (Vec::new(), String::new());
-        Self { format, is_block, is_empty_array, columns, waiting, start, offset: start, line }
+        Self { is_block, is_empty_array, columns, ..Self::of_bytes(format, start) }
+    }
+
+    /// Shows bytes as those of a block.
+    pub fn of_bytes(format: Format, start: u64) -> Self {
+        let (waiting, line, columns) = (Vec::new(), String::new(), None);
+        Self { format, is_block: true, is_empty_array: false, columns, waiting, start, offset: start, line }
     }
 
     pub fn piece(&mut self, out: &mut Output, pieces: &Pieces) -> Result<()> {
@@ -146,7 +162,15 @@ impl Show {
         if !self.is_block {
             return pieces.elements().try_for_each(|(index, element)| self.element(out, index, element));
         }
-        pieces.data().chunks(CHUNK_BYTES).try_for_each(|chunk| self.chunk(out, chunk))
+        self.bytes(out, pieces.data())
+    }
+
+    /// Shows more bytes of a block.
+    pub fn bytes(&mut self, out: &mut Output, data: &[u8]) -> Result<()> {
+        if self.format == Format::Bytes {
+            return out.bytes(data);
+        }
+        data.chunks(CHUNK_BYTES).try_for_each(|chunk| self.chunk(out, chunk))
     }
 
     /// Shows more of a block, but for its end that is no whole line.
@@ -288,7 +312,7 @@ fn text(out: &mut Output, bytes: &[u8]) -> Result<()> {
 }
 
 /// Whether the bytes are text that people can read.
-pub fn is_text(bytes: &[u8]) -> bool {
+fn is_text(bytes: &[u8]) -> bool {
     let mut chunks = bytes.utf8_chunks();
     let is_fine = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
     // The piece may end within a character.

@@ -2,7 +2,7 @@
 
 use crate::described::{Data, Elements, Object, Sizes, Words, one};
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, Output, Seal, Style, Threads};
+use crate::files::{EncoderName, Output, Seal, Style, Threads, check_not_left};
 use crate::make_dataset;
 use scda::{Encode, Params, Writer};
 use serde_json::Value;
@@ -222,6 +222,9 @@ pub fn run(args: &Args) -> Result<()> {
     let has_attributes = |value: &Value| value.get("attributes").is_some();
     let raw =
         if sections.iter().any(has_attributes) { make_dataset::raw_sections(&text) } else { Vec::new() };
+    for file in sections.iter().filter_map(|value| value.get("data_file")?.as_str()) {
+        check_not_left(&args.to, &folder.join(file), file)?;
+    }
     let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
     for (index, value) in sections.iter().enumerate() {
         let attributes = || make_dataset::attributes(raw.get(index));

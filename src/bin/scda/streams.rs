@@ -1,8 +1,9 @@
 //! Sets of streams of tasks as a whole (docs/streams.md): found, printed, packed, split into files, and joined from files.
 
-use crate::datasets::{FoundStreams, Walk};
-use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Threads, check_free, check_replaceable, status};
+use crate::datasets::{FoundStreams, Item, Walk, begins_streams};
+use crate::fail::{Fail, NO, Result};
+use crate::files::{Input, Output, Threads, check_free, check_not_left, check_replaceable, status};
+use crate::formats::{Format, Show};
 use crate::numbers::to_usize;
 use crate::output::{self, complain, escape};
 use crate::pieces::{Pieces, as_io_error};
@@ -13,8 +14,10 @@ use scda::{
     DataStream, ElementStream, Params, Reader, Section, SectionType, Stream, Streams, UserString, part_path,
 };
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// So much is read at once.
@@ -84,29 +87,71 @@ pub struct JoinArgs {
 
 /// What `--stream` and `split` apply to.
 pub enum Meant {
-    Streams(Streams),
+    Streams(Found),
     Section(Section),
+}
+
+/// A set of streams.
+pub struct Found {
+    pub streams: Streams,
+    /// The sections from its first one up to the first one of the next set of its name.
+    sections: Range<u64>,
+    /// If something is wrong among them, which may hide a part of the set: the exit code.
+    fault: Option<u8>,
+}
+
+impl Found {
+    /// Trouble if the streams may have more bytes than were found. Call it at the end.
+    pub fn check_whole(&self, input: &Input) -> Result<()> {
+        let Some(code) = self.fault else { return Ok(()) };
+        let name = escape(self.streams.name());
+        let words = "may be incomplete: what is wrong behind them may hide more of them";
+        complain(&format!("{}: the streams \"{name}\" {words}", input.name()));
+        Err(Fail::Said(code))
+    }
 }
 
 /// A candidate.
 struct Candidate {
-    user: UserString,
     is_exact: bool,
     is_meant: bool,
     what: Meant,
 }
 
+/// What was found in a file.
+#[derive(Default)]
+struct Candidates {
+    all: Vec<Candidate>,
+    /// Where the last set of streams of each name is among all.
+    last_sets: HashMap<Vec<u8>, usize>,
+    /// The sections in which something is wrong that may hide a part of any set, each with its exit code.
+    faults: Vec<(u64, u8)>,
+}
+
+impl Candidates {
+    /// The last set of streams of this name.
+    fn last_set(&mut self, name: &UserString) -> Option<(&mut Found, &mut bool)> {
+        let Candidate { what, is_meant, .. } = &mut self.all[*self.last_sets.get(&**name)?];
+        match what {
+            Meant::Streams(found) => Some((found, is_meant)),
+            Meant::Section(_) => None,
+        }
+    }
+}
+
 /// Finds the streams, or the section, of the argument.
 pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: Option<i64>) -> Result<Meant> {
-    let mut all: Vec<Candidate> = Vec::new();
+    let mut found = Candidates::default();
     let mut walk = Walk::with_streams(input);
-    if let Err(fail) = collect(reader, &mut walk, selection, &mut all) {
-        // Damage behind the candidate can only hide other matches.
-        match (fail, all.iter().any(|one| one.is_meant)) {
+    if let Err(fail) = collect(reader, &mut walk, selection, &mut found) {
+        // Damage behind a section can only hide other matches; of streams also more of them.
+        found.faults.push((walk.number + 1, fail.code()));
+        match (fail, found.all.iter().any(|one| one.is_meant)) {
             (Fail::Scda(error), true) => complain(&error.to_string()),
             (fail, _) => return Err(fail),
         }
     }
+    let Candidates { all, faults, .. } = found;
     let has_exact = all.iter().any(|one| one.is_exact);
     let mut meant: Vec<_> =
         all.into_iter().filter(|one| if has_exact { one.is_exact } else { one.is_meant }).collect();
@@ -122,7 +167,14 @@ pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: O
         },
     };
     match place.filter(|&place| place < count as u64) {
-        Some(place) => Ok(meant.swap_remove(to_usize(place)).what),
+        Some(place) => Ok(match meant.swap_remove(to_usize(place)).what {
+            Meant::Streams(mut found) => {
+                let among = faults.iter().filter(|(number, _)| found.sections.contains(number));
+                found.fault = among.map(|&(_, code)| code).max().max(found.fault);
+                Meant::Streams(found)
+            }
+            section => section,
+        }),
         None => trouble(format!("--record {}: found {count} of that name", record.unwrap_or(0))),
     }
 }
@@ -131,35 +183,47 @@ fn collect(
     reader: &mut Reader,
     walk: &mut Walk<'_>,
     selection: &Selection,
-    all: &mut Vec<Candidate>,
+    found: &mut Candidates,
 ) -> Result<()> {
     while let Some(item) = walk.next(reader)? {
         if let Some(fault) = &item.fault {
             complain(&fault.to_string());
+            if begins_streams(item.section.section_type, &item.section.user) {
+                found.faults.push((item.number, NO));
+            }
         }
         let user = *item.user();
         let is_exact = selection.is_name(&user);
         let is_meant = is_exact || crate::select::any_of(std::slice::from_ref(selection), &item);
         match &item.streams {
-            Some(found) if found.streams.part() > 0 => {
-                let is_it = |one: &&mut Candidate| matches!(one.what, Meant::Streams(_)) && one.user == user;
-                if let Some(Candidate { what: Meant::Streams(set), is_meant: before, .. }) =
-                    all.iter_mut().rev().find(is_it)
-                {
-                    set.extend(&found.streams)?;
-                    *before |= is_meant;
+            Some(part) if part.streams.part() > 0 => {
+                if let Some((set, is_set_meant)) = found.last_set(&user) {
+                    set.streams.extend(&part.streams)?;
+                    *is_set_meant |= is_meant;
                 } else {
-                    complain(&lost(found));
+                    complain(&lost(part));
+                    found.faults.push((item.number, NO));
                 }
             }
-            Some(found) => {
-                let what = Meant::Streams(found.streams.clone());
-                all.push(Candidate { user, is_exact, is_meant, what });
+            Some(part) => {
+                if let Some((before, _)) = found.last_set(&user) {
+                    before.sections.end = item.number;
+                }
+                let (streams, sections) = (part.streams.clone(), item.number..u64::MAX);
+                let what = Meant::Streams(Found { streams, sections, fault: None });
+                found.last_sets.insert(user.to_vec(), found.all.len());
+                found.all.push(Candidate { is_exact, is_meant, what });
             }
-            None if is_meant && item.pair.is_none() => {
-                all.push(Candidate { user, is_exact, is_meant, what: Meant::Section(item.section) });
+            None => {
+                if let Some((set, _)) = found.last_set(&user) {
+                    // As the chunks of a part whose block is damaged.
+                    complain(&format!("section {}: {}", item.last(), no_part(&user)));
+                    set.fault = Some(NO);
+                }
+                if is_meant && item.pair.is_none() {
+                    found.all.push(Candidate { is_exact, is_meant, what: Meant::Section(item.section) });
+                }
             }
-            None => {}
         }
         item.skip(reader)?;
     }
@@ -170,6 +234,18 @@ fn collect(
 fn lost(found: &FoundStreams) -> String {
     let (name, part) = (escape(found.streams.name()), found.streams.part());
     format!("streams \"{name}\": found part {part} without those before it")
+}
+
+/// A part that is not copied although the set is packed, in words.
+pub fn left_out(item: &Item) -> String {
+    let (name, number) = (escape(item.user()), item.number);
+    let words = "is left out, expected all parts of the set, which are packed into one element for each task";
+    format!("--pack-streams: part of the streams \"{name}\" from section {number} on {words}")
+}
+
+/// A section with the name of streams before it that is none of their parts, in words.
+fn no_part(name: &UserString) -> String {
+    format!("found no streams, expected a part of the streams \"{}\"", escape(name))
 }
 
 /// The streams of a whole set, one after the other, as elements of a varray.
@@ -243,10 +319,15 @@ pub fn whole(reader: &mut Reader, first: &FoundStreams, number: u64) -> Result<S
             continue;
         }
         reader.seek_section(chunks - 1)?;
+        let at = reader.position().unwrap_or(0);
         reader.next_section(true)?;
         match reader.stream_part()? {
             Some(part) if part.part() > 0 => set.extend(&part)?,
-            _ => break,
+            Some(_) => break,
+            None => {
+                let number = chunks + 1;
+                return Err(Fail::Invalid(format!("section {number}, byte {at}: {}", no_part(&name))));
+            }
         }
     }
     Ok(set)
@@ -256,7 +337,7 @@ pub fn whole(reader: &mut Reader, first: &FoundStreams, number: u64) -> Result<S
 fn each_piece(
     reader: &mut Reader,
     stream: &Stream,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
     mut each: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let (mut data, mut from) = (Vec::new(), range.start);
@@ -274,7 +355,7 @@ pub fn print(
     reader: &mut Reader,
     streams: &Streams,
     task: u64,
-    range: impl FnOnce(u64) -> Result<std::ops::Range<u64>>,
+    range: impl FnOnce(u64) -> Result<Range<u64>>,
 ) -> Result<()> {
     let tasks = streams.tasks();
     if task >= tasks {
@@ -284,14 +365,12 @@ pub fn print(
     let stream = reader.stream(streams, task)?;
     let range = range(stream.bytes())?;
     let mut out = output::Output::new()?;
-    let is_terminal = out.is_terminal();
+    let (start, mut show) = (range.start, None);
     let result = each_piece(reader, &stream, range, |data| {
-        if is_terminal && !crate::formats::is_text(&data[..data.len().min(4096)]) {
-            let words = "the bytes of the stream are not for a terminal: pass them on by a pipe";
-            return Err(Fail::Trouble(words.to_owned()));
-        }
-        out.bytes(data)
+        let format = Format::usual(data, out.is_terminal());
+        show.get_or_insert_with(|| Show::of_bytes(format, start)).bytes(&mut out, data)
     });
+    show.map_or(Ok(()), |show| show.finish(&mut out))?;
     out.finish()?;
     result
 }
@@ -303,10 +382,20 @@ struct NewFile {
 }
 
 impl NewFile {
-    fn new(path: PathBuf, force: bool) -> Result<Self> {
+    fn new(path: PathBuf, force: bool, input: &Input) -> Result<Self> {
         check_free(&path, force)?;
+        check_replaceable(&path, "is the file to split", input.path().metadata())?;
+        input.check_not_left(&path)?;
+        let part = part_path(&path);
         signals::begin(&path);
-        let file = File::create(part_path(&path)).inspect_err(|_| signals::end());
+        let create = || {
+            // What is in the way was left by a command that was killed; nothing is followed or truncated.
+            match std::fs::remove_file(&part) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => File::create_new(&part),
+            }
+        };
+        let file = create().inspect_err(|_| signals::end());
         let file = file.map_err(|error| Fail::file(&path.display().to_string(), error))?;
         Ok(Self { path, file: Some(file) })
     }
@@ -317,7 +406,9 @@ impl NewFile {
     }
 
     fn finish(mut self) -> Result<()> {
-        let renamed = std::fs::rename(part_path(&self.path), &self.path);
+        // Network file systems report here what they could not write.
+        let synced = self.file.as_ref().map_or(Ok(()), File::sync_all);
+        let renamed = synced.and_then(|()| std::fs::rename(part_path(&self.path), &self.path));
         if renamed.is_ok() {
             self.file = None;
             signals::end();
@@ -352,19 +443,20 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
     };
     let mut progress = Progress::new(&format!("split {}", input.name()), 0);
     let section = match meant {
-        Meant::Streams(streams) => {
+        Meant::Streams(found) => {
             made()?;
+            let streams = &found.streams;
             for task in 0..streams.tasks() {
-                let stream = reader.stream(&streams, task)?;
+                let stream = reader.stream(streams, task)?;
                 let path = path_of(&args.to, streams.name(), task, streams.tasks());
-                let mut file = NewFile::new(path, args.force)?;
+                let mut file = NewFile::new(path, args.force, &input)?;
                 each_piece(&mut reader, &stream, 0..stream.bytes(), |data| {
                     progress.add(data.len() as u64);
                     file.put(data)
                 })?;
                 file.finish()?;
             }
-            return Ok(());
+            return found.check_whole(&input);
         }
         Meant::Section(section) => section,
     };
@@ -378,7 +470,7 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
     reader.next_section(true)?;
     for element in 0..section.count {
         let path = path_of(&args.to, &section.user, element, section.count);
-        let mut file = NewFile::new(path, args.force)?;
+        let mut file = NewFile::new(path, args.force, &input)?;
         let mut pieces = Pieces::new(&section, element..element + 1);
         while pieces.next(&mut reader)? {
             progress.add(pieces.data().len() as u64);
@@ -430,6 +522,25 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// A file whose errors have its name.
+struct Named {
+    file: File,
+    name: String,
+}
+
+impl Read for Named {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => named(&self.name, error),
+        })
+    }
+}
+
+fn named(name: &str, error: io::Error) -> io::Error {
+    as_io_error(Fail::file(name, error))
+}
+
 pub fn run_join(args: &JoinArgs) -> Result<()> {
     let to = &args.to;
     check_free(to, args.force)?;
@@ -448,6 +559,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     }
     let longest = all.iter().map(std::fs::Metadata::len).max().unwrap_or(0);
     check_replaceable(to, "is one of the files to join", all)?;
+    files.iter().try_for_each(|path| check_not_left(to, path, &path.display().to_string()))?;
     let chosen = longest.next_multiple_of(LEAST_CHUNK_BYTES).clamp(LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES);
     let mut params = Params::default();
     params.seal = !args.no_seal;
@@ -455,8 +567,9 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     let mut out = Output::create(to, args.force, name, params, &[])?;
     let mut open = |task: u64| -> io::Result<Box<dyn Read>> {
         let path = &files[to_usize(task)];
-        let named = |error| as_io_error(Fail::file(&path.display().to_string(), error));
-        Ok(Box::new(File::open(path).map_err(named)?))
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| named(&name, error))?;
+        Ok(Box::new(Named { file, name }))
     };
     let chunk_bytes = args.chunk_bytes.unwrap_or(chosen);
     out.writer()?.streams_from(name, chunk_bytes, files.len() as u64, &mut open)?;
