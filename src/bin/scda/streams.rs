@@ -20,7 +20,7 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// So much is read at once.
+/// The bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
 /// Digits of the number in the names of files, at least.
 const DIGITS: usize = 6;

@@ -70,7 +70,7 @@ impl Streams {
         self.parts.last().map_or(0, |last| last.end)
     }
 
-    /// An error unless the parts behind the first `checked` ones follow one another and them. The first part has the
+    /// An error unless the parts behind the first `checked` ones continue these, one after the other. The first part has the
     /// number `begin`.
     fn check(&self, begin: u64, checked: usize) -> Result<()> {
         let Some(first) = self.parts.first() else { return Ok(()) };

@@ -23,11 +23,12 @@ use std::io::{self, Read};
 
 /// Bytes of a chunk if the user does not say: a usual stripe of parallel file systems.
 const DEFAULT_CHUNK_BYTES: u64 = 1 << 20;
-/// So much of a stream is collected before it is written.
+/// The bytes of a stream that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
-/// So much at once is written without being collected, unless something was: copying would cost more than the calls that it saves.
+/// Pieces from this length on are written without being copied, unless bytes were collected before them: the copy would cost more than the
+/// calls that it saves.
 const DIRECT_BYTES: usize = 64 << 10;
-/// So much is read at once of data that come from elsewhere.
+/// The bytes that are read at once of data that come from elsewhere.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The stream of this rank, in the set that is open.

@@ -1,4 +1,4 @@
-//! What the ranks of a node share: memory, and a rank that speaks for them.
+//! What the ranks of a node share: memory, and a leader that exchanges messages with those of the other nodes.
 
 use super::{Mpi, from_mpi, is_running, succeeded};
 use crate::error::Result;

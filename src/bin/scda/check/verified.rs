@@ -1,4 +1,4 @@
-//! A file whose sections are written to another one. What is sealed is compared with its checksums before: the seal of
+//! Reads a file whose sections go into another file. Sealed sections are compared with their checksums first: the seal of
 //! the other file would make damage look valid.
 
 use super::finding::{Fault, Finding, words};

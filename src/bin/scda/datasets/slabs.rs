@@ -22,7 +22,7 @@ pub struct Slabs {
 }
 
 impl Slabs {
-    /// Of a box that lies in the dataset.
+    /// The parts of a box that lies in the dataset.
     pub fn new(dataset: &Dataset, region: Region) -> Self {
         Self::of_bytes(dataset, region, MOST_BYTES)
     }
@@ -45,7 +45,7 @@ impl Slabs {
         Self { region, cut, step: chunk, chunk, next }
     }
 
-    /// Parts of at most so many bytes, which end with chunks where these are thin enough.
+    /// Parts of at most this many bytes, which end where chunks end if these are thin enough.
     pub fn cut(region: Region, item_bytes: u64, chunk: &[u64], most: u64) -> Self {
         let dimensions = region.count.len();
         let mut inner = item_bytes;

@@ -1,4 +1,4 @@
-//! Forests of trees (docs/forest.md): whether their datasets are a mesh, and fit each other.
+//! Checks forests of trees (docs/forest.md): whether their datasets describe a mesh, and fit one another.
 
 mod column;
 mod curve;
