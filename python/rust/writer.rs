@@ -6,7 +6,7 @@ use crate::errors::{Cause, invalid};
 use crate::ranks::Ranks;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use scda::{Encode, Encoder, Interrupt, LineBreak, Params, Solo, Source};
+use scda::{Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -244,22 +244,34 @@ impl Writer {
         })
     }
 
-    /// Writes boxes of a dataset, one after the other; or, with counts, so many rows of each rank.
+    /// Writes datasets, one after the other: of each, the boxes of this rank and their items.
+    fn datasets(&self, py: Python<'_>, all: Vec<(Description, Vec<Box>, Bytes<'_>)>) -> PyResult<()> {
+        let mut given = Vec::new();
+        for (description, boxes, data) in all {
+            given.push((description.dataset()?, regions_of(boxes), data));
+        }
+        let mut parts: Vec<(&Dataset, &[Region], &[u8])> = Vec::new();
+        for (dataset, regions, data) in &given {
+            parts.push((dataset, regions, data.as_slice()?));
+        }
+        let is_plain = parts.iter().all(|(dataset, ..)| dataset.layout == Layout::Contiguous);
+        let bytes = parts.iter().map(|(.., data)| data.len()).sum();
+        let encode = if is_plain { Encode::None } else { Encode::Always };
+        self.write_data(py, bytes, encode, |writer| writer.datasets(&parts))
+    }
+
+    /// Writes a dataset of which each rank has so many rows.
     #[allow(clippy::needless_pass_by_value)]
-    fn dataset(
+    fn field(
         &self,
         py: Python<'_>,
         description: Description,
-        boxes: Vec<Box>,
-        counts: Option<Vec<u64>>,
+        counts: Vec<u64>,
         data: Bytes<'_>,
     ) -> PyResult<()> {
-        let (dataset, regions, data) = (description.dataset()?, regions_of(boxes), data.as_slice()?);
-        let encode = if dataset.layout == scda::Layout::Contiguous { Encode::None } else { Encode::Always };
-        self.write_data(py, data.len(), encode, |writer| match &counts {
-            Some(counts) => writer.field(&dataset, counts, data),
-            None => writer.dataset(&dataset, &regions, data),
-        })
+        let (dataset, data) = (description.dataset()?, data.as_slice()?);
+        let encode = if dataset.layout == Layout::Contiguous { Encode::None } else { Encode::Always };
+        self.write_data(py, data.len(), encode, |writer| writer.field(&dataset, &counts, data))
     }
 
     fn group(&self, py: Python<'_>, path: &str, attributes: &str) -> PyResult<()> {

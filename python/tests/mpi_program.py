@@ -389,15 +389,20 @@ def datasets(folder: Path) -> None:
     grid = np.arange(600.0).reshape(100, 6)
     rows = mine(len(grid))
 
-    def write(path: Path, communicator: Any, **options: Any) -> None:
+    def given(name: str) -> dict[str, Any]:
+        """What this rank passes."""
+        array, layout, boxes, whose = arrays[name]
+        mine = [(box[0], in_memory(own, part(array, box))) for box, q in zip(boxes, whose) if q == rank]
+        return {"boxes": mine, "shape": array.shape, "dtype": array.dtype, **layout}
+
+    def write(path: Path, communicator: Any, together: bool = False, **options: Any) -> None:
         with scda.create(path, comm=communicator, **options) as w:
             w.group("/", {"ranks": "any"})
-            for name, (array, layout, boxes, whose) in arrays.items():
-                if communicator is None:
-                    w.dataset(name, array, **layout)
-                else:
-                    given = [(box[0], in_memory(own, part(array, box))) for box, q in zip(boxes, whose) if q == rank]
-                    w.dataset(name, boxes=given, shape=array.shape, dtype=array.dtype, **layout)
+            if together:
+                w.datasets({name: given(name) for name in arrays})
+            else:
+                for name, (array, layout, *_) in arrays.items():
+                    w.dataset(name, **({"data": array, **layout} if communicator is None else given(name)))
             # One box of each rank, or none; what nobody has; and the rows of each rank.
             has = communicator is None or rank == size - 1
             w.dataset(
@@ -413,11 +418,13 @@ def datasets(folder: Path) -> None:
                 w.field("counts", grid)
 
     for seal in (True, False):
+        write(folder / "together.scda", comm, together=True, seal=seal)
         write(folder / "datasets.scda", comm, seal=seal)
         comm.Barrier()
         if rank == 0:
             write(folder / "alone.scda", None, seal=seal)
-            assert (folder / "alone.scda").read_bytes() == (folder / "datasets.scda").read_bytes()
+            for name in ("datasets.scda", "together.scda"):
+                assert (folder / "alone.scda").read_bytes() == (folder / name).read_bytes()
         comm.Barrier()
         # Steps are read piece by piece: on some ranks many, on others few.
         _selection.PIECE_BYTES = 100 if seal else 1 << 24
@@ -464,6 +471,21 @@ def datasets(folder: Path) -> None:
         lambda: written(data=["text" if wrong else 0], shape=9, start=rank),
     )
     fails(ValueError, "shape: found none", lambda: written(data=grid))
+
+    def several(datasets: dict[str, Any], **options: Any) -> None:
+        with scda.create(folder / "f", comm=comm) as w:
+            w.datasets(datasets, encode=True, **options)
+
+    here, rows = np.ones((1, 3)), {"start": (rank, 0), "shape": (size, 3)}
+    twice = {"a": here, "b": {"data": here, "start": (0, 0)}}
+    fails(scda.ArgumentError, "in two regions", lambda: several(twice, **rows))
+    fails(scda.ArgumentError, "disagree", lambda: several({"a": here, "c" if wrong else "b": here}, **rows))
+    fails(scda.ArgumentError, "disagree", lambda: several({"a": here} if wrong else {"a": here, "b": here}, **rows))
+    fails(
+        TypeError if wrong else scda.ArgumentError,
+        "b: " if wrong else f"rank {size - 1}: TypeError: b: ",
+        lambda: several({"a": here, "b": [["text"] * 3] if wrong else here}, **rows),
+    )
 
 
 def communicator_errors(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -333,6 +334,52 @@ def test_what_cannot_be_written(error: Any, message: str, arguments: Any, option
     assert not (tmp_path / "f").exists()
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_several_datasets_are_the_same_as_one_after_the_other(threads: int, seed: int, tmp_path: Path) -> None:
+    generator = np.random.default_rng([seed, threads])
+    all_of_them: dict[str, Any] = {}
+    for number, dtype in enumerate(TYPES):
+        shape = random_shape(generator)
+        array, options = random_items(generator, dtype, shape), random_layout(generator, shape)
+        kind = generator.integers(3)
+        if kind == 0:
+            all_of_them[f"a/{number}"] = array
+        elif kind == 1:
+            all_of_them[f"a/{number}"] = {"data": in_memory(generator, array), "attrs": {"n": number}, **options}
+        else:
+            boxes = [(start, part(array, (start, count))) for start, count in random_boxes(generator, shape, 9)]
+            all_of_them[f"a/{number}"] = {"boxes": boxes, "shape": shape, "dtype": dtype, **options}
+    with scda.create(tmp_path / "several", threads=threads) as w:
+        w.datasets({})
+        w.datasets(all_of_them, encode=True)
+    with scda.create(tmp_path / "one by one", threads=threads) as w:
+        for name, value in all_of_them.items():
+            w.dataset(name, **{"encode": True, **(value if isinstance(value, dict) else {"data": value})})
+    assert (tmp_path / "several").read_bytes() == (tmp_path / "one by one").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "error, message, datasets, options",
+    [
+        (TypeError, "^datasets: found a list, expected a dict", [("a", 1)], {}),
+        (TypeError, "^b: chunk: found an argument that dataset", {"a": 1, "b": {"data": 1, "chunk": 1}}, {}),
+        (TypeError, "^a: colour: found an argument that dataset", {"a": 1}, {"colour": 1}),
+        (TypeError, "^b: dtype: found", {"a": 1, "b": ["text"]}, {}),
+        (ValueError, "^b: data: found the shape", {"a": {"data": [1], "start": 2}, "b": [1, 2]}, {"shape": 3, "start": 2}),
+        (scda.ArgumentError, "level: found 10", {"a": 1, "b": {"data": 1, "level": 10}}, {"level": 1}),
+        (scda.ArgumentError, "name of a dataset", {"a": [1], "b//c": [2]}, {"encode": True}),
+        (scda.ArgumentError, "in two regions", {"a": [1], "b": {"boxes": [(0, [1]), (0, [1])], "shape": 3}}, {"chunks": 1}),
+    ],
+)
+def test_what_several_datasets_cannot_be(error: Any, message: str, datasets: Any, options: Any, tmp_path: Path) -> None:
+    with pytest.raises(error) as caught:
+        with scda.create(tmp_path / "f") as w:
+            w.datasets(datasets, **options)
+    assert re.search(message, str(caught.value)), caught.value
+    assert not (tmp_path / "f").exists()
+
+
 def test_a_mistake_of_the_caller_leaves_the_writer_open(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f") as w:
         with pytest.raises(TypeError):
@@ -340,9 +387,12 @@ def test_a_mistake_of_the_caller_leaves_the_writer_open(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="no dimension"):
             w.field("a", 1.0)
         with pytest.raises(TypeError):
+            w.datasets({"b": 1, "c": ["text"]})
+        with pytest.raises(TypeError):
             w.group(b"a", {})  # type: ignore[arg-type]
         w.dataset("a", 1)
-    assert scda.open(tmp_path / "f")["a"][()] == 1
+    with scda.open(tmp_path / "f") as f:
+        assert f.keys() == ["a"] and f["a"][()] == 1
 
 
 def test_what_is_no_index(tmp_path: Path) -> None:

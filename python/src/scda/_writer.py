@@ -338,21 +338,92 @@ class Writer(Handle):
             text: chunks as text, which every reader of the format decompresses; a third larger.
         """
         with self._writing():
-            if boxes is not None and (data is not None or start is not None):
-                raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
-            given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
-            parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
-            item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
-            if shape is None:
-                if boxes is not None or start is not None or self._ranks is not None or not parts:
-                    raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
-                whole = parts[0][1].shape
-            else:
-                whole = integers("shape", shape)
-            placed = [_box(first, part, whole) for first, part in parts]
-            layout, cut = layout_of(encode, chunks, level, shuffle, text)
-            described = _describe(name, item, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
-            self._core.dataset(described, placed, None, _one_after_the_other([part for _, part in parts]))
+            given = self._given(
+                name,
+                data,
+                start=start,
+                shape=shape,
+                boxes=boxes,
+                dtype=dtype,
+                attrs=attrs,
+                dims=dims,
+                fill_value=fill_value,
+                encode=encode,
+                chunks=chunks,
+                level=level,
+                shuffle=shuffle,
+                text=text,
+            )
+            self._core.datasets([given])
+
+    def datasets(self, datasets: Mapping[str, Any], **options: Any) -> None:
+        """Writes several datasets, one after the other: the same bytes as a call of :meth:`dataset` for each. The chunks of
+        several datasets are compressed together, up to 16 MiB of items for each rank: the ranks exchange data once for
+        all of them, and a dataset of few chunks does not make most threads or ranks wait for the others.
+
+        Args:
+            datasets: the name of each dataset, and its data, or a dict with arguments of :meth:`dataset`. The same names
+                in the same order on all ranks.
+            options: arguments of :meth:`dataset` for all datasets; what the dict of one has counts instead.
+
+        >>> state = {"rho": np.ones((40, 50)), "p": {"data": np.zeros((40, 50)), "attrs": {"units": "Pa"}}}
+        >>> with scda.create("state.scda") as w:
+        ...     w.datasets(state, dims=("y", "x"), encode=True)
+        >>> with scda.open("state.scda") as f:
+        ...     f["p"]
+        <scda dataset 'p': float64 (y: 40, x: 50), Pa, chunks (40, 50)>
+        """
+        with self._writing():
+            if not isinstance(datasets, Mapping):
+                raise TypeError(f"datasets: found {a_or_an(type(datasets).__name__)}, expected a dict")
+            given = []
+            for name, value in datasets.items():
+                own = value if isinstance(value, Mapping) else {"data": value}
+                try:
+                    given.append(self._given(name, **{**options, **own}))
+                except (TypeError, ValueError) as error:
+                    if isinstance(error, Error):
+                        raise
+                    raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
+            self._core.datasets(given)
+
+    def _given(
+        self,
+        name: str,
+        data: Any = None,
+        *,
+        start: Union[int, Sequence[int], None] = None,
+        shape: Union[int, Sequence[int], None] = None,
+        boxes: Optional[Sequence[tuple[Any, Any]]] = None,
+        dtype: Optional[DTypeLike] = None,
+        attrs: Optional[Mapping[str, Any]] = None,
+        dims: Optional[Sequence[Optional[str]]] = None,
+        fill_value: Any = None,
+        encode: Union[bool, str, None] = None,
+        chunks: Union[int, Sequence[int], None] = None,
+        level: Optional[int] = None,
+        shuffle: Optional[bool] = None,
+        text: bool = False,
+        **unknown: Any,
+    ) -> tuple[Description, list[tuple[list[int], list[int]]], NDArray[np.uint8]]:
+        """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
+        for other in unknown:
+            raise TypeError(f"{other}: found an argument that dataset() does not have")
+        if boxes is not None and (data is not None or start is not None):
+            raise ValueError("boxes: found them together with data or start, expected these in a list of boxes")
+        given = [(start, data)] if boxes is None else [(first, part) for first, part in boxes]
+        parts = [(first, items_of(part, dtype)) for first, part in given if part is not None]
+        item = native(np.dtype(dtype)) if dtype is not None else _type_of([part.dtype for _, part in parts])
+        if shape is None:
+            if boxes is not None or start is not None or self._ranks is not None or not parts:
+                raise ValueError("shape: found none, expected that of the whole dataset; field() adds up its rows")
+            whole = parts[0][1].shape
+        else:
+            whole = integers("shape", shape)
+        placed = [_box(first, part, whole) for first, part in parts]
+        layout, cut = layout_of(encode, chunks, level, shuffle, text)
+        described = _describe(name, item, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
+        return described, placed, _one_after_the_other([part for _, part in parts])
 
     def field(
         self,
@@ -386,7 +457,7 @@ class Writer(Handle):
             whole = (sum(rows), *array.shape[1:])
             layout, cut = layout_of(encode, chunks, level, shuffle, text)
             described = _describe(name, array.dtype, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
-            self._core.dataset(described, [], rows, bytes_of(array))
+            self._core.field(described, rows, bytes_of(array))
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Writes the attributes of a group of datasets, which their names begin with; those of the file for ``/``. If
