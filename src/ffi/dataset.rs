@@ -224,7 +224,7 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
     if c.reserved != [0; 8] {
         return Err(Error::argument("reserved numbers of a dataset: found other than zero"));
     }
-    let name = c.name.map(c_char::cast_unsigned);
+    let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
     let Some(end) = name.iter().position(|&byte| byte == 0) else {
         return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));
     };
@@ -307,7 +307,7 @@ fn layout(code: c_int, chunk: &[u64]) -> Result<Layout> {
 pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
     let mut c = empty();
     for (to, &from) in c.name.iter_mut().zip(dataset.name.as_bytes().iter().take(SCDA_NAME_BYTES - 1)) {
-        *to = from.cast_signed() as c_char;
+        *to = c_char::from_ne_bytes([from]);
     }
     c.r#type = type_code(dataset.data_type);
     c.ndims = c_int::try_from(dataset.shape.len()).unwrap_or(0);
