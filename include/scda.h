@@ -428,7 +428,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_LAYOUT_TEXT 2
 
 /**
- * Writing: `SCDA_LAYOUT_CHUNKED` if that makes the data smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
+ * Writing: `SCDA_LAYOUT_CHUNKED` if that makes data and metadata smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
  * data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
  */
 #define SCDA_LAYOUT_AUTO 3

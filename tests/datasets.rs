@@ -794,6 +794,33 @@ fn auto_takes_the_smaller_one() {
 }
 
 #[test]
+fn auto_makes_the_smaller_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut chosen = [0; 2];
+    for seed in 0..300 {
+        let mut case = Case::random(3000 + seed);
+        let Layout::Chunked { shape, .. } = case.dataset.layout.clone() else { continue };
+        // What is that large is aligned, which takes room, too; and of many chunks some are tried first.
+        let count = || case.dataset.shape.iter().zip(case.dataset.chunk_shape());
+        if case.array.len() >= 65536 || count().map(|(n, c)| n.div_ceil(c)).product::<u64>() > 32 {
+            continue;
+        }
+        let mut file = |layout| {
+            case.dataset.layout = layout;
+            case.write(&path, &Params::default());
+            std::fs::read(&path).unwrap()
+        };
+        let plain = file(Layout::Contiguous);
+        let chunks = file(Layout::Chunked { shape: shape.clone(), text: false });
+        let is_smaller = chunks.len() < plain.len();
+        assert!(file(Layout::Auto { shape }) == if is_smaller { chunks } else { plain }, "{seed}");
+        chosen[usize::from(is_smaller)] += 1;
+    }
+    assert!(chosen[0] > 20 && chosen[1] > 20, "{chosen:?}");
+}
+
+#[test]
 fn groups_have_attributes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");

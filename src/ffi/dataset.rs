@@ -52,7 +52,7 @@ pub const SCDA_LAYOUT_CONTIGUOUS: c_int = 0;
 pub const SCDA_LAYOUT_CHUNKED: c_int = 1;
 /// As `SCDA_LAYOUT_CHUNKED`, compressed by the convention of the scda format, as text: a third larger.
 pub const SCDA_LAYOUT_TEXT: c_int = 2;
-/// Writing: `SCDA_LAYOUT_CHUNKED` if that makes the data smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
+/// Writing: `SCDA_LAYOUT_CHUNKED` if that makes data and metadata smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
 /// data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
 pub const SCDA_LAYOUT_AUTO: c_int = 3;
 

@@ -203,23 +203,25 @@ impl WriterState {
             DataLayout::Auto { .. } => {}
         }
         let mut chosen = dataset.clone();
-        if let Some((plan, encoded)) = self.encode_if_smaller(dataset, passed)? {
+        chosen.layout = DataLayout::Contiguous;
+        let plain_text = metadata::of_dataset(&chosen, Codecs::of(&chosen, self.params.level))?;
+        if let Some((plan, encoded)) = self.encode_if_smaller(dataset, passed, [&text, &plain_text])? {
             let shape = plan.arrays()[0].grid().chunk_shape().to_vec();
             chosen.layout = DataLayout::Chunked { shape: Some(shape), text: false };
             // What `begin_dataset` has made, which differs only in how the shape of the chunks was chosen.
             return self.write_chunks(&chosen, &text, (&plan, 0), &encoded);
         }
-        chosen.layout = DataLayout::Contiguous;
-        let text = metadata::of_dataset(&chosen, Codecs::of(&chosen, self.params.level))?;
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
-        self.contiguous(&chosen, text, passed, counts)
+        self.contiguous(&chosen, plain_text, passed, counts)
     }
 
-    /// Encodes the chunks of a dataset, if they are smaller than the plain data.
+    /// Encodes the chunks of a dataset, if with their metadata they are smaller than the plain data with theirs. `texts` are
+    /// the metadata of both.
     fn encode_if_smaller<'a>(
         &mut self,
         dataset: &Dataset,
         passed: Passed<'a>,
+        texts: [&str; 2],
     ) -> Result<Option<(Plan<'a>, Streams)>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         let mut plan = self.plan(vec![(dataset, passed)])?;
@@ -235,9 +237,10 @@ impl WriterState {
             }
         }
         let (encoded, bytes) = self.encode_dataset(dataset, &plan)?;
-        // Both as if they were at the beginning of the file: where they begin does not matter.
-        let [chunked, plain] = [Layout::varray(0, chunks, bytes.total), Layout::array(0, rows, row_bytes)]
-            .map(|l| l.map(|l| l.end));
+        // Both as if they were at the beginning of the file, and not aligned: where they begin does not matter.
+        let [of_chunks, of_plain] = texts.map(|text| Layout::block(0, text.len() as u64).map(|block| block.end));
+        let chunked = of_chunks.and_then(|start| Layout::varray(start, chunks, bytes.total)).map(|l| l.end);
+        let plain = of_plain.and_then(|start| Layout::array(start, rows, row_bytes)).map(|l| l.end);
         let is_smaller = chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked < plain));
         Ok(is_smaller.then_some((plan, (encoded, bytes))))
     }

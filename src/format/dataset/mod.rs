@@ -43,8 +43,8 @@ pub enum Layout {
     /// Plain, in C order: an array section with an element for each index of the first dimension.
     #[default]
     Contiguous,
-    /// In chunks, as zlib streams, if they are smaller than the plain data; else contiguous. The data alone decide: those of
-    /// all chunks, or of 32 of them if these do not get smaller.
+    /// In chunks, as zlib streams, if these and their metadata are smaller than plain data and theirs; else contiguous. The data
+    /// alone decide: those of all chunks, or of 32 of them if these do not get smaller.
     Auto {
         /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
         shape: Option<Vec<u64>>,
