@@ -7,8 +7,8 @@ PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin:/usr/sbin:/sbin # where rustup puts c
 # Open MPI starts no program as root, nor more processes than there are cores, unless told (the last one: Open MPI 5).
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-# Between SIGTERM and SIGKILL, Open MPI sleeps for a second in each job that ends with an error.
-export OMPI_MCA_odls_base_sigkill_timeout=0
+# Between SIGTERM and SIGKILL, Open MPI sleeps for a second in each job that ends with an error. Each job looks for cards of Omni-Path for 0.2 s.
+export OMPI_MCA_odls_base_sigkill_timeout=0 OMPI_MCA_mtl=^ofi,psm,psm2
 
 heading() { printf '\n== %s\n' "$*"; }
 
