@@ -70,4 +70,4 @@ tests_with() {
 }
 tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_zarr.py python/tests/test_hdf5.py python/tests/test_hdf5_layouts.py" xarray dask 'zarr>=3.1' fsspec h5py netCDF4
 # Here the tutorial is run as a whole, above without what needs h5py and xarray.
-tests_with vtk "python/tests/test_vtk.py python/tests/test_docs.py::test_the_tutorial" vtk h5py xarray
+tests_with vtk "python/tests/test_vtk.py python/tests/test_docs.py::test_the_tutorial" vtk pyvista h5py xarray
