@@ -248,13 +248,14 @@ typedef int (*scda_forest_check_internal_t) (void *context, const void *all, uin
 static inline scda_fcontext_t *scda_forest_all_internal (scda_fcontext_t *f, MPI_Comm comm, const scda_dataset_t *d,
                                                          scda_forest_check_internal_t check, void *context, void **all,
                                                          int *err) {
-  const uint64_t piece = (uint64_t) 1 << 20, rows = d->ndims == 0 ? 1 : d->shape[0];
-  uint64_t row_bytes = d->item_bytes, first, room = 0;
+  const uint64_t rows = d->ndims == 0 ? 1 : d->shape[0];
+  uint64_t row_bytes = d->item_bytes, piece, first, room = 0;
   scda_forest_error_internal_t e;
   int rank = 0, i;
   scda_forest_no_error_internal (&e);
   MPI_Comm_rank (comm, &rank);
   for (i = 1; i < d->ndims; ++i) { row_bytes *= d->shape[i]; }
+  piece = ((uint64_t) 1 << 24) / (row_bytes == 0 ? 1 : row_bytes) + 1;
   *all = NULL;
   for (first = 0; f != NULL && first < rows; first += piece) {
     const uint64_t now = rows - first < piece ? rows - first : piece;
@@ -290,7 +291,7 @@ static inline scda_fcontext_t *scda_forest_all_internal (scda_fcontext_t *f, MPI
 
 /* ---- Internal: attributes ---- */
 
-/* The number that a key of a JSON object has, which has no white space between its parts; -1 if it has none. */
+/* The number that a key of a JSON object has, which has no white space between its parts; -1 if it has none; at most 10^9. */
 static inline long scda_forest_attribute_internal (const char *json, const char *key) {
   const size_t length = strlen (key);
   int depth = 0;
@@ -300,8 +301,10 @@ static inline long scda_forest_attribute_internal (const char *json, const char 
       while (*json != '\0' && *json != '"') { json += *json == '\\' && json[1] != '\0' ? 2 : 1; }
       if (*json == '\0') { return -1; }
       if (depth == 1 && json[1] == ':' && (size_t) (json - begin) == length && memcmp (begin, key, length) == 0) {
-        const char digit = json[2], behind = digit == '\0' ? '\0' : json[3];
-        return digit >= '0' && digit <= '9' && (behind == ',' || behind == '}') ? digit - '0' : -1;
+        const char *digit = json + 2;
+        long number = 0;
+        for (; *digit >= '0' && *digit <= '9'; ++digit) { number = number < 100000000 ? 10 * number + (*digit - '0') : 1000000000; }
+        return digit > json + 2 && (*digit == ',' || *digit == '}') ? number : -1;
       }
     }
     else if (*json == '{' || *json == '[') { ++depth; }

@@ -19,7 +19,8 @@
  * All functions are collective over the communicator of the file, which has the ranks of that of the forest. Errors are as in scda.h:
  * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. What is read is
  * compared with the convention before p4est gets it, so a damaged file is an error: p4est does not abort. If memory ends
- * within p4est itself, p4est aborts.
+ * within p4est itself, p4est aborts. A p4est built with --enable-debug has assertions that are stricter than the convention: there a file
+ * that was made to deceive can end the program.
  *
  * `group` is the name of the forest, a group of datasets; NULL: SCDA_FOREST_GROUP. `step` is a time step: 0 is the first in the file;
  * -1 is the last, -2 the one before it. In a file without times it is 0 or -1.
@@ -69,17 +70,17 @@ static inline int scda_p4est_save (const char *filename, p4est_t *p4est, int sav
  * @param [in] user_pointer   The user pointer of the forest.
  * @param [out] connectivity  The connectivity, to be destroyed by the caller after the forest. NULL on error.
  * @return                    The forest, to be destroyed by the caller, or NULL on error, which scda_last_error_message describes.
- *                            Where the code of the error is needed, call scda_fopen_read and scda_p4est_read_forest instead.
+ *                            Where the code of the error is needed, call `scda_fopen_read` and `scda_p4est_read_forest` instead.
  */
 static inline p4est_t *scda_p4est_load (const char *filename, MPI_Comm comm, size_t data_size, int load_data, int autopartition,
                                         void *user_pointer, p4est_connectivity_t **connectivity);
 
 /**
- * Writes the connectivity and the mesh, and the user data of the quadrants: scda_p4est_write_connectivity, scda_p4est_write_mesh
- * and scda_p4est_write_data in one call.
+ * Writes the connectivity and the mesh, and the user data of the quadrants: `scda_p4est_write_connectivity`, `scda_p4est_write_mesh`
+ * and `scda_p4est_write_data` in one call.
  *
  * @param [in] f          The file, open for writing.
- * @param [in] group      The name of the forest. scda_forest_write_group says that it is one.
+ * @param [in] group      The name of the forest. `scda_forest_write_group` says that it is one.
  * @param [in] p4est      The forest. Not changed.
  * @param [in] save_data  Whether the user data are written, if data_size is not 0.
  * @param [out] err       The error code.
@@ -97,7 +98,8 @@ static inline scda_fcontext_t *scda_p4est_write_forest (scda_fcontext_t *f, cons
  * @param [in] p4est  The forest. Not changed.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
+ * Errors: `SCDA_ERR_ARG`; `SCDA_ERR_RANGE` for more than 2^28 bytes of attributes of all trees, or for 2^20 vertices more than the trees
+ * have corners; and those of `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_connectivity (scda_fcontext_t *f, const char *group, const p4est_t *p4est, int *err);
 
@@ -150,7 +152,7 @@ static inline scda_fcontext_t *scda_p4est_write_field (scda_fcontext_t *f, const
  * @param [in] f       The file, open for writing.
  * @param [in] group   The name of the forest.
  * @param [in] p4est   The forest to whose mesh the field belongs.
- * @param [in] field   As for scda_p4est_write_field; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the
+ * @param [in] field   As for `scda_p4est_write_field`; `ndims` 1 (or 0) if a value is one item. Its name has at most 58 bytes with the
  *                     name of the group, `/fields/` and `:count`.
  * @param [in] counts  The number of values of each local quadrant. May be NULL if there are none.
  * @param [in] data    The values, those of a quadrant behind those of the one before. May be NULL if there are none.
@@ -182,8 +184,8 @@ static inline scda_fcontext_t *scda_p4est_write_ragged (scda_fcontext_t *f, cons
  * @return                     `f`, or NULL on error.
  * Errors: `SCDA_ERR_FORMAT` for what is no forest by docs/forest.md, or has another dimension; `SCDA_ERR_UNSUPPORTED` for levels that this
  * p4est does not have, for a later version of the convention, and for user data of the other byte order;
- * `SCDA_ERR_ARG` for a step that is not there and for a partition that does not fit; `SCDA_ERR_RANGE` for more quadrants than p4est can
- * have on a rank; `SCDA_ERR_MEMORY`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
+ * `SCDA_ERR_ARG` for a step that is not there and for a partition that does not fit; `SCDA_ERR_RANGE` for more trees than p4est can
+ * have, or more quadrants than it can have on a rank; `SCDA_ERR_MEMORY`; those of `scda_ffind_dataset` and `scda_fread_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_read_forest (scda_fcontext_t *f, const char *group, int64_t step, MPI_Comm comm,
                                                        size_t data_size, int load_data, const p4est_gloidx_t *first_quadrant,
@@ -214,7 +216,8 @@ static inline scda_fcontext_t *scda_p4est_find_field (scda_fcontext_t *f, const 
  * @param [in] step        The time step.
  * @param [in] p4est       The forest, in any partition. Its number of quadrants must be that of the field.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`. Not `SCDA_TYPE_RAW`, which does not say how
+ *                         large an item is: find such a field by `scda_p4est_find_field`, and compare its item_bytes.
  * @param [in] components  The number of items that each quadrant must have.
  * @param [out] data       Room for the items of the local quadrants. May be NULL if there are none.
  * @param [out] err        The error code.
@@ -226,7 +229,7 @@ static inline scda_fcontext_t *scda_p4est_read_field (scda_fcontext_t *f, const 
                                                       const char *name, int type, uint64_t components, void *data, int *err);
 
 /**
- * Reads how many values each local quadrant has in a field that scda_p4est_write_ragged has written.
+ * Reads how many values each local quadrant has in a field that `scda_p4est_write_ragged` has written.
  *
  * @param [in] f        The file, open for reading.
  * @param [in] group    The name of the forest.
@@ -250,9 +253,9 @@ static inline scda_fcontext_t *scda_p4est_read_counts (scda_fcontext_t *f, const
  * @param [in] step        The time step.
  * @param [in] p4est       The forest, in the partition for which `counts` were read.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that the items must have.
+ * @param [in] type        The type that the items must have. Not `SCDA_TYPE_RAW`, as for scda_p4est_read_field.
  * @param [in] components  The number of items that each value must have.
- * @param [in] counts      What scda_p4est_read_counts has read.
+ * @param [in] counts      What `scda_p4est_read_counts` has read.
  * @param [out] data       Room for the values of the local quadrants: as many as the sum of `counts`. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.

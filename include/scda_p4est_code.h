@@ -15,8 +15,12 @@
 #define SCDA_P4_FACES (2 * SCDA_P4_DIM)
 /* By how many bits the coordinates of a file are longer than those of p4est. */
 #define SCDA_P4_SHIFT (SCDA_FOREST_MAXLEVEL - SCDA_P4_MAXLEVEL)
+/* p4est counts faces, edges and corners of all trees in a p4est_topidx_t. */
+#define SCDA_P4_MOST_TREES (P4EST_TOPIDX_MAX / (SCDA_P4_DIM == 3 ? 12 : 4))
 /* More vertices than trees can use are too many; some may be unused. */
 #define SCDA_P4_MOST_VERTICES(trees) ((trees) * SCDA_P4_CHILDREN + ((uint64_t) 1 << 20))
+/* The most bytes of the attributes of all trees: every rank has them. */
+#define SCDA_P4_MOST_ATTRIBUTES ((uint64_t) 1 << 28)
 #if SCDA_P4_MAXLEVEL > 30
 #error "this p4est has finer quadrants than the files of scda_p4est.h"
 #endif
@@ -84,13 +88,18 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
   const uint64_t T = (uint64_t) c->num_trees, V = (uint64_t) c->num_vertices, C = (uint64_t) c->num_corners;
   const int mine = p4est->mpirank == 0; /* all ranks have all of it */
   const char *const tree = "tree";
+  scda_forest_error_internal_t too_large;
+  scda_forest_no_error_internal (&too_large);
   if (V > SCDA_P4_MOST_VERTICES (T)) {
-    scda_forest_error_internal_t e;
-    scda_forest_no_error_internal (&e);
-    scda_forest_error_internal (&e, SCDA_ERR_RANGE, "the connectivity has %llu vertices for %llu trees", (unsigned long long) V,
+    scda_forest_error_internal (&too_large, SCDA_ERR_RANGE, "the connectivity has %llu vertices for %llu trees", (unsigned long long) V,
                                 (unsigned long long) T);
-    return scda_forest_fail_internal (f, &e, err);
   }
+  if (T > 0 && c->tree_attr_bytes > SCDA_P4_MOST_ATTRIBUTES / T) {
+    scda_forest_error_internal (&too_large, SCDA_ERR_RANGE, "the connectivity has %llu bytes for each of %llu trees; all may be %llu",
+                                (unsigned long long) c->tree_attr_bytes, (unsigned long long) T,
+                                (unsigned long long) SCDA_P4_MOST_ATTRIBUTES);
+  }
+  if (too_large.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &too_large, err); }
 #define SCDA_P4_PART(name, type, rows, columns, dimension0, dimension1, data)                                                    \
   if (f != NULL) {                                                                                                               \
     f = SCDA_P4 (write_part_internal) (f, group, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0,  \
@@ -394,7 +403,13 @@ static inline int SCDA_P4 (check_quadrants_internal) (const char *group, const i
       more = 1;
     }
     else {
-      if (k == 0) { memcpy (expected, coordinates_before, sizeof expected); }
+      if (k == 0) {
+        if (level_before > SCDA_FOREST_MAXLEVEL) {
+          return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/level: quadrant %lld has level %d", group, (long long) i - 1,
+                                             level_before);
+        }
+        memcpy (expected, coordinates_before, sizeof expected);
+      }
       more = SCDA_P4 (next_internal) (expected, k == 0 ? level_before : levels[k - 1]);
     }
     if (level > SCDA_FOREST_MAXLEVEL) {
@@ -514,7 +529,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_quadrants_internal) (scda_fcontext_
     if (f != NULL) { f = scda_forest_rows_internal (f, &d, (uint64_t) from - before, now + before, levels, err); }
     if (f == NULL) { break; }
     SCDA_P4 (check_quadrants_internal) (scda_forest_group_internal (group), mesh->tree_offsets, mesh->trees, from, now,
-                                        coordinates + SCDA_P4_DIM * before, levels + before, coordinates, levels[0], &e);
+                                        coordinates + SCDA_P4_DIM * before, levels + before, coordinates, before ? levels[0] : 0, &e);
     for (k = 0; e.err == SCDA_SUCCESS && k < now; ++k) {
       p4est_qcoord_t *inflated = mesh->inflated + words * (begin + k);
       for (a = 0; a < SCDA_P4_DIM; ++a) { inflated[a] = coordinates[SCDA_P4_DIM * (before + k) + (size_t) a] >> SCDA_P4_SHIFT; }
@@ -559,11 +574,15 @@ static inline scda_fcontext_t *SCDA_P4 (read_mesh_internal) (scda_fcontext_t *f,
   mesh->quadrants = trees.quadrants = d.shape[0];
   f = scda_forest_open_internal (f, trees.name.text, record, SCDA_TYPE_INT64, 1, any, &d, err);
   if (f == NULL) { return NULL; }
-  if (d.shape[0] < 2 || d.shape[0] - 1 > P4EST_TOPIDX_MAX || mesh->quadrants == 0 || mesh->quadrants > INT64_MAX) {
+  if (d.shape[0] < 2 || mesh->quadrants == 0 || mesh->quadrants > INT64_MAX) {
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu numbers, for %llu quadrants", trees.name.text,
                                 (unsigned long long) d.shape[0], (unsigned long long) mesh->quadrants);
-    return scda_forest_fail_internal (f, &e, err);
   }
+  else if (d.shape[0] - 1 > SCDA_P4_MOST_TREES) {
+    scda_forest_error_internal (&e, SCDA_ERR_RANGE, "dataset %s is of %llu trees; p4est can have up to %llu", trees.name.text,
+                                (unsigned long long) d.shape[0] - 1, (unsigned long long) SCDA_P4_MOST_TREES);
+  }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
   mesh->trees = trees.trees = d.shape[0] - 1;
   f = scda_forest_all_internal (f, comm, &d, SCDA_P4 (check_trees_internal), &trees, &all, err);
   mesh->tree_offsets = (int64_t *) all;
@@ -629,8 +648,16 @@ static inline scda_fcontext_t *SCDA_P4 (read_part_internal) (scda_fcontext_t *f,
   if (d.shape[0] > most_rows) {
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu rows; expected at most %llu", name.text,
                                 (unsigned long long) d.shape[0], (unsigned long long) most_rows);
-    return scda_forest_fail_internal (f, &e, err);
   }
+  else if (d.shape[0] > (uint64_t) P4EST_TOPIDX_MAX / (columns == 0 ? 1 : (uint64_t) columns)) {
+    scda_forest_error_internal (&e, SCDA_ERR_RANGE, "dataset %s has %llu rows, more numbers than p4est can have", name.text,
+                                (unsigned long long) d.shape[0]);
+  }
+  else if (type == SCDA_TYPE_RAW && d.shape[0] * d.item_bytes > SCDA_P4_MOST_ATTRIBUTES) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu bytes; expected at most %llu", name.text,
+                                (unsigned long long) (d.shape[0] * d.item_bytes), (unsigned long long) SCDA_P4_MOST_ATTRIBUTES);
+  }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
   *rows = d.shape[0];
   if (item_bytes != NULL) { *item_bytes = (size_t) d.item_bytes; }
   bounds.name = name.text;
@@ -655,13 +682,13 @@ typedef struct {
   void *tree_to, *offsets, *to_tree, *to_code;
 } SCDA_P4 (shared_internal_t);
 
-/* Whether each edge (corner) with a number stands exactly once under this number, and nothing else. */
+/* Whether each edge (corner) with a number stands under this number, at most once in each direction, and nothing else. */
 static inline int SCDA_P4 (check_shared_internal) (const char *group, uint64_t trees, const SCDA_P4 (shared_internal_t) *s,
                                                    char *seen, scda_forest_error_internal_t *e) {
   const int32_t *tree_to = (const int32_t *) s->tree_to, *offsets = (const int32_t *) s->offsets;
   const int32_t *to_tree = (const int32_t *) s->to_tree;
   const int8_t *to_code = (const int8_t *) s->to_code;
-  uint64_t c, i, numbered = 0;
+  uint64_t c, i;
   memset (seen, 0, (size_t) trees * (size_t) s->each);
   if (offsets[0] != 0 || (uint64_t) offsets[s->count] != s->entries) {
     return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_offsets does not go from 0 to the %llu entries", group,
@@ -676,17 +703,20 @@ static inline int SCDA_P4 (check_shared_internal) (const char *group, uint64_t t
   for (c = 0; c < s->count; ++c) {
     for (i = (uint64_t) offsets[c]; i < (uint64_t) offsets[c + 1]; ++i) {
       const size_t at = (size_t) to_tree[i] * (size_t) s->each + (size_t) (to_code[i] % s->each);
-      if (tree_to[at] != (int32_t) c || seen[at]) {
+      const char direction = (char) (1 << to_code[i] / s->each);
+      if (tree_to[at] != (int32_t) c || (seen[at] & direction)) {
         return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/%s_to_tree: entry %llu, of %s %llu, is not that of the tree",
                                            group, s->what, (unsigned long long) i, s->what, (unsigned long long) c);
       }
-      seen[at] = 1;
+      seen[at] |= direction;
     }
   }
-  for (i = 0; i < trees * (uint64_t) s->each; ++i) { numbered += tree_to[i] >= 0; }
-  if (numbered != s->entries) {
-    return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/tree_to_%s has %llu numbers of %ss, and %llu entries", group,
-                                       s->what, (unsigned long long) numbered, s->what, (unsigned long long) s->entries);
+  for (i = 0; i < trees * (uint64_t) s->each; ++i) {
+    if (tree_to[i] >= 0 && !seen[i]) {
+      return scda_forest_error_internal (e, SCDA_ERR_FORMAT, "dataset %s/tree_to_%s: %s %llu of tree %llu has number %ld, without an entry",
+                                         group, s->what, s->what, (unsigned long long) (i % (uint64_t) s->each),
+                                         (unsigned long long) (i / (uint64_t) s->each), (long) tree_to[i]);
+    }
   }
   return 1;
 }
@@ -694,7 +724,8 @@ static inline int SCDA_P4 (check_shared_internal) (const char *group, uint64_t t
 /* Reads the edges or corners, if they are there. */
 static inline scda_fcontext_t *SCDA_P4 (read_shared_internal) (scda_fcontext_t *f, const SCDA_P4 (joins_internal_t) *joins,
                                                                uint64_t trees, SCDA_P4 (shared_internal_t) *s, int *err) {
-  const uint64_t most = trees * (uint64_t) s->each < INT32_MAX ? trees * (uint64_t) s->each : INT32_MAX;
+  const uint64_t most = trees * (uint64_t) s->each; /* at most P4EST_TOPIDX_MAX */
+  const uint64_t most_entries = trees * (uint64_t) s->codes < INT32_MAX ? trees * (uint64_t) s->codes : INT32_MAX;
   scda_forest_error_internal_t e;
   uint64_t rows = trees;
   char tree_to[32], offsets[32], to_tree[32], to_code[32], *seen = NULL;
@@ -707,16 +738,16 @@ static inline scda_fcontext_t *SCDA_P4 (read_shared_internal) (scda_fcontext_t *
                                     err);
   if (f == NULL || s->tree_to == NULL) { return f; }
   rows = UINT64_MAX;
-  f = SCDA_P4 (read_part_internal) (f, joins, offsets, SCDA_TYPE_INT32, &rows, 0, most + 1, 0, (int64_t) most, &s->offsets, NULL, err);
+  f = SCDA_P4 (read_part_internal) (f, joins, offsets, SCDA_TYPE_INT32, &rows, 0, most + 1, 0, (int64_t) most_entries, &s->offsets, NULL, err);
   if (f != NULL && s->offsets != NULL && rows > 0) {
     s->count = rows - 1;
     s->entries = UINT64_MAX;
-    f = SCDA_P4 (read_part_internal) (f, joins, to_tree, SCDA_TYPE_INT32, &s->entries, 0, most, 0, (int64_t) trees - 1, &s->to_tree, NULL,
+    f = SCDA_P4 (read_part_internal) (f, joins, to_tree, SCDA_TYPE_INT32, &s->entries, 0, most_entries, 0, (int64_t) trees - 1, &s->to_tree, NULL,
                                       err);
   }
   if (f != NULL && s->to_tree != NULL) {
     rows = s->entries;
-    f = SCDA_P4 (read_part_internal) (f, joins, to_code, SCDA_TYPE_INT8, &rows, 0, most, 0, s->codes - 1, &s->to_code, NULL, err);
+    f = SCDA_P4 (read_part_internal) (f, joins, to_code, SCDA_TYPE_INT8, &rows, 0, most_entries, 0, s->codes - 1, &s->to_code, NULL, err);
   }
   if (f == NULL) { return NULL; }
   if (s->to_code == NULL || s->count == 0) {
@@ -870,12 +901,15 @@ static inline scda_fcontext_t *SCDA_P4 (read_connectivity_internal) (scda_fconte
       SCDA_P4EST (connectivity_set_attr) (c, attribute_bytes);
       memcpy (c->tree_to_attr, attributes, trees * attribute_bytes);
     }
+#ifdef P4EST_ENABLE_DEBUG
+    /* p4est's own assertion, which would abort; its time grows with the square of the number of trees. What it compares was compared above. */
     if (!SCDA_P4EST (connectivity_is_valid) (c)) {
       scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "p4est finds the connectivity of %.58s invalid", scda_forest_group_internal (group));
       f = scda_forest_fail_internal (f, &e, err);
       SCDA_P4EST (connectivity_destroy) (c);
       c = NULL;
     }
+#endif
   }
   free (tree_to_tree);
   free (tree_to_face);
@@ -922,7 +956,7 @@ static inline scda_fcontext_t *SCDA_P4 (find_field) (scda_fcontext_t *f, const c
   return SCDA_P4 (find_internal) (f, group, step, "fields/", name, "", found, d, err);
 }
 
-/* Goes to a field that must be there, of this type, and of this shape but for the first number. */
+/* Goes to a field that must be there, of this type, and of this shape but for the first number. item_bytes is 0 if the type says it. */
 static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
                                                           const char *name, const char *ending, int type, uint64_t item_bytes,
                                                           uint64_t rows, uint64_t components, scda_dataset_t *d, int *err) {
@@ -931,6 +965,11 @@ static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, co
   uint64_t has = 1;
   scda_forest_no_error_internal (&e);
   scda_dataset_init (d);
+  if (type == SCDA_TYPE_RAW && item_bytes == 0) { /* the file would say how much is read */
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the type of the field %.58s is SCDA_TYPE_RAW, which does not say how large an item is",
+                                name);
+    return scda_forest_fail_internal (f, &e, err);
+  }
   f = SCDA_P4 (find_internal) (f, group, step, folder, name, ending, &found, d, err);
   if (f == NULL) { return NULL; }
   if (!found) {
@@ -1126,4 +1165,6 @@ static inline SCDA_P4EST_T *SCDA_P4 (load) (const char *filename, MPI_Comm comm,
 #undef SCDA_P4_CHILDREN
 #undef SCDA_P4_FACES
 #undef SCDA_P4_SHIFT
+#undef SCDA_P4_MOST_TREES
 #undef SCDA_P4_MOST_VERTICES
+#undef SCDA_P4_MOST_ATTRIBUTES
