@@ -1,13 +1,12 @@
 //! `scda check` with forests (docs/forest.md).
 
+use crate::meshes::{Part, invalid, write};
 use crate::run::Place;
 use DataType::{Float32, Float64, Int8, Int32, Int64, Uint8};
-use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+use scda::{DataType, Params, Solo, Writer};
+use std::time::{Duration, Instant};
 
 const HALF: i64 = 1 << 29;
-
-/// A dataset: name, type, shape, numbers. If there are fewer numbers than items, the others have the fill value, 0.
-type Part = (&'static str, DataType, Vec<u64>, Vec<i64>);
 
 /// Two squares, of which the first is refined once; two time steps.
 fn forest() -> Vec<Part> {
@@ -32,50 +31,36 @@ fn forest() -> Vec<Part> {
     ]
 }
 
-fn bytes(data_type: DataType, numbers: &[i64]) -> Vec<u8> {
-    let width = usize::try_from(data_type.item_bytes()).unwrap();
-    numbers.iter().flat_map(|number| number.to_le_bytes()[..width].to_vec()).collect()
-}
-
-fn write(place: &Place, name: &str, attributes: &str, parts: &[Part]) {
-    let mut params = Params::default();
-    params.seal = true;
-    let mut file = Writer::create(Solo, &place.path(name), b"a forest", &params).unwrap();
-    file.group("mesh", attributes).unwrap();
-    for (name, data_type, shape, numbers) in parts {
-        let mut dataset = Dataset::new(format!("mesh/{name}"), *data_type, shape.clone());
-        if shape.iter().product::<u64>() > numbers.len() as u64 {
-            let mut chunk = shape.clone();
-            chunk[0] = 1 << 20;
-            dataset.layout = Layout::Chunked { shape: Some(chunk), text: false };
-            file.dataset(&dataset, &[], &[]).unwrap();
-        } else {
-            file.dataset(&dataset, &[Region::all(shape)], &bytes(*data_type, numbers)).unwrap();
-        }
-    }
-    file.close().unwrap();
-}
-
-/// Requires that this is found.
-#[track_caller]
-fn invalid(place: &Place, words: &str) {
-    let run = place.scda("check bad.scda");
-    let found = run.text();
-    assert!(
-        run.code == 1 && found.contains("INVALID: section ") && found.contains(words),
-        "expected {words}: {run:?}"
-    );
-}
-
 const ATTRIBUTES: &str = r#"{"scda_forest": 1, "dimension": 2}"#;
+
+/// A cube, of which the face -x is joined to the face -y with z reversed: the edge between them meets itself.
+fn reversed() -> Vec<Part> {
+    let mut to_edge = vec![-1; 12];
+    to_edge[8] = 0;
+    vec![
+        ("tree_to_tree", Int32, vec![1, 6], vec![0; 6]),
+        ("tree_to_face", Int8, vec![1, 6], vec![14, 1, 12, 3, 4, 5]),
+        ("tree_to_edge", Int32, vec![1, 12], to_edge),
+        ("edge_offsets", Int32, vec![2], vec![0, 2]),
+        ("edge_to_tree", Int32, vec![2], vec![0, 0]),
+        ("edge_to_edge", Int8, vec![2], vec![8, 20]),
+        ("coordinates", Int32, vec![1, 3], vec![0; 3]),
+        ("level", Uint8, vec![1], vec![0]),
+        ("tree_offsets", Int64, vec![2], vec![0, 1]),
+        ("tree_attributes", DataType::Raw(3), vec![1], vec![7]),
+    ]
+}
 
 #[test]
 fn a_forest_is_valid() {
     let place = Place::new();
     write(&place, "good.scda", ATTRIBUTES, &forest());
     place.scda("check good.scda").good();
+    // An edge that meets itself in the other direction stands twice under its number.
+    write(&place, "reversed.scda", r#"{"scda_forest": 1, "dimension": 3}"#, &reversed());
+    place.scda("check reversed.scda").good();
     // Of a group that is no forest, or one of a later version, nothing is asked.
-    for attributes in ["{}", r#"{"scda_forest": 2}"#] {
+    for attributes in ["{}", r#"{"scda_forest": 2}"#, r#"{"scda_forest": 10}"#] {
         write(&place, "other.scda", attributes, &forest()[..2]);
         place.scda("check other.scda").good();
     }
@@ -109,7 +94,7 @@ fn wrong_numbers_are_found() {
         ("tree_to_face", 0, 8, "row 0: found 8, expected 0 to 7"),
         ("tree_to_vertex", 7, 6, "row 1: found 6, expected 0 to 5"),
         ("tree_to_corner", 0, 1, "row 0: found 1, expected -1 to 0"),
-        ("tree_to_corner", 0, 0, "found 3 numbers of corners, expected 2"),
+        ("tree_to_corner", 0, 0, "tree 0: corner 0 has number 0, without an entry"),
         ("corner_offsets", 0, 1, "found 1 as the first"),
         ("corner_offsets", 1, 1, "number 1: found 1"),
         ("corner_to_tree", 0, 1, "entry 0, of corner 0, is not that of tree 1"),
@@ -150,4 +135,62 @@ fn what_is_missing_or_of_another_shape_is_found() {
             invalid(&place, "");
         }
     }
+}
+
+#[test]
+fn wrong_edges_and_attributes_are_found() {
+    let place = Place::new();
+    let attributes = r#"{"scda_forest": 1, "dimension": 3}"#;
+    let wrong = |change: &dyn Fn(&mut Part), name: &str, words: &str| {
+        let mut parts = reversed();
+        change(parts.iter_mut().find(|part| part.0 == name).unwrap());
+        write(&place, "bad.scda", attributes, &parts);
+        invalid(&place, words);
+    };
+    wrong(&|part| part.3[1] = 8, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
+    wrong(&|part| part.3[1] = 9, "edge_to_edge", "entry 1, of edge 0, is not that of tree 0");
+    wrong(&|part| part.3[3] = 0, "tree_to_edge", "tree 0: edge 3 has number 0, without an entry");
+    wrong(&|part| part.1 = Uint8, "tree_attributes", "found type uint8 and shape 1, expected bytes");
+    wrong(&|part| part.2[0] = 2, "tree_attributes", "shape 2, expected bytes (r8, r16, ...) and 1");
+
+    let mut parts = forest();
+    let data = parts.iter_mut().find(|part| part.0 == "data").unwrap();
+    (data.1, data.3) = (Float64, vec![0; 5]);
+    write(&place, "bad.scda", ATTRIBUTES, &parts);
+    invalid(&place, "found type float64 and shape 5, expected bytes (r8, r16, ...) and 5");
+}
+
+/// More bytes of attributes than a connectivity may have, in a small file: the others have the fill value.
+#[test]
+fn attributes_without_end_are_found() {
+    let place = Place::new();
+    let trees = 5000_u64;
+    let all = i64::try_from(trees).unwrap();
+    let each = |of: &dyn Fn(i64) -> [i64; 4]| (0..all).flat_map(of).collect::<Vec<_>>();
+    let parts = vec![
+        ("tree_to_tree", Int32, vec![trees, 4], each(&|tree| [tree; 4])),
+        ("tree_to_face", Int8, vec![trees, 4], each(&|_| [0, 1, 2, 3])),
+        ("tree_attributes", DataType::Raw(65536), vec![trees], vec![]),
+        ("coordinates", Int32, vec![trees, 2], vec![0; 2 * 5000]),
+        ("level", Uint8, vec![trees], vec![0; 5000]),
+        ("tree_offsets", Int64, vec![trees + 1], (0..=all).collect()),
+    ];
+    write(&place, "bad.scda", ATTRIBUTES, &parts);
+    invalid(&place, "found 327680000 bytes, expected at most 268435456");
+}
+
+/// The time grows with the sections, not with their square: many forests in a file without a seal, none of which has a mesh.
+#[test]
+fn many_forests_are_checked_in_time() {
+    let place = Place::new();
+    let forests = 20_000;
+    let mut file = Writer::create(Solo, &place.path("many.scda"), b"forests", &Params::default()).unwrap();
+    for number in 0..forests {
+        file.group(&format!("mesh{number}"), ATTRIBUTES).unwrap();
+    }
+    file.close().unwrap();
+    let begin = Instant::now();
+    let run = place.scda("check many.scda");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    assert_eq!((run.code, run.text().matches("found no mesh up to the end of step 0").count()), (1, forests));
 }

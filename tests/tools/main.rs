@@ -1,6 +1,7 @@
 //! The command `scda` as users run it.
 
 mod arguments;
+mod cells;
 mod damage;
 mod datasets;
 mod doctor;
@@ -8,6 +9,7 @@ mod documents;
 mod forests;
 mod imported;
 mod large;
+mod meshes;
 mod python;
 mod run;
 mod sealed;

@@ -238,7 +238,8 @@ impl WriterState {
         }
         let (encoded, bytes) = self.encode_dataset(dataset, &plan)?;
         // Both as if they were at the beginning of the file, and not aligned: where they begin does not matter.
-        let [of_chunks, of_plain] = texts.map(|text| Layout::block(0, text.len() as u64).map(|block| block.end));
+        let [of_chunks, of_plain] =
+            texts.map(|text| Layout::block(0, text.len() as u64).map(|block| block.end));
         let chunked = of_chunks.and_then(|start| Layout::varray(start, chunks, bytes.total)).map(|l| l.end);
         let plain = of_plain.and_then(|start| Layout::array(start, rows, row_bytes)).map(|l| l.end);
         let is_smaller = chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked < plain));

@@ -2,7 +2,7 @@
 
 mod datasets;
 mod finding;
-mod forest;
+mod meshes;
 mod report;
 mod sealed;
 mod sums;
@@ -34,8 +34,9 @@ use walk::walk;
 /// Compares the metadata of datasets with the sections of their data. Metadata without such a section, and metadata that
 /// do not fit it, are wrong; codecs and types that this library does not have are noted.
 ///
-/// Checks adaptive meshes (forests, docs/forest.md), if all else is valid: whether the quadrants fill the trees in their order, and
-/// whether connectivity, fields and time steps fit.
+/// Checks meshes, if all else is valid. Of adaptive ones (forests, docs/forest.md): whether the quadrants fill the trees in their order,
+/// and whether connectivity, fields and time steps fit. Of points and cells (docs/cells.md): whether the cells have points that are
+/// there, and as many as their shapes say, and whether fields and time steps fit.
 ///
 /// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
 /// should have, so sections missing at its end are not noticed.
@@ -141,7 +142,7 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
         scan.findings.extend(strict(input)?);
     }
     check_datasets(input, &mut scan, true, args.strict)?;
-    forest::check(input, &mut scan)?;
+    meshes::check(input, &mut scan)?;
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
     let name = visible(input.name());
     if args.json {

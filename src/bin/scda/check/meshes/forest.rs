@@ -1,0 +1,154 @@
+//! Forests of trees (docs/forest.md).
+
+use super::column::Datasets;
+use super::connectivity::Connectivity;
+use super::curve::Curve;
+use super::steps::{Steps, expect_rows};
+use super::{Checked, Mesh, wrong};
+use scda::DataType;
+use std::collections::BTreeMap;
+
+/// The attribute of a group that is a forest.
+pub const ATTRIBUTE: &str = "scda_forest";
+
+/// Whether a dataset of this name is a part of a forest.
+pub fn has(name: &str) -> bool {
+    ["time", "coordinates", "level", "tree_offsets", "data"].contains(&name)
+        || Connectivity::has(name)
+        || name.starts_with("fields/")
+}
+
+/// Checks a forest of this convention.
+pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
+    if !mesh.is(ATTRIBUTE)? {
+        return Ok(());
+    }
+    let dimension = match mesh.attributes["dimension"].as_u64() {
+        Some(2) => 2,
+        Some(3) => 3,
+        _ => {
+            return wrong(
+                mesh.number,
+                format!("attribute dimension: found {}, expected 2 or 3", mesh.attributes["dimension"]),
+            );
+        }
+    };
+    let steps = Steps::new(mesh, datasets)?;
+    let mut sizes = BTreeMap::new();
+    for parts in mesh.together(["coordinates", "level", "tree_offsets"])? {
+        sizes.insert(parts[0], quadrants(datasets, dimension, parts)?);
+    }
+    // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.
+    let most_trees = sizes.values().map(|&(_, trees)| trees).max().unwrap_or(0);
+    let mut trees = BTreeMap::new();
+    let connectivities = mesh.all("tree_to_tree");
+    for (place, &first) in connectivities.iter().enumerate() {
+        let end = connectivities.get(place + 1).copied().unwrap_or(u64::MAX);
+        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
+        trees.insert(first, connectivity.check(most_trees)?);
+    }
+    let mut rows = Vec::new();
+    for (step, begin, end) in steps.iter() {
+        let Some((number, (quadrants, in_mesh))) = sizes.range(..end).next_back() else {
+            return wrong(begin.max(mesh.number), format!("found no mesh up to the end of step {step}"));
+        };
+        let Some((_, in_connectivity)) = trees.range(..end).next_back() else {
+            return wrong(
+                begin.max(mesh.number),
+                format!("found no connectivity up to the end of step {step}"),
+            );
+        };
+        if in_mesh != in_connectivity {
+            return wrong(
+                *number,
+                format!(
+                    "found {in_mesh} trees, expected {in_connectivity} as in the connectivity of step {step}"
+                ),
+            );
+        }
+        rows.push(*quadrants);
+    }
+    steps.fields(mesh, "data", &rows, |_, number, rows| {
+        let is_raw = |found| matches!(found, DataType::Raw(_));
+        datasets.expect(number, is_raw, "bytes (r8, r16, ...)", &[Some(rows)]).map(drop)
+    })?;
+    steps.fields(mesh, "fields/", &rows, |name, number, rows| {
+        let (begin, end) = steps.range(number);
+        match mesh.last(&format!("{name}:count"), begin, end) {
+            Some(counts) => ragged(datasets, number, counts, rows),
+            None => expect_rows(datasets, number, rows, "quadrant"),
+        }
+    })
+}
+
+/// Checks the quadrants, and returns their number and that of trees.
+fn quadrants(
+    datasets: &mut Datasets<'_>,
+    dimension: usize,
+    [coordinates, levels, offsets]: [u64; 3],
+) -> Checked<(u64, u64)> {
+    let mut corners = datasets.typed(coordinates, DataType::Int32, &[None, Some(dimension as u64)])?;
+    let quadrants = corners.rows();
+    let mut level = datasets.typed(levels, DataType::Uint8, &[Some(quadrants)])?;
+    let mut offset = datasets.typed(offsets, DataType::Int64, &[None])?;
+    let Some(trees @ 1..) = offset.rows().checked_sub(1) else {
+        return wrong(offsets, format!("found {} numbers, expected at least 2", offset.rows()));
+    };
+    let all = i64::try_from(quadrants).unwrap_or(i64::MAX);
+    let mut begin = offset.next(datasets)?;
+    if begin != 0 {
+        return wrong(offsets, format!("number 0: found {begin}, expected 0"));
+    }
+    let mut corner = vec![0; dimension];
+    for tree in 0..trees {
+        let end = offset.next(datasets)?;
+        if end <= begin || end > all || (tree + 1 == trees && end != all) {
+            let number = tree + 1;
+            return wrong(
+                offsets,
+                format!("number {number}: found {end}, expected more than {begin}, and {all} at the end"),
+            );
+        }
+        let mut curve = Curve::new(dimension);
+        for quadrant in begin..end {
+            for coordinate in &mut corner {
+                // Of the type that was compared.
+                *coordinate = i32::try_from(corners.next(datasets)?).unwrap_or(i32::MIN);
+            }
+            let level = u8::try_from(level.next(datasets)?).unwrap_or(u8::MAX);
+            if let Err(words) = curve.add(&corner, level) {
+                let at = if level > 30 { levels } else { coordinates };
+                return wrong(at, format!("quadrant {quadrant}, in tree {tree}: {words}"));
+            }
+        }
+        if !curve.is_full() {
+            return wrong(
+                coordinates,
+                format!("found quadrant {} as the last one of tree {tree}, which it does not fill", end - 1),
+            );
+        }
+        begin = end;
+    }
+    Ok((quadrants, trees))
+}
+
+/// Checks a field with as many values for each quadrant as the counts say.
+fn ragged(datasets: &mut Datasets<'_>, number: u64, counts: u64, quadrants: u64) -> Checked {
+    let Some(values) = datasets.open(number)? else { return Ok(()) };
+    let mut column = datasets.typed(counts, DataType::Int64, &[Some(quadrants)])?;
+    let mut sum = 0_u64;
+    for quadrant in 0..quadrants {
+        let count = column.next(datasets)?;
+        let Some(more) = u64::try_from(count).ok().and_then(|count| sum.checked_add(count)) else {
+            return wrong(counts, format!("quadrant {quadrant}: found {count} values"));
+        };
+        sum = more;
+    }
+    if values.shape().is_empty() || values.rows() != sum {
+        return wrong(
+            number,
+            format!("found {} values, expected {sum}, the sum of the counts", values.rows()),
+        );
+    }
+    Ok(())
+}

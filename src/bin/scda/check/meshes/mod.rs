@@ -1,0 +1,152 @@
+//! Meshes: forests of trees (docs/forest.md) and cells of any shapes (docs/cells.md). Whether their datasets are a mesh, and fit each
+//! other.
+
+mod cells;
+mod column;
+mod connectivity;
+mod curve;
+mod forest;
+mod steps;
+
+use super::finding::{Fault, Finding, Scan};
+use crate::datasets::Pair;
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use column::Datasets;
+use scda::internals::GROUP_CONVENTION;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Why a mesh is not checked to its end.
+enum Stop {
+    /// It is wrong, in words, at the section with this number, from 0 on.
+    Wrong(u64, String),
+    Fail(Fail),
+}
+
+impl<E: Into<Fail>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Fail(error.into())
+    }
+}
+
+type Checked<T = ()> = Result<T, Stop>;
+
+fn wrong<T>(number: u64, words: impl Into<String>) -> Checked<T> {
+    Err(Stop::Wrong(number, words.into()))
+}
+
+/// A group that says that it is a mesh.
+struct Mesh {
+    /// The section of its attributes, from 0 on.
+    number: u64,
+    attributes: Value,
+    /// The names in the group, and the sections of each, from 0 on, in order.
+    parts: BTreeMap<String, Vec<u64>>,
+}
+
+impl Mesh {
+    /// All sections of this name.
+    fn all(&self, name: &str) -> &[u64] {
+        self.parts.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The last section of this name from `begin` on, before `end`.
+    fn last(&self, name: &str, begin: u64, end: u64) -> Option<u64> {
+        last(self.all(name), begin, end)
+    }
+
+    /// The sections of some datasets of which a mesh has all: the k-th records of them belong together.
+    fn together<const N: usize>(&self, names: [&str; N]) -> Checked<Vec<[u64; N]>> {
+        let all = names.map(|name| self.all(name));
+        if all.iter().any(|numbers| numbers.len() != all[0].len()) {
+            let counts: Vec<_> =
+                names.iter().zip(&all).map(|(name, numbers)| format!("{} {name}", numbers.len())).collect();
+            return wrong(self.number, format!("found {}, expected as many of each", counts.join(", ")));
+        }
+        Ok((0..all[0].len()).map(|record| all.map(|numbers| numbers[record])).collect())
+    }
+
+    /// Whether it is a mesh of this convention; of one of a later version nothing is asked.
+    fn is(&self, attribute: &str) -> Checked<bool> {
+        match self.attributes.get(attribute).map(Value::as_u64) {
+            None | Some(Some(2..)) => Ok(false),
+            Some(Some(1)) => Ok(true),
+            Some(_) => wrong(
+                self.number,
+                format!("attribute {attribute}: found {}, expected 1", self.attributes[attribute]),
+            ),
+        }
+    }
+}
+
+/// The last of some numbers in order that is in a range.
+fn last(numbers: &[u64], begin: u64, end: u64) -> Option<u64> {
+    let at = numbers.partition_point(|&number| number < end);
+    numbers[..at].last().copied().filter(|&number| number >= begin)
+}
+
+/// Adds the first thing that is wrong with each mesh of a file in which nothing else is wrong.
+///
+/// # Errors
+/// Those that say nothing about the file.
+pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
+    if !scan.findings.is_empty() || scan.first_start == 0 {
+        return Ok(());
+    }
+    let mut datasets = Datasets::new(input)?;
+    for mesh in meshes(&mut datasets)?.values() {
+        match forest::check(mesh, &mut datasets).and_then(|()| cells::check(mesh, &mut datasets)) {
+            Ok(()) => {}
+            Err(Stop::Wrong(number, words)) => {
+                let section = datasets.header(number)?;
+                let user = section.map(|section| section.user);
+                let fault = Finding::of_section(number + 1, Fault::Words(words));
+                scan.findings.push(Finding { section, user, of_dataset: true, ..fault });
+            }
+            Err(Stop::Fail(fail)) => {
+                let fault = Fault::of(fail)?;
+                scan.findings.push(Finding::of_section(mesh.number + 1, fault));
+            }
+        }
+    }
+    scan.findings.sort_by_key(|finding| finding.number);
+    Ok(())
+}
+
+/// The groups that are meshes by their last attributes, and their parts. Goes through the headers of the file once.
+fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
+    let mut meshes = BTreeMap::new();
+    for number in datasets.reader.find_all(GROUP_CONVENTION)? {
+        let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
+        let Some(Pair::Group(found)) = item.pair else { continue };
+        let attributes: Value = serde_json::from_str(&found.group.attributes).unwrap_or_default();
+        if [forest::ATTRIBUTE, cells::ATTRIBUTE].iter().any(|name| attributes.get(name).is_some()) {
+            let mesh = Mesh { number: number + 1, attributes, parts: BTreeMap::new() };
+            meshes.insert(found.group.path, mesh);
+        } else {
+            meshes.remove(&found.group.path);
+        }
+    }
+    if meshes.is_empty() {
+        return Ok(meshes);
+    }
+    let mut number = 0;
+    datasets.reader.seek_section(0)?;
+    while let Some(section) = datasets.reader.next_section(true)? {
+        if let Ok(name) = std::str::from_utf8(&section.user) {
+            // A group may stand in another one.
+            for (at, _) in name.match_indices('/') {
+                let part = &name[at + 1..];
+                if let Some(mesh) = meshes.get_mut(&name[..at])
+                    && (forest::has(part) || cells::has(part))
+                {
+                    mesh.parts.entry(part.to_owned()).or_default().push(number);
+                }
+            }
+        }
+        datasets.reader.skip()?;
+        number += 1;
+    }
+    Ok(meshes)
+}

@@ -1,0 +1,77 @@
+//! The time steps of a mesh, and what belongs to them.
+
+use super::column::Datasets;
+use super::{Checked, Mesh, wrong};
+use scda::DataType;
+
+/// Where the steps of a mesh begin.
+pub struct Steps {
+    /// The sections of the times; of a mesh without times, one step that begins the file.
+    begins: Vec<u64>,
+}
+
+impl Steps {
+    /// Those of a mesh, whose times must be numbers.
+    pub fn new(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked<Self> {
+        let times = mesh.all("time");
+        for &time in times {
+            datasets.typed(time, DataType::Float64, &[])?;
+        }
+        Ok(Self { begins: if times.is_empty() { vec![0] } else { times.to_vec() } })
+    }
+
+    /// The number of each step, where it begins, and where it ends.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64, u64)> + '_ {
+        let ends = self.begins.iter().skip(1).copied().chain([u64::MAX]);
+        self.begins.iter().zip(ends).enumerate().map(|(step, (&begin, end))| (step, begin, end))
+    }
+
+    /// The step of a section; `None` before the first time.
+    fn of(&self, number: u64) -> Option<usize> {
+        self.begins.partition_point(|&begin| begin <= number).checked_sub(1)
+    }
+
+    /// Calls `check` with each field whose name begins so, and with the `rows` of the mesh of its step: of several fields of a name in a
+    /// step, with the last one.
+    pub fn fields(
+        &self,
+        mesh: &Mesh,
+        prefix: &str,
+        rows: &[u64],
+        mut check: impl FnMut(&str, u64, u64) -> Checked,
+    ) -> Checked {
+        for (name, numbers) in
+            mesh.parts.range(prefix.to_owned()..).take_while(|(name, _)| name.starts_with(prefix))
+        {
+            for (place, &number) in numbers.iter().enumerate() {
+                let Some(step) = self.of(number) else {
+                    return wrong(
+                        number,
+                        format!("found the field {name} before the first time, expected it behind"),
+                    );
+                };
+                if numbers.get(place + 1).and_then(|&next| self.of(next)) != Some(step) {
+                    check(name, number, rows[step])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the step of a section begins, and where it ends.
+    pub fn range(&self, number: u64) -> (u64, u64) {
+        let step = self.of(number);
+        let begin = step.map_or(0, |step| self.begins[step]);
+        (begin, self.begins.get(step.map_or(0, |step| step + 1)).copied().unwrap_or(u64::MAX))
+    }
+}
+
+/// Requires of a field that can be read as many rows as the mesh has of `what`.
+pub fn expect_rows(datasets: &mut Datasets<'_>, number: u64, rows: u64, what: &str) -> Checked {
+    let Some(values) = datasets.open(number)? else { return Ok(()) };
+    let found = values.rows();
+    if values.shape().is_empty() || found != rows {
+        return wrong(number, format!("found {found} rows, expected {rows}, one for each {what}"));
+    }
+    Ok(())
+}

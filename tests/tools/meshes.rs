@@ -1,0 +1,45 @@
+//! Files with the datasets of a mesh.
+
+use crate::run::Place;
+use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+
+/// A dataset: name, type, shape, numbers. If there are fewer numbers than items, the others have the fill value, 0.
+pub type Part = (&'static str, DataType, Vec<u64>, Vec<i64>);
+
+/// The items of a dataset: integers, or of raw bytes the lowest ones.
+fn bytes(data_type: DataType, numbers: &[i64]) -> Vec<u8> {
+    let width = usize::try_from(data_type.item_bytes()).unwrap();
+    let item = |number: &i64| number.to_le_bytes().into_iter().chain(std::iter::repeat(0)).take(width);
+    numbers.iter().flat_map(|number| item(number).collect::<Vec<_>>()).collect()
+}
+
+/// Writes a sealed file with a group of these attributes, and these datasets in it.
+pub fn write(place: &Place, name: &str, attributes: &str, parts: &[Part]) {
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &place.path(name), b"a forest", &params).unwrap();
+    file.group("mesh", attributes).unwrap();
+    for (name, data_type, shape, numbers) in parts {
+        let mut dataset = Dataset::new(format!("mesh/{name}"), *data_type, shape.clone());
+        if shape.iter().product::<u64>() > numbers.len() as u64 {
+            let mut chunk = shape.clone();
+            chunk[0] = (1 << 24) / data_type.item_bytes();
+            dataset.layout = Layout::Chunked { shape: Some(chunk), text: false };
+            file.dataset(&dataset, &[], &[]).unwrap();
+        } else {
+            file.dataset(&dataset, &[Region::all(shape)], &bytes(*data_type, numbers)).unwrap();
+        }
+    }
+    file.close().unwrap();
+}
+
+/// Requires that this is found.
+#[track_caller]
+pub fn invalid(place: &Place, words: &str) {
+    let run = place.scda("check bad.scda");
+    let found = run.text();
+    assert!(
+        run.code == 1 && found.contains("INVALID: section ") && found.contains(words),
+        "expected {words}: {run:?}"
+    );
+}
