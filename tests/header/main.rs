@@ -64,8 +64,12 @@ fn the_header_is_that_of_the_sources() {
 #[test]
 fn the_manual_pages_are_those_of_the_header() {
     let folder = Path::new(ROOT).join("docs/man");
-    let pages = manual::pages(&generate());
+    let mut pages = manual::pages(&generate());
     assert_eq!(pages.len(), declared().len() + 4);
+    pages.extend(manual::forest_pages(&read("include/scda_forest.h"), &read("include/scda_p4est.h")));
+    for name in inline() {
+        assert!(pages.contains_key(&format!("{name}.3")), "{name}");
+    }
     if std::env::var_os("SCDA_UPDATE").is_some() {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
@@ -95,6 +99,40 @@ fn declared() -> BTreeSet<String> {
         }
     }
     names
+}
+
+/// The names of all functions for forests, which the headers have inline: those of scda_p8est.h are in its first comment.
+fn inline() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for header in ["include/scda_forest.h", "include/scda_p4est.h"] {
+        for line in read(header).lines().filter(|line| line.starts_with("static inline ")) {
+            let name = line.split(" (").next().unwrap().rsplit([' ', '*']).next().unwrap();
+            if !name.ends_with("_internal") {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    let comment = read("include/scda_p8est.h");
+    let in_3d = names.iter().filter_map(|name| name.strip_prefix("scda_p4est_"));
+    let in_3d: Vec<String> = in_3d.map(|rest| format!("scda_p8est_{rest}")).collect();
+    assert_eq!(in_3d.len(), 13);
+    for name in &in_3d {
+        assert!(comment.contains(name), "include/scda_p8est.h does not list {name}");
+    }
+    names.extend(in_3d);
+    names
+}
+
+#[test]
+fn the_functions_for_forests_are_documented() {
+    for header in ["include/scda_forest.h", "include/scda_p4est.h"] {
+        let text = read(header);
+        for name in inline().iter().filter(|name| text.contains(&format!("{name} ("))) {
+            let end = text.find(&format!("{name} (")).unwrap();
+            let comment = &text[text[..end].rfind("/**").unwrap()..end];
+            assert!(comment.contains("@return") && !comment.contains(");"), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -71,9 +71,11 @@ fn items(code: &str) -> impl Iterator<Item = Item<'_>> {
 impl Item<'_> {
     /// The function that is declared, if any, and its prototype.
     fn function(&self) -> Option<(&str, &str)> {
-        let (prototype, _) = self.code.split_once(");")?;
+        // What is inline is declared, or defined at once.
+        let end = [");", ") {\n"].iter().filter_map(|end| self.code.find(end)).min()?;
+        let prototype = self.code[..end].trim_start_matches("static inline ");
         let (before, _) = prototype.split_once('(')?;
-        let name = before.rsplit([' ', '*']).next()?;
+        let name = before.trim_end().rsplit([' ', '*']).next()?;
         (name.starts_with("scda_") && !before.contains('#')).then_some((name, prototype))
     }
 
@@ -110,20 +112,21 @@ fn prose(text: &str, variables: &[&str]) -> String {
         .collect()
 }
 
-fn page(name: &str, brief: &str, body: &str) -> String {
+fn page(header: &str, name: &str, brief: &str, body: &str) -> String {
     let brief = brief[..1].to_lowercase() + &brief[1..].replace('`', "");
     let title = name.to_uppercase();
     let version = env!("CARGO_PKG_VERSION");
     format!(
-        ".\\\" Generated from include/scda.h by tests/header: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0\n\
+        ".\\\" Generated from include/{header} by tests/header: do not edit. SPDX-License-Identifier: MIT OR Apache-2.0\n\
          .TH {title} 3 \"\" \"libscda {version}\" \"libscda\"\n.SH NAME\n{name} \\- {brief}\n{body}"
     )
 }
 
 /// The prototype, its arguments in italics.
-fn synopsis(prototype: &str) -> String {
-    let mut out = String::from(".SH SYNOPSIS\n.nf\n.B #include <scda.h>\n.PP\n");
+fn synopsis(header: &str, prototype: &str) -> String {
+    let mut out = format!(".SH SYNOPSIS\n.nf\n.B #include <{header}>\n.PP\n");
     let (before, arguments) = prototype.split_once('(').unwrap();
+    let before = before.trim_end();
     let name = before.rsplit([' ', '*']).next().unwrap();
     let mut start = format!("{before}(");
     let indent = " ".repeat(start.len());
@@ -159,18 +162,28 @@ fn see_also(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     format!(".SH SEE ALSO\n{}\n", names.join(",\n"))
 }
 
-/// The page of a function.
-fn function_page(item: &Item, all: &BTreeSet<&str>, structs: &[Struct]) -> String {
+/// The page of a function. `overview` is that of its header.
+fn function_page(
+    header: &str,
+    overview: &str,
+    item: &Item,
+    all: &BTreeSet<&str>,
+    structs: &[Struct],
+) -> String {
     let (name, prototype) = item.function().unwrap();
     let variables: Vec<&str> = item.params.iter().map(|(_, name, _)| name.as_str()).collect();
     let prose = |text: &str| prose(text, &variables);
-    let mut body = synopsis(prototype);
+    let mut body = synopsis(header, prototype);
     body += ".SH DESCRIPTION\n";
     body += &item.paragraphs.iter().map(|text| prose(text)).collect::<Vec<_>>().join(".PP\n");
     if !item.params.is_empty() {
         body += ".SS Arguments\n";
         if variables.iter().any(|name| ["f", "comm"].contains(name)) {
-            body += ".BR scda (3)\ndescribes under \"Parameters\" what holds for all functions.\n";
+            writeln!(
+                body,
+                ".BR {overview} (3)\ndescribes under \"Parameters\" what holds for all functions."
+            )
+            .unwrap();
         }
         for (direction, name, text) in &item.params {
             body += &entry('I', name, &format!(" [{direction}]"), text, &variables);
@@ -192,7 +205,7 @@ fn function_page(item: &Item, all: &BTreeSet<&str>, structs: &[Struct]) -> Strin
         .join(" ");
     let mut others = mentioned(&text, all);
     others.remove(name);
-    page(name, item.brief(), &(body + &see_also(["scda"].into_iter().chain(others))))
+    page(header, name, item.brief(), &(body + &see_also([overview].into_iter().chain(others))))
 }
 
 /// The page of all that the functions share.
@@ -238,7 +251,12 @@ fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]
         }
     }
     let brief = file.paragraphs[0].trim_end_matches('.');
-    page("scda", brief, &(body + &see_also(functions.iter().map(|item| item.function().unwrap().0))))
+    page(
+        "scda.h",
+        "scda",
+        brief,
+        &(body + &see_also(functions.iter().map(|item| item.function().unwrap().0))),
+    )
 }
 
 /// A struct, and what the page of the function that fills it says of its fields.
@@ -272,7 +290,7 @@ pub fn pages(header: &str) -> BTreeMap<String, String> {
     let functions: Vec<&Item> = outer.iter().filter(|item| item.function().is_some()).collect();
     let names: BTreeSet<&str> = functions.iter().map(|item| item.function().unwrap().0).collect();
     for item in &functions {
-        let text = function_page(item, &names, &structs);
+        let text = function_page("scda.h", "scda", item, &names, &structs);
         all.insert(format!("{}.3", item.function().unwrap().0), text);
     }
     let constants: Vec<(&str, &str, String)> = outer
@@ -283,6 +301,60 @@ pub fn pages(header: &str) -> BTreeMap<String, String> {
     all.insert("scda.h.3".to_owned(), ".so man3/scda.3\n".to_owned());
     for Struct { name, .. } in structs {
         all.insert(format!("{name}_t.3"), format!(".so man3/{name}_init.3\n"));
+    }
+    all
+}
+
+/// The overview of scda_p4est.h: the comment at its beginning.
+fn forest_overview(header: &str, functions: &[Item]) -> String {
+    let comment = header.strip_prefix("/* ").unwrap().split_once(" */").unwrap().0;
+    let lines: Vec<&str> = comment.lines().map(|line| line.strip_prefix(" *").unwrap_or(line)).collect();
+    let mut paragraphs = lines.split(|line| line.is_empty());
+    let title = paragraphs.next().unwrap().join("");
+    let mut body = String::from(
+        ".SH SYNOPSIS\n.nf\n.B #include <scda_p4est.h>\n.B #include <scda_p8est.h>\n.PP\n\
+         .B mpicc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs scda) \\-lp4est \\-lsc\n.fi\n.SH DESCRIPTION\n",
+    );
+    let (_, more) = title.split_once(". ").unwrap();
+    body += &prose(&format!("{}.", more.trim_end_matches('.')), &[]);
+    for paragraph in paragraphs.filter(|paragraph| !paragraph.concat().contains("SPDX")) {
+        if paragraph[0].starts_with("   ") {
+            write!(body, ".PP\n.nf\n{}\n.fi\n", paragraph.join("\n")).unwrap();
+        } else {
+            let heading = if paragraph[0].starts_with(" `group`") { ".SS Parameters" } else { ".PP" };
+            write!(body, "{heading}\n{}", prose(paragraph.concat().trim(), &["group", "step"])).unwrap();
+        }
+    }
+    body += ".SS Functions\n";
+    for item in functions {
+        body += &entry('B', item.function().unwrap().0, "(3)", &format!("{}.", item.brief()), &[]);
+    }
+    assert!(body.contains(".SS Parameters"));
+    let names = functions.iter().map(|item| item.function().unwrap().0);
+    page(
+        "scda_p4est.h",
+        "scda_p4est",
+        "forests of p4est in scda files",
+        &(body + &see_also(["scda"].into_iter().chain(names))),
+    )
+}
+
+/// The pages of the functions for forests, by the names of their files. In 3D they are those of 2D.
+pub fn forest_pages(forest: &str, p4est: &str) -> BTreeMap<String, String> {
+    let functions: Vec<Item> =
+        items(p4est).chain(items(forest)).filter(|item| item.function().is_some()).collect();
+    let names: BTreeSet<&str> = functions.iter().map(|item| item.function().unwrap().0).collect();
+    let mut all = BTreeMap::new();
+    for item in &functions {
+        let name = item.function().unwrap().0;
+        all.insert(format!("{name}.3"), function_page("scda_p4est.h", "scda_p4est", item, &names, &[]));
+        if let Some(rest) = name.strip_prefix("scda_p4est_") {
+            all.insert(format!("scda_p8est_{rest}.3"), format!(".so man3/{name}.3\n"));
+        }
+    }
+    all.insert("scda_p4est.3".to_owned(), forest_overview(p4est, &functions));
+    for link in ["scda_p4est.h", "scda_p8est", "scda_p8est.h"] {
+        all.insert(format!("{link}.3"), ".so man3/scda_p4est.3\n".to_owned());
     }
     all
 }
