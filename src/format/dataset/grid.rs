@@ -45,12 +45,13 @@ impl ChunkGrid {
         }
         let counts: Vec<u64> = shape.iter().zip(chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
         // So that no product of some of the dimensions exceeds 63 bits either, where one is 0.
-        let bytes_of = |shape: &[u64], start| {
-            shape.iter().try_fold(start, |all, &n| product(all, n.max(1))).ok_or_else(|| too_many(shape))
+        let bytes_of = |what, shape: &[u64], start| {
+            let bytes = shape.iter().try_fold(start, |all, &n| product(all, n.max(1)));
+            bytes.ok_or_else(|| too_many(what, shape))
         };
-        bytes_of(shape, item_bytes)?;
-        let chunk_bytes = bytes_of(chunk, item_bytes)?;
-        bytes_of(&counts, chunk_bytes)?;
+        bytes_of("shape", shape, item_bytes)?;
+        let chunk_bytes = bytes_of("chunk shape", chunk, item_bytes)?;
+        bytes_of("chunks", &counts, chunk_bytes)?;
         let chunks = counts.iter().product();
         Ok(Self { shape: shape.to_vec(), chunk: chunk.to_vec(), counts, chunks, chunk_bytes })
     }

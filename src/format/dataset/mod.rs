@@ -121,7 +121,7 @@ impl Dataset {
     pub fn data_bytes(&self) -> Result<u64> {
         let items = region::items(&self.shape);
         let bytes = items.and_then(|items| product(items, self.data_type.item_bytes()));
-        bytes.ok_or_else(|| region::too_many(&self.shape))
+        bytes.ok_or_else(|| region::too_many("shape", &self.shape))
     }
 
     /// The shape of the chunks; of a contiguous dataset, which is one chunk, its own, with 1 in place of 0.
@@ -146,7 +146,7 @@ impl Dataset {
         let rows = self.shape.first().copied().unwrap_or(1);
         let inner = self.shape.get(1..).unwrap_or_default();
         let bytes = region::items(inner).and_then(|n| product(n, self.data_type.item_bytes()));
-        Ok((rows, bytes.ok_or_else(|| region::too_many(&self.shape))?))
+        Ok((rows, bytes.ok_or_else(|| region::too_many("shape", &self.shape))?))
     }
 
     /// The fill value as an item in little-endian byte order.

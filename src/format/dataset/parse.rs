@@ -73,17 +73,19 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
         dataset.fill_value = item;
     }
     if let Some(names) = node.field("dimension_names") {
-        dataset.dimension_names = names.dimension_names()?;
+        dataset.dimension_names = names.dimension_names(dataset.shape.len())?;
     }
     dataset.attributes = node.attributes()?;
     dataset.level = codecs.zlib.map(|level| u32::try_from(level).unwrap_or(6));
     dataset.shuffle = codecs.shuffle.is_some();
     // Numbers that do not fit each other are errors of the file.
-    let grid = ChunkGrid::new(&dataset.shape, &chunk_shape, data_type.item_bytes());
-    grid.and_then(|_| dataset.validate()).map_err(|error| {
+    let of_file = |error: Error, offset| {
         let kind = if error.kind() == ErrorKind::Argument { ErrorKind::Format } else { error.kind() };
-        error.with_kind(kind).at(shape_field.offset)
-    })?;
+        error.with_kind(kind).at(offset)
+    };
+    dataset.validate().map_err(|error| of_file(error, shape_field.offset))?;
+    ChunkGrid::new(&dataset.shape, &chunk_shape, data_type.item_bytes())
+        .map_err(|error| of_file(error, grid_field.offset))?;
     dataset.unsupported = unsupported;
     Ok(Metadata { dataset, chunk_shape, codecs })
 }
@@ -269,7 +271,8 @@ impl Field {
         Ok((codecs, None))
     }
 
-    fn dimension_names(&self) -> Result<Vec<Option<String>>> {
+    /// The names of so many dimensions, or none.
+    fn dimension_names(&self, dimensions: usize) -> Result<Vec<Option<String>>> {
         let name = |value: &Value| match value {
             Value::Null => Some(None),
             Value::String(name) => Some(Some(name.clone())),
@@ -277,6 +280,9 @@ impl Field {
         };
         match &self.value {
             Value::Null => Ok(Vec::new()),
+            Value::Array(names) if !names.is_empty() && names.len() != dimensions => {
+                Err(self.unlike(&format!("one for each of {dimensions} dimensions")))
+            }
             Value::Array(names) => names
                 .iter()
                 .map(name)

@@ -53,7 +53,7 @@ impl Region {
     /// # Errors
     /// `Range`.
     pub fn items(&self) -> Result<u64> {
-        items(&self.count).ok_or_else(|| too_many(&self.count))
+        items(&self.count).ok_or_else(|| too_many("region", &self.count))
     }
 
     /// The box that both have, if it has items.
@@ -77,10 +77,10 @@ pub fn items(count: &[u64]) -> Option<u64> {
     if count.contains(&0) { Some(0) } else { count.iter().try_fold(1, |all, &n| product(all, n)) }
 }
 
-/// The number of items exceeds 63 bits.
+/// The number of items exceeds 63 bits. `what` has these numbers of indices.
 #[cold]
-pub fn too_many(shape: &[u64]) -> Error {
-    Error::range(format!("shape: found {shape:?}, whose product exceeds 63 bits"))
+pub fn too_many(what: &str, numbers: &[u64]) -> Error {
+    Error::range(format!("{what}: found {numbers:?}, whose product exceeds 63 bits"))
 }
 
 /// Items that follow one another in two arrays, where they begin in each: numbers of items in C order.

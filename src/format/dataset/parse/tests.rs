@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             "byte 45: shape: found [4, 9223372036854775807], whose product exceeds 63 bits",
         ),
         ("[4,6]", "4", ErrorKind::Format, "byte 45: metadata: shape: found"),
-        ("[4,6]", "[4]", ErrorKind::Format, "byte 45: chunk shape: found 2 dimensions, expected 1"),
+        ("[4,6]", "[4]", ErrorKind::Format, "byte 85: chunk shape: found 2 dimensions, expected 1"),
         ("\"shape\":[4,6],", "", ErrorKind::Format, "byte 0: metadata: found no key \"shape\""),
         (
             "\"float32\"",
@@ -100,9 +100,9 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             "[2,3]",
             "[2,0]",
             ErrorKind::Format,
-            "byte 45: chunk shape: found 0 in dimension 1, expected at least 1",
+            "byte 87: chunk shape: found 0 in dimension 1, expected at least 1",
         ),
-        ("[2,3]", "[1000000000,10000000000]", ErrorKind::Range, "byte 45: shape: found"),
+        ("[2,3]", "[1000000000,10000000000]", ErrorKind::Range, "byte 87: chunk shape: found [1000000000, 1"),
         (
             "\"chunk_shape\"",
             "\"shape\"",
@@ -147,7 +147,7 @@ fn what_is_wrong_is_said_with_key_and_byte() {
             "{\"a\":1.50}",
             "{},\"dimension_names\":[null]",
             ErrorKind::Format,
-            "byte 45: dimension names: found 1, expected none or 2",
+            "byte 390: metadata: dimension_names: found \"[null]\", expected one for each of 2 dimensions",
         ),
         (
             "{\"a\":1.50}",
