@@ -2,10 +2,13 @@
  *
  *   forest FOLDER matrix         groups of 1, 2, 3 and 5 ranks write forests of many kinds, which must be the same files, and read each in
  *                                partitions of three kinds
- *   forest FOLDER damage COUNT   so many numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
- *                                all ranks
+ *   forest FOLDER damage COUNT [COMMAND]
+ *                                so many numbers of each dataset of a forest are changed, each dataset is left out: an error, the same on
+ *                                all ranks; `COMMAND check` says the same
  *   forest FOLDER fuzz COUNT     random bytes of a file are changed: an error or a valid forest */
 #include "forest.h"
+
+#include <sys/wait.h>
 
 /* ---- Fields: what they are on the local quadrants ---- */
 
@@ -286,6 +289,20 @@ static void put (part_t *part, uint64_t i, int64_t number) {
   else { memcpy (part->data + i * part->item_bytes, &number, 8); }
 }
 
+static const char *command; /* scda, or NULL */
+
+/* Whether a forest that may be damaged is loaded; scda check must say the same. */
+static int loads (const char *path) {
+  const int loaded = try_to_load (path, 0, 0);
+  if (command != NULL && world_rank == 0) {
+    char line[1200];
+    snprintf (line, sizeof line, "'%s' check --quiet '%s' >/dev/null", command, path);
+    const int status = system (line);
+    REQUIRE (WIFEXITED (status) && WEXITSTATUS (status) == !loaded);
+  }
+  return loaded;
+}
+
 static void run_damage (const char *folder, int count) {
   char path[512];
   int changed = 0, accepted = 0;
@@ -298,7 +315,7 @@ static void run_damage (const char *folder, int count) {
   file_t all = datasets_of (path);
   REQUIRE (all.count >= 12);
   damaged_file (path, &all, -1, -1, 0, -1);
-  REQUIRE (try_to_load (path, 0, 0));
+  REQUIRE (loads (path));
 
   for (int k = 0; k < all.count; ++k) {
     part_t *part = &all.parts[k];
@@ -308,21 +325,22 @@ static void run_damage (const char *folder, int count) {
     const int optional = strcmp (last, "tree_attributes") == 0 || strcmp (last, "vertices") == 0 ||
                          strcmp (last, "tree_to_edge") == 0 || strcmp (last, "tree_to_corner") == 0;
     damaged_file (path, &all, k, -1, 0, -1);
-    if (try_to_load (path, 0, 0) && !optional) {
+    /* Without data a forest is valid; who asks for them gets an error. */
+    if ((strcmp (last, "data") == 0 ? try_to_load (path, 0, 0) : loads (path)) && !optional) {
       fprintf (stderr, "loaded without %s\n", part->name);
       MPI_Abort (MPI_COMM_WORLD, 1);
     }
     for (int s = 0; s < 4; ++s) { /* other numbers of rows */
       const uint64_t rows = s == 0 ? part->rows - 1 : s == 1 ? 0 : s == 2 ? part->rows + 1 : (uint64_t) 1 << 30;
       damaged_file (path, &all, -1, k, rows, -1);
-      if (try_to_load (path, 0, 0) && strcmp (last, "vertices") != 0) {
+      if (loads (path) && strcmp (last, "vertices") != 0) {
         fprintf (stderr, "loaded with %" PRIu64 " rows of %s\n", rows, part->name);
         MPI_Abort (MPI_COMM_WORLD, 1);
       }
     }
     if (part->type != SCDA_TYPE_RAW) {
       damaged_file (path, &all, -1, -1, 0, k);
-      REQUIRE (!try_to_load (path, 0, 0));
+      REQUIRE (!loads (path));
     }
     for (uint64_t i = 0; i < numbers; i += 1 + numbers / (uint64_t) count) {
       const int64_t was = get (part, i);
@@ -332,7 +350,7 @@ static void run_damage (const char *folder, int count) {
         if (get (part, i) == was) { continue; }
         damaged_file (path, &all, -1, -1, 0, -1);
         ++changed;
-        if (try_to_load (path, 0, 0)) {
+        if (loads (path)) {
           ++accepted;
           if (!is_free (part->name)) {
             fprintf (stderr, "loaded with %" PRId64 " in place of %" PRId64 " in %s, number %" PRIu64 "\n", values[v], was, part->name, i);
@@ -394,7 +412,10 @@ int main (int argc, char **argv) {
   sc_init (MPI_COMM_WORLD, 1, 1, NULL, SC_LP_ERROR);
   p4est_init (NULL, SC_LP_ERROR);
   if (argc == 3 && strcmp (argv[2], "matrix") == 0) { run_matrix (argv[1]); }
-  else if (argc == 4 && strcmp (argv[2], "damage") == 0 && atoi (argv[3]) > 0) { run_damage (argv[1], atoi (argv[3])); }
+  else if (argc >= 4 && argc <= 5 && strcmp (argv[2], "damage") == 0 && atoi (argv[3]) > 0) {
+    command = argv[4];
+    run_damage (argv[1], atoi (argv[3]));
+  }
   else if (argc == 4 && strcmp (argv[2], "fuzz") == 0) { run_fuzz (argv[1], atoi (argv[3])); }
   else { MPI_Abort (MPI_COMM_WORLD, 2); }
   sc_finalize (); /* aborts if p4est's memory is left */
