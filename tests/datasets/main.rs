@@ -1,0 +1,266 @@
+//! Datasets are written from any boxes of any ranks: the bytes of the file are the same, and are those that a plain
+//! array, flate2 and a plain loop say.
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod auto;
+mod case;
+mod errors;
+mod exchanges;
+
+use case::{Case, check_file, expect, items, little_endian, read_back};
+use scda::{
+    Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region, SectionType,
+    Solo, Writer, run_on_threads, uniform_partition,
+};
+use std::path::Path;
+
+fn with(change: impl FnOnce(&mut Params)) -> Params {
+    let mut params = Params::default();
+    change(&mut params);
+    params
+}
+
+/// The parameters change how the ranks meet, but not the file.
+fn ways() -> Vec<Params> {
+    let few = with(|params| (params.aggregation_bytes, params.threads) = (4096, 3));
+    vec![Params::default(), with(|params| params.check = false), few]
+}
+
+#[test]
+fn the_file_does_not_depend_on_who_passes_what() {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in 0..150 {
+        let mut case = Case::random(seed);
+        let path = folder.path().join("f");
+        let alone = folder.path().join("alone");
+        let whole = [Region::all(&case.dataset.shape)];
+        let mut file = Writer::create(Solo, &alone, b"", &Params::default()).unwrap();
+        file.dataset(&case.dataset, &whole, &case.array).unwrap();
+        file.close().unwrap();
+        check_file(&alone, &case.dataset, &case.array);
+        read_back(&alone, &case.dataset, &case.array, 1 + seed as usize % 3, seed);
+        let expected = std::fs::read(&alone).unwrap();
+        for params in ways() {
+            case.write(&path, &params);
+            assert!(std::fs::read(&path).unwrap() == expected, "seed {seed}: {:?}", case.dataset);
+            // Other ranks have the boxes, in another order.
+            case.ranks.rotate_left(1);
+            if let Some(boxes) = case.ranks.pop() {
+                case.ranks.insert(0, boxes.into_iter().rev().collect());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dataset_from_a_stream_is_that_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["memory", "stream"].map(|name| folder.path().join(name));
+    // None, few and many bytes; those that are aligned, and more than are read at once.
+    for shape in [&[][..], &[0, 3], &[7], &[3, 2731], &[9, 1024], &[3, 400_000]] {
+        let dataset = Dataset::new("a", DataType::Float64, shape);
+        let items = u32::try_from(shape.iter().product::<u64>()).unwrap();
+        let array: Vec<u8> = (0..items).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
+        let params = with(|params| params.seal = true);
+        let mut files = paths.each_ref().map(|path| Writer::create(Solo, path, b"", &params).unwrap());
+        files[0].dataset(&dataset, &[Region::all(shape)], &array).unwrap();
+        files[1].dataset_from(&dataset, &mut little_endian(&dataset, &array).as_slice()).unwrap();
+        files.into_iter().for_each(|file| file.close().unwrap());
+        let [memory, stream] = paths.each_ref().map(|path| std::fs::read(path).unwrap());
+        assert!(memory == stream, "{shape:?}");
+    }
+    let create = || Writer::create(Solo, &paths[0], b"", &Params::default()).unwrap();
+    let mut dataset = Dataset::new("a", DataType::Uint8, [1 << 23]);
+    let mut file = create();
+    file.block(b"before", 0, 1, Some(b"x"), Encode::None).unwrap();
+    // A stream that ends early: neither metadata nor data stay in the file.
+    let error = file.dataset_from(&dataset, &mut &vec![0; 5 << 20][..]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    drop(file);
+    let mut file = Reader::open(Solo, &paths[0], &Params::default()).unwrap();
+    expect(&mut file, SectionType::Block, b"before", false);
+    file.skip().unwrap();
+    assert!(file.next_section(false).unwrap().is_none());
+    dataset.layout = chunked(&[100]);
+    let error = create().dataset_from(&dataset, &mut &[0; 8][..]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+}
+
+#[test]
+fn large_contiguous_datasets_of_blocks_and_of_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, alone) = (folder.path().join("f"), folder.path().join("alone"));
+    let shape = [50_u64, 40, 30];
+    let array: Vec<u8> = (0..60_000_u32).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
+    for layout in [Layout::Contiguous, chunked(&[16, 16, 16])] {
+        let mut dataset = Dataset::new("rho", DataType::Float64, shape);
+        dataset.layout = layout;
+        let mut file = Writer::create(Solo, &alone, b"", &Params::default()).unwrap();
+        file.dataset(&dataset, &[Region::all(&shape)], &array).unwrap();
+        file.close().unwrap();
+        check_file(&alone, &dataset, &array);
+        let expected = std::fs::read(&alone).unwrap();
+        for ranks in [2, 3, 6] {
+            // Blocks of the second dimension, and rows: as boxes and as counts.
+            for how in 0..3 {
+                run_on_threads(ranks, |comm| {
+                    let rank = comm.rank();
+                    let dimension = usize::from(how == 0);
+                    let counts = uniform_partition(shape[dimension], ranks);
+                    let mut region = Region::all(&shape);
+                    region.start[dimension] = counts[..rank].iter().sum();
+                    region.count[dimension] = counts[rank];
+                    let data = items(&array, 8, &shape, &region);
+                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    match how {
+                        2 => file.field(&dataset, &counts, &data).unwrap(),
+                        _ => file.dataset(&dataset, &[region], &data).unwrap(),
+                    }
+                    file.close().unwrap();
+                });
+                assert!(std::fs::read(&path).unwrap() == expected, "{ranks} ranks, {how}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_datasets_are_the_same_as_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for (group, params) in ways().iter().enumerate() {
+        let cases: Vec<Case> = (0..40).map(|seed| Case::random(1000 + 40 * group as u64 + seed)).collect();
+        let mut file = Writer::create(Solo, &path, b"", params).unwrap();
+        for case in &cases {
+            let regions = case.ranks.concat();
+            file.dataset(&case.dataset, &regions, &case.data(&regions)).unwrap();
+        }
+        file.close().unwrap();
+        let expected = std::fs::read(&path).unwrap();
+        for ranks in [1, 2, 5] {
+            run_on_threads(ranks, |comm| {
+                // Each has what every so many ranks of the case have.
+                let own = |case: &Case| {
+                    case.ranks.iter().skip(comm.rank()).step_by(ranks).flatten().cloned().collect()
+                };
+                let regions: Vec<Vec<Region>> = cases.iter().map(own).collect();
+                let data: Vec<Vec<u8>> =
+                    cases.iter().zip(&regions).map(|(case, regions)| case.data(regions)).collect();
+                let all: Vec<(&Dataset, &[Region], &[u8])> = cases
+                    .iter()
+                    .zip(regions.iter().zip(&data))
+                    .map(|(case, (regions, data))| (&case.dataset, regions.as_slice(), data.as_slice()))
+                    .collect();
+                let mut file = Writer::create(comm.clone(), &path, b"", params).unwrap();
+                file.datasets(&all[..1]).unwrap();
+                file.datasets(&[]).unwrap();
+                file.datasets(&all[1..]).unwrap();
+                file.close().unwrap();
+            });
+            assert!(std::fs::read(&path).unwrap() == expected, "{group}, {ranks} ranks");
+        }
+    }
+}
+
+fn chunked(shape: &[u64]) -> Layout {
+    Layout::Chunked { shape: Some(shape.to_vec()), text: false }
+}
+
+#[test]
+fn sealed_files_have_rows_for_both_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for ranks in [1, 2, 5] {
+        let path = folder.path().join(ranks.to_string());
+        run_on_threads(ranks, |comm| {
+            let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+            let params = with(|params| params.seal = true);
+            let mut file = Writer::create(comm, &path, b"", &params).unwrap();
+            for (step, layout) in
+                [Layout::Contiguous, chunked(&[64]), Layout::Contiguous].into_iter().enumerate()
+            {
+                let mut dataset = Dataset::new("rho", DataType::Int32, [20_000]);
+                dataset.layout = layout;
+                // Every so many indices of the array: nobody has whole rows that follow one another.
+                let regions: Vec<Region> =
+                    (0..20_000).filter(|i| i / 500 % size == rank).map(|i| Region::new([i], [1])).collect();
+                let data: Vec<u8> =
+                    regions.iter().flat_map(|r| (r.start[0] as u32 * step as u32).to_ne_bytes()).collect();
+                file.dataset(&dataset, &regions, &data).unwrap();
+                if step == 1 {
+                    file.commit().unwrap();
+                }
+            }
+            file.close().unwrap();
+        });
+        let mut file = Reader::open(Solo, &path, &with(|params| params.verify = true)).unwrap();
+        assert!(file.is_sealed());
+        assert_eq!(file.sections().unwrap(), 6);
+        for occurrence in 0..3 {
+            assert!(file.find(b"rho", occurrence).unwrap().is_some());
+            file.next_section(true).unwrap().unwrap();
+            file.skip().unwrap();
+        }
+        file.close().unwrap();
+        files.push(std::fs::read(&path).unwrap());
+    }
+    assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+/// The sections of a file, all of which can be read.
+fn walk(path: &Path) -> usize {
+    let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
+    let mut count = 0;
+    while file.next_section(true).unwrap().is_some() {
+        file.skip().unwrap();
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn groups_have_attributes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for seal in [false, true] {
+        run_on_threads(3, |comm| {
+            let params = with(|params| params.seal = seal);
+            let mut file = Writer::create(comm, &path, b"", &params).unwrap();
+            file.group("/", r#"{"title": "a flow"}"#).unwrap();
+            file.group("flow", r#"{"time": 0.5}"#).unwrap();
+            file.group("flow", r#"{"time": 0.75}"#).unwrap();
+            file.close().unwrap();
+        });
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(file.sections().unwrap(), 6);
+        assert_eq!(file.find_group("/").unwrap().as_deref(), Some(r#"{"title":"a flow"}"#));
+        assert_eq!(file.find_group("flow").unwrap().as_deref(), Some(r#"{"time":0.75}"#));
+        assert_eq!(file.find_group("other").unwrap(), None);
+    }
+    let errors = run_on_threads(2, |comm| {
+        let rank = comm.rank();
+        let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+        let attributes = [r#"{"a": 1}"#, r#"{"a": 2}"#][rank];
+        file.group("/", attributes).and_then(|()| file.close()).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|e| e.ends_with("the ranks disagree on the dataset or group")), "{errors:?}");
+    for (group, attributes) in [("a/", "{}"), ("", "{}"), ("a", "[]"), ("a", "{"), ("a", r#"{"a":1,"a":2}"#)]
+    {
+        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        assert_eq!(file.group(group, attributes).unwrap_err().kind(), ErrorKind::Argument, "{attributes}");
+    }
+}
+
+#[test]
+fn zlib_is_an_encoder_of_chunks_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let mut dataset = Dataset::new("rho", DataType::Int32, [3000]);
+    dataset.layout = chunked(&[1000]);
+    let data: Vec<u8> = (0..3000_u32).flat_map(u32::to_ne_bytes).collect();
+    let params = with(|params| params.encoder = Encoder::Zlib);
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap();
+    file.close().unwrap();
+    check_file(&path, &dataset, &data);
+}

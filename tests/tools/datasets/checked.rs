@@ -1,0 +1,221 @@
+//! Datasets that are damaged or unknown.
+
+use super::*;
+
+/// A file with metadata of a dataset, and what follows them; metadata of a good dataset behind all.
+fn with_metadata(place: &Place, name: &str, metadata: &str, follows: &str) {
+    let text = serde_json::json!(metadata);
+    let user = "scda dataset 00";
+    let text = format!(
+        r#"{{"sections": [{{"type": "B", "user": "{user}", "data_text": {text}}}{follows},
+        {{"type": "D", "user": "good", "data_type": "int8", "shape": [1], "values": [1]}}]}}"#
+    );
+    place.with_input(&format!("make -f - {name}"), text.as_bytes()).good();
+}
+
+fn metadata(shape: &str, codecs: &str) -> String {
+    format!(
+        r#"{{"zarr_format": 3, "node_type": "array", "shape": {shape}, "data_type": "int16",
+        "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": {shape}}}}}, "fill_value": 0,
+        "codecs": [{{"name": "bytes", "configuration": {{"endian": "big"}}}}{codecs}]}}"#
+    )
+}
+
+#[test]
+fn metadata_are_checked_against_their_sections() {
+    let place = Place::new();
+    let array = |n: u64, e: u64| {
+        format!(r#", {{"type": "A", "user": "x", "N": {n}, "E": {e}, "generate": "zeros"}}"#)
+    };
+    let good = metadata("[3, 2]", "");
+    with_metadata(&place, "a.scda", &good, &array(3, 4));
+    place.scda("check a.scda").good();
+    let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (metadata, follows, words) in [
+        (good.clone(), array(3, 5), "section 1 (block \"scda dataset 00\"): byte"),
+        (good.clone(), array(3, 5), "found an array of 3 elements of 5 bytes, expected 3 of 4 bytes"),
+        (good.clone(), array(2, 4), "found an array of 2 elements of 4 bytes"),
+        (good.clone(), String::new(), "found the user string \"scda dataset 00\", expected the name"),
+        (good.clone(), r#", {"type": "B", "user": "x", "data_text": "b"}"#.into(), "found the type 'B'"),
+        (
+            good.clone(),
+            r#", {"type": "V", "user": "x", "elements_text": ["a", "b"]}"#.into(),
+            "varray of 2 elements",
+        ),
+        (
+            good.replace("x", "x/"),
+            r#", {"type": "A", "user": "x/", "N": 3, "E": 4, "generate": "zeros"}"#.into(),
+            "x/",
+        ),
+        ("{".into(), array(3, 4), "EOF"),
+        (format!("{{\"a\": {nested}}}"), array(3, 4), "levels of nesting"),
+        (good.replace("\"shape\"", "\"shape\": [1], \"shape\""), array(3, 4), "\"shape\" twice"),
+        (metadata("[4611686018427387904, 4]", ""), array(3, 4), "exceeds 63 bits"),
+        (metadata("[3, -2]", ""), array(3, 4), "shape"),
+    ] {
+        with_metadata(&place, "a.scda", &metadata, &follows);
+        for seal in ["", "--seal"] {
+            place.scda(&format!("copy -f {seal} a.scda b.scda")).good();
+            let run = place.scda("check b.scda").bad(1, "");
+            assert!(
+                run.text().contains("b.scda: INVALID: ") && run.text().contains(words),
+                "{words}: {}",
+                run.text()
+            );
+            assert_eq!(run.text().lines().count(), 1, "{}", run.text());
+            // Why it is none.
+            let run = place.scda("attr b.scda x").bad(2, "found no dataset named x");
+            assert!(run.err.contains(words.rsplit("): ").next().unwrap()), "{words}: {run:?}");
+            let json = place.scda("check --json b.scda").bad(1, "").json();
+            assert_eq!((&json["valid"], &json["findings"][0]["section"]), (&false.into(), &1.into()));
+            // The list says so, too, and shows the others.
+            let list = place.scda("ls b.scda");
+            assert!(
+                list.code == 1 && !list.err.is_empty() && list.text().contains("\"good\"  int8"),
+                "{list:?}"
+            );
+        }
+        place.scda("seal a.scda").bad(1, "is not valid, so it is not sealed");
+    }
+    // At the end of the file.
+    let text = serde_json::json!(good);
+    let text =
+        format!(r#"{{"sections": [{{"type": "B", "user": "scda dataset 00", "data_text": {text}}}]}}"#);
+    place.with_input("make -f - a.scda", text.as_bytes()).good();
+    let run = place.scda("check a.scda").bad(1, "");
+    assert!(run.text().contains("found the end of the file behind its metadata"), "{}", run.text());
+    let text = r#"{"sections": [{"type": "I", "user": "scda group 00", "data_text": "Below: attributes of this group\n"}]}"#;
+    place.with_input("make -f - a.scda", text.as_bytes()).good();
+    let run = place.scda("check a.scda").bad(1, "");
+    assert!(run.text().contains("section 1 (inline \"scda group 00\")"), "{}", run.text());
+}
+
+#[test]
+fn unknown_codecs_are_shown_and_kept() {
+    let place = Place::new();
+    let codec = r#", {"name": "zstd", "configuration": {"level": 3}}"#;
+    let elements = r#", {"type": "V", "user": "x", "elements_text": ["some"]}"#;
+    with_metadata(&place, "a.scda", &metadata("[3, 2]", codec), elements);
+    let list = place.scda("ls a.scda").good();
+    assert!(
+        list.text().contains("\"x\"  int16; cannot be read: the codec \"zstd\" at place 1"),
+        "{}",
+        list.text()
+    );
+    assert!(place.scda("ls --tree a.scda").good().text().contains("zstd"));
+    assert!(objects(&place, "a.scda")[0]["unsupported"].as_str().unwrap().contains("zstd"));
+    place.scda("cat a.scda x").bad(2, "the codec \"zstd\" at place 1, which this library cannot read");
+    assert_eq!(place.scda("cat --raw a.scda x").good().text(), "some");
+    let run = place.scda("check a.scda").good();
+    assert!(run.text().contains("a.scda: note: section 2: dataset \"x\": found the codec"), "{}", run.text());
+    assert_eq!(place.scda("check -q a.scda").good().text(), "");
+    assert_eq!(place.scda("check --json a.scda").good().json()["notes"][0]["section"], 2);
+    let all = place.scda("ls --json --data a.scda").good();
+    place.with_input("make -f - b.scda", &all.out).good();
+    place.scda("diff a.scda b.scda").good();
+    assert_eq!(place.scda("sum a.scda").good().text().lines().count(), 4);
+    let run = place.scda("copy --encode 6 a.scda c.scda");
+    assert!(run.code == 0 && run.err.contains("dataset \"x\" stays as it is"), "{run:?}");
+    assert_eq!(place.scda("cat --raw c.scda x").good().text(), "some");
+    // A key that may be ignored is lost with new metadata, and otherwise stays.
+    let other = metadata("[3, 2]", "").replacen('{', r#"{"other": {"must_understand": false},"#, 1);
+    let elements = r#", {"type": "A", "user": "x", "N": 3, "E": 4, "generate": "zeros"}"#;
+    with_metadata(&place, "d.scda", &other, elements);
+    place.scda("copy d.scda e.scda").good();
+    assert!(place.scda("cat e.scda 1").good().text().contains("\"must_understand\": false"));
+    for (option, is_new) in [("--chunk 2,2", true), ("--encode 6", true), ("--decode", false)] {
+        let run = place.scda(&format!("copy -f {option} d.scda e.scda"));
+        let words = "scda: dataset \"x\": left out of its new metadata: other\n";
+        assert!(run.code == 0 && run.err.contains(words) == is_new, "{option}: {run:?}");
+    }
+    // What this library does not know stays as it is written.
+    place.scda("attr b.scda x units=m").good();
+    assert!(place.scda("cat b.scda 1").good().text().contains("\"name\": \"zstd\""));
+    assert_eq!(place.scda("attr b.scda x").good().text(), "units = \"m\"\n");
+}
+
+#[test]
+fn streams_of_chunks_are_checked() {
+    let place = Place::new();
+    let mut dataset = Dataset::new("x", DataType::Int32, [64, 64]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![16, 64]), text: false };
+    with_one(&place, "a.scda", &dataset, &bytes!(0..64 * 64_i32));
+    place.scda("check --strict a.scda").good();
+    let section = place.scda("ls --raw --json --select 2 a.scda").good().json()["sections"][0].clone();
+    let start = usize::try_from(section["data_offset"].as_u64().unwrap()).unwrap();
+    let length = usize::try_from(section["bytes"].as_u64().unwrap()).unwrap();
+    let bytes = place.read("a.scda");
+    // A compressed block that does not say its size.
+    let block = br#"{"sections": [{"type": "B", "user": "e", "encoded": true, "data_text": "x"}]}"#;
+    place.with_input("make - e.scda", block).good();
+    let mut block = place.read("e.scda").split_off(128);
+    block[64] = b'!';
+    for place_in in [0, length / 3, length / 2, length - 1] {
+        let mut damaged = bytes.clone();
+        damaged[start + place_in] ^= 0x55;
+        place.write("b.scda", &damaged);
+        let run = place.scda("check b.scda").bad(1, "");
+        assert!(run.text().contains("section 2 (varray \"x\", N 4)"), "{}", run.text());
+        // A seal of such a file says that it has these bytes.
+        place.scda("seal b.scda").bad(1, "not sealed");
+        place.scda("copy -f --seal b.scda c.scda").good();
+        place.scda("check c.scda").good();
+        place.scda("check --strict c.scda").bad(1, "");
+        // Nor is it sealed when it is saved, also behind other damage.
+        let mut behind = place.read("b.scda");
+        behind.splice(128..128, block.iter().copied());
+        for (name, file, number) in [("b.scda", &damaged, 2), ("d.scda", &behind, 3)] {
+            place.write(name, file);
+            let run = place.scda(&format!("salvage -f --seal {name} c.scda"));
+            let words = "scda: c.scda: is not sealed, because of datasets that are not valid";
+            assert!(run.code == 0 && run.err.contains(words), "{run:?}");
+            assert!(
+                run.err.contains(&format!("scda: {name}: section {number} (varray \"x\", N 4)")),
+                "{run:?}"
+            );
+            let saved = format!("c.scda: section {number} is saved as it is\n");
+            assert!(run.text().contains(&saved), "{}", run.text());
+            assert!(place.read("c.scda")[128..] == damaged[128..]);
+        }
+    }
+    // What is right is.
+    place.scda("salvage -f --seal a.scda c.scda").good();
+    assert!(place.scda("ls c.scda").good().text().contains(", sealed\n"));
+}
+
+#[test]
+fn salvage_leaves_no_metadata_without_their_data() {
+    let place = Place::new();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    for name in ["x", "y"] {
+        all(&mut file, &Dataset::new(name, DataType::Int32, [100, 4]), &bytes!(0..400_i32));
+    }
+    file.close().unwrap();
+    let bytes = place.read("a.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 1000]);
+    let run = place.scda("salvage cut.scda b.scda");
+    assert!(run.code == 0, "{run:?}");
+    assert!(
+        run.text().contains("left out: the metadata of a dataset, group or streams at byte"),
+        "{}",
+        run.text()
+    );
+    assert!(run.text().contains("of section 4, a shorter section"), "{}", run.text());
+    let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
+    assert_eq!(kinds, ["\"D\"", "\"A\""]);
+    place.scda("check --strict b.scda").good();
+    // Damaged metadata, of a sealed file: the data are saved as a section.
+    place.scda("copy -f --seal a.scda sealed.scda").good();
+    let mut sealed = place.read("sealed.scda");
+    let user = b"B scda dataset 00";
+    let header = sealed.windows(user.len()).enumerate().filter(|(_, bytes)| bytes == user).nth(1).unwrap().0;
+    sealed[header + 130] ^= 1;
+    sealed[header + 131] ^= 1;
+    place.write("sealed.scda", &sealed);
+    let run = place.scda("salvage -f sealed.scda b.scda");
+    assert!(run.code == 0, "{run:?}");
+    let words = "what follows the metadata of section 3 is saved without them";
+    assert!(run.text().contains(words), "{}", run.text());
+    let kinds: Vec<_> = objects(&place, "b.scda").iter().map(|object| object["type"].to_string()).collect();
+    assert_eq!(kinds, ["\"D\"", "\"A\""]);
+}

@@ -1,0 +1,143 @@
+//! Datasets that are deleted and replaced, and their attributes.
+
+use super::*;
+
+#[test]
+fn datasets_are_deleted_and_replaced_as_one() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        let names = |name: &str| -> Vec<String> {
+            objects(&place, name).iter().map(|object| object["user"].as_str().unwrap().to_owned()).collect()
+        };
+        place
+            .scda("copy -f --delete flow/* --delete flow/density --delete mask --delete 15 a.scda b.scda")
+            .good();
+        assert_eq!(names("b.scda"), ["/", "note", "step", "rho", "wave", "raw", "text"]);
+        place.scda("check --strict b.scda").good();
+        assert_eq!(place.scda("cat b.scda rho --box 0").good().text(), "1\n");
+        assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        // The file itself, which is replaced when the new one is complete.
+        place.scda("copy -f --delete rho b.scda b.scda").good();
+        assert_eq!(names("b.scda"), ["/", "note", "step", "wave", "raw", "text"]);
+        // Either section selects both.
+        for select in ["7", "6", "flow/density"] {
+            place.scda(&format!("copy -f --select {select} a.scda b.scda")).good();
+            assert_eq!(names("b.scda"), ["flow/density"]);
+        }
+        place.scda("join --select flow/density --select 17 a.scda a.scda -o c.scda -f").good();
+        assert_eq!(names("c.scda"), ["flow/density", "rho", "flow/density", "rho"]);
+        place.scda("append --select mask c.scda a.scda").good();
+        assert_eq!(place.scda("cat c.scda mask").good().text(), "true\nfalse\nfalse\ntrue\n");
+
+        let new = r#"{"sections": [{"type": "D", "user": "step", "data_type": "int64", "shape": [2], "values": [1, 2]},
+            {"type": "D", "user": "rho", "data_type": "int8", "shape": [], "values": [8]},
+            {"type": "D", "user": "rho", "data_type": "int8", "shape": [], "values": [9]}]}"#;
+        place.with_input("make -f - new.scda", new.as_bytes()).good();
+        place.scda("copy -f --replace step=new.scda --replace rho=new.scda a.scda b.scda").good();
+        // What a killed command has left is not removed while it is read.
+        place.shell("cp new.scda x.scda.scda-part").good();
+        let words = "x.scda.scda-part: was left by an incomplete write of x.scda";
+        place.scda("copy --replace rho=x.scda.scda-part a.scda x.scda").bad(2, words);
+        place.shell("cmp new.scda x.scda.scda-part && rm x.scda.scda-part").good();
+        assert_eq!(names("b.scda"), names("a.scda"));
+        assert_eq!(place.scda("cat b.scda step").good().text(), "1\n2\n");
+        assert_eq!(place.scda("cat b.scda rho --record 1").good().text(), "9\n");
+        place.scda("check --strict b.scda").good();
+        let before = place.read("b.scda");
+        for (arguments, words) in [
+            ("--delete nothing", "--delete: the pattern 1 names no section"),
+            ("--replace mask=new.scda", "new.scda: --replace: found no section or dataset named mask"),
+            ("--replace mask", "expected NAME=FILE"),
+            (
+                "--delete 15 --replace rho=new.scda",
+                "--replace: found 1 named rho, and 2 in new.scda, expected as many",
+            ),
+        ] {
+            place.scda(&format!("copy -f {arguments} a.scda b.scda")).bad(2, words);
+        }
+        assert!(place.read("b.scda") == before);
+    }
+}
+
+#[test]
+fn attributes_are_shown_and_set() {
+    let place = Place::new();
+    for seal in [false, true] {
+        with_datasets(&place, "a.scda", seal);
+        let show = |arguments: &str| place.scda(&format!("attr {arguments}")).good().text().to_owned();
+        assert_eq!(show("a.scda /"), "title = \"test\"\ntime = 1.50\n");
+        assert_eq!(show("a.scda flow/density"), "units = \"kg m-3\"\n");
+        assert_eq!(show("a.scda flow/ --json"), "{\"scheme\":\"hydro\"}\n");
+        assert_eq!(show("a.scda mask") + &show("a.scda none/"), "");
+        place.scda("copy -f a.scda b.scda").good();
+        let rights = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+        std::fs::set_permissions(place.path("b.scda"), rights).unwrap();
+        assert_eq!(show("b.scda flow/density time=2.50 units=K flags=[1,{\"a\":null}] empty="), "");
+        assert_eq!(
+            show("b.scda flow/density"),
+            "units = \"K\"\ntime = 2.50\nflags = [1,{\"a\":null}]\nempty = \"\"\n"
+        );
+        show("b.scda / --remove title");
+        show("b.scda flow/ scheme=\"mhd\"");
+        show("b.scda new/ x=1");
+        show("b.scda rho --record 1 second=true");
+        assert_eq!(
+            show("b.scda /") + &show("b.scda flow/") + &show("b.scda new/"),
+            "time = 1.50\nscheme = \"mhd\"\nx = 1\n"
+        );
+        assert_eq!(show("b.scda rho --record 0") + &show("b.scda rho --record -1"), "second = true\n");
+        place.scda("check --strict b.scda").good();
+        assert_eq!(place.scda("ls b.scda").good().text().contains(", sealed"), seal);
+        let mode = std::os::unix::fs::MetadataExt::mode(&place.path("b.scda").metadata().unwrap());
+        assert_eq!(mode & 0o777, 0o640);
+        // Nothing else has changed.
+        let differences = place.scda("diff a.scda b.scda").bad(1, "").text().lines().count();
+        assert_eq!(differences, 5);
+        let before = place.read("b.scda");
+        for (arguments, words) in [
+            ("rho", "found 2 datasets of that name, expected --record"),
+            ("rho --record 2 a=1", "--record 2: found 2 datasets"),
+            ("nothing a=1", "found no dataset named nothing"),
+            ("note a=1", "found no dataset named note"),
+            ("mask a", "expected KEY=VALUE"),
+            ("mask --remove a", "--remove: found no attribute a"),
+            ("flow/ --record 0", "--record is for datasets"),
+            ("a//b/ a=1", "name of a dataset"),
+        ] {
+            place.scda(&format!("attr b.scda {arguments}")).bad(2, words);
+        }
+        assert!(place.read("b.scda") == before);
+        assert_eq!(place.names(), ["a.scda", "b.scda"]);
+    }
+}
+
+#[test]
+fn a_file_with_other_attributes_has_no_more_readers() {
+    // Only root can make a file of a group that its owner is not in.
+    let place = Place::on_disk();
+    if place.shell("id -u").text() != "0\n" {
+        return;
+    }
+    with_datasets(&place, "a.scda", false);
+    let line = "cp $(command -v scda) . && chmod 777 . && chown 12345:0 a.scda && chmod 664 a.scda
+        setpriv --reuid 12345 --regid 12345 --clear-groups ./scda attr a.scda / x=1
+        stat -c '%u %g %a' a.scda";
+    assert_eq!(place.shell(line).good().text(), "12345 12345 604\n");
+}
+
+#[test]
+fn compressed_chunks_wait_beside_the_file_that_a_link_names() {
+    // To others than root, a folder can be closed.
+    let place = Place::on_disk();
+    if place.shell("id -u").text() != "0\n" {
+        return;
+    }
+    with_datasets(&place, "a.scda", false);
+    let line = "cp $(command -v scda) . && chmod 755 . a.scda && mkdir -m 777 open && ln -s open/b.scda link
+        run='setpriv --reuid 12345 --regid 12345 --clear-groups ./scda'
+        $run copy --force --chunk auto a.scda link
+        $run ls --json --data a.scda | $run make --force - link";
+    place.shell(line).good();
+    place.scda("diff a.scda open/b.scda").good();
+}

@@ -1,0 +1,254 @@
+//! What `scda ls`, `cat`, `diff` and `sum` tell of datasets.
+
+use super::*;
+
+#[test]
+fn a_list_shows_what_datasets_are() {
+    let place = Place::new();
+    for (name, seal) in [("plain.scda", false), ("sealed.scda", true)] {
+        with_datasets(&place, name, seal);
+        let list = place.scda(&format!("ls {name}")).good();
+        let found: Vec<Vec<&str>> =
+            list.text().lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+        let columns =
+            |line: &Vec<&str>| format!("{} {} {} {} {}", line[0], line[1], line[2], line[3], line[4]);
+        let found_columns: Vec<_> = found.iter().map(columns).collect();
+        assert_eq!(
+            found_columns,
+            [
+                "2 G - - 108",
+                "3 B - 5 5",
+                "5 G - - 92",
+                "7 D 6x5 4x2 240",
+                "9 D 2x3 - 24",
+                "11 D - - 4",
+                "13 D 4 - 4",
+                "15 D 3 - 6",
+                "17 D 3 - 6",
+                "19 D 2 - 16",
+                "21 D 1x2 - 6",
+                "23 D 2x4 1x4 16",
+            ],
+            "{}",
+            list.text()
+        );
+        let ends: Vec<_> = found.iter().map(|line| line[7..].join(" ")).collect();
+        assert_eq!(
+            ends[3..6],
+            ["\"flow/density\" float64, kg m-3", "\"flow/velocity\" float32", "\"step\" int32"]
+        );
+        assert!(found[3][6].parse::<f64>().unwrap() > 0.1 && found[4][6] == "-", "{}", list.text());
+        assert!(found[11][6].parse::<f64>().unwrap() > 0.01, "{}", list.text());
+        // Either of the two sections stands for both.
+        for numbers in ["6", "7", "6-7", "flow/d*"] {
+            let one = place.scda(&format!("ls --select {numbers} {name}")).good();
+            assert_eq!(one.text().lines().count(), 3, "{}", one.text());
+            assert!(one.text().contains("flow/density"));
+        }
+        let raw = place.scda(&format!("ls --raw {name}")).good();
+        assert_eq!(raw.text().lines().filter(|line| line.contains("\"scda dataset 00\"")).count(), 9);
+        let long = place.scda(&format!("ls -l --select flow/density {name}")).good();
+        for words in [
+            "dataset 7: \"flow/density\"",
+            "type        float64",
+            "shape       6x5",
+            "30 items: 240 bytes",
+            "in chunks of 4x2, shuffled, as zlib streams",
+            "attribute   units = \"kg m-3\"",
+        ] {
+            assert!(long.text().contains(words), "{words}: {}", long.text());
+        }
+        let tree = place.scda(&format!("ls --tree {name}")).good();
+        for lines in [
+            "\n/\n    title = \"test\"\n    time = 1.50\n  flow/\n      scheme = \"hydro\"\n    density  6x5 in chunks of 4x2, ",
+            "kg m-3\n        units = \"kg m-3\"\n    velocity  2x3, float32\n  step  -, int32\n",
+            "rho  3, int16, 2 records\n",
+        ] {
+            assert!(tree.text().contains(lines), "{lines}: {}", tree.text());
+        }
+        assert!(!tree.text().contains("note"));
+    }
+}
+
+#[test]
+fn values_are_printed_by_their_type() {
+    let place = Place::new();
+    for (name, seal) in [("plain.scda", false), ("sealed.scda", true)] {
+        with_datasets(&place, name, seal);
+        let cat = |arguments: &str| place.scda(&format!("cat {name} {arguments}")).good().text().to_owned();
+        let rows: Vec<String> = density()
+            .chunks(5)
+            .map(|row| row.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>().join(" ") + "\n")
+            .collect();
+        assert_eq!(cat("flow/density"), rows.concat());
+        assert_eq!(cat("flow/density --box 1:3,:"), rows[1..3].concat());
+        assert_eq!(cat("flow/density --box 0:4,2:4"), "0.5 0.75\n1.75 2.0\n3.0 3.25\n4.25 4.5\n");
+        assert_eq!(cat("flow/density --box -1,-2:"), "7.0 7.25\n");
+        assert_eq!(cat("flow/density --box 2,1 --cols 1"), "2.75\n");
+        assert_eq!(cat("flow/density --box 2:2,1"), "");
+        assert_eq!(
+            cat("flow/density --cols 12").lines().map(|line| line.split(' ').count()).collect::<Vec<_>>(),
+            [12, 12, 6]
+        );
+        assert_eq!(cat("flow/velocity"), "0.0 0.5 -1.5\n1e30 NaN inf\n");
+        assert_eq!(cat("step"), "-42\n");
+        assert_eq!(cat("mask"), "true\nfalse\nfalse\ntrue\n");
+        assert_eq!(cat("rho --record 0"), "0\n-1\n300\n");
+        assert_eq!(cat("rho --record -1 --box :1"), "1\n");
+        assert_eq!(cat("17 --box 0"), "1\n");
+        assert_eq!(cat("wave"), "(1.0,-2.0)\n(0.25,3.0)\n");
+        assert_eq!(cat("raw"), "000102 fdfeff\n");
+        assert_eq!(cat("text"), "0 1 2 3\n4 5 6 7\n");
+        assert_eq!(cat("note"), "hello");
+        assert!(cat("6").starts_with("{\n  \"zarr_format\": 3,"));
+        let bytes = place.scda(&format!("cat {name} flow/density --as bytes")).good().out;
+        assert_eq!(bytes, density().into_iter().flat_map(f64::to_le_bytes).collect::<Vec<_>>());
+        let bytes = place.scda(&format!("cat {name} flow/density --as bytes --box 5,4")).good().out;
+        assert_eq!(bytes, 7.25_f64.to_le_bytes());
+        // The section as it is stored: four streams and more, none of them the values.
+        let raw = place.scda(&format!("cat {name} flow/density --raw --range 0:1")).good().out;
+        assert_eq!(raw[0], 0x78);
+        assert_eq!(cat("flow/velocity --raw --as 3f32le --range 0:1"), "0.0 0.5 -1.5\n");
+    }
+    for (arguments, words) in [
+        ("rho", "found 2 sections of that name, expected one, or --record:"),
+        ("rho --record 2", "--record 2: found 2 sections"),
+        ("flow/density --box 0:7,0", "--box: dimension 0: expected a range within 0:6"),
+        ("flow/density --box 0", "--box: found 1 ranges, expected one for each of the 2 dimensions"),
+        ("flow/density --box a", "expected A:B or an index"),
+        ("flow/density --range 0:1", "--range is for sections"),
+        ("flow/density --as f64le", "a dataset is shown by its type"),
+        ("note --box 0", "--box is for datasets"),
+    ] {
+        place.scda(&format!("cat plain.scda {arguments}")).bad(2, words);
+    }
+}
+
+#[test]
+fn values_before_damage_are_printed() {
+    let place = Place::new();
+    with_datasets(&place, "a.scda", false);
+    let list = place.scda("ls --raw --json --select 7 a.scda").good().json();
+    let data = usize::try_from(list["sections"][0]["data_offset"].as_u64().unwrap()).unwrap();
+    let sizes = place.scda("ls --raw --json --data --select 7 a.scda").good().json();
+    let sizes: Vec<usize> = sizes["sections"][0]["sizes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| usize::try_from(n.as_u64().unwrap()).unwrap())
+        .collect();
+    let mut bytes = place.read("a.scda");
+    // Chunk 1 has columns 2 and 3 of the first four rows.
+    bytes[data + sizes[0] + 1] ^= 0xff;
+    place.write("a.scda", &bytes);
+    let run = place.scda("cat a.scda flow/density").bad(1, "zlib");
+    assert_eq!(run.text(), "0.0 0.25\n");
+    let run = place.scda("cat a.scda flow/density --box 4:,:2").good();
+    assert_eq!(run.text(), "5.0 5.25\n6.25 6.5\n");
+}
+
+#[test]
+fn differences_of_datasets_are_named() {
+    let place = Place::new();
+    let plain = Dataset::new("x", DataType::Float64, [3, 4]);
+    let data: Vec<f64> = (0..12).map(f64::from).collect();
+    with_one(&place, "a.scda", &plain, &bytes!(data.clone()));
+    let mut chunked = plain.clone();
+    chunked.layout = Layout::Chunked { shape: Some(vec![2, 3]), text: false };
+    let mut as_text = plain.clone();
+    as_text.layout = Layout::Chunked { shape: Some(vec![2, 3]), text: true };
+    let sum =
+        |name: &str| place.scda(&format!("sum {name}")).good().text().lines().next().unwrap().to_owned();
+    // How it is stored is no difference.
+    for dataset in [&chunked, &as_text] {
+        with_one(&place, "b.scda", dataset, &bytes!(data.clone()));
+        assert_eq!(place.scda("diff a.scda b.scda").good().text(), "");
+        place.scda("diff --raw a.scda b.scda").bad(1, "");
+        assert_eq!(sum("a.scda"), sum("b.scda"));
+    }
+    let mut other = data.clone();
+    other[6] += 1e-9;
+    other[11] = 12.0;
+    with_one(&place, "b.scda", &chunked, &bytes!(other.clone()));
+    assert_ne!(sum("a.scda"), sum("b.scda"));
+    let diff = |arguments: &str| {
+        let run = place.scda(&format!("diff {arguments}")).bad(1, "");
+        run.text().to_owned()
+    };
+    assert_eq!(diff("a.scda b.scda"), "section 2 (dataset \"x\"): [1, 2]: 6.0 | 6.000000001\n");
+    assert_eq!(diff("a.scda b.scda --rtol 1e-8"), "section 2 (dataset \"x\"): [2, 3]: 11.0 | 12.0\n");
+    assert_eq!(diff("-q a.scda b.scda"), "");
+    assert_eq!(place.scda("diff --atol 1 a.scda b.scda").good().text(), "");
+    assert_eq!(place.scda("diff --rtol 0.1 a.scda b.scda").good().text(), "");
+    let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
+    assert_eq!(json["differences"][0]["index"], serde_json::json!([1, 2]));
+    assert_eq!(json["differences"][0]["b"], "6.000000001");
+    // NaN is NaN, if numbers are compared as such.
+    (other[6], other[11]) = (6.0, f64::NAN);
+    with_one(&place, "a.scda", &plain, &bytes!(other.clone()));
+    other[11] = -f64::NAN;
+    with_one(&place, "b.scda", &chunked, &bytes!(other.clone()));
+    assert_eq!(diff("a.scda b.scda"), "section 2 (dataset \"x\"): [2, 3]: NaN | NaN\n");
+    place.scda("diff --rtol 0 a.scda b.scda").good();
+
+    let mut other = plain.clone();
+    other.attributes = r#"{"b": 1.0, "units": "m"}"#.into();
+    other.dimension_names = vec![Some("y".into()), None];
+    other.fill_value = 1.5_f64.to_le_bytes().to_vec();
+    with_one(&place, "a.scda", &plain, &bytes!(data.clone()));
+    with_one(&place, "b.scda", &other, &bytes!(data.clone()));
+    let name = "section 2 (dataset \"x\"):";
+    assert_eq!(
+        diff("a.scda b.scda"),
+        format!(
+            "{name} dimension names: [] | [\"y\",null]\n{name} fill value: 0.0 | 1.5\n{name} attribute b: none | 1.0\n"
+        )
+    );
+    // The order of attributes is none.
+    let mut again = other.clone();
+    again.attributes = r#"{"units": "m", "b": 1.0}"#.into();
+    with_one(&place, "a.scda", &again, &bytes!(data.clone()));
+    place.scda("diff a.scda b.scda").good();
+    let single = Dataset::new("x", DataType::Float32, [3, 4]);
+    with_one(&place, "a.scda", &plain, &bytes!(data.clone()));
+    with_one(&place, "b.scda", &single, &bytes!((0..12_u16).map(f32::from)));
+    assert_eq!(diff("a.scda b.scda"), format!("{name} type: float64 | float32\n"));
+    let named = Dataset::new("y", DataType::Float64, [3, 4]);
+    with_one(&place, "b.scda", &named, &bytes!(data));
+    assert_eq!(diff("a.scda b.scda"), "section 2: dataset float64 3x4, \"x\" | dataset float64 3x4, \"y\"\n");
+    with_datasets(&place, "a.scda", false);
+    with_datasets(&place, "b.scda", true);
+    place.scda("diff a.scda b.scda").good();
+    place.scda("diff --rtol -1 a.scda b.scda").bad(2, "not negative");
+}
+
+#[test]
+fn sums_of_datasets_can_be_computed_by_others() {
+    let place = Place::new();
+    with_datasets(&place, "a.scda", true);
+    let program = r#"
+import hashlib, struct
+def n(*numbers): return struct.pack("<%dQ" % len(numbers), *numbers)
+def s(text): return n(len(text)) + text
+def sha(data): print(hashlib.sha256(data).hexdigest())
+sha(b"G" + s(b"/") + s(b'{"title":"test","time":1.50}'))
+data = b"".join(struct.pack("<d", i / 4) for i in range(30))
+sha(b"D" + s(b"flow/density") + s(b"float64") + n(2, 6, 5) + s(bytes(8)) + s(b"") + s(b'{"units":"kg m-3"}') + data)
+sha(b"D" + s(b"step") + s(b"int32") + n(0) + s(bytes(4)) + s(b"") + s(b"{}") + struct.pack("<i", -42))
+"#;
+    place.write("sum.py", program);
+    let theirs = place.shell("python3 sum.py").good();
+    let ours = place.scda("sum a.scda").good();
+    let lines: Vec<_> = ours.text().lines().collect();
+    assert_eq!(lines.len(), 13, "{lines:?}");
+    for (line, end) in theirs.text().lines().zip(["2 G \"/\"", "7 D \"flow/density\"", "11 D \"step\""]) {
+        assert!(
+            lines.iter().any(|found| found.starts_with(line) && found.ends_with(end)),
+            "{line} {lines:?}"
+        );
+    }
+    let json = place.scda("sum --json a.scda").good().json();
+    assert_eq!(json["sections"][3]["type"], "D");
+    assert_eq!(json["sections"][3]["shape"], serde_json::json!([6, 5]));
+    assert_eq!(json["sections"][3]["sha256"], &lines[3][..64]);
+}
