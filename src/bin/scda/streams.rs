@@ -391,7 +391,7 @@ impl NewFile {
         let create = || {
             // What is in the way was left by a command that was killed; nothing is followed or truncated.
             match std::fs::remove_file(&part) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => File::create_new(&part),
             }
         };
