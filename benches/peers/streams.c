@@ -14,6 +14,9 @@
 #define CHUNK (1 << 20)     /* of the raw chunks, and what libscda chooses */
 #define MOST_RANKS 8        /* for large streams: with more, each rank writes a little */
 #define LITTLE 100
+#define WRITING_MEETS 12 /* collectives of writing a set of streams, and of reading it */
+#define READING_MEETS 17
+#define WORDS 29 /* of an agreement */
 
 /* Of all ranks, by scale. */
 static const uint64_t total_bytes[3] = {4 << 20, 256 << 20, 1 << 30};
@@ -143,6 +146,15 @@ static void move_rounds (const streams_t *s, const char *file, int reading) {
 static void write_rounds (const streams_t *s, const char *file) { move_rounds (s, file, 0); }
 static void read_rounds (const streams_t *s, const char *file) { move_rounds (s, file, 1); }
 
+/* ---- The agreements alone: as many reductions as libscda calls collectives (tests/exchanges.rs) ---- */
+
+static void meet (const streams_t *s, int times) {
+  uint64_t words[WORDS] = {0}, least[WORDS];
+  for (int i = 0; i < times; ++i) { check_mpi (MPI_Allreduce (words, least, WORDS, MPI_UINT64_T, MPI_MIN, s->comm), "MPI_Allreduce"); }
+}
+static void meet_writing (const streams_t *s, const char *file) { (void) file, meet (s, WRITING_MEETS); }
+static void meet_reading (const streams_t *s, const char *file) { (void) file, meet (s, READING_MEETS); }
+
 /* `bar`: how many times as long it takes as libscda, at least; with little data, in `little`. */
 static const struct {
   const char *name;
@@ -155,6 +167,7 @@ static const struct {
     {"a file for each process", write_own, read_own, 0.95, 3},
     {"`pwrite`, `pread` in the same chunks", write_chunks, read_chunks, 1, 0},
     {"`MPI_File_write_at_all`, `read_at_all`", write_rounds, read_rounds, 2, 0},
+    {"as many `MPI_Allreduce` as libscda has collectives", meet_writing, meet_reading, 0, 0},
 };
 #define RACERS (sizeof racers / sizeof *racers)
 

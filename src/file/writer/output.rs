@@ -356,12 +356,18 @@ impl WriterState {
     fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;
         self.agree(mine)?;
+        self.end_agreed(layout, head);
+        Ok(())
+    }
+
+    /// As [`Self::end_large`], after an agreement that all bytes of the section are in the file, but for those that this rank writes
+    /// with its header.
+    pub(super) fn end_agreed(&mut self, layout: Layout, head: &[u8]) {
         self.end = layout.end;
         self.written = layout.end;
         self.whole[0] = self.call_start;
         self.held.hold(layout.start, head);
         self.release();
-        Ok(())
     }
 
     /// Agrees that all is well. What was released before is then known to be in the file.
@@ -372,7 +378,7 @@ impl WriterState {
     }
 
     /// What was released is in the file on all ranks.
-    fn know(&mut self) {
+    pub(super) fn know(&mut self) {
         // A call may have several sections: of these all stay after an error, or none.
         let [_, released] = self.whole;
         self.known = released.min(self.call_start);

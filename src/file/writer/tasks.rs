@@ -13,7 +13,7 @@ use crate::file::team::{FINE, Failure, Function, Topic};
 use crate::format::COUNT_BYTES;
 use crate::format::crc;
 use crate::format::header::{SectionType, UserString};
-use crate::format::layout::{Layout, MAX_OFFSET, sum};
+use crate::format::layout::{MAX_OFFSET, sum};
 use crate::format::padding::{MAX_DATA_PADDING, data_padding};
 use crate::format::streams::{HEADER_BYTES, STREAM_BYTES, STREAMS, StreamPart, bytes_entry};
 use crate::memory::reserve;
@@ -100,6 +100,11 @@ impl OwnStream {
             data = later;
         }
         Ok(())
+    }
+
+    /// The last byte of so many chunks: what the stream does not fill of them has the value 0.
+    fn filled_by(&self, rounds: u64) -> u8 {
+        if self.written == rounds * self.part.chunk_bytes { self.last } else { 0 }
     }
 
     /// The checksum of all chunks of this stream, if there are so many, with zeros for what it does not fill. `sum` is that of what
@@ -222,19 +227,23 @@ impl WriterState {
     fn end_stream_part(&mut self) -> Result<Option<OwnStream>, Failure> {
         self.flush_stream();
         let Some(own) = self.own_stream.take() else { return Ok(None) };
-        // The most chunks that any stream has.
-        let mut least = [FINE - own.part.rounds(own.written)];
+        // The most chunks that any stream has, and how those of the last stream end.
+        let rounds = own.part.rounds(own.written);
+        let is_last = own.task + 1 == own.part.tasks;
+        let end = if is_last { [rounds, own.filled_by(rounds).into()] } else { [FINE; 2] };
+        let mut least = [FINE - rounds, end[0], end[1]];
         self.team.agree_with(Ok(()), &mut least)?;
+        self.know();
         let rounds = FINE - least[0];
-        self.end_stream_arrays(std::slice::from_ref(&own), rounds)?;
+        let last = if least[1] == rounds { u8::try_from(least[2]).unwrap_or(0) } else { 0 };
+        self.end_stream_arrays(std::slice::from_ref(&own), rounds, last)?;
         Ok(Some(own))
     }
 
     /// Ends the array of chunks, of which each stream has so many, and writes how many bytes each stream has. `streams` are those
-    /// of this rank.
-    fn end_stream_arrays(&mut self, streams: &[OwnStream], rounds: u64) -> Result<(), Failure> {
-        let Some(last) = streams.last() else { return Ok(()) };
-        let OwnStream { user, part, .. } = last;
+    /// of this rank, `last` is the last byte of the chunks. The ranks have agreed that the chunks are in the file.
+    fn end_stream_arrays(&mut self, streams: &[OwnStream], rounds: u64, last: u8) -> Result<(), Failure> {
+        let Some(OwnStream { user, part, .. }) = streams.first() else { return Ok(()) };
         let layout = part.layout(self.end, rounds).ok_or_else(too_large)?;
         let count = rounds * part.tasks;
         self.describe(SectionType::Array, user, count, part.chunk_bytes)?;
@@ -243,12 +252,24 @@ impl WriterState {
                 own.sum.iter().for_each(|sum| sums.add_run(own.sum_up(sum, rounds)));
             }
         }
-        let mine = self.end_chunks(last, layout);
         let style = self.params.line_break;
         let counts = [(b'N', count), (b'E', part.chunk_bytes)];
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Array, user, &counts, style);
-        self.end_in_parts(layout, mine, if last.task == 0 || self.team.is_alone() { head } else { &[] })?;
+        let mut padding = [0; MAX_DATA_PADDING];
+        let last = (layout.data_bytes > 0).then_some(last);
+        let padding = data_padding(&mut padding, layout.data_bytes, last, style);
+        if self.team.is_alone() {
+            let mine = self.file.write_at(layout.padding(), &[padding]);
+            self.end_in_parts(layout, mine, head)?;
+        } else if self.team.rank() == 0 {
+            // The header follows only the padding. An error is one of the next agreement.
+            let mine = self.file.write_at(layout.padding(), &[padding]);
+            self.end_agreed(layout, if mine.is_ok() { head } else { &[] });
+            self.team.defer(mine);
+        } else {
+            self.end_agreed(layout, &[]);
+        }
         self.end_part()?;
         let mut each = Vec::new();
         reserve(&mut each, self.team.size())?;
@@ -291,20 +312,8 @@ impl WriterState {
             reserve(&mut streams, 1)?;
             streams.push(own);
         }
-        self.end_stream_arrays(&streams, rounds)
-    }
-
-    /// Writes the padding behind the chunks, on the rank that has the last one.
-    fn end_chunks(&mut self, own: &OwnStream, layout: Layout) -> Result<()> {
-        if own.task + 1 < own.part.tasks {
-            return Ok(());
-        }
-        // What a stream does not fill of its last chunk are zeros.
-        let is_full = own.written == layout.data_bytes / own.part.tasks;
-        let last = (layout.data_bytes > 0).then_some(if is_full { own.last } else { 0 });
-        let mut padding = [0; MAX_DATA_PADDING];
-        let padding = data_padding(&mut padding, layout.data_bytes, last, self.params.line_break);
-        self.file.write_at(layout.padding(), &[padding])
+        let last = streams.last().map_or(0, |last| last.filled_by(rounds));
+        self.end_stream_arrays(&streams, rounds, last)
     }
 }
 
