@@ -57,6 +57,46 @@ static scda_fcontext_t *write_datasets (group_t g, scda_fcontext_t *f, int *err)
   return f;
 }
 
+/* The bytes that a rank writes to its stream at once; some write none. */
+static uint64_t piece_bytes (int rank) { return (uint64_t) ((rank + 1) % 3) * 700; }
+
+/* A set of streams, of two parts if there is a commit in between. What fails on one rank alone makes all fail where they next meet. */
+static scda_fcontext_t *write_streams (group_t g, scda_fcontext_t *f, int commit, int *err) {
+  int mine = 0;
+  f = scda_fwrite_streams_begin (f, "stream", NULL, 512, err);
+  for (int k = 0; ok (f, *err) && k < 2; ++k) {
+    if (k == 1 && commit) { f = scda_fcommit (f, err); }
+    if (!ok (f, *err)) { break; }
+    CHECK (mine == 0 || !commit);
+    if (mine == 0) { CHECK ((scda_stream_write (f, data, piece_bytes (g.rank), &mine) == 0) == (mine == 0)); }
+    CHECK (mine != 0 || scda_stream_bytes (f) == (uint64_t) (k + 1) * piece_bytes (g.rank));
+  }
+  if (ok (f, *err)) {
+    f = scda_fwrite_streams_end (f, err);
+    CHECK (mine == 0 || f == NULL);
+  }
+  return f;
+}
+
+/* The stream that the next rank has written. */
+static scda_fcontext_t *read_streams (group_t g, scda_fcontext_t *f, int *err) {
+  const int task = (g.rank + 1) % g.size;
+  int found = 0, mine = 0;
+  uint64_t tasks = 0, n = 0;
+  static char got[2 * 2 * 700];
+  f = scda_ffind_streams (f, "stream", NULL, -1, &found, &tasks, NULL, err);
+  if (!ok (f, *err)) { return f; }
+  CHECK (found == 1 && tasks == (uint64_t) g.size);
+  if (scda_fread_stream_size (f, (uint64_t) task, &n, &mine) == 0) {
+    REQUIRE (n == 2 * piece_bytes (task));
+    memset (got, 0, sizeof got);
+    const int read = scda_fread_stream (f, (uint64_t) task, 0, got, n, &mine) == 0;
+    for (uint64_t i = 0; read && i < n; ++i) { CHECK (got[i] == 'd'); }
+  }
+  if (mine != 0) { f = scda_frefuse (f, scda_last_error_message (), err); } /* the others learn of it where all next meet */
+  return f;
+}
+
 /* If the current section begins a dataset or a group: *found, and it is read. */
 static scda_fcontext_t *read_datasets (group_t g, scda_fcontext_t *f, int *found, int *err) {
   const uint64_t start[4] = {2, 3, 0, 10}, count[4] = {(uint64_t) (2 + g.rank % 3), 7, 1, 1};
@@ -94,11 +134,12 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
     if (ok (f, err) && k == 12) { f = scda_fflush (f, &err); }
   }
   if (ok (f, err)) { f = write_datasets (g, f, &err); }
+  if (ok (f, err)) { f = write_streams (g, f, 0, &err); }
   if (f != NULL && err == 0) { CHECK ((scda_fclose (f, &err) == 0) == (err == 0)); }
   return err;
 }
 
-/* Append to a sealed file: every kind of section plain, a commit, every kind encoded. */
+/* Append to a sealed file: every kind of section plain, streams with a commit, every kind encoded. */
 int append_everything (group_t g, const char *filename, const scda_params_t *params) {
   int err = -1;
   char user[SCDA_USER_STRING_BYTES + 1];
@@ -106,7 +147,7 @@ int append_everything (group_t g, const char *filename, const scda_params_t *par
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, user, NULL, params, &err);
   for (int k = 0; ok (f, err) && k < 8; ++k) {
     const int encode = k < 4 ? SCDA_ENCODE_NONE : SCDA_ENCODE_ALWAYS;
-    if (k == 4) { f = scda_fcommit (f, &err); }
+    if (k == 4) { f = write_streams (g, f, 1, &err); }
     if (!ok (f, err)) { break; }
     if (k % 4 == 0) { f = scda_fwrite_inline (f, data, "x", NULL, k % g.size, &err); }
     if (k % 4 == 1) { f = scda_fwrite_block (f, data, sizeof data, "x", NULL, k % g.size, encode, &err); }
@@ -127,8 +168,8 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
   for (int k = 0; ok (f, err) && !scda_feof (f); ++k) {
     decode = 1;
-    f = scda_fread_section_header (f, &type, &N, &E, NULL, NULL, &decode, &err);
-    if (!ok (f, err)) { break; }
+    f = scda_fread_section_header (f, &type, &N, &E, user, NULL, &decode, &err);
+    if (!ok (f, err) || strcmp (user, "scda streams 00") == 0) { break; }
     int is_dataset = 0;
     f = read_datasets (g, f, &is_dataset, &err);
     if (!ok (f, err)) { break; }
@@ -150,6 +191,7 @@ int read_everything (group_t g, const char *filename, const scda_params_t *param
     }
   }
   int is_there = 0;
+  if (ok (f, err)) { f = read_streams (g, f, &err); }
   if (ok (f, err)) { f = scda_ffind_dataset (f, "x/text", -1, &is_there, NULL, &err); }
   if (ok (f, err)) { f = scda_ffind_group (f, "x", &is_there, NULL, &err); }
   if (f != NULL && err == 0) { CHECK (is_there == 1 && (scda_fclose (f, &err) == 0) == (err == 0)); }
