@@ -49,6 +49,17 @@ unpack_crate $folder/cargo
 measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc,cli
 heading "Built without a network"
 scripts/offline.sh openmpi
+heading "ParaView: the plugin"
+if command -v pvpython >/dev/null; then
+  rm -rf $folder/paraview
+  run 120 "$(system_python)" -m venv --clear $folder/venv
+  run 1200 $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps --target $folder/paraview ./python
+  # As docs/python.md says for ParaView 5.11 with Python 3.11.
+  echo 'import inspect; inspect.getargspec = inspect.getfullargspec' >$folder/paraview/sitecustomize.py
+  measured env PYTHONPATH=$folder/paraview PV_PLUGIN_PATH="$root/python/paraview" pvpython python/tests/paraview_program.py $folder/files
+else
+  echo "ParaView: there is no pvpython, so the plugin was not tested"
+fi
 if command -v dpkg-buildpackage >/dev/null; then
   heading "Debian packages"
   scripts/debian.sh

@@ -71,6 +71,7 @@ if [ "$wanted" = test ]; then
   need procps "ends what runs beside a test that failed" command -v pkill
 fi
 if [ "$1" = long ] && command -v apt-get >/dev/null; then # elsewhere scripts/debian.sh has no sense
+  need python3-paraview "opens files by the plugin" command -v pvpython
   need debhelper "builds the Debian packages" command -v dh
   need dpkg-dev "builds the Debian packages" command -v dpkg-buildpackage
   need mpi-default-dev "what the Debian packages depend on" dpkg -s mpi-default-dev

@@ -650,7 +650,7 @@ def test_points_and_cells(
         ("cell_offsets", -1, 1 << 40, "cell_offsets: cell 19: found "),
         ("cell_types", 3, 12, "cell_offsets: cell 3: found 4 points, expected 8 of a cell of type 12"),
         ("cell_types", 3, 34, "cell_offsets: cell 3: found 4 points, expected 7 of a cell of type 34"),
-        ("cell_types", 3, 42, "cell_types: cell 3: found 42, expected the number of a shape of VTK that its points mak"),
+        ("cell_types", 3, 42, "cell_types: cell 3: found 42, expected the number of a shape of VTK"),
         ("cell_types", 19, 99, "cell_types: cell 19: found 99, expected the number of a shape of VTK"),
         ("cell_points", 5, 90, "cell_points: index 5: found 90, expected a point below 90"),
         ("cell_points", 5, -1, "cell_points: index 5: found -1, expected a point below 90"),
