@@ -338,7 +338,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_NAME_BYTES 64
 
 /**
- * Items of 1 byte that is 0 or 1.
+ * Items of 1 byte that is 0 or 1; to write another one is `SCDA_ERR_ARG`.
  */
 #define SCDA_TYPE_BOOL 1
 

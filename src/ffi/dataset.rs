@@ -15,7 +15,7 @@ pub const SCDA_MAX_DIMS: usize = 32;
 /// The room for the name of a dataset and a NUL: a name has at most `SCDA_USER_STRING_BYTES` bytes.
 pub const SCDA_NAME_BYTES: usize = 64;
 
-/// Items of 1 byte that is 0 or 1.
+/// Items of 1 byte that is 0 or 1; to write another one is `SCDA_ERR_ARG`.
 pub const SCDA_TYPE_BOOL: c_int = 1;
 /// Items that are integers of 8 bits: `int8_t`.
 pub const SCDA_TYPE_INT8: c_int = 2;

@@ -145,6 +145,17 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
     assert_eq!(sum, "rank 0: counts N_q: found the sum 3, expected the 4 indices of the first dimension");
     let short = run(&|_, file| file.field(&good, &[2, 2], &[0; 40]));
     assert_eq!(short, "rank 0: data: found 40 bytes, expected the 48 of the regions");
+    let bools = |layout, data: [u8; 2]| {
+        let mut dataset = Dataset::new("b", DataType::Bool, [4]);
+        dataset.layout = layout;
+        run(&|rank, file| {
+            file.datasets(&[(&dataset, &[Region::new([2 * rank as u64], [2])], &[[1, 0], data][rank])])
+        })
+    };
+    for layout in [Layout::Contiguous, chunked(&[3]), Layout::Auto { shape: None }] {
+        let told = "rank 1: data: found the bool 255 at item 1, expected 0 or 1";
+        assert_eq!(bools(layout, [0, 255]), told);
+    }
     let scalar = run(&|_, file| file.field(&Dataset::new("a", DataType::Int8, []), &[0, 0], &[]));
     assert!(scalar.contains("without dimensions"), "{scalar}");
 }

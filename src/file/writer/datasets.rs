@@ -19,8 +19,8 @@ use crate::file::team::{FINE, Failure, Function, Topic, split};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::metadata::{self, Codecs};
 use crate::format::dataset::{
-    ChunkGrid, DATASET_CONVENTION, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region,
-    group_user,
+    ChunkGrid, DATASET_CONVENTION, DataType, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout,
+    Region, group_user,
 };
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
@@ -588,8 +588,15 @@ fn strip(shape: &[u64], item_bytes: u64) -> Vec<u64> {
     strip
 }
 
-/// The bytes of items in little-endian order.
+/// The bytes of items in little-endian order. An error for bools that are neither 0 nor 1, which others may take for either.
 fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+    // All of them at once first: that is done with vector instructions.
+    if dataset.data_type == DataType::Bool
+        && data.iter().fold(0, |all, byte| all | byte) > 1
+        && let Some((place, byte)) = data.iter().enumerate().find(|(_, byte)| **byte > 1)
+    {
+        return Err(Error::argument(format!("data: found the bool {byte} at item {place}, expected 0 or 1")));
+    }
     let number_bytes = dataset.data_type.number_bytes();
     if cfg!(target_endian = "little") || number_bytes == 1 {
         return Ok(Cow::Borrowed(data));

@@ -357,8 +357,8 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// `Argument` for what cannot be a dataset, for boxes outside of the array, and for an index that is in two boxes, of
-    /// any ranks; `Range`, `Usage`, `Memory`, and the errors of the file system.
+    /// `Argument` for what cannot be a dataset, for boxes outside of the array, for an index that is in two boxes, of
+    /// any ranks, and for a bool that is neither 0 nor 1; `Range`, `Usage`, `Memory`, and the errors of the file system.
     pub fn dataset(&mut self, dataset: &Dataset, regions: &[Region], data: &[u8]) -> Result<()> {
         self.write(|open| open.dataset(dataset, Ok((regions, data))))
     }
