@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What `scripts/test.sh --quick` runs, between two changes: format, the Rust tests of the serial build and of the command, and the C
-# tests of the libraries without MPI and with Open MPI, on up to 3 ranks. Writes below target/quick only.
+# tests of the libraries without MPI and with Open MPI, on up to 3 ranks. Writes below target/quick, and temporary files.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
