@@ -251,12 +251,8 @@ fn overview(file: &Item, functions: &[&Item], constants: &[(&str, &str, String)]
         }
     }
     let brief = file.paragraphs[0].trim_end_matches('.');
-    page(
-        "scda.h",
-        "scda",
-        brief,
-        &(body + &see_also(functions.iter().map(|item| item.function().unwrap().0))),
-    )
+    let names = functions.iter().map(|item| item.function().unwrap().0);
+    page("scda.h", "scda", brief, &(body + &see_also(names.chain(["scda_p4est"]))))
 }
 
 /// A struct, and what the page of the function that fills it says of its fields.
