@@ -208,6 +208,7 @@ def test_fill_values(tmp_path: Path) -> None:
         assert np.isnan(ds.integers.values).tolist() == [True, False]
 
 
+@pytest.mark.filterwarnings("ignore:variable 'several' has multiple fill values")
 def test_missing_values_are_of_the_type_of_the_data(tmp_path: Path) -> None:
     """Numbers of JSON are doubles, which single precision does not equal."""
     write_missing(tmp_path / "f.scda")

@@ -107,6 +107,7 @@ def test_a_series_with_xarray(store_of: Any, series: Path) -> None:
     assert group["flow/rho"].fill_value == 1e30 and group["flow/rho"].attrs["_FillValue"] == "AAAAAAAAFEA="
 
 
+@pytest.mark.filterwarnings("ignore:variable 'several' has multiple fill values")
 @STORES
 def test_missing_values_are_of_the_type_of_the_data(store_of: Any, tmp_path: Path) -> None:
     write_missing(tmp_path / "f.scda")
