@@ -339,7 +339,7 @@ fn a_file_of_streams_costs_few_collectives() {
             file.close().unwrap();
             [written, read].map(|calls| calls.load(Ordering::Relaxed))
         });
-        assert_eq!(counted, vec![[12, 17]; ranks]);
+        assert_eq!(counted, vec![[12, 16]; ranks]);
     }
 }
 

@@ -15,7 +15,7 @@
 #define MOST_RANKS 8        /* for large streams: with more, each rank writes a little */
 #define LITTLE 100
 #define WRITING_MEETS 12 /* collectives of writing a set of streams, and of reading it */
-#define READING_MEETS 17
+#define READING_MEETS 16
 #define WORDS 29 /* of an agreement */
 
 /* Of all ranks, by scale. */

@@ -20,7 +20,7 @@ const MAX_ALIGNMENT: u64 = 1 << 20;
 /// The letters of the entries of the block: tasks, bytes of a chunk, and the number of the part.
 const LETTERS: [u8; 3] = *b"PCK";
 /// Bytes of these entries.
-const ENTRIES_BYTES: usize = LETTERS.len() * COUNT_BYTES;
+pub const ENTRIES_BYTES: usize = LETTERS.len() * COUNT_BYTES;
 /// The letter of an entry with the bytes of a stream.
 const BYTES_LETTER: u8 = b'U';
 /// The most bytes of the block's data.

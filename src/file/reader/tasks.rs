@@ -6,7 +6,9 @@ use crate::file::team::{Failure, Function};
 use crate::format::COUNT_BYTES;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::{Layout, sum};
-use crate::format::streams::{MAX_BLOCK_BYTES, STREAM_BYTES, STREAMS, StreamPart, parse_bytes_entry};
+use crate::format::streams::{
+    ENTRIES_BYTES, MAX_BLOCK_BYTES, STREAM_BYTES, STREAMS, StreamPart, parse_bytes_entry,
+};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -279,8 +281,10 @@ impl ReaderState {
                 format!("streams: found a block of {} bytes, expected at most {MAX_BLOCK_BYTES}", block.size);
             return Err(Error::new(ErrorKind::Format, message).at(block.layout.data).into());
         }
-        let text = self.read_text(&block)?;
-        let part = StreamPart::parse(&text, block.layout.data)?;
+        // What is behind the entries only takes room. All ranks have the same bytes, most often behind the header already.
+        let text = self.look(block.layout.data, block.size.min(ENTRIES_BYTES as u64))?;
+        let part = StreamPart::parse(text, block.layout.data)?;
+        self.advance(block.layout.end);
         let (user, count, Layout { data: chunks, .. }) =
             self.next_array("the chunks", None, part.chunk_bytes)?;
         if count % part.tasks != 0 {
