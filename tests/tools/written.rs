@@ -86,6 +86,10 @@ fn copies_have_the_same_data_and_say_so() {
                 }
                 let list = place.scda("ls --json copy.scda").good().json();
                 for section in list["sections"].as_array().unwrap() {
+                    // Groups are not compressed, and datasets say so of their chunks.
+                    if section["type"] == "G" || section["type"] == "D" {
+                        continue;
+                    }
                     let may = section["type"] != "I";
                     assert!(encoding != "--decode" || section["encoded"] == false);
                     assert!(!compresses_all || section["encoded"] == may);
