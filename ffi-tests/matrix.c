@@ -39,7 +39,10 @@ static scda_params_t params_of (const variant_t *v) {
   params.atomic = v->atomic;
   params.sync = v->sync;
   params.check = v->check;
-  if (v->aggregation >= 0) { params.aggregation_bytes = (uint64_t) v->aggregation; }
+  if (v->aggregation >= 0) {
+    params.aggregation_bytes = (uint64_t) v->aggregation;
+    params.writers_per_node = 2, params.stripe_bytes = 5000; /* large sections through some ranks of each node */
+  }
   return params;
 }
 

@@ -135,7 +135,9 @@ module scda_implementation
     integer(c_int64_t) :: fuzzy_everyn = 0
     integer(c_int64_t) :: fuzzy_seed = 0
     integer(c_intptr_t), private :: info = 0 ! room for MPI's handle in C, an int or a pointer
-    integer(c_int64_t), private :: reserved(7) = 0
+    integer(c_int64_t) :: writers_per_node = 0
+    integer(c_int64_t) :: stripe_bytes = 0
+    integer(c_int64_t), private :: reserved(5) = 0
     integer(c_int) :: seal = 0
     integer(c_int) :: verify = 0
   end type scda_params_t

@@ -506,9 +506,22 @@ struct scda_params {
    */
   MPI_Info info;
   /**
+   * For large sections of which a rank has less than a stripe on average: how many ranks of each node
+   * write and read for all ranks of the node, each whole stripes, through memory that these share; at
+   * most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
+   * nodes; on one node each rank writes and reads its own.
+   */
+  uint64_t writers_per_node;
+  /**
+   * The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
+   * 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
+   * or `writers_per_node` is given.
+   */
+  uint64_t stripe_bytes;
+  /**
    * Zero.
    */
-  uint64_t reserved[7];
+  uint64_t reserved[5];
   /**
    * Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section

@@ -299,6 +299,8 @@ public:
   params &level (int value) noexcept { return p_.level = value, *this; }
   params &threads (int value) noexcept { return p_.threads = value, *this; }
   params &aggregation_bytes (std::uint64_t value) noexcept { return p_.aggregation_bytes = value, *this; }
+  params &writers_per_node (std::uint64_t value) noexcept { return p_.writers_per_node = value, *this; }
+  params &stripe_bytes (std::uint64_t value) noexcept { return p_.stripe_bytes = value, *this; }
   params &driver (int value) noexcept { return p_.driver = value, *this; }
   params &atomic (bool value = true) noexcept { return p_.atomic = value, *this; }
   params &sync (bool value = true) noexcept { return p_.sync = value, *this; }

@@ -4,7 +4,7 @@ mod common;
 
 use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
-use scda::{Communicator, Encode, Error, ErrorKind, Params, Result, ThreadComm, run_on};
+use scda::{Communicator, Encode, Error, ErrorKind, Faults, Params, Result, ThreadComm, run_on};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -50,6 +50,78 @@ fn nodes_change_no_byte() {
     }
 }
 
+/// Parameters with which some ranks of each node write and read.
+fn relaying(writers_per_node: u64, stripe_bytes: u64) -> Params {
+    let mut params = params();
+    (params.writers_per_node, params.stripe_bytes) = (writers_per_node, stripe_bytes);
+    params
+}
+
+#[test]
+fn writers_of_a_node_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nodes.scda");
+    let mut model = model(1, 200_000);
+    model.sections.extend(common::model(2, 30_000).sections);
+    let all: Vec<&[usize]> = MAPS.into_iter().chain([&[0; 3][..], &[0, 1, 2]]).collect();
+    for (seal, maps) in [(false, &all[..]), (true, &all[1..2])] {
+        let sealed = |mut params: Params| {
+            (params.seal, params.verify) = (seal, seal);
+            params
+        };
+        let first = write_on(1, &path, &model, &sealed(params()), 0);
+        for (map, seed) in maps.iter().zip(1..) {
+            // Stripes of which each rank has several, that all ranks have parts of, and that end anywhere.
+            for (writers, stripe) in [(0, 1 << 16), (1, 1 << 32), (2, 5003), (7, 70_001)] {
+                let params = sealed(relaying(writers, stripe));
+                let ranks = || ThreadComm::on_nodes(map);
+                let written = common::write_on_ranks(ranks(), &path, &model, &params, seed);
+                assert!(written == first, "{map:?}, {writers} writers, stripes of {stripe}");
+                for want in [Want::All, Want::Some, Want::Nothing] {
+                    read_on_ranks(ranks(), &path, &model, &params, want, seed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_access_that_fails_on_a_writer_is_an_error_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nodes.scda");
+    let model = model(1, 60_000);
+    let whole = write_on(1, &path, &model, &params(), 0);
+    let (mut failed, mut fine) = (0, 0);
+    for map in MAPS {
+        for seed in 0..60 {
+            let mut params = relaying(1 + seed % 3, 3000 + 1000 * (seed % 7));
+            params.faults = Some(Faults { every: 1 + seed * seed / 2, seed });
+            let writing = seed % 2 == 0;
+            if !writing {
+                std::fs::write(&path, &whole).unwrap();
+            }
+            let results = run_on(ThreadComm::on_nodes(map), |comm| match writing {
+                true => common::write(comm, &path, &model, &params, seed),
+                false => common::read(comm, &path, &model, &params, Want::All, seed),
+            });
+            let errors: Vec<_> =
+                results.iter().map(|result| result.as_ref().err().map(Error::to_string)).collect();
+            assert!(errors.windows(2).all(|pair| pair[0] == pair[1]), "{map:?}, seed {seed}: {errors:?}");
+            match &results[0] {
+                Ok(()) => fine += 1,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+                    failed += 1;
+                }
+            }
+            let left = std::fs::read(&path).unwrap();
+            assert!(results[0].is_err() || left == whole);
+        }
+    }
+    println!("{failed} failed, {fine} went well");
+    assert!(failed > 60 && fine > 60, "{failed} failed, {fine} went well");
+}
+
 /// What the ranks exchange: all of them, those of a node, and the leaders of the nodes.
 #[derive(Default)]
 struct Log {
@@ -88,12 +160,12 @@ fn small(sections: usize) -> Model {
     Model { vendor: Vec::new(), user: b"nodes".to_vec(), sections: vec![section; sections] }
 }
 
-fn write(comm: Watched, path: &Path, model: &Model) -> Result<()> {
-    common::write(comm, path, model, &params(), 1)
+fn write(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+    common::write(comm, path, model, params, 1)
 }
 
-fn read(comm: Watched, path: &Path, model: &Model) -> Result<()> {
-    common::read(comm, path, model, &params(), Want::All, 1)
+fn read(comm: Watched, path: &Path, model: &Model, params: &Params) -> Result<()> {
+    common::read(comm, path, model, params, Want::All, 1)
 }
 
 #[test]
@@ -105,8 +177,8 @@ fn what_leaves_a_node_is_sent_by_its_leader() {
             let model = small(sections);
             let none = (0, u64::MAX / 2);
             let (results, logs) = run(map, none, |comm| match writing {
-                true => write(comm, &path, &model),
-                false => read(comm, &path, &model),
+                true => write(comm, &path, &model, &params()),
+                false => read(comm, &path, &model, &params()),
             });
             assert!(results.iter().all(Result::is_ok), "{results:?}");
             logs.iter()
@@ -132,10 +204,33 @@ fn what_leaves_a_node_is_sent_by_its_leader() {
 
 #[test]
 fn an_exchange_that_fails_on_a_node_is_an_error_of_all() {
+    let cases = fail_each_exchange(&small(40), &params());
+    println!("{cases} exchanges failed");
+    assert!(cases > 400, "{cases}");
+}
+
+#[test]
+fn an_exchange_that_fails_among_writers_is_an_error_of_all() {
+    let array = Data::Array { size: 900, elements: vec![vec![b'a'; 900]; 20] };
+    let varray = Data::Varray(vec![vec![b'v'; 700]; 20]);
+    let section = |data, encode| ModelSection { user: b"large".to_vec(), data, encode };
+    let sections = vec![
+        section(array.clone(), Encode::None),
+        section(varray.clone(), Encode::None),
+        section(varray, Encode::Always),
+        section(array, Encode::None),
+    ];
+    let model = Model { vendor: Vec::new(), user: b"nodes".to_vec(), sections };
+    let cases = fail_each_exchange(&model, &relaying(2, 5000));
+    println!("{cases} exchanges failed");
+    assert!(cases > 700, "{cases}");
+}
+
+/// Writes and reads on two maps of nodes while each exchange of each rank fails in turn. Returns how many these are.
+fn fail_each_exchange(model: &Model, params: &Params) -> u32 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nodes.scda");
-    let model = small(40);
-    let whole = write_on(1, &path, &model, &params(), 0);
+    let whole = write_on(1, &path, model, params, 0);
     let mut cases = 0;
     for map in [&[0, 0, 1, 1, 1][..], &[0, 1, 0, 1, 0]] {
         for writing in [true, false] {
@@ -145,8 +240,8 @@ fn an_exchange_that_fails_on_a_node_is_an_error_of_all() {
                         std::fs::write(&path, &whole).unwrap();
                     }
                     let (results, logs) = run(map, (rank, k), |comm| match writing {
-                        true => write(comm, &path, &model),
-                        false => read(comm, &path, &model),
+                        true => write(comm, &path, model, params),
+                        false => read(comm, &path, model, params),
                     });
                     let errors: Vec<Option<String>> =
                         results.iter().map(|result| result.as_ref().err().map(Error::to_string)).collect();
@@ -170,6 +265,5 @@ fn an_exchange_that_fails_on_a_node_is_an_error_of_all() {
             }
         }
     }
-    println!("{cases} exchanges failed");
-    assert!(cases > 400, "{cases}");
+    cases
 }

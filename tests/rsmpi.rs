@@ -158,6 +158,65 @@ fn part_nodes() {
     reader.close().unwrap();
 }
 
+/// Arrays and a varray of small pieces, which writers of each node write if the parameters say so.
+fn write_pieces(comm: impl scda::Communicator + 'static, path: &Path, params: &Params) {
+    let counts = scda::uniform_partition(1000, comm.size());
+    let first: u64 = counts[..comm.rank()].iter().sum();
+    let own = first..first + counts[comm.rank()];
+    let data: Vec<u8> = own.clone().flat_map(|i| [i as u8; 90]).collect();
+    let sizes = vec![90; (own.end - own.start) as usize];
+    let mut file = Writer::create(comm, path, b"", params).unwrap();
+    for encode in [Encode::None, Encode::Always] {
+        file.array(b"pieces", &counts, 90, Source::Contiguous(&data), encode).unwrap();
+        file.varray(b"pieces", &counts, &sizes, None, Source::Contiguous(&data), encode).unwrap();
+    }
+    file.close().unwrap();
+}
+
+fn relaying() -> Params {
+    let mut params = small_buffers();
+    (params.writers_per_node, params.stripe_bytes) = (1, 30_000);
+    params
+}
+
+#[test]
+fn writers_of_a_node_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("alone");
+    write_pieces(scda::Solo, &alone, &small_buffers());
+    for ranks in ["1", "2", "3", "no number"] {
+        let path = folder.path().join(ranks);
+        run_with("part_writers", 5, &path, &[("SCDA_NODE_RANKS", ranks)]);
+        assert!(std::fs::read(path).unwrap() == std::fs::read(&alone).unwrap(), "{ranks} ranks a node");
+    }
+}
+
+#[test]
+#[ignore = "run by the test above"]
+fn part_writers() {
+    use scda::Communicator as _;
+    let universe = mpi::initialize().unwrap();
+    let comm = || Mpi::new(&universe.world()).unwrap();
+    write_pieces(comm(), &file(), &relaying());
+    let (rank, counts) = (comm().rank(), scda::uniform_partition(1000, comm().size()));
+    let first: u64 = counts[..rank].iter().sum();
+    let expected: Vec<u8> = (first..first + counts[rank]).flat_map(|i| [i as u8; 90]).collect();
+    let mut data = vec![0; expected.len()];
+    let mut reader = Reader::open(comm(), &file(), &relaying()).unwrap();
+    let mut sizes = vec![0; counts[rank] as usize];
+    while let Some(section) = reader.next_section(true).unwrap() {
+        data.fill(0);
+        if section.size == 90 {
+            reader.read_array(&counts, 90, Sink::Contiguous(&mut data)).unwrap();
+        } else {
+            reader.read_varray_sizes(&counts, Some(&mut sizes)).unwrap();
+            reader.read_varray(&counts, Some(&sizes), None, Sink::Contiguous(&mut data)).unwrap();
+        }
+        assert!(data == expected);
+    }
+    reader.close().unwrap();
+}
+
 /// A dataset in chunks and a contiguous one, of which each rank passes every so many columns.
 fn write_datasets(comm: impl scda::Communicator + 'static, path: &Path) {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);

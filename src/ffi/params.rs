@@ -73,8 +73,17 @@ pub struct scda_params {
     /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
     /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
     pub info: MPI_Info,
+    /// For large sections of which a rank has less than a stripe on average: how many ranks of each node
+    /// write and read for all ranks of the node, each whole stripes, through memory that these share; at
+    /// most 1024. 0 (default): one for each stripe of a node's data, at most 8, if the ranks are on several
+    /// nodes; on one node each rank writes and reads its own.
+    pub writers_per_node: u64,
+    /// The bytes of a stripe of the file, on which a parallel file system gives locks; at most 4 GiB.
+    /// 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
+    /// or `writers_per_node` is given.
+    pub stripe_bytes: u64,
     /// Zero.
-    pub reserved: [u64; 7],
+    pub reserved: [u64; 5],
     /// Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
     /// their checksums, by which readers know that the file is whole and find each section. Each section
     /// takes 256 bytes in it. 0 (default): the file gets no seal, unless it has one already
@@ -125,7 +134,9 @@ fn defaults() -> scda_params_t {
         fuzzy_everyn: 0,
         fuzzy_seed: 0,
         info: no_info(),
-        reserved: [0; 7],
+        writers_per_node: params.writers_per_node,
+        stripe_bytes: params.stripe_bytes,
+        reserved: [0; 5],
         seal: 0,
         verify: 0,
     }
@@ -172,7 +183,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
     }
     // SAFETY: the size is that of the struct, which the caller lets be read.
     let c = unsafe { params.read_unaligned() };
-    if c.reserved != [0; 7] {
+    if c.reserved != [0; 5] {
         return Err(Error::argument("params.reserved: found other than zero"));
     }
     Ok(Params {
@@ -195,6 +206,8 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         raw: false,
         seal: flag("seal", c.seal)?,
         aggregation_bytes: to_usize(c.aggregation_bytes),
+        writers_per_node: c.writers_per_node,
+        stripe_bytes: c.stripe_bytes,
         driver: match c.driver {
             SCDA_DRIVER_AUTO => Driver::Auto,
             SCDA_DRIVER_MPIIO => Driver::MpiIo,

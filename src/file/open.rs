@@ -69,7 +69,7 @@ pub fn create(
 
 fn create_posix(
     team: &mut Team,
-    params: &Params,
+    params: &mut Params,
     target: &mut Target,
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
@@ -84,7 +84,9 @@ fn create_posix(
         write_header(team, &mut *file, header).map(|()| Some(file))
     });
     let (file, mine) = split(opened);
-    team.agree(mine)?;
+    let mut block = [if team.rank() == 0 { target.block_bytes().min(FINE) } else { FINE }];
+    team.agree_with(mine, &mut block)?;
+    params.find_stripe(block[0]);
     file.ok_or_else(lost).map_err(Failure::Mine)
 }
 
@@ -137,7 +139,7 @@ pub(crate) fn append(
 fn open_existing(
     team: &mut Team,
     name: &Path,
-    params: &Params,
+    params: &mut Params,
     (driver, access): (Driver, Access),
     (first, open): (Result<Option<PosixFile>>, impl FnOnce() -> Result<PosixFile>),
     examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<u64>,
@@ -147,15 +149,18 @@ fn open_existing(
     let (opened, size) = open_posix(team, first, open)?;
     // MPI-IO opens it anew: what was copied is then sent, on network file systems, and the lock is given back, which
     // MPI-IO's own locks would wait for on NFS.
-    let ((seen, found), mine) = split(opened.and_then(|file| {
+    let ((seen, words), mine) = split(opened.and_then(|file| {
+        let is_first = team.rank() == 0;
+        let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
         let mut file = with_faults(team, params, Box::new(file));
-        let found = if team.rank() == 0 { examine(&mut *file, size)? } else { 0 };
+        let found = if is_first { examine(&mut *file, size)? } else { 0 };
         match driver {
-            Driver::MpiIo => file.close().map(|()| (None, found)),
-            _ => Ok((Some(file), found)),
+            Driver::MpiIo => file.close().map(|()| (None, [found, block])),
+            _ => Ok((Some(file), [found, block])),
         }
     }));
-    let [found] = team.share(0, mine.map(|()| [found]))?;
+    let [found, block] = team.share(0, mine.map(|()| words))?;
+    params.find_stripe(block);
     let file = match driver {
         Driver::MpiIo => {
             let file = open_mpi_io(team, name, params, access, || Ok(()))?;
@@ -324,7 +329,7 @@ fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Fail
 fn create_mpi_io(
     team: &mut Team,
     path: &Path,
-    params: &Params,
+    params: &mut Params,
     target: &mut Target,
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
@@ -338,7 +343,8 @@ fn create_mpi_io(
     let opened = || if is_first { target.opened_by_name() } else { Ok(()) };
     let file = open_mpi_io(team, name, params, access, opened)?;
     let mut file = with_faults(team, params, file);
-    let emptied = empty(team, &mut *file, target.size()).and_then(|()| {
+    let emptied = empty(team, &mut *file, target).and_then(|block| {
+        params.find_stripe(block);
         let written = write_header(team, &mut *file, header);
         team.agree(written).map(drop)
     });
@@ -349,16 +355,16 @@ fn create_mpi_io(
 }
 
 /// Truncates a file that MPI-IO opened for writing, which leaves what it had: as rank 0 finds its size, for it
-/// may differ between ranks while others change it.
+/// may differ between ranks while others change it. Tells the block size that rank 0 finds.
 #[cfg(feature = "mpi")]
-fn empty(team: &mut Team, file: &mut dyn ParallelFile, size: u64) -> Result<(), Failure> {
+fn empty(team: &mut Team, file: &mut dyn ParallelFile, target: &Target) -> Result<u64, Failure> {
     // Truncating is collective: all ranks decide by the size that rank 0 found.
-    let [size] = team.share(0, Ok([size]))?;
-    if size == 0 {
-        return Ok(());
+    let [size, block] = team.share(0, Ok([target.size(), target.block_bytes()]))?;
+    if size > 0 {
+        let truncated = file.truncate(0);
+        team.agree(truncated)?;
     }
-    let truncated = file.truncate(0);
-    team.agree(truncated).map(drop)
+    Ok(block)
 }
 
 /// Without MPI there is no MPI-IO to choose.
@@ -389,7 +395,7 @@ mod without_mpi {
     pub fn create_mpi_io(
         _: &mut Team,
         _: &Path,
-        _: &Params,
+        _: &mut Params,
         _: &mut Target,
         _: &[u8],
     ) -> Result<Box<dyn ParallelFile>, Failure> {

@@ -14,6 +14,12 @@ const MAX_AGGREGATION_BYTES: usize = 64 << 20;
 const SMALL_BYTES: usize = 64 << 10;
 /// See above.
 const SMALL_BYTES_PER_RANK: usize = 4 << 10;
+/// The most writers of a node that make sense.
+const MAX_WRITERS: u64 = 1024;
+/// Shorter blocks are those of local file systems: the shortest stripe of Lustre.
+const LEAST_STRIPE_BYTES: u64 = 64 << 10;
+/// The longest stripe: file systems count its bytes with 32 bits.
+const MAX_STRIPE_BYTES: u64 = 1 << 32;
 /// The most threads that make sense.
 const MAX_THREADS: usize = 1024;
 
@@ -53,6 +59,15 @@ pub struct Params {
     /// The most bytes of memory for small sections, which are buffered when writing and read ahead when
     /// reading; at most 64 MiB. Less is used where that is as fast. 0: nothing is buffered.
     pub aggregation_bytes: usize,
+    /// For large sections of which a rank has less than a stripe on average: how many ranks of each node write and read for all
+    /// ranks of the node, through memory that these share, each whole stripes. 0: one for each stripe of a node's data, at most
+    /// 8, if the ranks are on several nodes; on one node each rank writes and reads its own. Up to 1024. No effect where the
+    /// ranks of a node do not share memory.
+    pub writers_per_node: u64,
+    /// The bytes of a stripe: what one server of a parallel file system has of a file before the next one follows, and gives
+    /// locks on. Up to 4 GiB. 0: the block size that the file system reports for the file (`st_blksize`), if it is at least 64
+    /// KiB or `writers_per_node` is given.
+    pub stripe_bytes: u64,
     /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,
@@ -102,6 +117,8 @@ impl Default for Params {
             level: Self::DEFAULT_LEVEL,
             threads: 1,
             aggregation_bytes: Self::DEFAULT_AGGREGATION_BYTES,
+            writers_per_node: 0,
+            stripe_bytes: 0,
             driver: Driver::default(),
             atomic: false,
             sync: false,
@@ -140,12 +157,22 @@ impl Params {
         4 * self.small_bytes(ranks)
     }
 
+    /// Takes the block size of the file for the bytes of a stripe, if these were not given. Blocks of a local file system are
+    /// no stripes, unless the user wants writers. The same on all ranks.
+    pub(super) fn find_stripe(&mut self, block_bytes: u64) {
+        if self.stripe_bytes == 0 && (block_bytes >= LEAST_STRIPE_BYTES || self.writers_per_node > 0) {
+            self.stripe_bytes = block_bytes.min(MAX_STRIPE_BYTES);
+        }
+    }
+
     /// An error if a number has no meaning.
     pub(super) fn validate(&self) -> Result<()> {
-        let limits: [(&str, u64, u64, u64); 3] = [
+        let limits: [(&str, u64, u64, u64); 5] = [
             ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
             ("threads", self.threads as u64, 1, MAX_THREADS as u64),
             ("aggregation_bytes", self.aggregation_bytes as u64, 0, MAX_AGGREGATION_BYTES as u64),
+            ("writers_per_node", self.writers_per_node, 0, MAX_WRITERS),
+            ("stripe_bytes", self.stripe_bytes, 0, MAX_STRIPE_BYTES),
         ];
         for (name, value, least, most) in limits {
             if !(least..=most).contains(&value) {
@@ -170,6 +197,8 @@ impl Params {
             u64::from(self.encoder == Encoder::Zlib),
             u64::from(self.level),
             self.aggregation_bytes as u64,
+            self.writers_per_node,
+            self.stripe_bytes,
             self.driver as u64,
             u64::from(self.atomic),
             u64::from(self.sync),

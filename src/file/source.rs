@@ -48,6 +48,16 @@ pub enum Source<'a> {
     Indirect(&'a dyn Elements),
 }
 
+impl<'a> Source<'a> {
+    /// All data, if they lie in one piece of memory.
+    pub(crate) fn contiguous(&self) -> &'a [u8] {
+        match *self {
+            Self::Contiguous(data) => data,
+            Self::Indirect(_) => &[],
+        }
+    }
+}
+
 /// Memory for this rank's data to read.
 pub enum Sink<'a> {
     /// One element after the other in one piece of memory.

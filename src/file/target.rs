@@ -125,6 +125,11 @@ impl Target {
         self.status.map_or(0, |status| status.size)
     }
 
+    /// Rank 0: the block size of the file, when it is open.
+    pub fn block_bytes(&self) -> u64 {
+        self.status.map_or(0, |status| status.block_bytes)
+    }
+
     /// Rank 0: the file is open under its name, and nothing is written to it yet.
     #[cfg(feature = "mpi")]
     pub fn opened_by_name(&mut self) -> Result<()> {

@@ -1,9 +1,11 @@
 //! Many ranks in one process, one after the other: a communicator for counting what they would exchange.
 //!
 //! Each rank runs its whole program before the next one begins, the highest first, so that rank 0 and the leader of each node find
-//! what was sent to them. Where all ranks pass the same, a reduction needs no other rank.
+//! what was sent to them. Where all ranks pass the same, a reduction needs no other rank. What the ranks of a node put into
+//! their memory stays there, so in a second run each of them sees what the others put there in the first.
 
-use super::{Communicator, Nodes};
+use super::shared::Allocation;
+use super::{Communicator, Nodes, SharedMemory};
 use crate::error::Result;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -31,28 +33,40 @@ pub struct Machine {
     node_ranks: usize,
     /// By the first rank of the communicator and its level, and the rank in it.
     mail: Mutex<Mailbox>,
+    /// The memory of the node whose ranks run at present.
+    memory: Mutex<Option<Arc<Allocation>>>,
 }
 
 impl Machine {
     pub fn new(ranks: usize, node_ranks: usize) -> Arc<Self> {
-        Arc::new(Self { ranks, node_ranks, mail: Mutex::default() })
+        Arc::new(Self { ranks, node_ranks, mail: Mutex::default(), memory: Mutex::default() })
     }
 
-    /// Runs a program on each rank, and returns what each has exchanged.
-    pub fn run(self: &Arc<Self>, mut program: impl FnMut(Simulated)) -> Vec<[Exchanged; LEVELS]> {
+    /// Runs a program so many times on each rank, and returns what each has exchanged in the last run.
+    pub fn run(
+        self: &Arc<Self>,
+        times: usize,
+        mut program: impl FnMut(Simulated, bool),
+    ) -> Vec<[Exchanged; LEVELS]> {
         let mut all = vec![[Exchanged::default(); LEVELS]; self.ranks];
-        for rank in (0..self.ranks).rev() {
-            let counts = Arc::default();
-            let machine = Arc::clone(self);
-            program(Simulated {
-                machine,
-                counts: Arc::clone(&counts),
-                level: 0,
-                rank,
-                size: self.ranks,
-                first: 0,
-            });
-            all[rank] = *counts.lock().unwrap();
+        for node in (0..self.ranks.div_ceil(self.node_ranks)).rev() {
+            let first = node * self.node_ranks;
+            *self.memory.lock().unwrap() = None;
+            for time in 1..=times {
+                for rank in (first..self.ranks.min(first + self.node_ranks)).rev() {
+                    let counts = Arc::default();
+                    let comm = Simulated {
+                        machine: Arc::clone(self),
+                        counts: Arc::clone(&counts),
+                        level: 0,
+                        rank,
+                        size: self.ranks,
+                        first: 0,
+                    };
+                    program(comm, time == times);
+                    all[rank] = *counts.lock().unwrap();
+                }
+            }
         }
         assert!(self.mail.lock().unwrap().values().all(VecDeque::is_empty), "messages that nobody received");
         all
@@ -127,6 +141,17 @@ impl Communicator for Simulated {
             });
         }
         Ok(())
+    }
+    #[allow(unsafe_code)] // a promise of the caller
+    unsafe fn share_memory(&self, bytes: usize) -> Result<Option<SharedMemory>> {
+        if self.level != 1 {
+            return Ok(None);
+        }
+        let mut memory = self.machine.memory.lock().unwrap();
+        if memory.is_none() {
+            *memory = Allocation::new(bytes);
+        }
+        Ok(memory.as_ref().map(SharedMemory::from_allocation))
     }
     fn nodes(&self) -> Result<Option<Nodes>> {
         let Machine { ranks, node_ranks, .. } = *self.machine;

@@ -13,6 +13,8 @@ use std::path::Path;
 pub struct Status {
     /// Size in bytes.
     pub size: u64,
+    /// The bytes that the file system likes to access at once: on a parallel one, a stripe or a block.
+    pub block_bytes: u64,
     /// A regular file: not a device, a pipe or a folder.
     pub is_regular: bool,
     /// A folder.
@@ -33,6 +35,7 @@ impl Status {
         let kind = FileType::from_raw_mode(stat.st_mode);
         Self {
             size: u64::try_from(stat.st_size).unwrap_or(0), // never negative
+            block_bytes: u64::try_from(stat.st_blksize).unwrap_or(0),
             is_regular: kind == FileType::RegularFile,
             is_folder: kind == FileType::Directory,
             is_stream: matches!(kind, FileType::Fifo | FileType::Socket),

@@ -126,15 +126,47 @@ impl ReaderState {
         }
         // The product is bounded by that of the header.
         let offset = current.layout.data + elements.offset * size;
-        let small = self.look_if_small(current.layout)?;
-        let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
-        if small {
+        if self.look_if_small(current.layout)? {
+            let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
             // Everything is in memory: only a wrong length of the user's memory can be an error.
             self.team.defer(mine);
         } else {
-            self.team.agree(mine)?;
+            self.read_large(current.layout, offset, sizes, data)?;
         }
         self.advance(current.layout.end);
+        Ok(())
+    }
+
+    /// Reads this rank's elements of a large section, which begin at `offset`; small pieces by some ranks of each node for all.
+    /// This rank may have an error already.
+    fn read_large(
+        &mut self,
+        layout: Layout,
+        offset: u64,
+        sizes: Sizes<'_>,
+        data: Result<Sink<'_>>,
+    ) -> Result<(), Failure> {
+        let Self { route, team, params, file, .. } = self;
+        let Some(relay) = route.relay(team, params, layout.bytes())? else {
+            let mine = data.and_then(|data| self.read_own_elements(offset, sizes, data));
+            self.team.agree(mine)?;
+            return Ok(());
+        };
+        let (data, mine) = match data {
+            Ok(data) => (data, Ok(())),
+            Err(error) => (Sink::Skip, Err(error)),
+        };
+        // The ranks of a node are to meet: from here on all of them take part.
+        let agreed = team.agree(mine)?;
+        let mine = match data {
+            Sink::Contiguous(memory) => relay.read(&agreed, &mut **file, offset, memory),
+            // What goes to memory of many pieces, each rank reads itself.
+            data => {
+                let others = relay.read(&agreed, &mut **file, offset, &mut []);
+                others.and_then(|()| self.read_own_elements(offset, sizes, data))
+            }
+        };
+        self.team.agree(mine)?;
         Ok(())
     }
 
@@ -235,10 +267,13 @@ impl ReaderState {
             return self.read_compressed(&current, elements, Sizes::Each(sizes), data);
         }
         let layout = self.varray_layout(&current, known.bytes.total)?;
-        self.look_if_small(layout)?;
         let offset = layout.data + known.bytes.offset;
-        let mine = data.and_then(|data| self.read_own_elements(offset, Sizes::Each(sizes), data));
-        self.team.agree(mine)?;
+        if self.look_if_small(layout)? {
+            let mine = data.and_then(|data| self.read_own_elements(offset, Sizes::Each(sizes), data));
+            self.team.agree(mine)?;
+        } else {
+            self.read_large(layout, offset, Sizes::Each(sizes), data)?;
+        }
         self.advance(layout.end);
         Ok(())
     }

@@ -24,6 +24,7 @@ pub use tasks::{Stream, StreamReader, Streams};
 use super::encoding::Decoders;
 use super::open;
 use super::params::Params;
+use super::relay::Route;
 use super::session::{Session, State};
 use super::source::Sink;
 use super::team::{Failure, Function, Team};
@@ -102,6 +103,7 @@ pub(crate) struct ReaderState {
     /// Where its sections end: behind it there is a seal, or several.
     end: u64,
     window: Window,
+    route: Route,
     /// Offset of the next section, or of the current one as long as its data are expected.
     position: u64,
     expect: Expect,
@@ -552,6 +554,7 @@ impl ReaderState {
     fn new(team: Team, file: Box<dyn ParallelFile>, [size, end]: [u64; 2], params: Params) -> Self {
         Self {
             window: Window::new(&team, &params),
+            route: Route::default(),
             small_bytes: params.small_bytes(team.size()) as u64,
             decoders: Decoders::new(params.strict),
             team,
@@ -592,8 +595,8 @@ impl State for ReaderState {
             return;
         }
         // Giving back what the ranks share takes all of them.
-        let Self { team, window, .. } = self;
-        std::mem::forget((team, window));
+        let Self { team, window, route, .. } = self;
+        std::mem::forget((team, window, route));
     }
 
     fn abandon(self, _: &Error) {

@@ -22,6 +22,7 @@ use super::held::Held;
 use super::open;
 use super::params::{Encode, Params};
 use super::reader::ReaderState;
+use super::relay::Route;
 use super::session::{Session, State};
 use super::source::Source;
 use super::sums::{SummedFile, Sums};
@@ -111,6 +112,7 @@ pub(crate) struct WriterState {
     /// Whether one rank alone may have failed since the last agreement, and waits in the next one.
     must_agree: bool,
     buffer: SectionBuffer,
+    route: Route,
     held: Held,
     encoders: Encoders,
     chunk_encoders: Vec<ChunkEncoder>,
@@ -252,6 +254,7 @@ impl Writer {
         team.mark(end);
         Session::new(WriterState {
             buffer: SectionBuffer::new(&mut team, &params),
+            route: Route::default(),
             held: Held::default(),
             small_bytes: params.small_bytes(team.size()) as u64,
             team,
@@ -665,10 +668,10 @@ impl Writer {
 impl WriterState {
     /// Gives up what this process has of the file, without touching the file.
     fn let_go(self) {
-        let Self { team, buffer, .. } = self;
+        let Self { team, buffer, route, .. } = self;
         // Giving back what the ranks share takes all of them.
         if !team.is_alone() {
-            std::mem::forget((team, buffer));
+            std::mem::forget((team, buffer, route));
         }
     }
 }

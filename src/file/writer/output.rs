@@ -5,6 +5,7 @@ use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
 use crate::file::buffer::{Outlet, Stage};
 use crate::file::encoding::Encoded;
+use crate::file::relay::Own;
 use crate::file::source::Source;
 use crate::file::team::Failure;
 use crate::format::entry::CountFormat;
@@ -115,15 +116,17 @@ impl WriterState {
         let is_first = elements.is_first() || elements.total == 0 && self.team.rank() == 0;
         let is_last = elements.is_last() || elements.total == 0 && self.team.rank() == 0;
         let head = if is_first { head } else { &[] };
+        let mut padding = [0; MAX_DATA_PADDING];
+        // The last byte of the data is that of an entry.
+        let last = (elements.total > 0).then_some(b'\n');
+        let padding = if is_last { data_padding(&mut padding, layout.data_bytes, last, style) } else { &[] };
+        let entries = layout.data + elements.offset * COUNT_BYTES as u64;
+        if self.is_relayed(layout)? {
+            return self.relay(layout, head, &[(entries, Own::Entries(format, sizes, padding))]);
+        }
         self.write(layout, head, |out, layout| {
-            put_entries(out, layout.data + elements.offset * COUNT_BYTES as u64, &format, sizes)?;
-            if is_last {
-                // The last byte of the data is that of an entry.
-                let last = (elements.total > 0).then_some(b'\n');
-                let mut padding = [0; MAX_DATA_PADDING];
-                out.put(layout.padding(), &[data_padding(&mut padding, layout.data_bytes, last, style)])?;
-            }
-            Ok(())
+            put_entries(out, entries, &format, sizes)?;
+            out.put(layout.padding(), &[padding])
         })
     }
 
@@ -180,8 +183,32 @@ impl WriterState {
             return self.write_run(layout, start, &[head, data, padding]);
         }
         let entries = layout.entries + local.elements.offset * COUNT_BYTES as u64;
+        // Copies, so that what the short way needs can stay in registers.
+        self.write_listed(layout, head, (entries, local.entries), (offset, { data }, padding))
+    }
+
+    /// Writes elements that have sizes, or memory of their own: their sizes, if they have some, and their data, each from its offset.
+    #[cold] // for the callers, in which an array in one piece of memory goes another way
+    #[inline(never)]
+    fn write_listed(
+        &mut self,
+        layout: Layout,
+        head: &[u8],
+        (entries, sizes): (u64, Option<&[u64]>),
+        (offset, data, padding): (u64, Source<'_>, &[u8]),
+    ) -> Result<(), Failure> {
+        let format = CountFormat::new(b'E', self.params.line_break);
+        if self.is_relayed(layout)? {
+            let pieces = [data.contiguous(), padding];
+            let data = match data {
+                Source::Contiguous(_) => Own::Pieces(&pieces),
+                Source::Indirect(elements) => Own::Elements(elements, padding),
+            };
+            let all = [(entries, Own::Entries(format, sizes.unwrap_or_default(), &[])), (offset, data)];
+            return self.relay(layout, head, &all[usize::from(sizes.is_none())..]);
+        }
         self.write(layout, head, |out, layout| {
-            put_entries(out, entries, &CountFormat::new(b'E', style), local.entries.unwrap_or_default())?;
+            put_entries(out, entries, &format, sizes.unwrap_or_default())?;
             if let Source::Contiguous(data) = data {
                 return out.put(offset, &[data, padding]);
             }
@@ -210,8 +237,15 @@ impl WriterState {
         self.end_small(layout)
     }
 
+    #[cold] // for the callers
     #[inline(never)]
     fn write_large_run(&mut self, layout: Layout, offset: u64, pieces: &[&[u8]]) -> Result<(), Failure> {
+        // A block has one count before its data, and belongs to one rank.
+        let is_array = layout.data - layout.start == LONGEST_HEAD as u64;
+        if is_array && self.is_relayed(layout)? {
+            let behind = offset + pieces[0].len() as u64;
+            return self.relay(layout, pieces[0], &[(behind, Own::Pieces(&pieces[1..]))]);
+        }
         self.write_all()?;
         if self.team.has_deferred() || pieces.iter().all(|piece| piece.is_empty()) {
             return self.end_large(layout, Ok(()), &[]);
@@ -222,6 +256,32 @@ impl WriterState {
         }
         let (head, rest) = (pieces[0], &pieces[1..]);
         let mine = self.file.write_at(offset + head.len() as u64, rest);
+        self.end_large(layout, mine, head)
+    }
+
+    /// Whether a section is written by some ranks of each node for all. All ranks know.
+    #[inline(never)]
+    fn is_relayed(&mut self, layout: Layout) -> Result<bool, Failure> {
+        if self.is_small(layout) {
+            return Ok(false);
+        }
+        Ok(self.route.relay(&mut self.team, &self.params, layout.bytes())?.is_some())
+    }
+
+    /// Writes a large section through the writers of each node: what this rank owns of it besides the header, each run with its
+    /// offset. Their number is the same on all ranks.
+    #[cold]
+    fn relay(&mut self, layout: Layout, head: &[u8], runs: &[(u64, Own<'_>)]) -> Result<(), Failure> {
+        self.write_all()?;
+        let mut mine = Ok(());
+        if let Some(relay) = self.route.relay(&mut self.team, &self.params, layout.bytes())? {
+            // The ranks of a node are to meet: from here on all of them take part.
+            let agreed = self.team.agree(Ok(()))?;
+            for (offset, own) in runs {
+                mine = mine.and(relay.write(&agreed, &mut self.file, *offset, own));
+            }
+        }
+        self.know();
         self.end_large(layout, mine, head)
     }
 
@@ -342,7 +402,7 @@ impl WriterState {
     }
 
     /// A small section is buffered on this rank.
-    #[inline]
+    #[inline(always)]
     fn end_small(&mut self, layout: Layout) -> Result<(), Failure> {
         self.end = layout.end;
         if std::mem::take(&mut self.must_agree) {
@@ -371,6 +431,7 @@ impl WriterState {
     }
 
     /// Agrees that all is well. What was released before is then known to be in the file.
+    #[inline(never)]
     fn agree(&mut self, mine: Result<()>) -> Result<(), Failure> {
         self.team.agree(mine)?;
         self.know();

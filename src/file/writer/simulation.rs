@@ -87,16 +87,17 @@ fn evaluate(requests: &[Request], stripe: u64, node_ranks: usize) -> Counts {
     }
 }
 
-/// Runs a program of the writer on each of many ranks, and counts.
+/// Runs a program of the writer so many times on each of many ranks, and counts the last time.
 fn simulate(
     (ranks, node_ranks): (usize, usize),
     params: &Params,
+    times: usize,
     program: impl Fn(&mut Writer) -> Result<()>,
 ) -> (Vec<Request>, Vec<[Exchanged; LEVELS]>) {
     let requests = Arc::<Mutex<Vec<Request>>>::default();
-    let exchanged = Machine::new(ranks, node_ranks).run(|comm| {
+    let exchanged = Machine::new(ranks, node_ranks).run(times, |comm, counts| {
         let rank = comm.rank();
-        let requests = Arc::clone(&requests);
+        let requests = if counts { Arc::clone(&requests) } else { Arc::default() };
         let team = Team::new(Box::new(comm), "f");
         let file = SummedFile::new(Box::new(counted(rank, requests)), None);
         let target = Target::new(Path::new("f"), params);
@@ -111,15 +112,16 @@ fn simulate(
     (std::mem::take(&mut requests.lock().unwrap()), exchanged)
 }
 
-fn params() -> Params {
-    Params { check: false, ..Params::default() }
+fn params(writers_per_node: u64, stripe_bytes: u64) -> Params {
+    Params { check: false, writers_per_node, stripe_bytes, ..Params::default() }
 }
 
 /// Writes an array of which each rank has one element of so many bytes.
 fn array(ranks: (usize, usize), piece: u64, params: &Params) -> (Vec<Request>, Vec<[Exchanged; LEVELS]>) {
     let counts = vec![1; ranks.0];
     let data = vec![0; usize::try_from(piece).unwrap()];
-    simulate(ranks, params, |file| {
+    // In the first run the ranks of a node say which pieces they have.
+    simulate(ranks, params, 2, |file| {
         file.array(b"field", &counts, piece, Source::Contiguous(&data), Encode::None)
     })
 }
@@ -161,18 +163,21 @@ fn two_phase((ranks, node_ranks): (usize, usize), piece: u64, stripe: u64) -> (C
 #[test]
 fn counts_of_ten_thousand_ranks() {
     let machine = (10_000, 64);
-    // The table in docs/performance.md: requests, stripes of several ranks and of several nodes; requests and MiB that leave a node.
-    for (piece, stripe, expected_alone, expected_collective) in [
-        (KIB, MIB, [10_000, 10, 10], [10, 9]),
-        (16 * KIB, MIB, [10_000, 157, 156], [157, 0]),
-        (100 * KIB, MIB, [10_000, 977, 156], [193, 947]),
-        (100 * KIB, 4 * MIB, [10_000, 245, 156], [123, 962]),
-        (MIB, 4 * MIB, [10_000, 2500, 156], [626, 0]),
-        (10 * MIB, 4 * MIB, [10_000, 9999, 156], [6251, 0]),
+    let nodes = 157;
+    // The table in docs/performance.md: requests, stripes of several ranks and of several nodes; requests and MiB that leave a node;
+    // requests, writers, stripes of several ranks and of several nodes.
+    for (piece, stripe, expected_alone, expected_collective, expected_own) in [
+        (KIB, MIB, [10_000, 10, 10], [10, 9], [167, 166, 10, 10]),
+        (16 * KIB, MIB, [10_000, 157, 156], [157, 0], [314, 313, 156, 156]),
+        (100 * KIB, MIB, [10_000, 977, 156], [193, 947], [1134, 1133, 156, 156]),
+        (100 * KIB, 4 * MIB, [10_000, 245, 156], [123, 962], [402, 401, 156, 156]),
+        (MIB - 100, MIB, [10_000, 9998, 156], [625, 74], [10_157, 1254, 156, 156]),
+        (MIB, 4 * MIB, [10_000, 2500, 156], [626, 0], [2658, 941, 156, 156]),
+        (10 * MIB, 4 * MIB, [10_000, 9999, 156], [6251, 0], [10_001, 10_000, 9999, 156]),
     ] {
         let alone = independent(machine, piece, stripe);
         let (collective, sent) = two_phase(machine, piece, stripe);
-        let (own, exchanged) = array(machine, piece, &params());
+        let (own, exchanged) = array(machine, piece, &params(0, stripe));
         let own = evaluate(&own, stripe, machine.1);
         println!(
             "pieces of {piece} bytes, stripes of {stripe}:\n  {alone:?}\n  {collective:?} {sent}\n  {own:?}"
@@ -180,16 +185,29 @@ fn counts_of_ten_thousand_ranks() {
         let [all, node, leaders] = exchanged[0];
         assert_eq!([alone.requests, alone.shared_stripes, alone.shared_by_nodes], expected_alone);
         assert_eq!([collective.requests, sent / MIB], expected_collective);
-        // As independent writes, and the header.
-        assert_eq!([own.requests - 1, own.shared_stripes, own.shared_by_nodes], expected_alone);
+        assert_eq!([own.requests, own.writers as u64, own.shared_stripes, own.shared_by_nodes], expected_own);
         assert_eq!(collective.shared_stripes, 0);
         // Every byte is written once; the header and the padding are more.
         assert_eq!(alone.bytes, machine.0 as u64 * piece);
         assert!((alone.bytes..alone.bytes + 256).contains(&own.bytes));
-        // No message but those of agreements: one of the section, and one of flushing.
-        assert!(exchanged.iter().all(|rank| rank == &exchanged[0]));
-        assert_eq!((node, leaders, all.sent, all.received), Default::default());
-        assert_eq!(all.reductions, 2);
+        // No message leaves a node but those of agreements: three find the nodes, and each section has two, or one as without nodes;
+        // one flushes.
+        assert_eq!((leaders, all.sent, all.received), Default::default());
+        assert_eq!(all.reductions, if piece < stripe { 6 } else { 2 });
+        assert!(exchanged.iter().all(|rank| rank[0] == all));
+        if piece < stripe {
+            // Only nodes that meet in a stripe share it.
+            let nodes_of_a_stripe = stripe.div_ceil(64 * piece) + 1;
+            assert!(own.shared_stripes <= nodes.min(own.stripes), "{own:?}");
+            assert!(own.most_writers as u64 <= nodes_of_a_stripe, "{own:?}");
+            // A node's bytes begin and end within a stripe.
+            let writers = ((64 * piece).div_ceil(stripe) + 1).min(8);
+            assert!(own.writers as u64 <= nodes * writers + 10, "{own:?}");
+            assert!(own.requests <= own.stripes + nodes + 10, "{own:?}");
+        } else {
+            assert_eq!(own.requests, alone.requests + 1);
+            assert_eq!(node, Exchanged::default());
+        }
     }
 }
 
@@ -200,17 +218,47 @@ fn small_sections_go_through_the_leaders() {
     let counts = vec![1; ranks];
     // The ranks look for their nodes after 8 of 56 rounds; there are 16.
     for (node_ranks, expected) in [(1, 56 * 999), (64, 8 * 999 + 48 * (63 + 15))] {
-        let params = params();
-        let (own, exchanged) = simulate((ranks, node_ranks), &params, |file| {
+        let params = params(0, 4 * MIB);
+        let (own, exchanged) = simulate((ranks, node_ranks), &params, 1, |file| {
             for _ in 0..SECTIONS {
                 file.array(b"small", &counts, 100, Source::Contiguous(&[b'a'; 100]), Encode::None)?;
             }
             Ok(())
         });
-        let own = evaluate(&own, 4 * MIB, node_ranks);
+        let own = evaluate(&own, params.stripe_bytes, node_ranks);
         let received: u64 = exchanged[0].iter().map(|level| level.received).sum();
         println!("{node_ranks} a node: {own:?}, {:?}; rank 0 received {received}", exchanged[0]);
         assert_eq!((own.writers, own.shared_stripes, own.requests), (1, 0, 2 * 56));
         assert_eq!(received, expected);
+    }
+}
+
+/// Who writes which ranges: one writer of a node, and all bytes of each of its stripes.
+#[test]
+fn each_writer_has_whole_stripes() {
+    for (ranks, node_ranks, writers) in [(12, 4, 1), (12, 4, 2), (13, 4, 3), (12, 5, 2)] {
+        let stripe = 10_000;
+        let piece = 9_000;
+        let params = Params { aggregation_bytes: 0, ..params(writers, stripe) };
+        let (requests, _) = array((ranks, node_ranks), piece, &params);
+        for node in 0..ranks.div_ceil(node_ranks) {
+            let own: Vec<_> = requests.iter().filter(|request| request.rank / node_ranks == node).collect();
+            let mut of_node: HashMap<u64, usize> = HashMap::new();
+            for Request { rank, offset, bytes } in own {
+                // The header comes last, and is 128 bytes of rank 0.
+                if *bytes == 128 {
+                    continue;
+                }
+                for stripe in offset / stripe..=(offset + bytes - 1) / stripe {
+                    assert_eq!(*of_node.entry(stripe).or_insert(*rank), *rank, "{requests:?}");
+                }
+            }
+            let mut found: Vec<_> = of_node.values().collect();
+            found.sort_unstable();
+            found.dedup();
+            assert!(found.len() as u64 <= writers && !found.is_empty(), "node {node}: {found:?}");
+        }
+        let bytes: u64 = requests.iter().map(|request| request.bytes).sum();
+        assert!((0..64).contains(&(bytes - 128 - ranks as u64 * piece)), "{bytes}");
     }
 }

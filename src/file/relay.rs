@@ -1,0 +1,379 @@
+//! Data of the ranks of a node on their way through its writers, which write whole stripes of the file; and through its readers.
+//!
+//! The ranks of a node share memory of two halves, in which each writer has a place. In rounds (`stripes::Pieces`), each rank
+//! copies what it has of the parts that are written in this round, the ranks of the node meet, and the writers write while all
+//! fill the other half. A rank that fails goes on with the others: only the agreement behind the section ends it.
+
+use super::params::Params;
+use super::source::Elements;
+use super::stripes::{self, Pieces};
+use super::team::{Agreed, Failure, Team, split};
+use crate::error::Result;
+use crate::format::COUNT_BYTES;
+use crate::format::entry::CountFormat;
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+use crate::parallel::{Communicator, Nodes, SharedMemory, share_memory};
+use crate::storage::ParallelFile;
+use std::ops::Range;
+
+/// The bytes by which a rank says which piece it has: two offsets.
+const SLOT_BYTES: usize = 16;
+
+/// How the data of large sections get to the file.
+#[derive(Default)]
+pub enum Route {
+    /// No section asked for it yet.
+    #[default]
+    Unknown,
+    /// Each rank writes and reads its own.
+    Direct,
+    /// Some ranks of each node do, for small pieces.
+    Relayed(Box<Relay>),
+}
+
+impl Route {
+    /// The relay, if a section of so many bytes goes through it. All ranks know; collective where they find out.
+    pub fn relay(
+        &mut self,
+        team: &mut Team,
+        params: &Params,
+        bytes: u64,
+    ) -> Result<Option<&mut Relay>, Failure> {
+        if team.is_alone() || !stripes::are_small(params.stripe_bytes, bytes, team.size()) {
+            return Ok(None);
+        }
+        if let Self::Unknown = self {
+            *self = Relay::find(team, params)?.map_or(Self::Direct, Self::Relayed);
+        }
+        match self {
+            Self::Relayed(relay) => Ok(Some(relay)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The ranks of this node, and their memory.
+pub struct Relay {
+    /// Two tables of the pieces that the ranks have, and two halves with a place for each writer.
+    memory: SharedMemory,
+    /// The ranks of the node; `None` if they are all there are.
+    nodes: Option<Nodes>,
+    /// The pieces of the section that the ranks of the node have. There is room for all.
+    pieces: Vec<Range<u64>>,
+    wanted: u64,
+    stripe: u64,
+    /// The bytes of a writer's place.
+    step: u64,
+    most_writers: usize,
+    /// Whose turn it is of the tables and of the halves.
+    table: usize,
+    half: usize,
+}
+
+/// Bytes of this rank that lie one after the other in the file.
+pub enum Own<'a> {
+    Pieces(&'a [&'a [u8]]),
+    /// Elements, and what follows them.
+    Elements(&'a dyn Elements, &'a [u8]),
+    /// Sizes as text, and what follows them.
+    Entries(CountFormat, &'a [u64], &'a [u8]),
+}
+
+impl<'a> Own<'a> {
+    /// A piece of memory; `None` behind the last one. Sizes have only what follows them.
+    fn piece(&self, index: usize) -> Option<&'a [u8]> {
+        match *self {
+            Self::Pieces(pieces) => pieces.get(index).copied(),
+            Self::Elements(elements, tail) => match index.checked_sub(elements.count()) {
+                None => Some(elements.element(index)),
+                Some(behind) => (behind == 0).then_some(tail),
+            },
+            Self::Entries(_, _, tail) => (index == 0).then_some(tail),
+        }
+    }
+
+    /// The bytes before the pieces: those of sizes, which are not in memory as text.
+    fn text_bytes(&self) -> u64 {
+        match self {
+            Self::Entries(_, sizes, _) => (sizes.len() * COUNT_BYTES) as u64,
+            _ => 0,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let pieces = (0..).map_while(|index| self.piece(index));
+        self.text_bytes() + pieces.map(|piece| piece.len() as u64).sum::<u64>()
+    }
+
+    fn is_in_memory(&self) -> bool {
+        !matches!(self, Self::Entries(..))
+    }
+
+    /// Hands out the bytes of a range behind the sizes, piece by piece.
+    fn for_each(&self, range: Range<u64>, mut each: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+        let mut start = self.text_bytes();
+        for piece in (0..).map_while(|index| self.piece(index)) {
+            let end = start + piece.len() as u64;
+            let part = cut(&range, &(start..end));
+            if part.start < part.end {
+                each(&piece[to_usize(part.start - start)..to_usize(part.end - start)])?;
+            }
+            if end >= range.end {
+                break;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Copies the bytes from `start` on.
+    fn copy(&self, start: u64, to: &mut [u8]) -> Result<()> {
+        let end = start + to.len() as u64;
+        let text_end = self.text_bytes().clamp(start, end);
+        let (text, mut rest) = to.split_at_mut(to_usize(text_end - start));
+        if let Self::Entries(format, sizes, _) = self {
+            let mut at = to_usize(start);
+            let mut left = text;
+            while !left.is_empty() {
+                let mut entry = [0; COUNT_BYTES];
+                format.put(sizes[at / COUNT_BYTES], &mut entry);
+                let entry = &entry[at % COUNT_BYTES..];
+                let (now, later) = left.split_at_mut(entry.len().min(left.len()));
+                now.copy_from_slice(&entry[..now.len()]);
+                at += now.len();
+                left = later;
+            }
+        }
+        self.for_each(text_end..end, |piece| {
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(piece.len());
+            now.copy_from_slice(piece);
+            rest = later;
+            Ok(())
+        })
+    }
+}
+
+/// What two ranges have in common; empty if that is nothing.
+fn cut(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    let start = one.start.max(other.start);
+    start..one.end.min(other.end).max(start)
+}
+
+impl Relay {
+    /// Finds out whether ranks of a node can write for one another, and if the user does not say so, whether there are several
+    /// nodes. Collective.
+    fn find(team: &mut Team, params: &Params) -> Result<Option<Box<Self>>, Failure> {
+        let (nodes, mine) = split(team.agree(Ok(()))?.comm().nodes());
+        let agreed = team.agree(mine)?;
+        if nodes.is_none() && params.writers_per_node == 0 {
+            return Ok(None);
+        }
+        let comm = nodes.as_ref().map_or(agreed.comm(), Nodes::node);
+        let (stripe, wanted, ranks) = (params.stripe_bytes, params.writers_per_node, comm.size());
+        let most_writers = stripes::most_writers(wanted, ranks);
+        let step = stripes::step_bytes(stripe, most_writers);
+        let bytes = 2 * (SLOT_BYTES * ranks + most_writers * to_usize(step));
+        let (memory, mine) = split(share_memory(comm, bytes));
+        let mut pieces = Vec::new();
+        let mine = mine.and(reserve(&mut pieces, ranks));
+        let mut least = [u64::from(memory.is_some())];
+        team.agree_with(mine, &mut least)?;
+        let relay = |memory| {
+            Box::new(Self { memory, nodes, pieces, wanted, stripe, step, most_writers, table: 0, half: 0 })
+        };
+        Ok(memory.filter(|_| least == [1]).map(relay))
+    }
+
+    /// Writes this rank's bytes, which begin at `offset`, or has them written. All ranks call it, also those that have none.
+    pub fn write(
+        &mut self,
+        agreed: &Agreed<'_>,
+        file: &mut dyn ParallelFile,
+        offset: u64,
+        own: &Own<'_>,
+    ) -> Result<()> {
+        let mine = offset..offset + own.bytes();
+        let mut result = self.begin(agreed, mine.clone());
+        let Ranks { rank, writers, own_writer, rounds } = self.ranks(agreed);
+        for round in 0..rounds {
+            for writer in 0..writers {
+                let part = self.plan().part(round, writer, writers);
+                let part_of_mine = cut(&part, &mine);
+                if part_of_mine.start < part_of_mine.end
+                    && !(own_writer == Some(writer) && own.is_in_memory())
+                {
+                    let place = self.place(writer, &part, &part_of_mine);
+                    result = result.and(own.copy(part_of_mine.start - offset, self.memory.get_mut(place)));
+                }
+            }
+            result = result.and(self.meet(agreed));
+            if let (Some(writer), Ok(())) = (own_writer, &result) {
+                let part = self.plan().part(round, writer, writers);
+                result = self.write_part(file, &part, writer, rank, (offset, own));
+            }
+            self.half ^= 1;
+        }
+        result
+    }
+
+    /// Writes a part of the file: this rank's bytes from its own memory, those of others from where they copied them.
+    fn write_part(
+        &self,
+        file: &mut dyn ParallelFile,
+        part: &Range<u64>,
+        writer: usize,
+        rank: usize,
+        (offset, own): (u64, &Own<'_>),
+    ) -> Result<()> {
+        let mut run: Vec<&[u8]> = Vec::new();
+        // Where the run begins and ends, and from where on it is in the shared memory.
+        let (mut start, mut end, mut copied) = (part.start, part.start, part.start);
+        let shared = |range: Range<u64>| self.memory.get(self.place(writer, part, &range));
+        for (number, piece) in self.pieces.iter().enumerate() {
+            let piece = cut(piece, part);
+            if piece.start == piece.end {
+                continue;
+            }
+            if piece.start != end {
+                reserve(&mut run, 1)?;
+                run.push(shared(copied..end));
+                file.write_at(start, &run)?;
+                run.clear();
+                (start, copied) = (piece.start, piece.start);
+            }
+            end = piece.end;
+            if number == rank && own.is_in_memory() {
+                reserve(&mut run, 1)?;
+                run.push(shared(copied..piece.start));
+                own.for_each(piece.start - offset..piece.end - offset, |bytes| {
+                    reserve(&mut run, 1)?;
+                    run.push(bytes);
+                    Ok(())
+                })?;
+                copied = end;
+            }
+        }
+        reserve(&mut run, 1)?;
+        run.push(shared(copied..end));
+        if start < end { file.write_at(start, &run) } else { Ok(()) }
+    }
+
+    /// Fills this rank's memory with the bytes from `offset` on, which this rank or another one reads. All ranks call it, also
+    /// those that want none.
+    pub fn read(
+        &mut self,
+        agreed: &Agreed<'_>,
+        file: &mut dyn ParallelFile,
+        offset: u64,
+        own: &mut [u8],
+    ) -> Result<()> {
+        let mine = offset..offset + own.len() as u64;
+        let mut result = self.begin(agreed, mine.clone());
+        let Ranks { writers: readers, own_writer: own_reader, rounds, .. } = self.ranks(agreed);
+        for round in 0..rounds {
+            if let (Some(reader), Ok(())) = (own_reader, &result) {
+                let part = self.plan().part(round, reader, readers);
+                result = self.read_part(file, &part, reader);
+            }
+            result = result.and(self.meet(agreed));
+            for reader in 0..readers {
+                let part = self.plan().part(round, reader, readers);
+                let part_of_mine = cut(&part, &mine);
+                if part_of_mine.start < part_of_mine.end {
+                    let range = to_usize(part_of_mine.start - offset)..to_usize(part_of_mine.end - offset);
+                    let place = self.place(reader, &part, &part_of_mine);
+                    own[range].copy_from_slice(self.memory.get(place));
+                }
+            }
+            self.half ^= 1;
+        }
+        result
+    }
+
+    /// Reads what the node needs of a part of the file.
+    fn read_part(&mut self, file: &mut dyn ParallelFile, part: &Range<u64>, reader: usize) -> Result<()> {
+        let mut run = part.start..part.start;
+        for number in 0..=self.pieces.len() {
+            let piece = self.pieces.get(number).map(|piece| cut(piece, part));
+            if piece.as_ref().is_some_and(|piece| piece.start == piece.end) {
+                continue;
+            }
+            match piece {
+                Some(piece) if piece.start == run.end => run.end = piece.end,
+                next => {
+                    if run.start < run.end {
+                        let place = self.place(reader, part, &run);
+                        file.read_at(run.start, self.memory.get_mut(place))?;
+                    }
+                    run = next.unwrap_or_default();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns which pieces of a section the ranks of the node have.
+    fn begin(&mut self, agreed: &Agreed<'_>, mine: Range<u64>) -> Result<()> {
+        let comm = self.comm(agreed);
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let table = self.table * SLOT_BYTES * ranks;
+        let slot = self.memory.get_mut(table + SLOT_BYTES * rank..table + SLOT_BYTES * (rank + 1));
+        slot[..8].copy_from_slice(&mine.start.to_ne_bytes());
+        slot[8..].copy_from_slice(&mine.end.to_ne_bytes());
+        let met = self.meet(agreed);
+        let words = self.memory.get(table..table + SLOT_BYTES * ranks).as_chunks().0;
+        let pieces = words.as_chunks().0.iter();
+        self.pieces.clear();
+        // There is room for all.
+        self.pieces.extend(pieces.map(|[start, end]| u64::from_ne_bytes(*start)..u64::from_ne_bytes(*end)));
+        self.table ^= 1;
+        met
+    }
+
+    /// The ranks of the node, and what they do for this section.
+    fn ranks(&self, agreed: &Agreed<'_>) -> Ranks {
+        let comm = self.comm(agreed);
+        let plan = self.plan();
+        let writers = stripes::writers(self.wanted, comm.size(), plan.stripes());
+        let rank = |&writer: &usize| stripes::writer_rank(writer, writers, comm.size()) == comm.rank();
+        Ranks {
+            rank: comm.rank(),
+            writers,
+            own_writer: (0..writers).find(rank),
+            rounds: plan.rounds(writers),
+        }
+    }
+
+    fn plan(&self) -> Pieces<'_> {
+        Pieces { pieces: &self.pieces, stripe: self.stripe, step: self.step }
+    }
+
+    fn comm<'a>(&'a self, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
+        self.nodes.as_ref().map_or(agreed.comm(), Nodes::node)
+    }
+
+    /// The ranks of the node meet: each sees what the others have put into the memory.
+    fn meet(&self, agreed: &Agreed<'_>) -> Result<()> {
+        self.memory.sync();
+        let met = self.comm(agreed).allreduce_min(&mut [1]);
+        self.memory.sync();
+        met
+    }
+
+    /// Where in the memory a range of a writer's part is.
+    fn place(&self, writer: usize, part: &Range<u64>, range: &Range<u64>) -> Range<usize> {
+        let places = self.memory.bytes() - 2 * self.most_writers * to_usize(self.step);
+        let start = places + (self.half * self.most_writers + writer) * to_usize(self.step);
+        start + to_usize(range.start - part.start)..start + to_usize(range.end - part.start)
+    }
+}
+
+/// The ranks of a node, and what they do for a section.
+struct Ranks {
+    rank: usize,
+    writers: usize,
+    /// Which of the writers this rank is.
+    own_writer: Option<usize>,
+    rounds: u64,
+}

@@ -1,0 +1,189 @@
+//! Who writes which stripes: a decision that needs nothing but numbers.
+//!
+//! A parallel file system such as Lustre or GPFS gives locks on whole stripes of a file. If every rank writes a piece that is
+//! smaller than a stripe, several ranks want the lock of each stripe. So some ranks of each node, its writers, write the
+//! pieces of all of its ranks, each writer whole stripes. Only a stripe that two nodes have parts of has two writers.
+
+use std::ops::Range;
+
+/// The most writers of a node that the library chooses by itself: a few streams use the network of a node, and each has a buffer.
+const MOST_WRITERS: u64 = 8;
+/// The most bytes of a buffer of one writer. Longer stripes are written in several steps.
+const MOST_STEP_BYTES: u64 = 4 << 20;
+/// The most bytes of the buffers of all writers of a node.
+const MOST_BYTES: u64 = 32 << 20;
+/// A step is a multiple of so many bytes, unless a stripe is shorter.
+const PAGE_BYTES: u64 = 4096;
+
+/// Whether the ranks of a section of so many bytes have such small pieces of it, on average, that they are worth collecting.
+pub fn are_small(stripe: u64, section_bytes: u64, ranks: usize) -> bool {
+    section_bytes / (ranks as u64) < stripe
+}
+
+/// The most writers of a node of so many ranks. `wanted` is what the user wants, or 0.
+pub fn most_writers(wanted: u64, ranks: usize) -> usize {
+    let most = if wanted == 0 { MOST_WRITERS } else { wanted };
+    ranks.min(usize::try_from(most).unwrap_or(ranks))
+}
+
+/// The writers of a node of so many ranks, which together have these stripes of a section: without a wish of the user, one for each
+/// of them, up to 8.
+pub fn writers(wanted: u64, ranks: usize, stripes: u64) -> usize {
+    let needed = if wanted == 0 { stripes } else { wanted };
+    most_writers(wanted, ranks).min(usize::try_from(needed).unwrap_or(ranks)).max(1)
+}
+
+/// How many bytes a writer writes at once, of a stripe or of a part of it, if a node has at most so many writers.
+pub fn step_bytes(stripe: u64, most_writers: usize) -> u64 {
+    let most = MOST_STEP_BYTES.min(MOST_BYTES / most_writers.max(1) as u64);
+    stripe.min((most / PAGE_BYTES * PAGE_BYTES).max(PAGE_BYTES))
+}
+
+/// The pieces of a section that the ranks of one node have: where they lie in the file, in their order.
+pub struct Pieces<'a> {
+    pub pieces: &'a [Range<u64>],
+    /// The bytes of a stripe.
+    pub stripe: u64,
+    /// The bytes that a writer writes at once.
+    pub step: u64,
+}
+
+impl Pieces<'_> {
+    /// The stripes in which the node has bytes, as ranges of their numbers.
+    fn runs(&self) -> impl Iterator<Item = Range<u64>> {
+        let mut next = 0;
+        self.pieces.iter().filter(|piece| piece.start < piece.end).filter_map(move |piece| {
+            let first = (piece.start / self.stripe).max(next);
+            next = next.max((piece.end - 1) / self.stripe + 1);
+            (first < next).then_some(first..next)
+        })
+    }
+
+    /// The number of stripes in which the node has bytes.
+    pub fn stripes(&self) -> u64 {
+        self.runs().map(|run| run.end - run.start).sum()
+    }
+
+    /// The stripe of this index among those in which the node has bytes.
+    fn stripe(&self, mut index: u64) -> Option<u64> {
+        for run in self.runs() {
+            let length = run.end - run.start;
+            if index < length {
+                return Some(run.start + index);
+            }
+            index -= length;
+        }
+        None
+    }
+
+    /// The steps in which one stripe is written.
+    fn steps(&self) -> u64 {
+        self.stripe.div_ceil(self.step)
+    }
+
+    /// How many rounds it takes so many writers, each of which writes one step in a round.
+    pub fn rounds(&self, writers: usize) -> u64 {
+        self.stripes().div_ceil(writers as u64) * self.steps()
+    }
+
+    /// What one of the writers writes in a round, as a range of the file; not all bytes of it need be the node's.
+    pub fn part(&self, round: u64, writer: usize, writers: usize) -> Range<u64> {
+        let (all, steps) = (self.stripes(), self.steps());
+        let most = all.div_ceil(writers as u64);
+        // Each writer has stripes that follow one another.
+        let (first, end) = (most * writer as u64, (most * (writer as u64 + 1)).min(all));
+        let index = first.saturating_add(round / steps);
+        let stripe = if index < end { self.stripe(index) } else { None };
+        let Some(stripe) = stripe else { return 0..0 };
+        let start = stripe * self.stripe + round % steps * self.step;
+        start..(start + self.step).min((stripe + 1) * self.stripe)
+    }
+}
+
+/// Which rank of a node of so many ranks is one of its writers: they are spread over the node.
+pub fn writer_rank(writer: usize, writers: usize, ranks: usize) -> usize {
+    writer * ranks / writers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// The table in docs/performance.md.
+    #[test]
+    fn writers_follow_from_piece_stripe_and_node() {
+        for (piece, stripe, ranks, expected) in [
+            (4 << 10, MIB, 64, Some(1)),
+            (64 << 10, MIB, 64, Some(4)),
+            (256 << 10, MIB, 64, Some(8)),
+            (256 << 10, 4 * MIB, 64, Some(4)),
+            (MIB, MIB, 64, None),
+            (MIB, 4 * MIB, 64, Some(8)),
+            (MIB, 4 * MIB, 4, Some(1)),
+            (MIB, 4 * MIB, 1, Some(1)),
+            (10 * MIB, 4 * MIB, 64, None),
+            // A local file system: a block is no longer than the pieces of a large section.
+            (4096, 4096, 4, None),
+        ] {
+            let node = ranks as u64 * piece;
+            let found = are_small(stripe, 1000 * node, 1000 * ranks)
+                .then(|| writers(0, ranks, node.div_ceil(stripe)));
+            assert_eq!(found, expected, "pieces of {piece} bytes, stripes of {stripe}, {ranks} ranks");
+        }
+        assert_eq!((writers(3, 64, 1), writers(100, 64, 1), writers(0, 64, 0)), (3, 64, 1));
+    }
+
+    #[test]
+    fn buffers_are_bounded() {
+        for stripe in [1, 4096, MIB, 4 * MIB, 1 << 30] {
+            for ranks in [1, 2, 7, 64, 1024, 100_000] {
+                for wanted in [0, 1, 5, 1024] {
+                    let most = most_writers(wanted, ranks);
+                    let step = step_bytes(stripe, most);
+                    assert!(step > 0 && step <= stripe && step * most as u64 <= MOST_BYTES);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_byte_has_one_writer_and_each_stripe_one_of_a_node() {
+        let piece = |start: u64, bytes: u64| start..start + bytes;
+        let consecutive: Vec<_> = (0..13).map(|i| piece(100 + i * 77, 77)).collect();
+        let scattered: Vec<_> = (0..9).map(|i| piece(5 + i * 1000, i * 70)).collect();
+        let empty = [piece(7, 0), piece(9, 0)];
+        for pieces in [&consecutive[..], &scattered, &empty] {
+            for (stripe, step) in [(64, 64), (64, 20), (1000, 256), (10_000, 4096), (1, 1)] {
+                let pieces = Pieces { pieces, stripe, step };
+                for count in 1..6 {
+                    let mut owner = std::collections::HashMap::new();
+                    for round in 0..pieces.rounds(count) {
+                        for writer in 0..count {
+                            let part = pieces.part(round, writer, count);
+                            assert!(part.end - part.start <= step);
+                            for byte in part.clone() {
+                                assert!(owner.insert(byte, writer).is_none(), "byte {byte} twice");
+                            }
+                            for other in part {
+                                assert_eq!(owner.get(&(other / stripe * stripe)), Some(&writer));
+                            }
+                        }
+                    }
+                    assert!(pieces.pieces.iter().cloned().flatten().all(|byte| owner.contains_key(&byte)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn writers_are_different_ranks() {
+        for ranks in 1..20 {
+            for count in 1..=ranks {
+                let all: Vec<_> = (0..count).map(|writer| writer_rank(writer, count, ranks)).collect();
+                assert!(all.windows(2).all(|pair| pair[0] < pair[1]) && all[count - 1] < ranks);
+            }
+        }
+    }
+}
