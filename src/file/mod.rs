@@ -3,6 +3,7 @@
 
 mod buffer;
 mod encoding;
+mod hash;
 mod held;
 mod interrupt;
 mod open;

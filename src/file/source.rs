@@ -207,7 +207,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// `Argument`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check(&self, sizes: Sizes<'_>) -> Result<()> {
         match self {
             Self::Contiguous(data) => check_length(data.len(), sizes),
@@ -229,7 +229,7 @@ impl<'a> Source<'a> {
     }
 
     /// The last byte of the data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn last_byte(&self) -> Option<u8> {
         match self {
             Self::Contiguous(data) => data.last().copied(),

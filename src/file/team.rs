@@ -8,10 +8,11 @@
 //! Only [`Agreed`], which an agreement returns, gives access to the collectives: so all ranks are at the same
 //! point of the program when they call one.
 
+use super::hash::{mix, mix_all, mix_and_sum, mix_bytes};
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::numbers::to_usize;
-use crate::parallel::{Communicator, Partition, Solo};
+use crate::parallel::{Communicator, FEW, Partition, Solo};
 use std::path::Path;
 
 /// What must be the same on all ranks. The order decides which disagreement is named.
@@ -284,6 +285,27 @@ impl Team {
         }
     }
 
+    /// Notes the counts of all ranks, which must be the same on all ranks, and returns the partition that they say.
+    #[inline(always)]
+    pub fn note_partition(&mut self, topic: Topic, counts: &[u64]) -> Result<Partition> {
+        if self.is_alone() { self.partition(counts) } else { self.note_partition_of_several(topic, counts) }
+    }
+
+    /// As [`Self::note_partition`], for more than one rank. Many counts are read once, both to hash them and to add them up.
+    #[inline(never)]
+    fn note_partition_of_several(&mut self, topic: Topic, counts: &[u64]) -> Result<Partition> {
+        let hash = &mut self.trace[topic as usize];
+        *hash = mix(*hash, counts.len() as u64);
+        if counts.len() <= FEW {
+            *hash = mix_all(*hash, counts);
+        }
+        Partition::summed(counts, self.rank, self.size, |counts| {
+            let (mixed, sums) = mix_and_sum(*hash, counts);
+            *hash = mixed;
+            sums
+        })
+    }
+
     /// Notes the rank that has the data of a section without partition, and tells whether it is this
     /// one. An error if it is none.
     #[inline]
@@ -324,6 +346,7 @@ impl Team {
     }
 
     /// The partition among the ranks that these counts say.
+    #[inline(always)]
     pub fn partition(&self, counts: &[u64]) -> Result<Partition> {
         Partition::new(counts, self.rank(), self.size())
     }
@@ -556,37 +579,6 @@ pub fn split<T: Default>(result: Result<T>) -> (T, Result<()>) {
     }
 }
 
-/// One step of a running hash: of two sequences that differ in one value, the hashes differ.
-pub fn mix(hash: u64, value: u64) -> u64 {
-    hash.wrapping_mul(FACTOR).wrapping_add(value)
-}
-
-/// Odd, so that no difference is lost; one less is twice an odd number, so that no exchange is.
-const FACTOR: u64 = 0x9E37_79B9_7F4A_7C17;
-
-/// The steps of [`mix`] for more numbers.
-#[inline(never)]
-pub fn mix_all(hash: u64, values: &[u64]) -> u64 {
-    // Each step waits for the one before, so four at once take a quarter of the time.
-    const SQUARE: u64 = FACTOR.wrapping_mul(FACTOR);
-    let (fours, rest) = values.as_chunks::<4>();
-    let hash = fours.iter().fold(hash, |hash, &[a, b, c, d]| {
-        let [left, right] = [mix(a, b), mix(c, d)];
-        let four = left.wrapping_mul(SQUARE).wrapping_add(right);
-        hash.wrapping_mul(SQUARE.wrapping_mul(SQUARE)).wrapping_add(four)
-    });
-    rest.iter().fold(hash, |hash, &value| mix(hash, value))
-}
-
-#[inline(never)]
-fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let words = words.iter().chain([&last]).map(|word| u64::from_le_bytes(*word));
-    words.fold(mix(hash, bytes.len() as u64), mix)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -660,12 +652,26 @@ mod tests {
     }
 
     #[test]
-    fn many_numbers_are_hashed_as_one_after_the_other() {
-        let values: Vec<u64> = (0..200_u64).map(|value| (value * value) << (value % 50)).collect();
-        for length in 0..values.len() {
-            let values = &values[..length];
-            assert_eq!(mix_all(7, values), values.iter().fold(7, |hash, &value| mix(hash, value)));
-        }
+    fn many_counts_are_compared_and_added_up_in_every_call() {
+        let size = FEW + 4;
+        let texts = run_on_threads(size, |comm| {
+            let mut team = team(comm);
+            let (rank, mut counts) = (team.rank(), (0..size as u64).collect::<Vec<_>>());
+            for _ in 0..2 {
+                let part = team.note_partition(Topic::Counts, &counts).unwrap();
+                assert_eq!(part, Partition::new(&counts, rank, size).unwrap());
+                assert!(team.agree(Ok(())).is_ok());
+                counts.reverse();
+            }
+            if rank == 13 {
+                // For most ranks the same partition.
+                counts.swap(2, 3);
+            }
+            team.note_partition(Topic::Counts, &counts).unwrap();
+            error(team.agree(Ok(()))).to_string()
+        });
+        let expected = "f.scda: the ranks disagree on the counts of elements N_q";
+        assert!(texts.iter().all(|text| text == expected), "{texts:?}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub(crate) mod simulated;
 mod threads;
 
 pub use nodes::Nodes;
+pub(crate) use partition::FEW;
 pub use partition::{Partition, uniform_partition};
 pub use shared::SharedMemory;
 pub(crate) use shared::share_memory;

@@ -21,6 +21,18 @@ impl Partition {
     /// `Argument` if there is not one count for each rank, `Range` if their sum exceeds 63 bits.
     #[inline(always)]
     pub fn new(counts: &[u64], rank: usize, size: usize) -> Result<Self> {
+        Self::summed(counts, rank, size, wrapping_sum)
+    }
+
+    /// As [`Self::new`]. If there are many counts, `sum` gets all of them, in their order, in two pieces; of each it returns the sum modulo
+    /// 2^64, and the bits that any count has.
+    #[inline(always)]
+    pub(crate) fn summed(
+        counts: &[u64],
+        rank: usize,
+        size: usize,
+        sum: impl FnMut(&[u64]) -> (u64, u64),
+    ) -> Result<Self> {
         if counts.len() != size {
             return Err(miscounted(counts.len(), size));
         }
@@ -32,7 +44,7 @@ impl Partition {
         let add = |sum, counts: &[u64]| counts.iter().try_fold(sum, |sum, &count| layout::sum(sum, count));
         let (below, others) = counts.split_at(rank);
         let sums = if counts.len() > FEW {
-            sums_of_many(below, others)
+            sums_of_many(below, others, sum)
         } else {
             add(0, below).and_then(|offset| Some((offset, add(offset, others)?)))
         };
@@ -54,19 +66,29 @@ impl Partition {
 }
 
 /// Up to so many counts are added one by one.
-const FEW: usize = 16;
+pub(crate) const FEW: usize = 16;
 
 /// The sums of the counts below a rank, and of all, if they fit 63 bits.
 #[inline(never)]
-fn sums_of_many(below: &[u64], others: &[u64]) -> Option<(u64, u64)> {
-    let offset = total(below)?;
-    Some((offset, layout::sum(offset, total(others)?)?))
+fn sums_of_many(
+    below: &[u64],
+    others: &[u64],
+    mut sum: impl FnMut(&[u64]) -> (u64, u64),
+) -> Option<(u64, u64)> {
+    // Both sums first: `sum` gets all counts.
+    let (below_sum, others_sum) = (sum(below), sum(others));
+    let offset = total(below, below_sum)?;
+    Some((offset, layout::sum(offset, total(others, others_sum)?)?))
 }
 
-/// The sum of counts, if it fits 63 bits.
-fn total(counts: &[u64]) -> Option<u64> {
-    // Without a check in it the loop takes several counts at once; wherever the sum can wrap, it is not used.
-    let (sum, bits) = counts.iter().fold((0_u64, 0), |(sum, bits), &c| (sum.wrapping_add(c), bits | c));
+/// The sum of counts modulo 2^64, and the bits that any of them has. Without a check in it, the loop takes several counts at once.
+fn wrapping_sum(counts: &[u64]) -> (u64, u64) {
+    counts.iter().fold((0, 0), |(sum, bits), &count| (count.wrapping_add(sum), bits | count))
+}
+
+/// The sum of counts, if it fits 63 bits, from what [`wrapping_sum`] returns for them.
+fn total(counts: &[u64], (sum, bits): (u64, u64)) -> Option<u64> {
+    // Wherever the sum can wrap, it is not used.
     if bits <= layout::MAX_OFFSET / counts.len().max(1) as u64 {
         return Some(sum);
     }

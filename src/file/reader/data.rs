@@ -3,8 +3,9 @@
 use super::header::exceeds_63_bits;
 use super::{Current, Expect, KnownSizes, ReaderState};
 use crate::error::{Error, Result};
+use crate::file::hash::{mix, mix_all};
 use crate::file::source::{Sink, Sizes};
-use crate::file::team::{Failure, Function, Topic, mix, mix_all};
+use crate::file::team::{Failure, Function, Topic};
 use crate::format::INLINE_BYTES;
 use crate::format::header::SectionType;
 use crate::format::layout::Layout;
@@ -51,8 +52,7 @@ impl ReaderState {
 
     /// Notes and checks the partition of the section's elements.
     fn check_counts(&mut self, counts: &[u64], expected: u64) -> Result<Partition> {
-        self.team.note_counts(Topic::Counts, counts);
-        let elements = self.team.partition(counts)?;
+        let elements = self.team.note_partition(Topic::Counts, counts)?;
         if elements.total != expected {
             return Err(unlike_header("the sum of the counts N_q", elements.total, expected));
         }
@@ -238,8 +238,7 @@ impl ReaderState {
         };
         let elements = self.check_counts(counts, current.count)?;
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
-        let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
+        let given = proc_sizes.map(|sizes| self.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
         if hash(counts) != known.counts_hash {
             known = self.learn_sizes(&current, counts, elements, Ok(None))?;
         }

@@ -126,8 +126,7 @@ impl WriterState {
         data: Result<&[u8]>,
     ) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
-        self.team.note_counts(Topic::Counts, counts);
-        let rows = self.team.partition(counts)?;
+        let rows = self.team.note_partition(Topic::Counts, counts)?;
         let Some(&first) = dataset.shape.first() else {
             return Err(
                 Error::argument("field: found a dataset without dimensions, expected at least one").into()

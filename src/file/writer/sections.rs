@@ -16,6 +16,7 @@ use crate::parallel::Partition;
 
 impl WriterState {
     /// Notes the function and the user string, and checks the latter.
+    #[inline(always)]
     fn begin(&mut self, function: Function, section: SectionType, user: &[u8]) -> Result<()> {
         self.team.note_call(function);
         self.team.note_bytes(Topic::UserString, user);
@@ -130,10 +131,9 @@ impl WriterState {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteArray, SectionType::Array, user)?;
-        self.team.note_counts(Topic::Counts, counts);
         self.team.note(Topic::Size, size);
         self.team.note(Topic::Encode, encode as u64);
-        let elements = self.team.partition(counts)?;
+        let elements = self.team.note_partition(Topic::Counts, counts)?;
         self.describe(SectionType::Array, user, elements.total, size)?;
         let plain = Layout::array(self.end, elements.total, size).ok_or_else(too_large)?;
         let sizes = Sizes::Fixed { count: elements.count, size };
@@ -169,12 +169,10 @@ impl WriterState {
         encode: Encode,
     ) -> Result<(), Failure> {
         self.begin(Function::WriteVarray, SectionType::Varray, user)?;
-        self.team.note_counts(Topic::Counts, counts);
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
-        self.team.note_counts(Topic::ProcSizes, proc_sizes.unwrap_or_default());
         self.team.note(Topic::Encode, encode as u64);
-        let elements = self.team.partition(counts)?;
-        let given = proc_sizes.map(|sizes| self.team.partition(sizes)).transpose()?;
+        let elements = self.team.note_partition(Topic::Counts, counts)?;
+        let given = proc_sizes.map(|sizes| self.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
         // All ranks know it, so all have the error at once.
         Layout::varray(self.end, elements.total, given.map_or(0, |bytes| bytes.total))
             .ok_or_else(too_large)?;
