@@ -1620,6 +1620,40 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
                                     int *err);
 
 /**
+ * Finds several datasets by their names and reads any boxes of each, in one call: the same as `scda_ffind_dataset` and
+ * `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset.
+ *
+ * Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
+ *
+ * @param [in] f       The file, open for reading.
+ * @param [in] n       The number of datasets; 0 reads nothing.
+ * @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
+ *                     name says which one is read; `type`, `item_bytes` (0 unless the type is `SCDA_TYPE_RAW`), `ndims` and
+ *                     `shape` must be those of the dataset in the file, so that `data` has room for its items. What else they say is
+ *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed.
+ * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each.
+ * @param [out] data   For each dataset room for the items of this rank, as for `scda_fread_dataset`. No two may overlap. May be
+ *                     NULL, as each of these pointers, where there are no items.
+ * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
+ * @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
+ * @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
+ *                     `nboxes`, `start` and `count`, this rank reads all of each array.
+ * @param [out] err    The error code.
+ * @return             `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape there; those
+ * of `scda_ffind_dataset` and of `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
+                                     size_t n,
+                                     const scda_dataset_t *d,
+                                     const int64_t *record,
+                                     void *const *data,
+                                     const size_t *nboxes,
+                                     const uint64_t *const *start,
+                                     const uint64_t *const *count,
+                                     int *err);
+
+/**
  * Tells which dataset `scda_fread_dataset` reads now, whoever has found it. Language bindings check by it that the
  * caller's memory is large enough.
  *

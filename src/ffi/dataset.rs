@@ -212,11 +212,11 @@ pub(super) unsafe fn check_size(d: *const scda_dataset_t) -> Result<()> {
     Ok(())
 }
 
-/// The dataset at a pointer. Whether there can be such a dataset is not looked at.
+/// The struct at a pointer.
 ///
 /// # Safety
-/// `d` is NULL or may be read, and so may be what it points to.
-pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
+/// `d` is NULL or may be read.
+unsafe fn read_struct(d: *const scda_dataset_t) -> Result<scda_dataset_t> {
     // SAFETY: the caller's `d` is NULL or may be read.
     unsafe { check_size(d) }?;
     // SAFETY: the size is that of the struct, which the caller lets be read.
@@ -224,17 +224,27 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
     if c.reserved != [0; 8] {
         return Err(Error::argument("reserved numbers of a dataset: found other than zero"));
     }
-    let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
-    let Some(end) = name.iter().position(|&byte| byte == 0) else {
-        return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));
-    };
-    let name = utf8(&name[..end], "name of a dataset")?;
-    let dimensions = usize::try_from(c.ndims).ok().filter(|&n| n <= MAX_DIMENSIONS);
-    let Some(dimensions) = dimensions else {
-        return Err(Error::argument(format!("ndims: found {}, expected 0 to {MAX_DIMENSIONS}", c.ndims)));
-    };
-    let data_type = data_type(c.r#type, c.item_bytes)?;
-    let mut dataset = Dataset::new(name, data_type, &c.shape[..dimensions]);
+    Ok(c)
+}
+
+/// A dataset of the name, the type and the shape of the one at a pointer. What this points to is not looked at.
+///
+/// # Safety
+/// `d` is NULL or may be read.
+pub(super) unsafe fn read_array(d: *const scda_dataset_t) -> Result<Dataset> {
+    // SAFETY: the caller's `d` is NULL or may be read.
+    array(&unsafe { read_struct(d) }?)
+}
+
+/// The dataset at a pointer. Whether there can be such a dataset is not looked at.
+///
+/// # Safety
+/// `d` is NULL or may be read, and so may be what it points to.
+pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
+    // SAFETY: the caller's `d` is NULL or may be read.
+    let c = unsafe { read_struct(d) }?;
+    let mut dataset = array(&c)?;
+    let (dimensions, data_type) = (dataset.shape.len(), dataset.data_type);
     dataset.layout = layout(c.layout, &c.chunk[..dimensions])?;
     dataset.level = match c.level {
         -1 => None,
@@ -270,6 +280,21 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
         dataset.attributes = unsafe { json(c.attributes) }?;
     }
     Ok(dataset)
+}
+
+/// The name, the type and the shape.
+fn array(c: &scda_dataset_t) -> Result<Dataset> {
+    let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
+    let Some(end) = name.iter().position(|&byte| byte == 0) else {
+        return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));
+    };
+    let name = utf8(&name[..end], "name of a dataset")?;
+    let dimensions = usize::try_from(c.ndims).ok().filter(|&n| n <= MAX_DIMENSIONS);
+    let Some(dimensions) = dimensions else {
+        return Err(Error::argument(format!("ndims: found {}, expected 0 to {MAX_DIMENSIONS}", c.ndims)));
+    };
+    let data_type = data_type(c.r#type, c.item_bytes)?;
+    Ok(Dataset::new(name, data_type, &c.shape[..dimensions]))
 }
 
 /// Attributes.

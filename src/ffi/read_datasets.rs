@@ -2,14 +2,16 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
-use super::dataset::{check_size, scda_dataset_t, without_pointers};
+use super::dataset::{check_size, read_array, scda_dataset_t, without_pointers};
 use super::given::Given;
-use super::memory::{put, put_user_string, slice_mut};
-use super::write_datasets::{boxes, name};
-use crate::file::Reader;
-use crate::format::dataset::Dataset;
+use super::memory::{put, put_user_string, slice, slice_mut};
+use super::write_datasets::{at, boxes, each, name};
+use crate::error::Result;
+use crate::file::{Reader, Wanted};
+use crate::format::dataset::{Dataset, Region};
+use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 /// Where a dataset can be given to: NULL if nobody wants it. Memory of the wrong size is an error of this rank.
 ///
@@ -167,16 +169,106 @@ pub unsafe extern "C" fn scda_fread_dataset(
     let body = |reader: &mut Reader| {
         reader.read(|state| {
             let mine = state.current_dataset().and_then(|dataset| {
-                // SAFETY: C passes a number for each box and dimension.
-                let (regions, bytes) = unsafe { boxes(dataset, nboxes, start, count) }?;
-                // SAFETY: C passes room for the items of the boxes, which lie in the array.
-                Ok((regions, unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?))
+                // SAFETY: C passes a number for each box and dimension, and room for the items of the boxes.
+                unsafe { room_for_boxes(dataset, data, nboxes, start, count) }
             });
             match mine {
                 Ok((regions, data)) => state.read_dataset(Ok((&regions, data))),
                 Err(error) => state.read_dataset(Err(error)),
             }
         })
+    };
+    // SAFETY: C passes an `err` that is NULL or may be written.
+    unsafe { on_reader(f, err, body) }
+}
+
+/// The boxes of this rank, which lie in the array, and room for their items.
+///
+/// # Safety
+/// As of [`boxes`]; `data` is NULL, or the items of the boxes may be written there for the lifetime, and are not reached otherwise.
+unsafe fn room_for_boxes<'a>(
+    dataset: &Dataset,
+    data: *mut c_void,
+    nboxes: usize,
+    start: *const u64,
+    count: *const u64,
+) -> Result<(Vec<Region>, &'a mut [u8])> {
+    // SAFETY: the caller has a number for each box and dimension.
+    let (regions, bytes) = unsafe { boxes(dataset, nboxes, start, count) }?;
+    // SAFETY: the caller has room for the items of the boxes, which lie in the array.
+    Ok((regions, unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?))
+}
+
+/// Finds several datasets by their names and reads any boxes of each, in one call: the same as `scda_ffind_dataset` and
+/// `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset.
+///
+/// Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
+///
+/// @param [in] f       The file, open for reading.
+/// @param [in] n       The number of datasets; 0 reads nothing.
+/// @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
+///                     name says which one is read; `type`, `item_bytes` (0 unless the type is `SCDA_TYPE_RAW`), `ndims` and
+///                     `shape` must be those of the dataset in the file, so that `data` has room for its items. What else they say is
+///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed.
+/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each.
+/// @param [out] data   For each dataset room for the items of this rank, as for `scda_fread_dataset`. No two may overlap. May be
+///                     NULL, as each of these pointers, where there are no items.
+/// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
+/// @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
+/// @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
+///                     `nboxes`, `start` and `count`, this rank reads all of each array.
+/// @param [out] err    The error code.
+/// @return             `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape there; those
+/// of `scda_ffind_dataset` and of `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_datasets(
+    f: *mut scda_fcontext_t,
+    n: usize,
+    d: *const scda_dataset_t,
+    record: *const i64,
+    data: *const *mut c_void,
+    nboxes: *const usize,
+    start: *const *const u64,
+    count: *const *const u64,
+    err: *mut c_int,
+) -> *mut scda_fcontext_t {
+    let body = |reader: &mut Reader| {
+        // SAFETY: C passes a `d` that is NULL, or `n` datasets.
+        let structs = reader.require(unsafe { slice(d, n as u64, "d") })?;
+        // SAFETY: C passes NULL, or a number for each dataset.
+        let record = unsafe { each(record, n, "record") };
+        let (mut datasets, mut mine) = (Vec::new(), Vec::new());
+        reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
+        for (index, one) in structs.iter().enumerate() {
+            // SAFETY: it is one of these.
+            let dataset = reader.require(unsafe { read_array(one) })?;
+            datasets.push((dataset, reader.require(at(&record, index, 0))?));
+        }
+        // SAFETY: C passes NULL, or a pointer for each dataset.
+        let data = unsafe { each(data, n, "data") };
+        // SAFETY: C passes NULL, or a number for each dataset.
+        let nboxes = unsafe { each(nboxes, n, "nboxes") };
+        // SAFETY: C passes NULL, or a pointer for each dataset.
+        let start = unsafe { each(start, n, "start") };
+        // SAFETY: C passes NULL, or a pointer for each dataset.
+        let count = unsafe { each(count, n, "count") };
+        for (index, (dataset, _)) in datasets.iter().enumerate() {
+            let boxes = || {
+                let (data, nboxes) = (at(&data, index, null_mut())?, at(&nboxes, index, 1)?);
+                let (start, count) = (at(&start, index, null())?, at(&count, index, null())?);
+                // SAFETY: C passes a number for each box and dimension, and room for the items of the boxes.
+                unsafe { room_for_boxes(dataset, data, nboxes, start, count) }
+            };
+            mine.push(boxes());
+        }
+        let all = datasets.iter().zip(&mut mine).map(|((dataset, record), mine)| {
+            let mine =
+                mine.as_mut().map(|(regions, data)| (&**regions, &mut **data)).map_err(|error| error.again());
+            Wanted { dataset, record: *record, mine }
+        });
+        let all = all.collect();
+        reader.read(|state| state.read_datasets(all))
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_reader(f, err, body) }

@@ -201,13 +201,13 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 ///
 /// # Safety
 /// As of [`slice`].
-unsafe fn each<'a, T>(pointer: *const T, n: usize, name: &str) -> Result<Option<&'a [T]>> {
+pub(super) unsafe fn each<'a, T>(pointer: *const T, n: usize, name: &str) -> Result<Option<&'a [T]>> {
     // SAFETY: the caller has `n` values there, if it is not NULL.
     (!pointer.is_null()).then(|| unsafe { slice(pointer, n as u64, name) }).transpose()
 }
 
 /// What is passed for one of the datasets.
-fn at<T: Copy>(all: &Result<Option<&[T]>>, index: usize, default: T) -> Result<T> {
+pub(super) fn at<T: Copy>(all: &Result<Option<&[T]>>, index: usize, default: T) -> Result<T> {
     let all = all.as_ref().map_err(Error::again)?;
     Ok(all.and_then(|all| all.get(index)).copied().unwrap_or(default))
 }

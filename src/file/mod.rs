@@ -32,7 +32,8 @@ mod writer;
 
 pub use interrupt::Interrupt;
 pub use params::{Encode, Params};
-pub use reader::{Reader, Sealed, Seals, Section, Stream, StreamReader, Streams};
+pub(crate) use reader::Wanted;
+pub use reader::{Reader, Request, Sealed, Seals, Section, Stream, StreamReader, Streams};
 pub(crate) use source::Sizes;
 pub use source::{Elements, ElementsMut, Sink, Source};
 pub use stripes::{of_block as stripe_of_block, writers_of_pieces};

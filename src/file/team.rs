@@ -78,6 +78,7 @@ pub enum Function {
     Dataset,
     Group,
     ReadDataset,
+    ReadDatasets,
     Streams,
     ReadStreamsSizes,
     ReadStreams,

@@ -8,7 +8,7 @@ use crate::codec::{can_expand, max_encoded_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
 use crate::file::source::{Sink, Sizes};
-use crate::file::team::{Failure, Function};
+use crate::file::team::{Failure, Function, Topic};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::bools::find_other;
 use crate::format::dataset::metadata::Codecs;
@@ -62,17 +62,8 @@ impl Reader {
     /// `Format` if the section of this user string is no dataset; those of [`Self::find`], [`Self::seek_section`],
     /// [`Self::next_section`] and [`Self::dataset`].
     pub fn find_dataset(&mut self, name: &str, record: i64) -> Result<Option<Dataset>> {
-        let has_before = self.session.operate(|state| state.find_pair(name.as_bytes(), record))?;
-        let Some(has_before) = has_before else { return Ok(None) };
-        let found = if has_before { self.dataset()? } else { None };
-        if found.is_some() {
-            return Ok(found);
-        }
-        self.session.operate(|state| {
-            let what =
-                format!("section \"{name}\": found no metadata before it, expected those of a dataset");
-            Err(Error::new(ErrorKind::Format, what).at(state.position).into())
-        })
+        let found = self.session.operate(|state| state.find_dataset(name, record))?;
+        Ok(self.current_dataset().filter(|_| found).cloned())
     }
 
     /// The dataset that begins with the section whose header was just read: if this is a block of metadata, reads it and the header
@@ -84,8 +75,7 @@ impl Reader {
     /// [`Self::next_section`].
     pub fn dataset(&mut self) -> Result<Option<Dataset>> {
         let found = self.session.operate(|state| state.going_back(ReaderState::read_metadata))?;
-        let current = self.session.state().and_then(|state| state.dataset.as_ref()).filter(|_| found);
-        Ok(current.map(|current| current.stored.dataset.clone()))
+        Ok(self.current_dataset().filter(|_| found).cloned())
     }
 
     /// Reads regions of the current dataset on each rank: any regions, those of other ranks, overlapping ones, or none. `data` gets one
@@ -102,9 +92,106 @@ impl Reader {
     pub fn read_dataset(&mut self, regions: &[Region], data: &mut [u8]) -> Result<()> {
         self.read(|state| state.read_dataset(Ok((regions, data))))
     }
+
+    /// Finds datasets by their names, and reads regions of each, as [`Self::find_dataset`] and [`Self::read_dataset`] do one after the
+    /// other. The last one is then the current dataset. All ranks request the same datasets in the same order, each its own regions.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Params, Reader, Region, Request, Solo};
+    /// # use scda::Writer;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("state.scda");
+    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// # let all = [Region::all(&[3, 2])];
+    /// # for name in ["density", "pressure"] {
+    /// #     file.dataset(&Dataset::new(name, DataType::Float32, [3, 2]), &all, &[0; 24])?;
+    /// # }
+    /// # file.close()?;
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// let names = ["density", "pressure"];
+    /// let datasets = names.map(|name| Dataset::new(name, DataType::Float32, [3, 2]));
+    /// let (row, mut data) = ([Region::new([1, 0], [1, 2])], [[0; 8]; 2]);
+    /// let requests = datasets.iter().zip(&mut data);
+    /// let requests = requests.map(|(dataset, data)| Request { dataset, record: 0, regions: &row, data });
+    /// file.read_datasets(&mut requests.collect::<Vec<_>>())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Argument` for a dataset that the file does not have, or that has another type or shape there; those of [`Self::find_dataset`]
+    /// and of [`Self::read_dataset`].
+    pub fn read_datasets(&mut self, requests: &mut [Request<'_>]) -> Result<()> {
+        let wanted = requests.iter_mut().map(|request| Wanted {
+            dataset: request.dataset,
+            record: request.record,
+            mine: Ok((request.regions, &mut *request.data)),
+        });
+        let wanted = wanted.collect();
+        self.read(|state| state.read_datasets(wanted))
+    }
+}
+
+/// What [`Reader::read_datasets`] reads of a dataset.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Its name, type and shape. What else this says is not compared with the file.
+    pub dataset: &'a Dataset,
+    /// Which of the datasets of this name, as in [`Reader::find_dataset`].
+    pub record: i64,
+    /// The regions that this rank reads.
+    pub regions: &'a [Region],
+    /// Gets one region after the other, each in C order, with numbers in the byte order of this machine.
+    pub data: &'a mut [u8],
+}
+
+/// A request, of which the regions and the memory may be an error of this rank.
+pub(crate) struct Wanted<'a> {
+    pub dataset: &'a Dataset,
+    pub record: i64,
+    pub mine: Result<(&'a [Region], &'a mut [u8])>,
+}
+
+impl Wanted<'_> {
+    /// An error unless this dataset has the type and the shape that are wanted.
+    fn check(&self, found: &Dataset) -> Result<()> {
+        let Dataset { name, data_type, shape, .. } = self.dataset;
+        if (found.data_type, &found.shape) == (*data_type, shape) {
+            return Ok(());
+        }
+        Err(Error::argument(format!(
+            "dataset \"{name}\": found {} of the shape {:?}, expected {data_type} of the shape {shape:?}",
+            found.data_type, found.shape
+        )))
+    }
 }
 
 impl ReaderState {
+    /// Goes to the dataset of this name; whether there is one.
+    fn find_dataset(&mut self, name: &str, record: i64) -> Result<bool, Failure> {
+        let Some(has_before) = self.find_pair(name.as_bytes(), record)? else { return Ok(false) };
+        if has_before && self.going_back(Self::read_metadata)? {
+            return Ok(true);
+        }
+        let what = format!("section \"{name}\": found no metadata before it, expected those of a dataset");
+        Err(Error::new(ErrorKind::Format, what).at(self.position).into())
+    }
+
+    /// See [`Reader::read_datasets`].
+    pub(crate) fn read_datasets(&mut self, all: Vec<Wanted<'_>>) -> Result<(), Failure> {
+        self.team.note_call(Function::ReadDatasets);
+        self.team.note(Topic::Dataset, all.len() as u64);
+        for wanted in all {
+            let (name, record) = (&wanted.dataset.name, wanted.record);
+            if !self.find_dataset(name, record)? {
+                let what = format!("dataset \"{name}\": found no record {record} of it, expected one");
+                return Err(Error::argument(what).into());
+            }
+            let fits = wanted.check(self.current_dataset()?);
+            self.read_dataset(fits.and(wanted.mine))?;
+        }
+        Ok(())
+    }
+
     /// If this fails, the reader is where it was.
     pub(super) fn going_back<T>(
         &mut self,
@@ -250,7 +337,7 @@ impl ReaderState {
                 }
             }
         } else {
-            self.read_chunks(current, stored, &Wanted { regions, starts: &starts }, data)?;
+            self.read_chunks(current, stored, &Own { regions, starts: &starts }, data)?;
         }
         if codecs.big_endian != cfg!(target_endian = "big") {
             swap(data, dataset.data_type.number_bytes());
@@ -362,7 +449,7 @@ impl ReaderState {
         &mut self,
         current: &Current,
         stored: &Stored,
-        wanted: &Wanted<'_>,
+        wanted: &Own<'_>,
         data: &mut [u8],
     ) -> Result<()> {
         let mut chunks = Chunks::new(current, stored, wanted);
@@ -525,7 +612,7 @@ struct Present {
 
 impl Present {
     /// Where all of the chunk goes to in one piece, if it does.
-    fn in_one_piece(&self, stored: &Stored, wanted: &Wanted<'_>) -> Option<Run> {
+    fn in_one_piece(&self, stored: &Stored, wanted: &Own<'_>) -> Option<Run> {
         let [region] = self.regions[..] else { return None };
         let run = wanted.runs(stored, self.chunk, region).next();
         run.filter(|run| run.items == stored.grid.chunk_bytes())
@@ -538,13 +625,13 @@ pub(super) struct Slot {
     buffer: Vec<u8>,
 }
 
-/// What is wanted of the data: regions, and where each begins in memory.
-struct Wanted<'a> {
+/// What a rank reads of the data: regions, and where each begins in memory.
+struct Own<'a> {
     regions: &'a [Region],
     starts: &'a [u64],
 }
 
-impl Wanted<'_> {
+impl Own<'_> {
     /// The runs of bytes that a region has of a chunk: from the chunk to memory.
     fn runs(&self, stored: &Stored, chunk: u64, index: usize) -> impl Iterator<Item = Run> + use<> {
         let (region, start) = (&self.regions[index], self.starts[index]);
@@ -577,7 +664,7 @@ struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    fn new(current: &Current, stored: &'a Stored, wanted: &Wanted<'_>) -> Self {
+    fn new(current: &Current, stored: &'a Stored, wanted: &Own<'_>) -> Self {
         let mut fill = stored.dataset.fill_item().into_owned();
         if stored.codecs.big_endian {
             swap(&mut fill, stored.dataset.data_type.number_bytes());

@@ -16,6 +16,8 @@ mod streams;
 mod survey;
 mod verify;
 
+pub use dataset::Request;
+pub(crate) use dataset::Wanted;
 pub use index::Sealed;
 pub use inspect::Seals;
 pub use streams::{Stream, StreamReader, Streams};
