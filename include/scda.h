@@ -1591,7 +1591,8 @@ scda_fcontext_t *scda_ffind_dataset(scda_fcontext_t *f,
  * Reads any boxes of the current dataset on each rank: also those that another rank reads, boxes that
  * overlap, or none.
  *
- * Each rank reads and decompresses the chunks that its boxes touch, each one once. More boxes of the same
+ * Each rank reads and decompresses the chunks that its boxes touch, each one once. If several ranks of a node want
+ * a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less. More boxes of the same
  * dataset may follow, until the next call of `scda_fread_section_header` or of a function that looks for something.
  *
  * Collective; all arguments may differ between the ranks.
@@ -1621,7 +1622,9 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
 
 /**
  * Finds several datasets by their names and reads any boxes of each, in one call: the same as `scda_ffind_dataset` and
- * `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset.
+ * `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset. The chunks of all these
+ * datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
+ * all ranks decompress.
  *
  * Collective; all arguments but `n`, the names in `d`, and `record` may differ between the ranks.
  *

@@ -5,6 +5,7 @@
 //! - ranks: `team` (agreement), `hash` (what they compare), `session` (what happens after an error)
 //! - small sections: `buffer`, `turns` (memory that ranks share)
 //! - large sections: `held` (headers are written last), `relay` and `stripes` (writers of each node)
+//! - nodes: `node_memory` (what the ranks of one share)
 //! - reading ahead: `window`
 //! - the user's data: `source`, `encoding` (compression of this rank's elements), `sample` (whether it pays), `interrupt`, `sums` (checksums)
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ mod encoding;
 mod hash;
 mod held;
 mod interrupt;
+mod node_memory;
 mod open;
 mod params;
 mod reader;

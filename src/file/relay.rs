@@ -4,16 +4,16 @@
 //! copies what it has of the parts that are written in this round, the ranks of the node meet, and the writers write while all
 //! fill the other half. A rank that fails goes on with the others: only the agreement behind the section ends it.
 
+use super::node_memory::NodeMemory;
 use super::params::Params;
 use super::source::Elements;
 use super::stripes::{self, Pieces};
-use super::team::{Agreed, Failure, NodeTeam, Team, split};
+use super::team::{Agreed, Failure, Team};
 use crate::error::Result;
 use crate::format::COUNT_BYTES;
 use crate::format::entry::CountFormat;
 use crate::memory::reserve;
 use crate::numbers::to_usize;
-use crate::parallel::{Communicator, SharedMemory, share_memory};
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
@@ -56,9 +56,7 @@ impl Route {
 /// The ranks of this node, and their memory.
 pub struct Relay {
     /// Two tables of the pieces that the ranks have, and two halves with a place for each writer.
-    memory: SharedMemory,
-    /// The ranks of the node; `None` if they are all there are.
-    nodes: Option<NodeTeam>,
+    node: NodeMemory,
     /// The pieces of the section that the ranks of the node have. There is room for all.
     pieces: Vec<Range<u64>>,
     /// For each writer, where this rank's next part for it begins, or before. There is room for all.
@@ -173,11 +171,6 @@ struct Cursor {
     start: u64,
 }
 
-/// The ranks of this rank's node, which are all if there is only one.
-fn node_comm<'a>(nodes: Option<&'a NodeTeam>, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
-    nodes.map_or(agreed.comm(), |nodes| nodes.comm(agreed))
-}
-
 /// What two ranges have in common; empty if that is nothing.
 fn cut(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
     let start = one.start.max(other.start);
@@ -188,24 +181,23 @@ impl Relay {
     /// Finds out whether ranks of a node can write for one another, and if the user does not say so, whether there are several
     /// nodes. Collective.
     fn find(team: &mut Team, params: &Params) -> Result<Option<Box<Self>>, Failure> {
-        let (nodes, mine) = split(team.agree(Ok(()))?.nodes());
-        let agreed = team.agree(mine)?;
-        if nodes.is_none() && params.writers_per_node == 0 {
-            return Ok(None);
-        }
-        let comm = node_comm(nodes.as_ref(), &agreed);
-        let (stripe, wanted, ranks) = (params.stripe_bytes, params.writers_per_node, comm.size());
-        let most_writers = stripes::most_writers(wanted, ranks);
-        let step = stripes::step_bytes(stripe, most_writers);
-        let bytes = 2 * (SLOT_BYTES * ranks + most_writers * to_usize(step));
-        let (memory, mine) = split(share_memory(comm, bytes));
+        let (stripe, wanted) = (params.stripe_bytes, params.writers_per_node);
         let (mut pieces, mut cursors) = (Vec::new(), Vec::new());
-        let mine = mine.and(reserve(&mut pieces, ranks)).and(reserve(&mut cursors, most_writers));
-        let relay = |memory| {
+        let (mut step, mut most_writers) = (0, 0);
+        let node = NodeMemory::find(team, |are_several, ranks| {
+            if !are_several && wanted == 0 {
+                return (None, Ok(()));
+            }
+            most_writers = stripes::most_writers(wanted, ranks);
+            step = stripes::step_bytes(stripe, most_writers);
+            let bytes = 2 * (SLOT_BYTES * ranks + most_writers * to_usize(step));
+            (Some(bytes), reserve(&mut pieces, ranks).and(reserve(&mut cursors, most_writers)))
+        })?;
+        let relay = |node| {
             let (table, half) = (0, 0);
-            Box::new(Self { memory, nodes, pieces, cursors, wanted, stripe, step, most_writers, table, half })
+            Box::new(Self { node, pieces, cursors, wanted, stripe, step, most_writers, table, half })
         };
-        Ok(team.if_all_have(memory, mine)?.map(relay))
+        Ok(node.map(relay))
     }
 
     /// Writes this rank's bytes, which begin at `offset`, or has them written. All ranks call it, also those that have none.
@@ -232,11 +224,11 @@ impl Relay {
                     && !(own_writer == Some(writer) && own.is_in_memory())
                 {
                     let place = self.place(writer, &part, &part_of_mine);
-                    let (cursor, to) = (&mut self.cursors[writer], self.memory.get_mut(place));
+                    let (cursor, to) = (&mut self.cursors[writer], self.node.memory.get_mut(place));
                     result = result.and(own.copy(cursor, part_of_mine.start - offset, to));
                 }
             }
-            result = result.and(self.meet(agreed));
+            result = result.and(self.node.meet(agreed));
             if let (Some(writer), Ok(())) = (own_writer, &result) {
                 let part = self.plan().part(round, writer, writers);
                 result = self.write_part(file, &part, writer, rank, (offset, own));
@@ -259,7 +251,7 @@ impl Relay {
         // Where the run begins and ends, and from where on it is in the shared memory.
         let (mut start, mut end, mut copied) = (part.start, part.start, part.start);
         let mut cursor = self.cursors[writer];
-        let shared = |range: Range<u64>| self.memory.get(self.place(writer, part, &range));
+        let shared = |range: Range<u64>| self.node.memory.get(self.place(writer, part, &range));
         for (number, piece) in self.pieces.iter().enumerate() {
             let piece = cut(piece, part);
             if piece.start == piece.end {
@@ -311,14 +303,14 @@ impl Relay {
                 let part = self.plan().part(round, reader, readers);
                 result = self.read_part(file, &part, reader);
             }
-            result = result.and(self.meet(agreed));
+            result = result.and(self.node.meet(agreed));
             for reader in 0..readers {
                 let part = self.plan().part(round, reader, readers);
                 let part_of_mine = cut(&part, &mine);
                 if part_of_mine.start < part_of_mine.end {
                     let range = to_usize(part_of_mine.start - offset)..to_usize(part_of_mine.end - offset);
                     let place = self.place(reader, &part, &part_of_mine);
-                    own[range].copy_from_slice(self.memory.get(place));
+                    own[range].copy_from_slice(self.node.memory.get(place));
                 }
             }
             self.half ^= 1;
@@ -339,7 +331,7 @@ impl Relay {
                 next => {
                     if run.start < run.end {
                         let place = self.place(reader, part, &run);
-                        file.read_at(run.start, self.memory.get_mut(place))?;
+                        file.read_at(run.start, self.node.memory.get_mut(place))?;
                     }
                     run = next.unwrap_or_default();
                 }
@@ -350,14 +342,14 @@ impl Relay {
 
     /// Learns which pieces of a section the ranks of the node have.
     fn begin(&mut self, agreed: &Agreed<'_>, mine: Range<u64>) -> Result<()> {
-        let comm = self.comm(agreed);
+        let comm = self.node.comm(agreed);
         let (rank, ranks) = (comm.rank(), comm.size());
         let table = self.table * SLOT_BYTES * ranks;
-        let slot = self.memory.get_mut(table + SLOT_BYTES * rank..table + SLOT_BYTES * (rank + 1));
+        let slot = self.node.memory.get_mut(table + SLOT_BYTES * rank..table + SLOT_BYTES * (rank + 1));
         slot[..8].copy_from_slice(&mine.start.to_ne_bytes());
         slot[8..].copy_from_slice(&mine.end.to_ne_bytes());
-        let met = self.meet(agreed);
-        let words = self.memory.get(table..table + SLOT_BYTES * ranks).as_chunks().0;
+        let met = self.node.meet(agreed);
+        let words = self.node.memory.get(table..table + SLOT_BYTES * ranks).as_chunks().0;
         let pieces = words.as_chunks().0.iter();
         self.pieces.clear();
         // There is room for all.
@@ -368,7 +360,7 @@ impl Relay {
 
     /// The ranks of the node, and what they do for this section.
     fn ranks(&self, agreed: &Agreed<'_>) -> Ranks {
-        let comm = self.comm(agreed);
+        let comm = self.node.comm(agreed);
         let plan = self.plan();
         let writers = stripes::writers(self.wanted, comm.size(), plan.stripes());
         let rank = |&writer: &usize| stripes::writer_rank(writer, writers, comm.size()) == comm.rank();
@@ -384,21 +376,9 @@ impl Relay {
         Pieces { pieces: &self.pieces, stripe: self.stripe, step: self.step }
     }
 
-    fn comm<'a>(&'a self, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
-        node_comm(self.nodes.as_ref(), agreed)
-    }
-
-    /// The ranks of the node meet: each sees what the others have put into the memory.
-    fn meet(&self, agreed: &Agreed<'_>) -> Result<()> {
-        self.memory.sync();
-        let met = self.comm(agreed).allreduce_min(&mut [1]);
-        self.memory.sync();
-        met
-    }
-
     /// Where in the memory a range of a writer's part is.
     fn place(&self, writer: usize, part: &Range<u64>, range: &Range<u64>) -> Range<usize> {
-        let places = self.memory.bytes() - 2 * self.most_writers * to_usize(self.step);
+        let places = self.node.memory.bytes() - 2 * self.most_writers * to_usize(self.step);
         let start = places + (self.half * self.most_writers + writer) * to_usize(self.step);
         start + to_usize(range.start - part.start)..start + to_usize(range.end - part.start)
     }

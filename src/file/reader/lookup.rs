@@ -38,6 +38,17 @@ impl ReaderState {
         if self.team.is_alone() {
             return read(self).map_err(|failure| self.team.settle(failure));
         }
+        self.apart(|this, _| {
+            let result = read(this).and_then(|value| {
+                this.team.agree(Ok(()))?;
+                Ok(value)
+            });
+            result.map_err(|failure| this.team.settle(failure))
+        })
+    }
+
+    /// Lets this rank be alone, and hands out the ranks: for what each reads alone, in steps between which they meet.
+    pub(super) fn apart<T>(&mut self, read: impl FnOnce(&mut Self, &mut Team) -> T) -> T {
         let mut alone = self.alone.take().unwrap_or_else(|| {
             let team = self.team.alone();
             Box::new(Alone { window: Window::new(&team, &self.params), team })
@@ -47,11 +58,7 @@ impl ReaderState {
             std::mem::swap(&mut this.window, &mut alone.window);
         };
         swap(self, &mut alone);
-        let result = read(self).and_then(|value| {
-            self.team.agree(Ok(()))?;
-            Ok(value)
-        });
-        let result = result.map_err(|failure| self.team.settle(failure));
+        let result = read(self, &mut alone.team);
         swap(self, &mut alone);
         self.alone = Some(alone);
         result

@@ -2,6 +2,7 @@
 
 mod canonical;
 mod chain;
+mod chunks;
 mod data;
 mod dataset;
 mod elements;
@@ -12,6 +13,8 @@ mod inspect;
 mod locate;
 mod lookup;
 mod ranges;
+mod rows;
+mod sharing;
 mod streams;
 mod survey;
 mod verify;
@@ -31,6 +34,7 @@ use super::session::{Session, State};
 use super::source::Sink;
 use super::team::{Failure, Function, Team};
 use super::window::Window;
+use crate::codec::chunk::ChunkDecoder;
 use crate::error::{Error, Result};
 use crate::format::header::{FileHeader, SectionType, UserString, parse_file_header};
 use crate::format::layout::Layout;
@@ -123,8 +127,11 @@ pub(crate) struct ReaderState {
     /// Ranges of sections that were verified: where each begins, and where it ends.
     verified: BTreeMap<u64, u64>,
     decoders: Decoders,
-    /// What the threads need for the chunks of datasets, kept for the next one.
-    chunk_slots: Vec<dataset::Slot>,
+    /// What the threads need for the chunks of datasets, kept for the next ones.
+    chunk_decoders: Vec<ChunkDecoder>,
+    chunk_buffers: Vec<Vec<u8>>,
+    /// Whether the ranks of a node decompress chunks for one another.
+    sharing: sharing::Sharing,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
     tolerant: bool,
 }
@@ -573,7 +580,9 @@ impl ReaderState {
             route: Route::default(),
             small_bytes: params.small_bytes(team.size()) as u64,
             decoders: Decoders::new(params.strict),
-            chunk_slots: Vec::new(),
+            chunk_decoders: Vec::new(),
+            chunk_buffers: Vec::new(),
+            sharing: sharing::Sharing::default(),
             team,
             file,
             size,
@@ -612,8 +621,8 @@ impl State for ReaderState {
             return;
         }
         // Giving back what the ranks share takes all of them.
-        let Self { team, window, route, .. } = self;
-        std::mem::forget((team, window, route));
+        let Self { team, window, route, sharing, .. } = self;
+        std::mem::forget((team, window, route, sharing));
     }
 
     fn abandon(self, _: &Error) {

@@ -1,0 +1,49 @@
+//! Memory that the ranks of a node share, and their meetings.
+
+use super::team::{Agreed, Failure, NodeTeam, Team, split};
+use crate::error::Result;
+use crate::parallel::{Communicator, SharedMemory, share_memory};
+
+/// The ranks of this rank's node, and memory that all of them see.
+pub struct NodeMemory {
+    pub memory: SharedMemory,
+    /// The ranks of the node; `None` if they are all there are.
+    nodes: Option<NodeTeam>,
+}
+
+impl NodeMemory {
+    /// Finds the ranks of each node, and memory for them. `bytes` tells how many bytes, from whether there are several nodes and the
+    /// number of ranks of this one, with what else this rank needs; without a number, which all ranks have or none, there is no memory.
+    /// Collective; `None` on all ranks unless each node has memory.
+    pub fn find(
+        team: &mut Team,
+        bytes: impl FnOnce(bool, usize) -> (Option<usize>, Result<()>),
+    ) -> Result<Option<Self>, Failure> {
+        let (nodes, mine) = split(team.agree(Ok(()))?.nodes());
+        let agreed = team.agree(mine)?;
+        let comm = ranks_of(nodes.as_ref(), &agreed);
+        let (bytes, also) = bytes(nodes.is_some(), comm.size());
+        let Some(bytes) = bytes else { return Ok(None) };
+        let (memory, mine) = split(share_memory(comm, bytes));
+        let memory = team.if_all_have(memory, mine.and(also))?;
+        Ok(memory.map(|memory| Self { memory, nodes }))
+    }
+
+    /// The ranks of the node.
+    pub fn comm<'a>(&'a self, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
+        ranks_of(self.nodes.as_ref(), agreed)
+    }
+
+    /// The ranks of the node meet: each sees what the others have put into the memory.
+    pub fn meet(&self, agreed: &Agreed<'_>) -> Result<()> {
+        self.memory.sync();
+        let met = self.comm(agreed).allreduce_min(&mut [1]);
+        self.memory.sync();
+        met
+    }
+}
+
+/// The ranks of this rank's node, which are all if there is only one.
+fn ranks_of<'a>(nodes: Option<&'a NodeTeam>, agreed: &'a Agreed<'_>) -> &'a dyn Communicator {
+    nodes.map_or(agreed.comm(), |nodes| nodes.comm(agreed))
+}

@@ -1,0 +1,335 @@
+//! The chunks of datasets: where each is, reading it, and decompressing it.
+
+use super::ReaderState;
+use super::dataset::{Part, memory};
+use super::header::exceeds_63_bits;
+use crate::codec::chunk::{ChunkDecoder, swap};
+use crate::codec::{can_expand, max_encoded_bytes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::encoding::on_threads;
+use crate::file::source::{Sink, Sizes};
+use crate::format::COUNT_BYTES;
+use crate::format::dataset::metadata::Codecs;
+use crate::format::dataset::stored::{Elements, Stored};
+use crate::format::dataset::{Region, Run, Visits};
+use crate::format::layout::sum;
+use crate::memory::resize;
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+
+/// The most sizes of chunks that are read at once.
+const MOST_SIZES: u64 = 1024;
+
+/// A smaller chunk is not worth a thread.
+const BYTES_PER_THREAD: u64 = 1 << 17;
+/// The memory for larger chunks is not kept for those of the next dataset.
+const MOST_KEPT: u64 = 4 << 20;
+/// The most bytes of chunks that are decompressed at once, unless it is one chunk.
+const BYTES_AT_ONCE: u64 = 1 << 30;
+
+/// The most chunks of so many bytes that are decompressed at once.
+fn chunks_at_once(chunk_bytes: u64) -> usize {
+    match chunk_bytes {
+        ..BYTES_PER_THREAD => 1,
+        _ => to_usize((BYTES_AT_ONCE / chunk_bytes).max(1)),
+    }
+}
+
+/// What is known of the chunks of a dataset, as they are read.
+pub(super) struct Chunks {
+    /// The last one that is wanted.
+    last: u64,
+    /// The first one whose place is known; where it begins, and where each one from there on ends.
+    first: u64,
+    ends: Vec<u64>,
+    /// The fill value in the byte order of the file.
+    fill: Vec<u8>,
+}
+
+impl Chunks {
+    pub fn new(stored: &Stored, regions: &[Region]) -> Self {
+        let mut fill = stored.dataset.fill_item().into_owned();
+        if stored.codecs.big_endian {
+            swap(&mut fill, stored.dataset.data_type.number_bytes());
+        }
+        let last = regions.iter().filter_map(|region| {
+            let touched = stored.grid.touched_by(region);
+            touched.nth(touched.count().checked_sub(1)?)
+        });
+        Self { last: last.max().unwrap_or(0), first: 0, ends: Vec::new(), fill }
+    }
+}
+
+/// A chunk that the file has, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Present {
+    chunk: u64,
+    at: u64,
+    bytes: u64,
+}
+
+/// A chunk that this rank wants, and for which of its regions.
+#[derive(Default)]
+pub(super) struct Want {
+    pub chunk: u64,
+    regions: Vec<usize>,
+}
+
+/// The chunks of a dataset that this rank wants, in their order.
+pub(super) struct Wants(Visits);
+
+impl Wants {
+    /// # Errors
+    /// `Memory`.
+    pub fn new(part: &Part<'_>) -> Result<Self> {
+        Ok(Self(Visits::new(&part.stored.grid, part.regions)?))
+    }
+
+    /// The chunk that comes next.
+    pub fn peek(&self) -> Option<u64> {
+        self.0.peek()
+    }
+}
+
+impl Iterator for Wants {
+    type Item = Want;
+
+    fn next(&mut self) -> Option<Want> {
+        let (chunk, region) = self.0.next()?;
+        let mut regions = vec![region];
+        while self.peek() == Some(chunk) {
+            regions.extend(self.0.next().map(|(_, region)| region));
+        }
+        Some(Want { chunk, regions })
+    }
+}
+
+impl Part<'_> {
+    /// The runs of bytes that are wanted of a chunk: from the chunk to memory.
+    fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = Run> {
+        want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
+    }
+
+    /// Where all of a chunk goes to in one piece, if it does.
+    fn in_one_piece(&self, want: &Want) -> Option<Run> {
+        let [region] = want.regions[..] else { return None };
+        let run = self.runs(want.chunk, region).next();
+        run.filter(|run| run.items == self.stored.grid.chunk_bytes())
+    }
+
+    /// Copies what is wanted of a chunk.
+    pub(super) fn copy(&self, want: &Want, chunk: &[u8], data: &mut [u8]) {
+        for run in self.wanted_runs(want) {
+            let from = to_usize(run.from);
+            data[memory(run)].copy_from_slice(&chunk[from..from + to_usize(run.items)]);
+        }
+    }
+
+    /// Items of the fill value.
+    pub(super) fn fill(&self, out: &mut [u8]) {
+        match self.chunks.fill.as_slice() {
+            [first, others @ ..] if others.iter().all(|byte| byte == first) => out.fill(*first),
+            fill => out.chunks_exact_mut(fill.len()).for_each(|item| item.copy_from_slice(fill)),
+        }
+    }
+
+    /// Decompresses a chunk that was read.
+    fn decode(&self, present: Present, decoder: &mut ChunkDecoder, out: &mut [u8]) -> Result<()> {
+        let codecs = self.stored.codecs;
+        if codecs.zlib.is_none() {
+            return Ok(());
+        }
+        let inflated = decoder.inflate(present.bytes, codecs.shuffle, out);
+        inflated.map_err(|error| match error.kind() {
+            ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
+            _ => error,
+        })
+    }
+
+    #[cold]
+    fn damaged(&self, chunk: u64, at: u64, what: &str) -> Error {
+        let name = &self.stored.dataset.name;
+        Error::new(ErrorKind::Decode, format!("dataset \"{name}\": chunk {chunk}: {what}")).at(at)
+    }
+}
+
+impl ReaderState {
+    /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
+    pub(super) fn chunk_threads(&self, stored: &Stored) -> usize {
+        let most = if stored.codecs.zlib.is_some() { chunks_at_once(stored.grid.chunk_bytes()) } else { 1 };
+        self.params.threads.min(most)
+    }
+
+    /// Reads the chunks that are wanted, each one once.
+    pub(super) fn read_chunks(
+        &mut self,
+        part: &mut Part<'_>,
+        wants: impl IntoIterator<Item = Want>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let chunk_bytes = part.stored.grid.chunk_bytes();
+        let threads = self.chunk_threads(part.stored);
+        let mut buffers = std::mem::take(&mut self.chunk_buffers);
+        let mut wants = wants.into_iter();
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < threads
+                && let Some(want) = wants.next()
+            {
+                match self.locate(part, want.chunk)? {
+                    Some(present) => batch.push((present, want)),
+                    None => part.wanted_runs(&want).for_each(|run| part.fill(&mut data[memory(run)])),
+                }
+            }
+            match &*batch {
+                [] => {
+                    if chunk_bytes <= MOST_KEPT {
+                        self.chunk_buffers = buffers;
+                    }
+                    return Ok(());
+                }
+                // All of a chunk in one piece is decoded where it goes.
+                [(present, want)] if let Some(run) = part.in_one_piece(want) => {
+                    self.decode_batch(vec![(part, *present, &mut data[memory(run)])])?;
+                    continue;
+                }
+                _ => {}
+            }
+            buffers.resize_with(batch.len().max(buffers.len()), Vec::new);
+            buffers.iter_mut().take(batch.len()).try_for_each(|buffer| resize(buffer, chunk_bytes))?;
+            let decoded = batch.iter().zip(&mut buffers);
+            self.decode_batch(
+                decoded.map(|((present, _), buffer)| (&*part, *present, &mut **buffer)).collect(),
+            )?;
+            for ((_, want), buffer) in batch.iter().zip(&buffers) {
+                part.copy(want, buffer, data);
+            }
+        }
+    }
+
+    /// Reads chunks, and decompresses all of them at once, each on a thread of its own, into memory of their size.
+    pub(super) fn decode_batch(&mut self, mut batch: Vec<(&Part<'_>, Present, &mut [u8])>) -> Result<()> {
+        let mut decoders = std::mem::take(&mut self.chunk_decoders);
+        while decoders.len() < batch.len() {
+            decoders.push(ChunkDecoder::new(self.params.strict));
+        }
+        for ((part, present, out), decoder) in batch.iter_mut().zip(&mut decoders) {
+            self.fetch(part, *present, decoder, out)?;
+        }
+        let is_small = batch.iter().all(|(.., out)| out.len() as u64 <= MOST_KEPT);
+        let jobs = batch.into_iter().zip(&mut decoders);
+        let jobs = jobs.map(|((part, present, out), decoder)| move || part.decode(present, decoder, out));
+        on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;
+        if is_small {
+            self.chunk_decoders = decoders;
+        }
+        Ok(())
+    }
+
+    /// Where a chunk is, and how many bytes the file has for it; `None` if it has none. So many bytes can be a chunk.
+    pub(super) fn locate(&mut self, part: &mut Part<'_>, chunk: u64) -> Result<Option<Present>> {
+        let (current, stored) = (part.current, part.stored);
+        let chunk_bytes = stored.grid.chunk_bytes();
+        let (at, bytes) = match (stored.elements, current.decoded) {
+            (Elements::Rows | Elements::Chunks, false) => {
+                (current.layout.data + chunk * chunk_bytes, chunk_bytes)
+            }
+            (Elements::Rows | Elements::Chunks, true) => (current.layout.data, chunk_bytes),
+            (Elements::Streams, false) => self.locate_stream(part, chunk)?,
+            (Elements::Streams, true) => {
+                let mut bytes = 0;
+                let part = Partition { offset: chunk, count: 1, total: current.count };
+                self.read_own_sizes(&current, part, |_, size| bytes = size)?;
+                (current.layout.data, bytes)
+            }
+        };
+        let is_chunk = match stored.codecs.zlib {
+            Some(_) => can_expand(bytes, chunk_bytes) && bytes <= max_encoded_bytes(chunk_bytes),
+            None => bytes == chunk_bytes,
+        };
+        if bytes == 0 {
+            return Ok(None);
+        }
+        if !is_chunk {
+            let message = format!("found {bytes} bytes, which cannot be a chunk of {chunk_bytes}");
+            return Err(part.damaged(chunk, at, &message));
+        }
+        Ok(Some(Present { chunk, at, bytes }))
+    }
+
+    /// Where an element of a plain varray is, and its bytes.
+    fn locate_stream(&mut self, part: &mut Part<'_>, chunk: u64) -> Result<(u64, u64)> {
+        let (current, chunks) = (part.current, &mut part.chunks);
+        let known = |chunks: &Chunks| {
+            let index = to_usize(chunk.checked_sub(chunks.first)?);
+            let (at, end) = (*chunks.ends.get(index)?, *chunks.ends.get(index + 1)?);
+            Some((at, end - at))
+        };
+        if let Some(found) = known(chunks) {
+            return Ok(found);
+        }
+        let count = (chunks.last + 1 - chunk).min(MOST_SIZES);
+        let mut end = self.element_offset(&current, chunk)?;
+        let ends = &mut chunks.ends;
+        ends.clear();
+        ends.push(end);
+        self.read_own_entries(
+            current.layout.entries + chunk * COUNT_BYTES as u64,
+            count,
+            b'E',
+            |_, size| {
+                end = sum(end, size).ok_or_else(|| exceeds_63_bits(&[end, size]))?;
+                ends.push(end);
+                Ok(())
+            },
+        )?;
+        self.check_end("varray", current.layout.start, end)?;
+        self.went_to(chunk + count, end);
+        chunks.first = chunk;
+        known(chunks).ok_or_else(|| Error::new(ErrorKind::Internal, "a chunk is not where it was found"))
+    }
+
+    /// Reads a chunk: a stream for its decoder, else all of it into memory of its size.
+    fn fetch(
+        &mut self,
+        part: &Part<'_>,
+        Present { chunk, at, bytes }: Present,
+        decoder: &mut ChunkDecoder,
+        out: &mut [u8],
+    ) -> Result<()> {
+        let current = part.current;
+        let element = Partition { offset: chunk, count: 1, total: current.count };
+        let mut read = |memory: &mut [u8]| match current.decoded {
+            true => {
+                let size = [memory.len() as u64];
+                self.decode_own_range(&current, element, Sizes::Each(&size), Sink::Contiguous(memory))
+            }
+            false => self.read_own(at, memory),
+        };
+        match part.stored.codecs {
+            Codecs { zlib: Some(_), .. } => read(decoder.stream(bytes)?),
+            Codecs { shuffle, .. } => decoder.unshuffle(shuffle, out, read),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_are_decompressed_at_once_have_bounded_bytes() {
+        for (bytes, chunks) in [
+            (1, 1),
+            ((1 << 17) - 1, 1),
+            (1 << 17, 8192),
+            ((1 << 20) + 1, 1023),
+            (1 << 29, 2),
+            ((1 << 29) + 1, 1),
+            (1 << 31, 1),
+            (u64::MAX, 1),
+        ] {
+            assert_eq!(chunks_at_once(bytes), chunks, "{bytes}");
+        }
+    }
+}

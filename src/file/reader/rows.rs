@@ -1,0 +1,150 @@
+//! Contiguous datasets: any regions of rows that lie one after the other in the file, plain or compressed.
+
+use super::dataset::{Part, bytes_of, memory};
+use super::elements::BATCH_BYTES;
+use super::{Current, ReaderState};
+use crate::error::Result;
+use crate::file::source::{Sink, Sizes};
+use crate::format::dataset::stored::Stored;
+use crate::format::dataset::{Dataset, Region, Run, Runs};
+use crate::memory::resize;
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+use std::ops::Range;
+
+/// Rows that are no longer, and no further apart, are read together with what lies between them.
+const NEAR_BYTES: u64 = 4096;
+/// The most runs that are read together.
+const MOST_RUNS: usize = 4096;
+impl ReaderState {
+    /// Reads regions of a contiguous dataset.
+    pub(super) fn read_rows(&mut self, part: &Part<'_>, data: &mut [u8]) -> Result<()> {
+        for place in part.places() {
+            let (region, own) = place?;
+            if part.current.decoded {
+                self.decode_rows(&part.current, part.stored, region, &mut data[own])?;
+            } else {
+                self.read_plain_rows(&part.current, part.stored, region, &mut data[own])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a region of plain data.
+    fn read_plain_rows(
+        &mut self,
+        current: &Current,
+        stored: &Stored,
+        region: &Region,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let item_bytes = stored.dataset.data_type.item_bytes();
+        let mut together = Together::default();
+        let mut buffer = Vec::new();
+        let first = current.layout.data;
+        let zeros = vec![0; region.count.len()];
+        for run in Runs::new(&region.count, (&stored.dataset.shape, &region.start), (&region.count, &zeros)) {
+            let run = bytes_of(run, item_bytes);
+            if !together.takes(run) {
+                self.read_together(&mut together, first, &mut buffer, data)?;
+            }
+            together.runs.push(run);
+        }
+        self.read_together(&mut together, first, &mut buffer, data)
+    }
+
+    /// Reads runs that lie near each other, from an offset of the file on.
+    fn read_together(
+        &mut self,
+        together: &mut Together,
+        first: u64,
+        buffer: &mut Vec<u8>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let range = together.range();
+        match together.runs.as_slice() {
+            [] => {}
+            [run] => self.read_own(first + run.from, &mut data[memory(*run)])?,
+            runs => {
+                resize(buffer, range.end - range.start)?;
+                self.read_own(first + range.start, buffer)?;
+                for run in runs {
+                    let from = to_usize(run.from - range.start);
+                    data[memory(*run)].copy_from_slice(&buffer[from..from + to_usize(run.items)]);
+                }
+            }
+        }
+        together.runs.clear();
+        Ok(())
+    }
+
+    /// Reads a region of an array whose elements, the rows, are compressed.
+    fn decode_rows(
+        &mut self,
+        current: &Current,
+        stored: &Stored,
+        region: &Region,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let Dataset { shape, data_type, .. } = &stored.dataset;
+        let item_bytes = data_type.item_bytes();
+        let (Some(&start), Some(&count)) = (region.start.first(), region.count.first()) else {
+            // No dimension: one row.
+            return self.decode_own(current, 0..1, Sink::Contiguous(data));
+        };
+        if region.items()? == 0 {
+            return Ok(());
+        }
+        let step = (BATCH_BYTES as u64 / current.size.max(1)).clamp(1, count);
+        let mut rows = Vec::new();
+        let mut zeros = vec![0; shape.len()];
+        let mut part = region.clone();
+        let mut from = shape.clone();
+        let mut done = 0;
+        while done < count {
+            let n = step.min(count - done);
+            resize(&mut rows, n * current.size)?;
+            self.decode_own(current, start + done..start + done + n, Sink::Contiguous(&mut rows))?;
+            (part.start[0], part.count[0], from[0], zeros[0]) = (0, n, n, done);
+            for run in Runs::new(&part.count, (&from, &part.start), (&region.count, &zeros)) {
+                let run = bytes_of(run, item_bytes);
+                let from = to_usize(run.from);
+                data[memory(run)].copy_from_slice(&rows[from..from + to_usize(run.items)]);
+            }
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// Decodes elements of a compressed array.
+    fn decode_own(&mut self, current: &Current, elements: Range<u64>, data: Sink<'_>) -> Result<()> {
+        let count = elements.end - elements.start;
+        let part = Partition { offset: elements.start, count, total: current.count };
+        self.decode_own_range(current, part, Sizes::Fixed { count, size: current.size }, data)
+    }
+}
+
+/// Runs of bytes in the order of the file, which are read together.
+#[derive(Default)]
+struct Together {
+    runs: Vec<Run>,
+}
+
+impl Together {
+    /// From the first byte to the last.
+    fn range(&self) -> Range<u64> {
+        let start = self.runs.first().map_or(0, |run| run.from);
+        start..self.runs.last().map_or(0, |run| run.from + run.items)
+    }
+
+    /// Whether a run is to be read with these.
+    fn takes(&self, run: Run) -> bool {
+        let range = self.range();
+        self.runs.is_empty()
+            || self.runs.len() < MOST_RUNS
+                && run.items <= NEAR_BYTES
+                && self.runs[0].items <= NEAR_BYTES
+                && run.from - range.end <= NEAR_BYTES
+                && run.from + run.items - range.start <= BATCH_BYTES as u64
+    }
+}

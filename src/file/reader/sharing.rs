@@ -1,0 +1,524 @@
+//! Chunks that several ranks of a node want: one of them reads and decompresses each, into memory that they share.
+//!
+//! Each rank says which chunks it wants, by numbers that all datasets of a call have in common; a reduction among the ranks of the
+//! node finds who reads which of those that several want. All ranks know from it in which round each of these is decompressed, and
+//! where in the memory it is then. In a round each rank fills its place, the ranks meet, and all copy what they want, while
+//! the other half of the memory is filled. A rank that fails goes on with the others, to the next agreement.
+
+use super::ReaderState;
+use super::chunks::{Want, Wants};
+use super::dataset::{Found, Part};
+use crate::error::Result;
+use crate::file::node_memory::NodeMemory;
+use crate::file::team::{Agreed, FINE, Failure, Team, split};
+use crate::format::dataset::stored::{Elements, Stored};
+use crate::format::layout::sum;
+use crate::memory::{reserve_count, resize};
+use crate::numbers::to_usize;
+use crate::parallel::Communicator;
+use std::ops::Range;
+
+/// Larger chunks are not shared: it would take much memory.
+const MOST_BYTES: u64 = 1 << 20;
+/// A rank decompresses in a round chunks of so many bytes for each of its threads, and at least one. Fewer in tests.
+const ROUND_BYTES: u64 = if cfg!(debug_assertions) { 50_000 } else { 512 << 10 };
+/// Datasets of fewer bytes are not worth the exchange. Fewer in tests.
+const WORTH_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 1 << 20 };
+/// The most chunks that are looked at together. Fewer in tests.
+const MOST_CHUNKS: u64 = if cfg!(debug_assertions) { 64 } else { 4096 };
+
+/// Whether the ranks of a node read chunks for one another.
+#[derive(Default)]
+pub(super) enum Sharing {
+    /// It was not worth it until now.
+    #[default]
+    Unknown,
+    /// They share no memory.
+    Never,
+    Found(Box<Memory>),
+}
+
+/// The ranks of this node, and memory of two halves with a place for each of them.
+pub(super) struct Memory {
+    node: NodeMemory,
+    place_bytes: usize,
+    /// Which half is filled next.
+    half: usize,
+}
+
+impl Memory {
+    /// Collective; `None` on all ranks unless each node has memory.
+    fn find(team: &mut Team, threads: usize) -> Result<Option<Box<Self>>, Failure> {
+        let place_bytes = to_usize(MOST_BYTES.max(round_bytes(threads)));
+        let bytes = |_, ranks: usize| (ranks.checked_mul(2 * place_bytes), Ok(()));
+        let node = NodeMemory::find(team, bytes)?;
+        Ok(node.map(|node| Box::new(Self { node, place_bytes, half: 0 })))
+    }
+
+    /// Where a chunk is in the half that is filled now.
+    fn range(&self, ranks: usize, place: &Place) -> Range<usize> {
+        let start = (self.half * ranks + place.rank) * self.place_bytes + to_usize(place.start);
+        start..start + to_usize(place.bytes)
+    }
+}
+
+/// What a rank decompresses in a round, unless a chunk is longer.
+fn round_bytes(threads: usize) -> u64 {
+    ROUND_BYTES.saturating_mul(threads as u64)
+}
+
+/// The chunks of a dataset, if ranks may share them, and the bytes of each.
+fn shared_chunks(stored: &Stored) -> Option<(u64, u64)> {
+    let (chunks, bytes) = (stored.grid.chunks(), stored.grid.chunk_bytes());
+    (stored.elements != Elements::Rows && bytes <= MOST_BYTES).then_some((chunks, bytes))
+}
+
+/// The chunks of all datasets of a call that ranks may share, numbered one after the other.
+#[derive(Default)]
+struct Numbered {
+    datasets: Vec<Chunked>,
+    /// The number of chunks.
+    total: u64,
+}
+
+/// A dataset of a call, and its chunks among those of the others.
+struct Chunked {
+    part: usize,
+    first: u64,
+    chunk_bytes: u64,
+    /// Those that this rank wants, from the next one on.
+    wants: Wants,
+}
+
+/// A chunk that this rank wants.
+struct Wanted {
+    number: u64,
+    part: usize,
+    want: Want,
+    /// A rank has read it for several.
+    is_read: bool,
+}
+
+impl Numbered {
+    fn new(parts: &[Part<'_>]) -> Result<Self> {
+        let mut all = Self::default();
+        for (part, one) in parts.iter().enumerate() {
+            let Some((chunks, chunk_bytes)) = shared_chunks(one.stored) else { continue };
+            all.datasets.push(Chunked { part, first: all.total, chunk_bytes, wants: Wants::new(one)? });
+            // `may_share` has added them up.
+            all.total += chunks;
+        }
+        Ok(all)
+    }
+
+    /// The dataset of the chunk with this number.
+    fn dataset(&self, number: u64) -> &Chunked {
+        &self.datasets[self.datasets.partition_point(|one| one.first <= number) - 1]
+    }
+
+    /// The number of the chunk that this rank wants next; [`FINE`] if there is none.
+    fn next(&self) -> u64 {
+        let next = self.datasets.iter().find_map(|one| Some(one.first + one.wants.peek()?));
+        next.unwrap_or(FINE)
+    }
+
+    /// The numbers that are looked at together, from this one on.
+    fn window(&self, first: u64) -> Range<u64> {
+        first..self.total.min(first.saturating_add(MOST_CHUNKS))
+    }
+
+    /// What this rank wants of these chunks, each of which is taken once.
+    fn take(&mut self, numbers: &Range<u64>) -> Result<Vec<Wanted>> {
+        let mut taken = Vec::new();
+        for one in &mut self.datasets {
+            while let Some(chunk) = one.wants.peek()
+                && one.first + chunk < numbers.end
+                && let Some(want) = one.wants.next()
+            {
+                reserve_count(&mut taken, 1)?;
+                taken.push(Wanted { number: one.first + chunk, part: one.part, want, is_read: false });
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// Which of some chunks the ranks want: for each the least rank that does, counted from another one for each chunk, and what tells
+/// the greatest.
+#[derive(Default)]
+struct Votes {
+    first: u64,
+    words: Vec<u64>,
+}
+
+impl Votes {
+    fn new() -> Result<Self> {
+        let mut words = Vec::new();
+        resize(&mut words, 2 * MOST_CHUNKS + 1)?;
+        Ok(Self { first: 0, words })
+    }
+
+    /// Collective among these ranks. If it fails on one rank alone, that rank goes on to its next agreement.
+    fn vote(&mut self, comm: &dyn Communicator, numbers: &Range<u64>, wanted: &[Wanted]) -> Result<()> {
+        self.first = numbers.start;
+        self.words.clear();
+        // There is room. The last word is there so that not all are 0.
+        self.words.resize(2 * to_usize(numbers.end - numbers.start) + 1, FINE);
+        let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
+        for &Wanted { number, .. } in wanted {
+            let turned = (rank + ranks - number % ranks) % ranks;
+            let place = 2 * to_usize(number - self.first);
+            (self.words[place], self.words[place + 1]) = (turned, FINE - 1 - turned);
+        }
+        comm.allreduce_min(&mut self.words)
+    }
+
+    /// The chunks that several of so many ranks want, and the rank that reads each.
+    fn shared(&self, ranks: usize) -> impl Iterator<Item = (u64, usize)> {
+        let pairs = self.words.as_chunks::<2>().0.iter().zip(self.first..);
+        pairs.filter_map(move |(&[least, greatest], number)| {
+            let ranks = ranks as u64;
+            let are_several = least < ranks && least + greatest + 1 != FINE;
+            are_several.then(|| (number, to_usize((least + number) % ranks)))
+        })
+    }
+}
+
+/// A chunk that a rank reads for others, in which round, and where in its place it is then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    round: u64,
+    number: u64,
+    rank: usize,
+    start: u64,
+    bytes: u64,
+}
+
+/// In which round each chunk is read, ordered by rounds. Each rank reads as many in a round as `most` bytes have room for.
+fn schedule(
+    shared: impl Iterator<Item = (u64, usize)>,
+    ranks: usize,
+    most: u64,
+    bytes_of: impl Fn(u64) -> u64,
+) -> Result<Vec<Place>> {
+    let mut places = Vec::new();
+    // For each rank its round, and the bytes of it.
+    let mut filled = Vec::new();
+    resize(&mut filled, ranks as u64)?;
+    for (number, rank) in shared {
+        let bytes = bytes_of(number);
+        let (round, start): &mut (u64, u64) = &mut filled[rank];
+        if *start > 0 && *start + bytes > most {
+            (*round, *start) = (*round + 1, 0);
+        }
+        reserve_count(&mut places, 1)?;
+        places.push(Place { round: *round, number, rank, start: *start, bytes });
+        *start += bytes;
+    }
+    places.sort_unstable_by_key(|place| (place.round, place.number));
+    Ok(places)
+}
+
+impl ReaderState {
+    /// Whether ranks may share chunks of these datasets. All ranks know.
+    pub(super) fn may_share(&self, found: &[Found]) -> bool {
+        if self.team.is_alone() || matches!(self.sharing, Sharing::Never) {
+            return false;
+        }
+        let mut chunks = Some(0);
+        let mut bytes = 0_u64;
+        for (count, chunk_bytes) in found.iter().filter_map(|one| shared_chunks(&one.dataset.stored)) {
+            chunks = chunks.and_then(|chunks| sum(chunks, count));
+            bytes = bytes.saturating_add(count.saturating_mul(chunk_bytes));
+        }
+        chunks.is_some() && bytes >= WORTH_BYTES
+    }
+
+    /// Reads what each rank wants of these datasets; what several ranks of a node want, one of them reads. This rank reads alone, as
+    /// [`Self::apart`] says. Collective: returns this rank's own error, unless the ranks have agreed on one.
+    pub(super) fn read_with_others(
+        &mut self,
+        team: &mut Team,
+        (parts, data): (&mut [Part<'_>], &mut [&mut [u8]]),
+        mine: Result<()>,
+    ) -> Result<Result<()>, Failure> {
+        let mut sharing = std::mem::take(&mut self.sharing);
+        let read = self.read_in_windows(team, (parts, data), mine, &mut sharing);
+        self.sharing = sharing;
+        let own = read?;
+        // What this rank has kept while it was alone.
+        let kept = self.team.agree(Ok(())).map(drop).map_err(|failure| self.team.settle(failure));
+        Ok(own.and(kept))
+    }
+
+    fn read_in_windows(
+        &mut self,
+        team: &mut Team,
+        (parts, data): (&mut [Part<'_>], &mut [&mut [u8]]),
+        mine: Result<()>,
+        sharing: &mut Sharing,
+    ) -> Result<Result<()>, Failure> {
+        let prepare = || {
+            let mut numbered = Numbered::new(parts)?;
+            let wanted = numbered.take(&numbered.window(0))?;
+            Ok((numbered, wanted, Votes::new()?))
+        };
+        // After an error, the ranks go no further than to the next agreement.
+        let ((mut numbered, mut wanted, mut votes), mut mine) = split(mine.and_then(|()| prepare()));
+        let mut numbers = numbered.window(0);
+        if let Sharing::Unknown = sharing {
+            let agreed = team.agree(mine)?;
+            mine = votes.vote(agreed.comm(), &numbers, &wanted);
+            let shared = votes.shared(team.size());
+            let bytes: u64 = shared.map(|(number, _)| numbered.dataset(number).chunk_bytes).sum();
+            if bytes >= WORTH_BYTES {
+                team.defer(mine);
+                mine = Ok(());
+                *sharing = Memory::find(team, self.params.threads)?.map_or(Sharing::Never, Sharing::Found);
+            }
+        }
+        let Sharing::Found(memory) = sharing else {
+            return Ok(mine.and_then(|()| self.read_parts(parts, data)));
+        };
+        let most = round_bytes(self.params.threads);
+        loop {
+            let agreed = team.agree(mine)?;
+            let comm = memory.node.comm(&agreed);
+            let voted = votes.vote(comm, &numbers, &wanted);
+            let bytes_of = |number| numbered.dataset(number).chunk_bytes;
+            let places = schedule(votes.shared(comm.size()), comm.size(), most, bytes_of);
+            let (places, scheduled) = split(places);
+            let mut next = [numbered.next()];
+            let agreed = team.agree_with(voted.and(scheduled), &mut next)?;
+            mine = self.read_window(&agreed, (parts, data), (&numbered, wanted, &places), memory);
+            if next == [FINE] {
+                break;
+            }
+            numbers = numbered.window(next[0]);
+            let (taken, took) = split(numbered.take(&numbers));
+            (wanted, mine) = (taken, mine.and(took));
+        }
+        let others = (0..parts.len()).filter(|&part| numbered.datasets.iter().all(|one| one.part != part));
+        Ok(others.fold(mine, |mine, part| mine.and_then(|()| self.read_part(&mut parts[part], data[part]))))
+    }
+
+    /// Reads what is wanted of some chunks. All ranks of the node call it with the same places; one that has an error goes on with the
+    /// others.
+    fn read_window(
+        &mut self,
+        agreed: &Agreed<'_>,
+        (parts, data): (&mut [Part<'_>], &mut [&mut [u8]]),
+        (numbered, mut wanted, places): (&Numbered, Vec<Wanted>, &[Place]),
+        memory: &mut Memory,
+    ) -> Result<()> {
+        let comm = memory.node.comm(agreed);
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let mut result = Ok(());
+        for round in places.chunk_by(|one, other| one.round == other.round) {
+            let own: Vec<_> = round.iter().filter(|place| place.rank == rank).collect();
+            if let ([first, ..], Ok(())) = (&*own, &result) {
+                let start = memory.range(ranks, first).start;
+                let room = memory.node.memory.get_mut(start..start + memory.place_bytes);
+                result = self.fill_place(parts, numbered, &own, room);
+            }
+            result = result.and(memory.node.meet(agreed));
+            for place in round {
+                let index = wanted.binary_search_by_key(&place.number, |one| one.number);
+                if let (Ok(index), Ok(())) = (index, &result) {
+                    let one = &mut wanted[index];
+                    let chunk = memory.node.memory.get(memory.range(ranks, place));
+                    parts[one.part].copy(&one.want, chunk, data[one.part]);
+                    one.is_read = true;
+                }
+            }
+            memory.half ^= 1;
+        }
+        result?;
+        let mut alone = wanted.into_iter().filter(|one| !one.is_read).peekable();
+        while let Some(part) = alone.peek().map(|one| one.part) {
+            let wants = std::iter::from_fn(|| alone.next_if(|one| one.part == part)).map(|one| one.want);
+            self.read_chunks(&mut parts[part], wants, data[part])?;
+        }
+        Ok(())
+    }
+
+    /// Reads the chunks of a round that this rank reads, one after the other, into its place.
+    fn fill_place(
+        &mut self,
+        parts: &mut [Part<'_>],
+        numbered: &Numbered,
+        own: &[&Place],
+        mut room: &mut [u8],
+    ) -> Result<()> {
+        let mut rest = own;
+        while let [first, ..] = rest {
+            let part = numbered.dataset(first.number).part;
+            let threads = self.chunk_threads(parts[part].stored);
+            let is_same = |place: &&&Place| numbered.dataset(place.number).part == part;
+            let (now, later) = rest.split_at(rest.iter().take(threads).take_while(is_same).count());
+            rest = later;
+            let mut batch = Vec::new();
+            for place in now {
+                let chunk = place.number - numbered.dataset(place.number).first;
+                let (out, free) = room.split_at_mut(to_usize(place.bytes));
+                room = free;
+                match self.locate(&mut parts[part], chunk)? {
+                    Some(present) => batch.push((present, out)),
+                    None => parts[part].fill(out),
+                }
+            }
+            let part = &parts[part];
+            self.decode_batch(batch.into_iter().map(|(present, out)| (part, present, out)).collect())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::reader::{Reader, ReaderState, Request};
+    use crate::file::session::Session;
+    use crate::file::{Params, Writer};
+    use crate::format::dataset::{DataType, Dataset, Layout, Region};
+    use crate::format::header::parse_file_header;
+    use crate::parallel::{Solo, ThreadComm, run_on, run_on_threads};
+    use crate::storage::double::Double;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// The bytes of a chunk, which is longer than what is read ahead. Its stream is a little longer, because nothing is compressed.
+    const CHUNK: usize = 20_000;
+
+    /// A file of arrays with a row for each chunk.
+    fn file_of(arrays: &[Dataset]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+        for array in arrays {
+            let data: Vec<u8> = (0..array.data_bytes().unwrap()).map(|byte| byte as u8).collect();
+            file.dataset(array, &[Region::all(&array.shape)], &data).unwrap();
+        }
+        file.close().unwrap();
+        std::fs::read(&path).unwrap()
+    }
+
+    fn array(name: &str, chunks: u64) -> Dataset {
+        let mut array = Dataset::new(name, DataType::Uint64, [chunks, 2500]);
+        array.layout = Layout::Chunked { shape: Some(vec![1, 2500]), text: false };
+        (array.level, array.shuffle) = (Some(0), false);
+        array
+    }
+
+    /// A reader of these bytes, which counts how often a chunk is read.
+    fn reader(comm: impl Communicator + 'static, bytes: &Arc<Vec<u8>>, reads: &Arc<AtomicUsize>) -> Reader {
+        let (size, header) = (bytes.len() as u64, parse_file_header(&bytes[..128]).unwrap());
+        let (bytes, reads) = (Arc::clone(bytes), Arc::clone(reads));
+        let file = Double::read(move |offset, buffer| {
+            let start = to_usize(offset);
+            buffer.copy_from_slice(&bytes[start..start + buffer.len()]);
+            reads.fetch_add(usize::from((CHUNK..CHUNK + 20).contains(&buffer.len())), Ordering::Relaxed);
+        });
+        let team = Team::new(Box::new(comm), "f");
+        let state = ReaderState::new(team, Box::new(file), [size; 2], Params::default());
+        Reader { header: Box::new(header), session: Session::new(state) }
+    }
+
+    #[test]
+    fn a_node_reads_each_chunk_once() {
+        let arrays = [array("a", 5), array("b", 1), array("c", 3 * MOST_CHUNKS)];
+        let chunks: u64 = arrays.iter().map(|array| array.shape[0]).sum();
+        let bytes = Arc::new(file_of(&arrays));
+        for (nodes, times) in [(vec![0; 4], 1), (vec![0, 0, 1, 1, 1], 2), (vec![0, 1, 2], 3)] {
+            let reads = Arc::<AtomicUsize>::default();
+            run_on(ThreadComm::on_nodes(&nodes), |comm| {
+                let mut file = reader(comm, &bytes, &reads);
+                let mut data = arrays.each_ref().map(|array| vec![0; CHUNK * to_usize(array.shape[0])]);
+                let regions = arrays.each_ref().map(|array| [Region::all(&array.shape)]);
+                let requests = arrays.iter().zip(&regions).zip(&mut data);
+                let requests =
+                    requests.map(|((dataset, regions), data)| Request { dataset, record: 0, regions, data });
+                file.read_datasets(&mut requests.collect::<Vec<_>>()).unwrap();
+                for data in data {
+                    assert!(data.iter().enumerate().all(|(place, &byte)| byte == place as u8));
+                }
+                file.close().unwrap();
+            });
+            assert_eq!(reads.load(Ordering::Relaxed) as u64, times * chunks, "{nodes:?}");
+        }
+    }
+
+    #[test]
+    fn what_one_rank_wants_it_reads_itself() {
+        let arrays = [array("a", 40)];
+        let bytes = Arc::new(file_of(&arrays));
+        let reads = Arc::<AtomicUsize>::default();
+        run_on_threads(3, |comm| {
+            // Chunks 0 to 19, 10 to 29, and 20 to 39: half of them are wanted by two ranks.
+            let first = 10 * comm.rank();
+            let mut file = reader(comm, &bytes, &reads);
+            file.find_dataset("a", 0).unwrap().unwrap();
+            let mut data = vec![0; 20 * CHUNK];
+            file.read_dataset(&[Region::new([first as u64, 0], [20, 2500])], &mut data).unwrap();
+            assert!(data.iter().zip(first * CHUNK..).all(|(&byte, place)| byte == place as u8));
+            file.close().unwrap();
+        });
+        assert_eq!(reads.load(Ordering::Relaxed), 40);
+    }
+
+    #[test]
+    fn the_error_of_a_rank_that_reads_for_others_is_everybodys() {
+        let arrays = [array("a", 6)];
+        let mut bytes = file_of(&arrays);
+        // The first block of a stream says by its length, and by the complement of it, that it is stored.
+        let stream = bytes.windows(4).position(|four| four == [0x20, 0x4E, 0xDF, 0xB1]).unwrap();
+        bytes[stream + 2] ^= 1;
+        let (bytes, reads) = (Arc::new(bytes), Arc::<AtomicUsize>::default());
+        let texts = run_on_threads(4, |comm| {
+            let mut file = reader(comm, &bytes, &reads);
+            file.find_dataset("a", 0).unwrap().unwrap();
+            let mut data = vec![0; 6 * CHUNK];
+            file.read_dataset(&[Region::all(&[6, 2500])], &mut data).unwrap_err().to_string()
+        });
+        assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+        assert!(texts[0].contains("dataset \"a\": chunk 0: zlib stream"), "{}", texts[0]);
+    }
+
+    #[test]
+    fn chunks_fill_rounds_in_order() {
+        // The chunk 4 alone is longer than a round.
+        let bytes = [40, 60, 10, 50, 200, 30];
+        let shared = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 0), (5, 0)];
+        let places = schedule(shared.into_iter(), 2, 100, |number| bytes[to_usize(number)]).unwrap();
+        let found: Vec<_> = places.iter().map(|place| (place.round, place.number, place.start)).collect();
+        assert_eq!(found, [(0, 0, 0), (0, 1, 40), (0, 3, 0), (1, 2, 0), (2, 4, 0), (3, 5, 0)]);
+    }
+
+    #[test]
+    fn chunks_that_several_want_are_dealt_out() {
+        let seen = run_on_threads(3, |comm| {
+            // The chunk 12 nobody wants, 13 one rank, 20 two of them, all others each.
+            let rank = comm.rank();
+            let is_wanted = |number: &u64| match number {
+                12 => false,
+                13 => rank == 2,
+                20 => rank != 1,
+                _ => true,
+            };
+            let want = |number| Wanted { number, part: 0, want: Want::default(), is_read: false };
+            let wanted: Vec<_> = (10..22).filter(is_wanted).map(want).collect();
+            let mut votes = Votes::new().unwrap();
+            votes.vote(&comm, &(10..22), &wanted).unwrap();
+            votes.shared(3).collect::<Vec<_>>()
+        });
+        assert!(seen.iter().all(|one| *one == seen[0]));
+        let numbers: Vec<_> = seen[0].iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [10, 11, 14, 15, 16, 17, 18, 19, 20, 21]);
+        for (number, rank) in &seen[0] {
+            assert!(*number != 20 || *rank != 1);
+        }
+        for rank in 0..3 {
+            assert!((3..=4).contains(&seen[0].iter().filter(|(_, reader)| *reader == rank).count()));
+        }
+    }
+}
