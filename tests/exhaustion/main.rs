@@ -9,7 +9,7 @@ mod memory;
 use memory::{Who, become_};
 use scda::{
     Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout, Params,
-    Reader, Region, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer, run_on_threads,
+    Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer, run_on_threads,
     uniform_partition,
 };
 use std::io::{self, Read};
@@ -329,6 +329,10 @@ fn read_datasets(
         file.read_dataset(&own.0, &mut own.2)?;
         assert!(own.1 == own.2, "{}", dataset.name);
     }
+    own.2.fill(0);
+    let request = Request { dataset: &all[1], record: 0, regions: &own.0, data: &mut own.2 };
+    file.read_datasets(&mut [request])?;
+    assert!(own.1 == own.2);
     file.close()
 }
 
@@ -359,7 +363,8 @@ fn exhaust_datasets(ranks: usize, path: &Path, params: &Params) -> i64 {
         let read = exhaust(&format!("{what}, reading"), who, || {
             run(&|comm, own| read_datasets(comm, path, params, &all, own))
         });
-        assert!(write > 5 && read > 2 || who == Who::Workers, "{what}, {who:?}: {write} {read}");
+        // Chunks that others decompress for this rank cost it no memory.
+        assert!(write > 5 && read > 1 || who == Who::Workers, "{what}, {who:?}: {write} {read}");
         total += write + read;
     }
     total
