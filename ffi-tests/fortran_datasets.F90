@@ -34,6 +34,7 @@ program test_fortran_datasets
   call MPI_Barrier(MPI_COMM_WORLD)
 #endif
   call reading(trim(folder) // "/fortran-datasets.scda")
+  call in_one_call(trim(folder) // "/fortran-datasets.scda")
   call copies(trim(folder) // "/fortran-datasets.scda")
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
@@ -50,6 +51,7 @@ program test_fortran_datasets
       & "held back by copies of a variable")
   end if
   call refused_while_held(trim(folder) // "/fortran-datasets-refused.scda")
+  call refused_requests(trim(folder) // "/fortran-datasets-refused.scda")
   if (failures > 0) error stop "failed"
 #ifndef SCDA_TEST_SERIAL
   call MPI_Finalize()
@@ -362,6 +364,112 @@ contains
     call require(ierr == 0, "close")
   end subroutine reading
 
+  ! Datasets of every type and rank by one call, on each rank other boxes of some. The requests are used twice: the data are only
+  ! read by the call.
+  subroutine in_one_call(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f, g
+    type(scda_request_t) :: requests(18), others(2), nothing(0)
+    real(real64), target :: time(1), whole(nx, ny, nz), two(9), rows_of(ny, 2)
+    real(real64), allocatable, target :: box(:, :, :)
+    real(real64), pointer, contiguous :: row(:), none(:) => null()
+    real(real32), target :: r32(1, 2, 1, 3, 1), first_of(2, 3), last_of(1, 1)
+    complex(real32), target :: c32(1, 2, 1, 3, 1, 1)
+    complex(real64), target :: c64(1)
+    integer(int8), target :: i8(2)
+    integer(int16), target :: i16(3, 2)
+    integer(int32), target :: i32(2, 2, 2), r7(2, 1, 2, 1, 2, 1, 2)
+    integer(int64), target :: i64(2, 2, 2, 2)
+    logical, target :: flags(3), some(3)
+    logical(c_bool), target :: bool(3)
+    integer :: i, time_of_reading, first(3), last(3)
+    first = [2 + mod(rank, 2), 1, 1 + mod(3 * rank, 5)]
+    last = [nx, 3 + mod(rank, 3), nz - rank]
+    allocate(box(first(1):last(1), first(2):last(2), first(3):last(3)))
+    row => rows_of(:, 2)
+    requests(1) = scda_request("time", time)
+    requests(2) = scda_request("i8", i8)
+    requests(3) = scda_request("i16", i16)
+    requests(4) = scda_request("i32", i32)
+    requests(5) = scda_request("i64", i64)
+    requests(6) = scda_request("r32", r32)
+    requests(7) = scda_request("c32", c32)
+    requests(8) = scda_request("r7", r7)
+    requests(9) = scda_request("c64", c64)
+    requests(10) = scda_request("logical", flags)
+    requests(11) = scda_request("bool", bool)
+    requests(12) = scda_request("logical", some(1:2), start=[2], count=[2])
+    requests(13) = scda_request("shaped", last_of, record=-1)
+    requests(14) = scda_request("shaped", first_of)
+    requests(15) = scda_request("flow/rho", box, start=int(first, int64))
+    requests(16) = scda_request("auto", whole)
+    if (rank == 0) then ! nothing here, two boxes elsewhere
+      requests(17) = scda_request("plain", none, start=[1, 1, 1], count=[0, 1, 1])
+    else
+      requests(17) = scda_request("plain", two, start=reshape([1, 1, 1, 5, 6, 13], [3, 2]), &
+        & count=reshape([2, 1, 3, 3, 1, 1], [3, 2]))
+    end if
+    requests(18) = scda_request("row", row)
+    do time_of_reading = 1, 2
+      time = 0
+      i8 = 0
+      i16 = 0
+      i32 = 0
+      i64 = 0
+      r32 = 0
+      c32 = 0
+      r7 = 0
+      c64 = 0
+      flags = .false.
+      bool = .true.
+      some = .true.
+      last_of = 0
+      first_of = 0
+      box = 0
+      whole = 0
+      two = 0
+      rows_of = 0
+      call scda_fopen_read(f, comm, filename)
+      g = f
+      call scda_fread_datasets(f, nothing)
+      if (time_of_reading == 1) call scda_fread_datasets(f, requests)
+      if (time_of_reading == 2) call scda_fread_datasets(g, requests(18:1:-1)) ! by a copy of the variable, in another order
+      call require(abs(time(1) - 0.5d0) <= 0, "time in one call")
+      call require(all(i8 == [-127_int8, 127_int8]), "i8 in one call")
+      call require(all(i16 == reshape([1, 2, 3, 4, 5, -6], [3, 2])), "i16 in one call")
+      call require(all(i32 == reshape([(i, i = 1, 8)], [2, 2, 2])), "i32 in one call")
+      call require(all(i64 == reshape([(2_int64**40 + i, i = 1, 16)], [2, 2, 2, 2])), "i64 in one call")
+      call require(all(abs(r32 - reshape([(i / 2.0_real32, i = 1, 6)], [1, 2, 1, 3, 1])) <= 0), "r32 in one call")
+      call require(all(abs(c32 - reshape([(cmplx(i, -i, real32), i = 1, 6)], [1, 2, 1, 3, 1, 1])) <= 0), "c32 in one call")
+      call require(all(r7 == reshape([(i, i = 1, 16)], shape(r7))), "r7 in one call")
+      call require(abs(c64(1) - (5.0_real64, 6.0_real64)) <= 0, "c64 in one call")
+      call require(all(flags .eqv. [.true., .false., .true.]), "logical in one call")
+      call require(all(flags .neqv. logical(bool)), "bool in one call")
+      call require(all(some .eqv. [.false., .true., .true.]), "two logicals in one call")
+      call require(abs(last_of(1, 1) - 7) <= 0, "record in one call")
+      call require(all(abs(first_of - reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])) <= 0), "shaped in one call")
+      call require(all(abs(box - part(first, last)) <= 0), "box in one call")
+      call require(all(abs(whole - part([1, 1, 1], [nx, ny, nz])) <= 0), "all of it in one call")
+      if (rank == 0) call require(all(abs(two) <= 0), "nothing in one call")
+      if (rank > 0) call require(all(abs(two - [part([1, 1, 1], [2, 1, 3]), part([5, 6, 13], [7, 6, 13])]) <= 0), "two boxes")
+      call require(all(abs(rows_of(:, 2) - [(value(2, i, 3), i = 1, ny)]) <= 0) .and. all(abs(rows_of(:, 1)) <= 0), "row")
+      ! The last one is the current one.
+      rows_of = 0
+      time = 0
+      if (time_of_reading == 1) call scda_read(g, rows_of(:, 1))
+      if (time_of_reading == 1) call require(all(abs(rows_of(:, 1) - [(value(2, i, 3), i = 1, ny)]) <= 0), "row again")
+      if (time_of_reading == 2) call scda_read(f, time)
+      if (time_of_reading == 2) call require(abs(time(1) - 0.5d0) <= 0, "time again")
+      i8 = 0
+      flags = .false.
+      others(1) = scda_request("i8", i8)
+      others(2) = scda_request("logical", flags(1:1), start=[3], count=[1])
+      call scda_fread_datasets(f, others)
+      call require(all(i8 == [-127_int8, 127_int8]) .and. flags(1) .and. .not. flags(2), "two more")
+      call scda_fclose(f)
+    end do
+  end subroutine in_one_call
+
   ! Copies of the variable are the same file: what one finds, the other reads.
   subroutine copies(filename)
     character(*), intent(in) :: filename
@@ -406,11 +514,13 @@ contains
     character(*), intent(in) :: filename
     type(scda_fcontext_t) :: f
     type(scda_dataset_t) :: d
-    integer(int8) :: u8(2), raw(3, 2, 2), again(3, 2, 2), one(3)
+    integer(int8), target :: u8(2), again(3, 2, 2), one(3)
+    integer(int8) :: raw(3, 2, 2)
     integer(int8), allocatable :: items(:, :)
     real(real32) :: real_item(1)
-    integer(int16) :: f16(2)
-    integer(int64) :: u64(2)
+    integer(int16), target :: f16(2)
+    integer(int64), target :: u64(2)
+    type(scda_request_t) :: requests(5)
     integer :: i, ierr
     logical :: found
     raw = reshape([(int(i, int8), i = 1, 12)], shape(raw))
@@ -442,6 +552,19 @@ contains
     call require(all(one == [4, 5, 6]), "one item")
     call scda_read(f, "raw boxes", again(:, :, 1:1), start=[1, 1], type=SCDA_TYPE_RAW)
     call require(all(again(:, :, 1) == raw(:, :, 1)), "a box of raw bytes")
+    u8 = 0
+    u64 = 0
+    f16 = 0
+    again = 0
+    one = 0
+    requests(1) = scda_request("u8", u8, type=SCDA_TYPE_UINT8)
+    requests(2) = scda_request("u64", u64)
+    requests(3) = scda_request("f16", f16, type=SCDA_TYPE_FLOAT16)
+    requests(4) = scda_request("raw", again, type=SCDA_TYPE_RAW)
+    requests(5) = scda_request("raw", one, start=[2, 1], count=[1, 1], type=SCDA_TYPE_RAW)
+    call scda_fread_datasets(f, requests)
+    call require(all(u8 == [-1_int8, 1_int8]) .and. all(u64 == [-1, 1]) .and. all(f16 == [15360, 16384]), "types in one call")
+    call require(all(again == raw) .and. all(one == [4, 5, 6]), "raw bytes in one call")
     call scda_read(f, "f16", f16, ierr=ierr)
     call expect(f, ierr, SCDA_ERR_ARG, "data: found items of type int16, expected float16, as the dataset has them")
     call scda_fopen_read(f, comm, filename)
@@ -752,5 +875,122 @@ contains
       end select
     end do
   end subroutine refused
+
+  ! What is wrong with a request of the last rank, likewise.
+  subroutine refused_requests(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_request_t) :: good, bad, requests(3)
+    real(real64), target :: six(3, 2), again(3, 2)
+    real(real64), pointer, contiguous :: none(:, :) => null()
+    real(real32), target :: narrow(3, 2)
+    integer(int8), target :: small(1)
+    integer :: i, ierr
+    logical :: here
+    character(:), allocatable :: last
+    here = rank == ranks - 1
+    last = ""
+    if (ranks > 1) last = "rank " // achar(iachar("0") + ranks - 1) // ": "
+    six = 1
+    again = 0
+    call scda_fopen_write(f, comm, filename, "refused")
+    call scda_write(f, "d", six)
+    call scda_write(f, "time", 1.0d0)
+    call scda_write(f, "u8", 255_int16, type=SCDA_TYPE_UINT16)
+    call scda_fclose(f)
+    good = scda_request("d", again)
+    do i = 1, 16
+      bad = good
+      select case (i)
+      case (1)
+        if (here) bad = scda_request("d", narrow)
+      case (2)
+        if (here) bad = scda_request("d", six(:, :1))
+      case (3)
+        if (here) bad = scda_request("d", six, start=[1])
+      case (4)
+        if (here) bad = scda_request("d", six(:, 1:1), start=[1, 3]) ! beyond the array
+      case (5)
+        if (here) bad = scda_request("d", six, count=[3, 2])
+      case (6)
+        if (here) bad = scda_request("d", six, start=[1_int8, 1_int8])
+      case (7)
+        if (here) bad = scda_request("d", six, start=[1, 1], count=[3_int8, 2_int8])
+      case (8)
+        if (here) bad = scda_request("d", none)
+      case (9)
+        bad = scda_request("time", six(:1, 1))
+        if (here) bad = scda_request("time", six(:2, 1))
+      case (10)
+        bad = scda_request("none", six)
+      case (11)
+        bad = scda_request("d", six, record=1)
+      case (12)
+        bad = scda_request("d" // achar(0) // "e", six)
+      case (13)
+        bad = scda_request("u8", small, type=SCDA_TYPE_UINT8)
+      case (14)
+        if (here) bad = requests(3) ! nothing was assigned to it
+      case (15)
+        if (here) bad = scda_request("time", six(:1, 1))
+      end select
+      requests(1) = good
+      requests(2) = bad
+      ierr = -1
+      if (i == 15 .and. ranks == 1) cycle
+      if (i == 16) then
+        call scda_fopen_write(f, comm, filename, "refused")
+        call scda_fread_datasets(f, requests(:2), ierr)
+        call expect(f, ierr, SCDA_ERR_USAGE, "")
+        call scda_fread_datasets(f, requests(:2), ierr)
+        call require(ierr == SCDA_ERR_ARG, "a closed file")
+        cycle
+      end if
+      call scda_fopen_read(f, comm, filename)
+      call scda_fread_datasets(f, requests(:2), ierr)
+      select case (i)
+      case (1)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found items of type float32, expected float64, as the dataset has them")
+      case (2)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (3, 1), expected (3, 2)")
+      case (3)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "start, count: found 1 and 2 numbers, expected 2 for each box")
+      case (4)
+        call expect(f, ierr, SCDA_ERR_ARG, last)
+      case (5)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "start: found none, expected one with count")
+      case (6)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "start: expected integer(int32) or integer(int64)")
+      case (7)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "count: expected integer(int32) or integer(int64)")
+      case (8)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (0, 0), expected (3, 2)")
+      case (9)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "data: found the shape (2), expected ()")
+      case (10)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""none"": found none, or not so many records")
+      case (11)
+        call expect(f, ierr, SCDA_ERR_ARG, "dataset ""d"": found none, or not so many records")
+      case (12)
+        call expect(f, ierr, SCDA_ERR_ARG, "name of a dataset: found a NUL character")
+      case (13)
+        call expect(f, ierr, SCDA_ERR_ARG, "data: found items of type uint8, expected uint16, as the dataset has them")
+      case (14)
+        call expect(f, ierr, SCDA_ERR_ARG, last // "requests: found one that scda_request has not made")
+      case (15)
+        call expect(f, ierr, SCDA_ERR_ARG, "disagree")
+      end select
+    end do
+
+    ! More requests on one rank than on others.
+    if (ranks == 1) return
+    call scda_fopen_write(f, comm, filename, "refused")
+    call scda_write(f, "d", six)
+    call scda_fclose(f)
+    requests = good
+    call scda_fopen_read(f, comm, filename)
+    call scda_fread_datasets(f, requests(:merge(3, 2, here)), ierr)
+    call expect(f, ierr, SCDA_ERR_ARG, "disagree")
+  end subroutine refused_requests
 
 end program test_fortran_datasets

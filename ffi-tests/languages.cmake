@@ -147,6 +147,16 @@ endif()
 scda_test(fortran-module 0 sh -ec "cd '${plain}'
   '${compiler}' ${flags} -c \"$('${PKG_CONFIG}' --variable=fortran scda)\"")
 set_property(TEST fortran-module APPEND PROPERTY ENVIRONMENT "PKG_CONFIG_PATH=${pkgconfig}")
+if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
+  # What a request would lose is refused when it is compiled.
+  scda_test(fortran-requests 0 sh -ec "cd '${plain}'
+    expected=\$(sed -n '/! refused/=' '${CMAKE_CURRENT_SOURCE_DIR}/fortran_requests.f90')
+    found=\$('${compiler}' -fsyntax-only -fmax-errors=0 '${CMAKE_CURRENT_SOURCE_DIR}/fortran_requests.f90' 2>&1 |
+      sed -n 's/.*fortran_requests.f90:\\([0-9]*\\):.*/\\1/p' | sort -nu)
+    echo \"refused: \$found\"
+    test \"\$expected\" = \"\$found\"")
+  after(fortran-requests fortran-module)
+endif()
 if(scda_WITH_MPI)
   foreach(name write_field read_field blocks streams)
     scda_test(${name}-compile 0 sh -ec "cd '${plain}'

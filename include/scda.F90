@@ -183,7 +183,7 @@ module scda_implementation
     integer(c_int64_t) :: reserved(8) = 0
   end type c_dataset_t
 
-  ! A dataset to be written, what it points to, and the boxes of this rank.
+  ! A dataset to be written or read, what it points to, and the boxes of this rank.
   type :: given_t
     type(c_dataset_t) :: d
     character(:), allocatable :: json
@@ -192,9 +192,30 @@ module scda_implementation
     type(c_ptr) :: data = c_null_ptr
     integer(c_size_t) :: nboxes = 0
     integer(int64), allocatable :: starts(:), sizes(:)
-    integer(int8), allocatable :: items(:), fill_value(:) ! copies, if it is held back
+    integer(int8), allocatable :: items(:), fill_value(:) ! copies, if it is held back; items also for logicals that are read
     type(given_t), pointer :: before => null()
   end type given_t
+
+  !> What scda_fread_datasets reads of a dataset, made by scda_request. It points to the data.
+  type, public :: scda_request_t
+    private
+    character(:), allocatable :: name
+    character(:), allocatable :: why ! it cannot be read
+    integer :: record = 0
+    integer :: code = 0
+    type(c_ptr) :: items = c_null_ptr
+    integer(int64), allocatable :: extents(:), start(:), count(:)
+    integer, allocatable :: type
+    procedure(puts_logicals), pointer, nopass :: put => null() ! for logicals, of which C has other bytes
+  end type scda_request_t
+
+  abstract interface
+    subroutine puts_logicals(address, bytes)
+      import :: c_ptr, int8
+      type(c_ptr), intent(in) :: address
+      integer(int8), intent(in) :: bytes(:)
+    end subroutine puts_logicals
+  end interface
 
   ! Datasets of a file that are held back, between scda_fwrite_datasets_begin and scda_fwrite_datasets_end.
   type :: held_t
@@ -217,7 +238,7 @@ module scda_implementation
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
-  public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end
+  public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
   public :: scda_fread_streams_sizes
   public :: scda_int, write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect ! for the module scda
@@ -286,6 +307,22 @@ module scda_implementation
     module procedure read_bool, named_bool
   end interface scda_read
 
+  !> What scda_fread_datasets is to read of a dataset: scda_request(name, data, record, start, count, type), with the arguments of
+  !> scda_read. data must be an array that is a contiguous target, or a contiguous pointer; the compiler refuses others. It is read
+  !> later, so it must still be there.
+  interface scda_request
+    module procedure request_integer8
+    module procedure request_integer16
+    module procedure request_integer32
+    module procedure request_integer64
+    module procedure request_real32
+    module procedure request_real64
+    module procedure request_complex32
+    module procedure request_complex64
+    module procedure request_logical
+    module procedure request_bool
+  end interface scda_request
+
   !> A member of attributes, as text of JSON: scda_json(key, value), of a string, an integer, a real number or a logical.
   interface scda_json
     module procedure json_text, json_int32, json_int64, json_real32, json_real64, json_logical
@@ -305,6 +342,9 @@ module scda_implementation
     type(c_ptr) :: address = c_null_ptr
     integer(c_size_t) :: bytes = 0
   end type text_t
+
+  ! What is wrong with an argument that has other items.
+  character(*), parameter :: not_integers = ": expected integer(int32) or integer(int64)"
 
   ! The size of the elements, where the caller passed none.
   integer(int64), parameter :: not_passed = -huge(0_int64)
@@ -681,6 +721,18 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_ffind_dataset
+
+    function c_fread_datasets(f, n, d, record, data, nboxes, start, count, err) bind(C, name="scda_fread_datasets") result(g)
+      import :: c_dataset_t, c_int, c_int64_t, c_ptr, c_size_t
+      type(c_ptr), value :: f
+      integer(c_size_t), value :: n
+      type(c_dataset_t), intent(in) :: d(*)
+      integer(c_int64_t), intent(in) :: record(*)
+      type(c_ptr), intent(in) :: data(*), start(*), count(*)
+      integer(c_size_t), intent(in) :: nboxes(*)
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fread_datasets
 
     function c_fcurrent_dataset(f, found, d, err) bind(C, name="scda_fcurrent_dataset") result(status)
       import :: c_dataset_t, c_int, c_ptr
@@ -1931,50 +1983,137 @@ contains
     type(memory_t), intent(in), target :: start, count
     integer, intent(out), optional :: ierr
     integer, intent(in), optional :: type
-    type(c_dataset_t) :: d
-    integer(int64), allocatable :: extents(:), dims(:)
-    integer(int64), allocatable, target :: starts(:), sizes(:)
-    type(c_ptr) :: address
-    integer(c_size_t) :: nboxes
-    integer(c_int) :: c_found, err, expected
-    integer(int64) :: item_bytes
-    logical :: fits, same
+    type(given_t), target :: given
+    integer(c_int) :: c_found, err
+    logical :: fits
     fits = .true.
-    call begin_dataset(d)
+    call begin_dataset(given%d)
     c_found = 0
-    if (c_fcurrent_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
+    if (c_fcurrent_dataset(f%handle, c_found, given%d, err) /= 0 .or. c_found == 0) then
       call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
-      d%type = int(code, c_int)
+      given%d%type = int(code, c_int)
     end if
-    dims = d%shape(d%ndims:1:-1)
+    call take_boxes(f, given, code, items, found, start, count, fits, type)
+    f%handle = c_fread_dataset(f%handle, given%data, given%nboxes, address_of(given%starts), address_of(given%sizes), f%err)
+    call finish(f, ierr)
+  end subroutine get_dataset
+
+  ! The boxes that are read of a dataset which is in the file, and where their items go to.
+  subroutine take_boxes(f, given, code, items, found, start, count, fits, type)
+    type(scda_fcontext_t), intent(in) :: f
+    type(given_t), intent(inout) :: given
+    integer, intent(in) :: code
+    type(c_ptr), intent(in) :: items
+    integer(int64), intent(in) :: found(:)
+    type(memory_t), intent(in), target :: start, count
+    logical, intent(inout) :: fits
+    integer, intent(in), optional :: type
+    integer(int64), allocatable :: extents(:), dims(:)
+    integer(c_int) :: expected
+    integer(int64) :: item_bytes
+    logical :: same
+    allocate(dims, source=given%d%shape(given%d%ndims:1:-1))
     extents = max(found, 0_int64) ! see put_dataset
-    item_bytes = d%item_bytes
+    item_bytes = given%d%item_bytes
     call choose_type(f, code, type, extents, expected, item_bytes, fits)
-    if (d%type /= expected .and. (present(type) .or. d%type /= unsigned_of(code))) then
-      call refuse(f, "data: found items of type " // type_name(int(expected)) // ", expected " // type_name(int(d%type)) // &
-        & ", as the dataset has them", fits)
-    else if (item_bytes /= d%item_bytes) then
-      call refuse_short(f, "data", item_bytes, "bytes in the first dimension", d%item_bytes, "those of an item", fits)
+    if (given%d%type /= expected .and. (present(type) .or. given%d%type /= unsigned_of(code))) then
+      call refuse(f, "data: found items of type " // type_name(int(expected)) // ", expected " // &
+        & type_name(int(given%d%type)) // ", as the dataset has them", fits)
+    else if (item_bytes /= given%d%item_bytes) then
+      call refuse_short(f, "data", item_bytes, "bytes in the first dimension", given%d%item_bytes, "those of an item", fits)
     end if
     if (c_associated(start%address)) then
-      call boxes_in(f, start, count, extents, size(dims), starts, sizes, nboxes, fits)
+      call boxes_in(f, start, count, extents, size(dims), given%starts, given%sizes, given%nboxes, fits)
     else
       if (c_associated(count%address)) call refuse(f, "start: found none, expected one with count", fits)
-      starts = 0 * dims
-      sizes = dims(size(dims):1:-1)
-      nboxes = 1
+      given%starts = 0 * dims
+      given%sizes = dims(size(dims):1:-1)
+      given%nboxes = 1
       same = product(dims) == product(extents)
       if (same .and. size(dims) == size(extents)) same = all(dims == extents)
       if (.not. same) then
         call refuse(f, "data: found the shape " // list_text(extents) // ", expected " // list_text(dims), fits)
       end if
     end if
-    address = c_null_ptr
-    if (.not. fits) nboxes = 0
-    if (nboxes > 0 .and. product(extents) > 0) address = items
-    f%handle = c_fread_dataset(f%handle, address, nboxes, address_of(starts), address_of(sizes), f%err)
+    if (.not. fits) given%nboxes = 0
+    if (given%nboxes > 0 .and. product(extents) > 0) given%data = items
+  end subroutine take_boxes
+
+  !> Reads several datasets in one call: call scda_fread_datasets(f, requests, ierr). scda_request makes the requests.
+  subroutine scda_fread_datasets(f, requests, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(scda_request_t), intent(in) :: requests(:)
+    integer, intent(out), optional :: ierr
+    type(given_t), allocatable, target :: given(:)
+    type(c_dataset_t), allocatable :: d(:)
+    type(c_ptr), allocatable :: data(:), starts(:), sizes(:)
+    integer(c_size_t), allocatable :: nboxes(:)
+    integer(c_int64_t), allocatable :: record(:)
+    type(c_ptr) :: items
+    integer :: i, n
+    logical :: fits
+    n = size(requests)
+    allocate(given(n), d(n), data(n), starts(n), sizes(n), nboxes(n), record(n))
+    do i = 1, n
+      fits = .true.
+      associate (request => requests(i))
+        if (allocated(request%why)) call refuse(f, request%why, fits)
+        if (.not. allocated(request%name)) then
+          call refuse(f, "requests: found one that scda_request has not made", fits)
+          call require_dataset(f, "", 0, given(i)%d)
+        else
+          call require_dataset(f, request%name, request%record, given(i)%d)
+        end if
+        if (f%err /= SCDA_SUCCESS) then
+          call finish(f, ierr)
+          return
+        end if
+        items = request%items
+        if (associated(request%put)) then
+          allocate(given(i)%items(product(request%extents)))
+          items = c_loc(given(i)%items)
+        end if
+        call take_boxes(f, given(i), request%code, items, request%extents, memory_at(request%start), memory_at(request%count), &
+          & fits, request%type)
+        record(i) = request%record
+      end associate
+      d(i) = given(i)%d
+      data(i) = given(i)%data
+      starts(i) = address_of(given(i)%starts)
+      sizes(i) = address_of(given(i)%sizes)
+      nboxes(i) = given(i)%nboxes
+    end do
+    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), d, record, data, nboxes, starts, sizes, f%err)
+    if (f%err == SCDA_SUCCESS) then
+      do i = 1, n
+        if (associated(requests(i)%put)) call requests(i)%put(requests(i)%items, given(i)%items)
+      end do
+    end if
     call finish(f, ierr)
-  end subroutine get_dataset
+  end subroutine scda_fread_datasets
+
+  ! A request; start and count are copied.
+  function request_of(name, code, items, extents, record, start, count, type) result(request)
+    character(*), intent(in) :: name
+    integer, intent(in) :: code
+    type(c_ptr), intent(in) :: items
+    integer(int64), intent(in) :: extents(:)
+    integer, intent(in), optional :: record, type
+    type(memory_t), intent(in), target :: start, count
+    type(scda_request_t) :: request
+    logical :: are_integers
+    request%name = trim(name)
+    request%code = code
+    request%items = items
+    request%extents = extents
+    if (present(record)) request%record = record
+    if (present(type)) request%type = type
+    are_integers = .true.
+    if (c_associated(start%address)) call copy_integers(start, request%start, are_integers)
+    if (.not. are_integers) request%why = "start" // not_integers
+    if (c_associated(count%address)) call copy_integers(count, request%count, are_integers)
+    if (.not. are_integers .and. .not. allocated(request%why)) request%why = "count" // not_integers
+  end function request_of
 
   !> Finds a dataset by its name: call scda_ffind_dataset(f, name, found, d, record, ierr). record: 0 (absent) is the first of this
   !> name, -1 the last. scda_read then reads it.
@@ -2063,11 +2202,11 @@ contains
   end subroutine scda_fread_group
 
   ! A dataset that there has to be.
-  subroutine require_dataset(f, name, record)
+  subroutine require_dataset(f, name, record, c)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in), optional :: record
-    type(c_dataset_t) :: c
+    type(c_dataset_t), intent(out) :: c
     logical :: found, fits
     call find_dataset(f, name, record, found, c)
     if (found .or. f%err /= SCDA_SUCCESS) return
@@ -2212,6 +2351,16 @@ contains
     character(*), intent(in) :: what
     logical, intent(inout) :: fits
     integer(int64), allocatable :: list(:)
+    logical :: are_integers
+    are_integers = .true.
+    call copy_integers(memory, list, are_integers)
+    if (.not. are_integers) call refuse(f, what // not_integers, fits)
+  end function integers_in
+
+  subroutine copy_integers(memory, list, are_integers)
+    type(memory_t), intent(in), target :: memory
+    integer(int64), allocatable, intent(out) :: list(:)
+    logical, intent(inout) :: are_integers
     integer(int64), pointer, contiguous :: wide(:)
     integer(int32), pointer, contiguous :: narrow(:)
     integer(int64) :: n, each
@@ -2231,9 +2380,9 @@ contains
       list = int(narrow, int64)
     else
       allocate(list(0))
-      call refuse(f, what // ": expected integer(int32) or integer(int64)", fits)
+      are_integers = .false.
     end if
-  end function integers_in
+  end subroutine copy_integers
 
   function address_of(list) result(address)
     integer(int64), allocatable, target, intent(in) :: list(:)
@@ -2358,48 +2507,56 @@ contains
 #define WRITE_ITEMS write_integer8
 #define READ_ITEMS read_integer8
 #define READ_NAMED named_integer8
+#define REQUEST_ITEMS request_integer8
 #include "scda.inc"
 #define ITEM integer(int16)
 #define ITEM_CODE SCDA_TYPE_INT16
 #define WRITE_ITEMS write_integer16
 #define READ_ITEMS read_integer16
 #define READ_NAMED named_integer16
+#define REQUEST_ITEMS request_integer16
 #include "scda.inc"
 #define ITEM integer(int32)
 #define ITEM_CODE SCDA_TYPE_INT32
 #define WRITE_ITEMS write_integer32
 #define READ_ITEMS read_integer32
 #define READ_NAMED named_integer32
+#define REQUEST_ITEMS request_integer32
 #include "scda.inc"
 #define ITEM integer(int64)
 #define ITEM_CODE SCDA_TYPE_INT64
 #define WRITE_ITEMS write_integer64
 #define READ_ITEMS read_integer64
 #define READ_NAMED named_integer64
+#define REQUEST_ITEMS request_integer64
 #include "scda.inc"
 #define ITEM real(real32)
 #define ITEM_CODE SCDA_TYPE_FLOAT32
 #define WRITE_ITEMS write_real32
 #define READ_ITEMS read_real32
 #define READ_NAMED named_real32
+#define REQUEST_ITEMS request_real32
 #include "scda.inc"
 #define ITEM real(real64)
 #define ITEM_CODE SCDA_TYPE_FLOAT64
 #define WRITE_ITEMS write_real64
 #define READ_ITEMS read_real64
 #define READ_NAMED named_real64
+#define REQUEST_ITEMS request_real64
 #include "scda.inc"
 #define ITEM complex(real32)
 #define ITEM_CODE SCDA_TYPE_COMPLEX64
 #define WRITE_ITEMS write_complex32
 #define READ_ITEMS read_complex32
 #define READ_NAMED named_complex32
+#define REQUEST_ITEMS request_complex32
 #include "scda.inc"
 #define ITEM complex(real64)
 #define ITEM_CODE SCDA_TYPE_COMPLEX128
 #define WRITE_ITEMS write_complex64
 #define READ_ITEMS read_complex64
 #define READ_NAMED named_complex64
+#define REQUEST_ITEMS request_complex64
 #include "scda.inc"
 #define ITEM logical
 #define ITEM_CODE SCDA_TYPE_BOOL
@@ -2407,6 +2564,8 @@ contains
 #define WRITE_ITEMS write_logical
 #define READ_ITEMS read_logical
 #define READ_NAMED named_logical
+#define REQUEST_ITEMS request_logical
+#define PUT_ITEMS put_logical
 #include "scda.inc"
 #define ITEM logical(c_bool)
 #define ITEM_CODE SCDA_TYPE_BOOL
@@ -2414,6 +2573,8 @@ contains
 #define WRITE_ITEMS write_bool
 #define READ_ITEMS read_bool
 #define READ_NAMED named_bool
+#define REQUEST_ITEMS request_bool
+#define PUT_ITEMS put_bool
 #include "scda.inc"
 
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
