@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import array
 import copy
+import ctypes
+import gc
 import io
 import json
+import mmap
 import os
 import pickle
 import random
 import tarfile
+import warnings
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +149,100 @@ def test_readinto_takes_any_memory_that_can_be_written(f: scda.File) -> None:
     stream.seek(-5, 2)
     assert stream.readinto(memory) == 5 and memory[:5] == TEXT[-5:]  # a read cut off by the end
     assert stream.readinto(memory) == 0
+
+
+def outcome(call: Callable[[io.RawIOBase], Any], stream: io.RawIOBase) -> Any:
+    """What a call returns, or the type of its error, and the position behind it."""
+    try:
+        result = call(stream)
+    except Exception as error:  # whatever it is, it must be the same
+        result = type(error)
+    return result, stream.tell()
+
+
+def memory_of_all_kinds() -> list[Any]:
+    """Memory as `readinto` may get it, right and wrong."""
+
+    class Pair(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_char), ("b", ctypes.c_double)]
+
+    types = (">u4", "<u2,>f8", "?", "c16", "M8[s]", "m8[ms]", "f2", "S5", "U5", "longdouble", "V3")
+    arrays: list[Any] = [np.zeros(shape, dtype) for dtype in types for shape in (3, (2, 2), (), 0)]
+    arrays += [np.zeros((3, 2), order="F"), np.zeros(6)[::2], np.zeros(6, "M8[s]")[::2], np.frombuffer(b"12345678")]
+    arrays += [array.array("i", [0] * 5), array.array("d"), (ctypes.c_int * 4)(), Pair(), mmap.mmap(-1, 100)]
+    arrays += [bytearray(8), bytearray(50_000), memoryview(bytearray(8)).cast("d"), memoryview(bytearray(8))[::-1]]
+    return [*arrays, b"read only", "text", None, 3]
+
+
+def test_it_is_what_fileio_is(f: scda.File, tmp_path: Path) -> None:
+    """Calls that differ in nothing from those of a file, as CPython's tests of files have them."""
+    path = tmp_path / "file"
+    path.write_bytes(TEXT)
+
+    def both() -> tuple[io.RawIOBase, io.RawIOBase]:
+        return f.streams("log")[0], io.FileIO(path)
+
+    for mine, other in zip(memory_of_all_kinds(), memory_of_all_kinds()):
+        stream, file = both()
+        found, expected = (outcome(lambda s, m=m: s.readinto(m), o) for m, o in ((mine, stream), (other, file)))
+        assert found == expected, mine
+        if not isinstance(found[0], type):
+            assert memoryview_bytes(mine) == memoryview_bytes(other), mine
+        file.close()
+    calls: list[Callable[[Any], Any]] = [
+        *(lambda s, n=n: s.read(n) for n in (0, 3, -1, -5, None, True, np.int64(3), 1.0, "a", len(TEXT) + 1)),
+        *(lambda s, n=n: s.readline(n) for n in (0, 3, -1, None, 1.0)),
+        *(lambda s, n=n: s.readlines(n) for n in (0, 1, 100, -1, None)),
+        *(lambda s, a=a: s.seek(*a) for a in ((7,), (7, 0), (7, 1), (-7, 2), (1 << 40,))),
+        *(lambda s, a=a: s.seek(*a) for a in ((None,), (1.0,), (0, None), (0, 1.0))),
+        *(lambda s, a=a: (s.seek(*a), s.read(2), s.readline()) for a in ((-3, 2), (1 << 40,), (5, 1), (0, True))),
+        lambda s: s.writelines([]),
+        lambda s: s.writelines([b"x"]),
+        lambda s: s.write(b""),
+        lambda s: s.truncate(),
+        lambda s: s.truncate(0),
+        lambda s: s.flush(),
+        lambda s: s.isatty(),
+        lambda s: (s.readable(), s.seekable(), s.writable(), s.mode, s.closed),
+        lambda s: (next(s), next(s), s.read(1), sum(1 for _ in s)),
+        lambda s: iter(s) is s,
+        lambda s: s.__enter__() is s,
+        lambda s: s.peek(1),
+        lambda s: s.detach(),
+        lambda s: s.readall(1),
+        lambda s: setattr(s, "mode_of_others", 1),
+    ]
+    for number, call in enumerate(calls):
+        stream, file = both()
+        assert outcome(call, stream) == outcome(call, file), number
+        file.close()
+
+
+def memoryview_bytes(memory: Any) -> bytes:
+    return memory.tobytes() if isinstance(memory, np.ndarray) else memoryview(memory).tobytes()
+
+
+def test_no_memory_for_what_is_not_there(f: scda.File) -> None:
+    stream = f.streams("log")[0]
+    assert stream.read(3) == TEXT[:3] and stream.read(1 << 60) == TEXT[3:] and stream.read(1 << 70) == b""
+
+
+def test_a_stream_that_nobody_has_any_more_is_gone(f: scda.File) -> None:
+    """Without a warning: it has no descriptor. What wraps it closes it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream = f.streams("log")[0]
+        gone = weakref.ref(stream)
+        del stream
+        gc.collect()
+        assert gone() is None
+        raw = f.streams("log")[0]
+        buffered = io.BufferedReader(raw)
+        assert buffered.raw is raw and buffered.detach() is raw and not raw.closed
+        with io.TextIOWrapper(io.BufferedReader(raw), "ascii", newline="") as text:
+            assert text.readline() == "line 0\n" and text.tell() == 7 and text.seek(0) == 0
+        assert raw.closed and repr(raw).startswith("<scda stream 'log[0]'")
+    assert f.streams("log")[0].read(4) == b"line"
 
 
 def test_what_a_stream_for_reading_cannot_do(f: scda.File) -> None:

@@ -151,9 +151,10 @@ class Stream(io.RawIOBase):
         beginning, 1 the position, 2 the end."""
         _check(self)
         origins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.nbytes}
-        if whence not in origins:
+        origin = origins.get(operator.index(whence))
+        if origin is None:
             raise ValueError(f"whence: found {whence!r}, expected 0, 1 or 2")
-        position = origins[whence] + operator.index(offset)
+        position = origin + operator.index(offset)
         if position < 0:
             raise ValueError(f"seek: found the position {position}, expected no negative one")
         self._position = position
@@ -163,6 +164,8 @@ class Stream(io.RawIOBase):
         """Reads into memory, such as a numpy array, and returns the number of bytes: fewer than it has room for only at
         the end of the stream."""
         _check(self)
+        if isinstance(buffer, np.ndarray) and buffer.dtype.kind in "mM":
+            buffer = buffer.view(np.int64)  # There is no memoryview of times.
         view = memoryview(buffer)
         if view.readonly:
             raise TypeError("readinto: found memory that cannot be written to")
@@ -177,7 +180,9 @@ class Stream(io.RawIOBase):
 
     def read(self, size: Optional[int] = -1, /) -> bytes:
         """So many bytes, fewer only at the end of the stream; all of them if `size` is negative or None."""
-        data: bytes = super().read(-1 if size is None else size)
+        count = -1 if size is None else operator.index(size)
+        # No memory for bytes that are not there.
+        data: bytes = super().read(count if count < 0 else min(count, self._left()))
         return data
 
     def readall(self) -> bytes:
