@@ -14,6 +14,7 @@ use crate::format::USER_STRING_BYTES;
 use crate::format::dataset::{DataType, MAX_DIMENSIONS, check_name, items};
 use crate::format::layout::product;
 use crate::memory::resize;
+use crate::numbers::to_usize;
 use std::collections::{HashMap, HashSet};
 
 /// What the file begins with.
@@ -95,7 +96,8 @@ pub struct Sdf<'a> {
     file: &'a Foreign,
     /// All arrays, in the order of the file.
     pub arrays: Vec<Array>,
-    /// What is wrong with the data. The arrays that end in the file can be read all the same.
+    /// What is wrong with the data, or with what follows the texts of these arrays. The arrays that end in the file can be read all the
+    /// same.
     pub damage: Option<Error>,
 }
 
@@ -135,14 +137,19 @@ impl<'a> Sdf<'a> {
         let mut texts = Vec::new();
         resize(&mut texts, text_bytes)?;
         file.read("texts of the arrays", TEXTS_AT, &mut texts)?;
-        let (arrays, end) = arrays(file, &texts, count, data)?;
-        if data_end != end {
-            return Err(file.wrong(
-                19,
-                "datapos",
-                data_end,
-                format!("{end}, where the data of the arrays end"),
-            ));
+        let (mut arrays, end, fault) = arrays(file, &texts, count, data)?;
+        let fault = fault.or_else(|| {
+            let expected = || format!("{end}, where the data of the arrays end");
+            (data_end != end).then(|| file.wrong(19, "datapos", data_end, expected()))
+        });
+        if let Some(fault) = fault {
+            // A program that was killed may have added a text, and no more. Else it is not known what is wrong.
+            arrays.truncate(to_usize(count.into()));
+            let ends = arrays.last().is_some_and(|array| array.offset + array.bytes == data_end);
+            if !ends || arrays.len() as u64 != u64::from(count) {
+                return Err(fault);
+            }
+            return Ok(Self { file, arrays, damage: Some(fault) });
         }
         let damage = match file.size() {
             size if size < end => file.check_end("data of the arrays", data, end).err(),
@@ -220,9 +227,28 @@ fn changed(label: &[u8], number: usize) -> String {
     name + &end
 }
 
-/// The arrays that the texts tell of, whose data begin at `data`, and where they end.
-fn arrays(file: &Foreign, texts: &[u8], count: u32, data: u64) -> Result<(Vec<Array>, u64)> {
-    let (mut arrays, mut at, mut offset) = (Vec::new(), 0, data);
+/// The arrays that the texts tell of, whose data begin at `data`, where they end, and what is wrong with a text behind theirs or with
+/// their number.
+///
+/// # Errors
+/// `Memory`.
+fn arrays(file: &Foreign, texts: &[u8], count: u32, data: u64) -> Result<(Vec<Array>, u64, Option<Error>)> {
+    let (mut arrays, mut offset) = (Vec::new(), data);
+    let fault = add_arrays(file, texts, count, &mut arrays, &mut offset).err();
+    match fault {
+        Some(error) if error.kind() != ErrorKind::Format => Err(error),
+        fault => Ok((arrays, offset, fault)),
+    }
+}
+
+fn add_arrays(
+    file: &Foreign,
+    texts: &[u8],
+    count: u32,
+    arrays: &mut Vec<Array>,
+    end: &mut u64,
+) -> Result<()> {
+    let mut at = 0;
     while at < texts.len() {
         let line_at = TEXTS_AT + at as u64;
         let line = texts[at..].split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -230,18 +256,17 @@ fn arrays(file: &Foreign, texts: &[u8], count: u32, data: u64) -> Result<(Vec<Ar
         if at > texts.len() {
             return Err(file.wrong(line_at, "text of an array", quote(line), "a line feed before hdrpos"));
         }
-        let array = array(line, arrays.len() as u64, offset)
+        let array = array(line, arrays.len() as u64, *end)
             .map_err(|(what, found)| file.wrong(line_at, "text of an array", found, what))?;
-        offset =
-            offset.checked_add(array.bytes).filter(|end| i64::try_from(*end).is_ok()).ok_or_else(|| {
-                file.wrong(line_at, "data of an array", format!("{} bytes", array.bytes), "a sum below 2^63")
-            })?;
+        *end = end.checked_add(array.bytes).filter(|end| i64::try_from(*end).is_ok()).ok_or_else(|| {
+            file.wrong(line_at, "data of an array", format!("{} bytes", array.bytes), "a sum below 2^63")
+        })?;
         arrays.push(array);
     }
     if arrays.len() as u64 != u64::from(count) {
         return Err(file.wrong(27, "ndatasets", count, format!("{}, the number of texts", arrays.len())));
     }
-    Ok((arrays, offset))
+    Ok(())
 }
 
 /// The array of a text; or what was expected, and what was found.

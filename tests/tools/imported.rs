@@ -468,6 +468,133 @@ fn several_physical_files_belong_together() {
     run.bad(1, "file and task of task 3: found (0, 1), expected each task once");
 }
 
+/// A set of two physical files, of which the tasks take turns: 0, 2 in the first, and 1, 3.
+#[test]
+fn tasks_of_the_physical_files_that_are_there_are_saved() {
+    let place = Place::new();
+    let [first, second] =
+        ["", ".000001"].map(|end| std::fs::read(file(&format!("sion_b4_rr.sion{end}"))).unwrap());
+    place.write("a.sion", &first);
+    place.write("a.sion.000001", &second);
+    place.scda("import a.sion a.scda").good();
+    let [zero, one, two, three] = <[_; 4]>::try_from(streams(&mut open(&place, "a.scda"))).unwrap();
+    let blocks = numbers(&mut open(&place, "a.scda"), "sion/blocks").1;
+    let ranks = numbers(&mut open(&place, "a.scda"), "sion/global_ranks").1;
+
+    // The second is missing, no file, cut off, of another set, or no file of SIONlib.
+    let other = std::fs::read(file("sion_a3_mpi.sion")).unwrap();
+    let cut = second[..1100].to_vec();
+    for (bad, words, code) in [
+        (None, "a.sion.000001: open: No such file", 2),
+        (Some(cut), "a.sion.000001: byte 0: first metadata block: found the end of the file at byte 1100", 1),
+        (Some(other), "a.sion.000001: byte 28: physical files: found 1, expected 2, as in the first", 1),
+        (Some(first.clone()), "a.sion.000001: byte 32: number of the physical file: found 0, expected 1", 1),
+        (Some(b"noise".repeat(100)), "a.sion.000001: byte 0: SIONlib", 1),
+    ] {
+        match bad {
+            Some(bad) => drop(place.write("a.sion.000001", bad)),
+            None => std::fs::remove_file(place.path("a.sion.000001")).unwrap(),
+        }
+        std::fs::remove_file(place.path("a.scda")).unwrap();
+        place.scda("import a.sion a.scda").bad(code, words);
+        assert!(!place.path("a.scda").exists());
+        let run = place.scda("import --salvage a.sion a.scda").bad(0, words);
+        assert!(run.err.contains("; tasks 1, 3 are missing"), "{}", run.err);
+        assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+        place.scda("check a.scda").good();
+        let mut reader = open(&place, "a.scda");
+        assert_eq!(streams(&mut reader), [zero.clone(), vec![], two.clone(), vec![]]);
+        assert_eq!(numbers(&mut reader, "sion/found").1, [1, 0, 1, 0]);
+        assert_eq!(numbers(&mut reader, "sion/physical_files").1, [0, 1, 0, 1]);
+        assert_eq!(numbers(&mut reader, "sion/blocks").1, [blocks[0], 0, blocks[2], 0]);
+        assert_eq!(numbers(&mut reader, "sion/global_ranks").1, [ranks[0], u64::MAX, ranks[2], u64::MAX]);
+        let bytes = numbers(&mut reader, "sion/block_bytes");
+        let sums = |task: usize| bytes.1.iter().skip(task).step_by(4).sum::<u64>();
+        assert_eq!([0, 1, 2, 3].map(sums), [zero.len() as u64, 0, two.len() as u64, 0]);
+        let facts = attributes(&mut reader);
+        assert_eq!((&facts["complete"], &facts["missing_files"]), (&json!(false), &json!(1)));
+        assert_eq!((&facts["tasks_in_order"], list(&facts["physical_files"]).len()), (&json!(true), 1));
+    }
+
+    // The first is missing, and with it the order of the tasks.
+    place.write("a.sion.000001", &second);
+    std::fs::remove_file(place.path("a.sion")).unwrap();
+    place.scda("import -f --salvage a.sion a.scda").bad(2, "a.sion: ");
+    place.scda("import -f a.sion.000001 a.scda").bad(1, "byte 32: number of the physical file: found 1");
+    let run = place.scda("import -f --salvage a.sion.000001 a.scda").bad(0, "a.sion: open: No such file");
+    assert!(run.err.contains("; which tasks are missing is not known"), "{}", run.err);
+    assert!(run.err.contains("found no mapping of the tasks"), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 2, "{}", run.err);
+    let mut reader = open(&place, "a.scda");
+    assert_eq!(streams(&mut reader), [one.clone(), three.clone()]);
+    assert_eq!(numbers(&mut reader, "sion/found").1, [1, 1]);
+    assert_eq!(numbers(&mut reader, "sion/global_ranks").1, [ranks[1], ranks[3]]);
+    // If it is there, any of them stands for all.
+    place.write("a.sion", &first);
+    place.scda("import -f --salvage a.sion.000001 a.scda").good();
+    assert_eq!(streams(&mut open(&place, "a.scda")), [zero, one, two, three]);
+
+    // A file can claim any number of others.
+    let mut many = first.clone();
+    many[28..32].copy_from_slice(&i32::MAX.to_le_bytes());
+    place.write("b.sion", &many);
+    place.scda("import --salvage b.sion b.scda").bad(2, "b.sion.001001: open: No such file");
+}
+
+#[test]
+fn lengths_and_mappings_that_are_wrong_are_as_if_they_were_missing() {
+    let place = Place::new();
+    // Behind 3 block counts: more bytes in the first block of task 0 than its chunk has.
+    let mut sion = std::fs::read(file("sion_a3_mpi.sion")).unwrap();
+    place.write("a.sion", &sion[..9216]);
+    place.scda("import a.sion a.scda").bad(0, "second metadata block, without which");
+    let expected = streams(&mut open(&place, "a.scda"));
+    sion[9216 + 24..][..8].copy_from_slice(&1025_i64.to_le_bytes());
+    place.write("a.sion", &sion);
+    let words = "a.sion: byte 9240: bytes in a block: found 1025, expected 0 to 1024, the size of the chunk";
+    place.scda("import -f a.sion a.scda").bad(1, words);
+    let run = place.scda("import -f --salvage a.sion a.scda").bad(0, words);
+    assert!(run.err.contains("the streams of these tasks are all bytes of their chunks"), "{}", run.err);
+    let mut reader = open(&place, "a.scda");
+    assert_eq!(streams(&mut reader), expected);
+    assert_eq!(numbers(&mut reader, "sion/lengths_known").1, [0, 0, 0]);
+    assert_eq!(attributes(&mut reader)["complete"], false);
+
+    let mut first = std::fs::read(file("sion_b4_rr.sion")).unwrap();
+    place.write("b.sion.000001", std::fs::read(file("sion_b4_rr.sion.000001")).unwrap());
+    place.write("b.sion", &first);
+    place.scda("import b.sion b.scda").good();
+    let [zero, one, two, three] = <[_; 4]>::try_from(streams(&mut open(&place, "b.scda"))).unwrap();
+    let end = first.len();
+    first.copy_within(end - 16..end - 8, end - 8);
+    place.write("b.sion", &first);
+    let words = "file and task of task 3: found (0, 1), expected each task once";
+    let run = place.scda("import -f --salvage b.sion b.scda").bad(0, words);
+    assert!(run.err.contains("found no mapping of the tasks"), "{}", run.err);
+    assert_eq!(streams(&mut open(&place, "b.scda")), [zero, two, one, three]);
+    assert_eq!(attributes(&mut open(&place, "b.scda"))["complete"], false);
+}
+
+/// SIONlib's header has these modes; no file of them was seen.
+#[test]
+fn records_of_other_modes_stay_in_their_streams() {
+    let place = Place::new();
+    let mut sion = std::fs::read(file("sion_d3_keyval.sion")).unwrap();
+    place.write("a.sion", &sion);
+    place.scda("import a.sion a.scda").good();
+    let expected = streams(&mut open(&place, "a.scda"));
+    for mode in [52, 53_u32] {
+        sion[40..44].copy_from_slice(&mode.to_le_bytes());
+        place.write("a.sion", &sion);
+        let words = format!("a.sion: key-value mode {mode} is not known: its records are not listed");
+        place.scda("import -f a.sion a.scda").bad(0, &words);
+        let mut reader = open(&place, "a.scda");
+        assert_eq!(streams(&mut reader), expected);
+        assert!(reader.find_dataset("sion/records", 0).unwrap().is_none());
+        assert_eq!(attributes(&mut reader)["key_values"], mode);
+    }
+}
+
 #[test]
 fn older_formats_round_the_sizes_of_chunks() {
     let place = Place::new();
@@ -550,11 +677,16 @@ fn sdf_of_labels(labels: &[impl AsRef<[u8]>]) -> Vec<u8> {
     for (order, label) in labels.iter().enumerate() {
         texts.extend([format!("{order} ").as_bytes(), label.as_ref(), b" b 1 1 2 \n"].concat());
     }
-    let (texts_end, bytes) = (39 + texts.len(), 2 * labels.len());
+    sdf_of_texts(&texts, labels.len())
+}
+
+/// A file of SDF with these texts of so many arrays, which have two bytes each.
+fn sdf_of_texts(texts: &[u8], arrays: usize) -> Vec<u8> {
+    let (texts_end, bytes) = (39 + texts.len(), 2 * arrays);
     let mut sdf = b"SDF format\0".to_vec();
     sdf.extend((texts_end as u64).to_be_bytes());
     sdf.extend(((texts_end + bytes) as u64).to_be_bytes());
-    sdf.extend(u32::try_from(labels.len()).unwrap().to_be_bytes());
+    sdf.extend(u32::try_from(arrays).unwrap().to_be_bytes());
     sdf.extend((texts_end as u64 - 19).to_be_bytes());
     sdf.extend(texts);
     sdf.extend((0..=u8::MAX).cycle().take(bytes));
@@ -584,6 +716,72 @@ fn labels_that_no_dataset_can_have_get_other_names() {
         let mut data = [0; 2];
         reader.read_dataset(&[Region::all(&[2])], &mut data).unwrap();
         assert_eq!(data.map(usize::from), [2 * order, 2 * order + 1]);
+    }
+}
+
+/// As the original code in IDL writes them: no blank before the line feed.
+#[test]
+fn texts_may_end_without_a_blank() {
+    let place = Place::new();
+    place.write("a.sdf", sdf_of_texts(b"0 x i 2 0\n1 y b 1 2 2 1\n", 2));
+    place.scda("import a.sdf a.scda").good();
+    let mut reader = open(&place, "a.scda");
+    let x = reader.find_dataset("x", 0).unwrap().unwrap();
+    assert_eq!((x.data_type, x.shape), (DataType::Int16, vec![]));
+    let mut data = [0; 2];
+    reader.read_dataset(&[Region::all(&[])], &mut data).unwrap();
+    assert_eq!(i16::from_ne_bytes(data), 0x0001);
+    assert_eq!(reader.find_dataset("y", 0).unwrap().unwrap().shape, [2, 1]);
+}
+
+/// As a program leaves it that is killed between the text of an array and the other numbers of the header.
+#[test]
+fn arrays_before_one_that_was_not_written_are_saved() {
+    let place = Place::new();
+    let texts = b"0 a b 1 1 2 \n1 b b 1 1 2 \n2 c b 1 1 2 \n";
+    let killed = sdf_of_texts(texts, 2);
+    let words = "a.sdf: byte 27: ndatasets: found 2, expected 3, the number of texts";
+    for (end, words) in [
+        (&b""[..], words),
+        // Some of its data, and a text that is not whole.
+        (b"x", words),
+        (b"torn", "a.sdf: byte 65: text of an array: found"),
+    ] {
+        let mut file = killed.clone();
+        if end == b"torn" {
+            file[65..78].fill(0);
+        } else {
+            file.extend(end);
+        }
+        place.write("a.sdf", &file);
+        place.scda("import --force a.sdf a.scda").bad(1, words);
+        assert!(!place.path("a.scda").exists());
+        place.scda("import --force --salvage a.sdf a.scda").bad(0, words);
+        let mut reader = open(&place, "a.scda");
+        for (name, expected) in [("a", [0, 1]), ("b", [2, 3])] {
+            reader.find_dataset(name, 0).unwrap().unwrap();
+            let mut data = [0; 2];
+            reader.read_dataset(&[Region::all(&[2])], &mut data).unwrap();
+            assert_eq!(data, expected);
+        }
+        assert!(reader.find_dataset("c", 0).unwrap().is_none());
+        assert_eq!(attributes(&mut reader)["complete"], false);
+        std::fs::remove_file(place.path("a.scda")).unwrap();
+    }
+    // Which of the texts is wrong is not known here: nothing is saved.
+    for (texts, arrays) in [
+        (&b"0 a b 1 1 2 \n1 b b 1 1 4 \n"[..], 2),
+        (b"0 a b 1 1 3 \n1 b b 1 1 1 \n2 c b 1 1 2 \n", 3),
+        (b"0 a b 1 1 2 \n1 b b 1 1 x \n", 2),
+    ] {
+        let mut file = sdf_of_texts(texts, arrays);
+        if arrays == 3 {
+            file[25] = 0;
+            file[26] = u8::try_from(39 + texts.len() + 4).unwrap();
+        }
+        place.write("a.sdf", &file);
+        place.scda("import --salvage a.sdf a.scda").bad(1, "a.sdf: byte");
+        assert!(!place.path("a.scda").exists());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The chunks of a physical file of SIONlib.
 
 use super::header::Header;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::foreign::Foreign;
 use crate::memory::reserve_count;
 use crate::numbers::to_usize;
@@ -17,20 +17,65 @@ pub struct Physical {
 enum Lengths {
     /// For each task: its blocks, and the bytes in all of them.
     Known(Vec<(u64, u64)>),
-    /// Nothing says so. The chunks end here.
-    Lost(u64),
+    /// Nothing says so, or what says so is wrong. The chunks end here.
+    Lost(u64, Option<Error>),
 }
 
 impl Physical {
-    pub fn open(file: Foreign) -> Result<Self> {
+    /// With `salvage`, lengths that cannot be right are lost ones.
+    pub fn open(file: Foreign, salvage: bool) -> Result<Self> {
         let header = Header::read(&file)?;
         let end = header.tables_end().unwrap_or(u64::MAX);
         let lengths = match header.counts_at {
-            _ if header.was_never_closed() => Lengths::Lost(file.size()),
-            counts_at if end > file.size() => Lengths::Lost(file.size().min(counts_at)),
-            _ => Lengths::Known(lengths(&file, &header)?),
+            _ if header.was_never_closed() => Lengths::Lost(file.size(), None),
+            counts_at if end > file.size() => Lengths::Lost(file.size().min(counts_at), None),
+            counts_at => match lengths(&file, &header) {
+                Ok(lengths) => Lengths::Known(lengths),
+                Err(error) if salvage && error.kind() == ErrorKind::Format => {
+                    Lengths::Lost(counts_at, Some(error))
+                }
+                Err(error) => return Err(error),
+            },
         };
         Ok(Self { file, header, lengths })
+    }
+
+    /// Why it is not known how many bytes each task has written.
+    pub fn lost_lengths(&self) -> Option<Error> {
+        let Self { file, header, lengths } = self;
+        match lengths {
+            Lengths::Known(_) => None,
+            Lengths::Lost(_, Some(error)) => Some(error.again()),
+            Lengths::Lost(..) if header.was_never_closed() => {
+                let message = "the file was never closed: how many bytes the tasks have written is not known";
+                Some(Error::new(ErrorKind::ShortFile, message).in_file(file.name()))
+            }
+            Lengths::Lost(..) => {
+                let what = "second metadata block, without which it is not known how many bytes the tasks have written";
+                let end = header.tables_end().unwrap_or(u64::MAX);
+                Some(Error::short_file(what, end, file.size()).at(header.counts_at).in_file(file.name()))
+            }
+        }
+    }
+
+    /// An error unless this is the physical file of this number, counted from 0, of so many.
+    pub fn check_number(&self, number: u64, count: u64) -> Result<()> {
+        let Self { file, header, .. } = self;
+        if header.files != count {
+            let expected = format!("{count}, as in the first");
+            return Err(file.wrong(28, "physical files", header.files, expected));
+        }
+        match header.later {
+            Some((found, _)) if count > 1 && u64::from(found) != number => {
+                let expected = match number {
+                    0 => "0, that of the first of several files, whose name has no number at its end"
+                        .to_owned(),
+                    _ => number.to_string(),
+                };
+                Err(file.wrong(32, "number of the physical file", found, expected))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the file says how many bytes each task has written.
@@ -42,7 +87,7 @@ impl Physical {
     pub fn blocks(&self, task: usize) -> u64 {
         match &self.lengths {
             Lengths::Known(lengths) => lengths[task].0,
-            Lengths::Lost(end) => match self.header.chunks[task] {
+            Lengths::Lost(end, _) => match self.header.chunks[task] {
                 (at, 1..) if at < *end => (end - at).div_ceil(self.header.skip),
                 _ => 0,
             },
@@ -53,7 +98,7 @@ impl Physical {
     pub fn bytes(&self, task: usize) -> u64 {
         match &self.lengths {
             Lengths::Known(lengths) => lengths[task].1,
-            Lengths::Lost(end) => self.blocks(task).checked_sub(1).map_or(0, |whole| {
+            Lengths::Lost(end, _) => self.blocks(task).checked_sub(1).map_or(0, |whole| {
                 let (at, size) = self.header.chunks[task];
                 whole * size + (end - at - whole * self.header.skip).min(size)
             }),
@@ -66,7 +111,7 @@ impl Physical {
         // Within the file, which has all blocks.
         let at = first + block * self.header.skip;
         let bytes = match self.lengths {
-            Lengths::Lost(end) => size.min(end.saturating_sub(at)),
+            Lengths::Lost(end, _) => size.min(end.saturating_sub(at)),
             Lengths::Known(_) => {
                 let mut bytes = 0;
                 let entry = self.row_at(block) + 8 * task as u64;

@@ -115,8 +115,7 @@ impl Read for Streams<'_> {
             if self.next == self.sion.tasks() {
                 return Ok(0);
             }
-            let (file, task) = self.sion.task(self.next);
-            self.cursor = Some(Cursor::new(file, task));
+            self.cursor = self.sion.task(self.next).map(|(file, task)| Cursor::new(file, task));
             self.next += 1;
         }
     }
@@ -172,12 +171,12 @@ impl<'a> Records<'a> {
     /// `Format` where a stream does not consist of records, and those of reading.
     pub fn next_record(&mut self) -> Result<Option<Record>> {
         while self.task < self.sion.tasks() {
-            let (file, task) = self.sion.task(self.task);
-            let end = file.bytes(task);
-            if self.at == end {
+            let end = self.sion.bytes(self.task);
+            let of_task = self.sion.task(self.task).filter(|_| self.at < end);
+            let Some((file, task)) = of_task else {
                 (self.task, self.at, self.cursor) = (self.task + 1, 0, None);
                 continue;
-            }
+            };
             let cursor = self.cursor.get_or_insert_with(|| Cursor::new(file, task));
             cursor.find()?;
             let place = cursor.at;

@@ -69,12 +69,18 @@ pub fn sion(input: &[u8]) {
         copy.get_mut(32..36).into_iter().for_each(|number| number.copy_from_slice(&[1, 0, 0, 0]));
         std::fs::write(&second.0, copy).unwrap();
     }
-    bounded(2 * input.len(), || {
-        let Ok(sion) = Sion::read(open(&scratch.0), &scratch.0) else { return };
+    for salvage in [false, true] {
+        sion_file(&scratch.0, input.len(), salvage);
+    }
+}
+
+fn sion_file(path: &Path, length: usize, salvage: bool) {
+    bounded(2 * length, || {
+        let Ok(sion) = Sion::read(open(path), path, salvage) else { return };
         let bytes: Vec<u64> = (0..sion.tasks()).map(|task| sion.bytes(task)).collect();
-        let whole = sion.missing().next().is_none();
+        let whole = sion.missing().next().is_none() && sion.lost().next().is_none();
         let total = bytes.iter().sum::<u64>();
-        assert!(total <= 2 * input.len() as u64, "chunks do not overlap");
+        assert!(total <= 2 * length as u64, "chunks do not overlap");
         let mut streams = sion.streams();
         let mut sizes = vec![0; bytes.len()];
         streams.read_sizes(&mut sizes).unwrap();

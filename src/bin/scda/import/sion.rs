@@ -19,30 +19,32 @@ fn open_many() {
 
 pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
     open_many();
-    let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path())?;
+    let sion = Sion::read(Foreign::open(input.path(), file.name())?, input.path(), args.salvage)?;
+    sion.lost().for_each(|(error, tasks)| complain(&format!("{error}; {}", missing_tasks(&tasks))));
     if let Err(cut) = sion.check_data() {
         args.tolerate(&cut)?;
     }
     let lost: Vec<_> = sion.missing().collect();
     lost.iter().for_each(|error| complain(&error.to_string()));
     let name = file.name();
-    let is_whole = lost.is_empty();
-    if !is_whole {
+    if !lost.is_empty() {
         complain(&format!("{name}: the streams of these tasks are all bytes of their chunks"));
     }
+    let (knows_lengths, are_all_there) = (lost.is_empty(), sion.lost().next().is_none());
+    sion.wrong_mapping().into_iter().for_each(|error| complain(&error.to_string()));
     if !sion.knows_order() {
         complain(&format!(
             "{name}: found no mapping of the tasks: their order is that of the physical files"
         ));
     }
-    let mut is_complete = is_whole;
+    let mut is_complete = knows_lengths && are_all_there && sion.wrong_mapping().is_none();
     for error in sion.wrong_ends() {
         complain(&format!("{error}; no data are missing"));
         is_complete = false;
     }
     let records = match sion.header().key_values() {
         None | Some(NO_KEY_VALUES) => None,
-        Some(INLINE_KEY_VALUES) if is_whole => {
+        Some(INLINE_KEY_VALUES) if knows_lengths => {
             let count = count_records(args, &sion)?;
             is_complete &= count.is_some();
             count
@@ -71,7 +73,7 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
         all.clone().map(|task| sion.chunk_bytes(task).to_ne_bytes()),
     )?;
     put(writer, "sion/blocks", DataType::Uint64, all.clone().map(|task| sion.blocks(task).to_ne_bytes()))?;
-    if sion.files().count() > 1 {
+    if sion.has_several_files() {
         put(
             writer,
             "sion/physical_files",
@@ -79,7 +81,11 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
             all.clone().map(|task| (sion.place(task).0 as u64).to_ne_bytes()),
         )?;
     }
-    if is_whole {
+    if !are_all_there {
+        let is_there = all.clone().map(|task| [u8::from(sion.is_there(task))]);
+        put(writer, "sion/found", DataType::Bool, is_there)?;
+    }
+    if knows_lengths {
         let shape = [sion.max_blocks(), sion.tasks() as u64];
         writer.dataset_from(
             &Dataset::new("sion/block_bytes", DataType::Uint64, shape),
@@ -102,6 +108,23 @@ pub fn run(args: &Args, input: Input, file: &Foreign) -> Result<()> {
     }
     writer.varray_from(b"sion/streams", sion.tasks() as u64, &mut sion.streams(), Encode::None)?;
     output.finish()
+}
+
+/// Which tasks are missing, in words.
+fn missing_tasks(tasks: &[usize]) -> String {
+    const MOST: usize = 20;
+    let runs: Vec<_> = tasks.chunk_by(|a, b| a + 1 == *b).collect();
+    let words = runs.iter().take(MOST).map(|run| match run {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => run.iter().map(usize::to_string).collect(),
+    });
+    let words = words.collect::<Vec<_>>().join(", ");
+    match (tasks.len(), runs.len()) {
+        (0, _) => "which tasks are missing is not known".to_owned(),
+        (1, _) => format!("task {words} is missing"),
+        (_, ..=MOST) => format!("tasks {words} are missing"),
+        (count, _) => format!("{count} tasks are missing: {words}, ..."),
+    }
 }
 
 /// The number of key-value records, if the streams consist of them.
@@ -161,6 +184,7 @@ fn facts(sion: &Sion) -> Value {
             Some(other) => json!(other),
         },
         "tasks": sion.tasks(),
+        "missing_files": sion.lost().count(),
         "tasks_in_order": sion.knows_order(),
         "physical_files": sion.files().map(of_file).collect::<Vec<_>>(),
     })
