@@ -5,7 +5,8 @@
 
 KILLS is how often, at random calls of the system and at random moments, in place and atomically; or "all": before each call of the
 system in turn, and in the middle of each that writes. LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After each
-kill everything that was committed must be there, all that can be read must be right, and the next run goes on."""
+kill everything that was committed must be there, all that can be read must be right, and the next run goes on. If SCDA_COMMAND is the
+command scda, it also salvages what killed_streams was writing, which must be right, too."""
 import glob, os, random, shutil, signal, subprocess, sys, time
 
 folder, kills, seed, driver, program, *launcher = sys.argv[1:]
@@ -13,6 +14,8 @@ rng = random.Random(int(seed))
 ranks = int(launcher[-1]) if launcher else 1
 begin = time.time()
 count, cuts, most_cut, alone, finished = 0, 0, 0, 0, 0
+scda = os.environ.get("SCDA_COMMAND") if os.path.basename(program) == "killed_streams" else None
+saved, most_saved = 0, 0
 
 
 def run(*arguments, launched=True, wait=True):
@@ -102,8 +105,20 @@ def append(atomic, call, how, rank, moment=None):
     return job.returncode != 0
 
 
+def salvage(words):
+    global saved, most_saved
+    files = [os.path.join(folder, name) for name in ("series.scda", "saved.scda")]
+    made = subprocess.run([scda, "salvage", "--force", *files], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    status, out, errors = run("saved", folder, launched=False) if made.returncode == 0 else (made.returncode, "", made.stderr)
+    if status != 0:
+        sys.exit(f"kill {count}: {words}: salvage: {errors}")
+    saved, most_saved = saved + (int(out) > 0), max(most_saved, int(out))
+
+
 def check(words):
     """What is left; the next run may be the first that looks, on all ranks."""
+    if scda:
+        salvage(words)
     status, out, errors = run("check", folder, launched=False)
     if status != 0:
         sys.exit(f"kill {count}: {words}: {errors}")
@@ -147,5 +162,9 @@ else:
     check("at the end")
 print(f"{count} kills, {alone} of one rank alone, on {ranks} ranks in {time.time() - begin:.0f} s: {cuts} times a torn end, "
       f"of at most {most_cut} bytes, was cut off; {finished} runs had ended before")
+if scda:
+    print(f"{saved} times streams were salvaged that had not been ended, of at most {most_saved} bytes")
+    if saved == 0 and count >= 40:
+        sys.exit("no streams were salvaged")
 if kills != "all" and count < int(kills) or cuts == 0 and count >= 40:
     sys.exit("too few kills hit a file that was being appended to")

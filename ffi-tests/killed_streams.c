@@ -4,6 +4,8 @@
  *                   two sets to DIR/series.scda, the first with commits between its parts, the second in one part. Calls count from
  *                   when the file is opened for that
  *   killed_streams check DIR    cuts off what is not whole, and verifies what is left
+ *   killed_streams saved DIR    verifies DIR/saved.scda, which scda salvage has made of the file that a killed run has left: of streams
+ *                   that were not ended, it has their first bytes. Prints how many
  *
  * DIR/committed says how many bytes of all streams were committed. What stream `task` of set `set` has at byte i depends on these alone,
  * and so does the length of each part. */
@@ -31,8 +33,8 @@ static uint64_t part_bytes (uint64_t set, uint64_t task, uint64_t part) {
   return bytes;
 }
 
-/* How many sets the file has, and the bytes of all streams in them, which are right. */
-static uint64_t read_sets (const scda_params_t *params, uint64_t *all) {
+/* How many sets the file has, the parts of the last one, and the bytes of all streams in them, which are right. */
+static uint64_t read_sets (const scda_params_t *params, uint64_t *last_parts, uint64_t *all) {
   int err = -1, found = 1;
   uint64_t set = 0;
   *all = 0;
@@ -56,7 +58,7 @@ static uint64_t read_sets (const scda_params_t *params, uint64_t *all) {
       while (part < (task == 0 ? parts_of (set) : parts) && (task > 0 || expected < bytes)) {
         expected += part_bytes (set, task, part++);
       }
-      if (task == 0) { parts = part; }
+      if (task == 0) { *last_parts = parts = part; }
       REQUIRE (expected == bytes);
       *all += bytes;
     }
@@ -66,12 +68,12 @@ static uint64_t read_sets (const scda_params_t *params, uint64_t *all) {
 }
 
 static void append (group_t g, const scda_params_t *params) {
-  uint64_t cut = 0, all = 0;
+  uint64_t cut = 0, all = 0, parts = 0;
   int err = -1;
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL && scda_fcut_off (f, &cut, &err) == f && scda_fclose (f, &err) == 0);
   if (g.rank == 0) { printf ("cut %llu\n", (unsigned long long) cut), fflush (stdout); }
-  const uint64_t first = read_sets (NULL, &all);
+  const uint64_t first = read_sets (NULL, &parts, &all);
   barrier (g);
   arm (g);
   f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
@@ -104,14 +106,46 @@ static void append (group_t g, const scda_params_t *params) {
 }
 
 static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_t *cut) {
-  uint64_t kept = 0;
+  uint64_t kept = 0, parts = 0;
   int err = -1;
   (void) least;
   scda_fcontext_t *f = scda_fopen_append (g.comm, filename, NULL, NULL, params, &err);
   REQUIRE (f != NULL && scda_fcut_off (f, cut, &err) == f && scda_fclose (f, &err) == 0);
   params->verify = 1;
-  read_sets (params, &kept);
+  read_sets (params, &parts, &kept);
   return kept;
 }
 
-int main (int argc, char **argv) { return run (argc, argv, append, check); }
+/* The part that was not ended is behind all that were. */
+static int read_saved (const char *folder) {
+  uint64_t all = 0, parts = 0, tasks = 0, chunk_bytes = 0, saved = 0;
+  int err = -1, found = 0;
+  snprintf (filename, sizeof filename, "%s/saved.scda", folder);
+  const uint64_t whole = read_sets (NULL, &parts, &all), goes_on = whole > 0 && parts < parts_of (whole - 1);
+  const uint64_t set = whole - goes_on, part = goes_on ? parts : 0;
+  scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, NULL, &err);
+  f = scda_ffind_streams (f, "salvaged streams", NULL, 0, &found, &tasks, &chunk_bytes, &err);
+  REQUIRE (f != NULL && (!found || chunk_bytes == chunk_of (set)));
+  for (uint64_t task = 0; found && task < tasks; ++task) {
+    uint64_t bytes = 0, before = 0, wrong = 0;
+    for (uint64_t earlier = 0; earlier < part; ++earlier) { before += part_bytes (set, task, earlier); }
+    REQUIRE (scda_fread_stream_size (f, task, &bytes, &err) == 0 && bytes <= part_bytes (set, task, part));
+    unsigned char *data = (unsigned char *) get_memory (bytes);
+    REQUIRE (scda_fread_stream (f, task, 0, data, bytes, &err) == 0);
+    for (uint64_t i = 0; i < bytes; ++i) { wrong += data[i] != byte_of (set, task, before + i); }
+    REQUIRE (wrong == 0);
+    free (data);
+    saved += bytes;
+  }
+  REQUIRE (scda_fclose (f, &err) == 0);
+  printf ("%llu\n", (unsigned long long) saved);
+  return finish ();
+}
+
+int main (int argc, char **argv) {
+  if (argc == 3 && strcmp (argv[1], "saved") == 0) {
+    start (&argc, &argv);
+    return read_saved (argv[2]);
+  }
+  return run (argc, argv, append, check);
+}

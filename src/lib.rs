@@ -43,8 +43,9 @@ pub mod internals {
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};
     pub use crate::format::padding::{MAX_DATA_PADDING, data_padding, data_padding_bytes};
     pub use crate::format::streams::{
-        ENTRIES_BYTES as STREAMS_ENTRIES_BYTES, HEADER_BYTES as STREAMS_HEADER_BYTES,
-        STREAM_BYTES as STREAM_BYTES_CONVENTION, STREAMS as STREAMS_CONVENTION, StreamPart,
+        BYTES_LETTER as STREAM_BYTES_LETTER, ENTRIES_BYTES as STREAMS_ENTRIES_BYTES,
+        HEADER_BYTES as STREAMS_HEADER_BYTES, STREAM_BYTES as STREAM_BYTES_CONVENTION,
+        STREAMS as STREAMS_CONVENTION, StreamPart,
     };
     pub use crate::format::{crc, index, seal};
 }

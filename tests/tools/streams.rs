@@ -2,7 +2,7 @@
 
 use crate::run::{Place, Run};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Solo, Source, Writer,
+    Communicator, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Region, Solo, Source, Writer,
     run_on_threads,
 };
 use std::io::Read;
@@ -306,8 +306,8 @@ fn damaged_streams_are_found() {
     // Another set is whole.
     let other = run(&place, &["cat", "bad.scda", "9", "--stream", "0"]);
     assert!(other.out == b"second" && other.err.contains(words), "{other:?}");
-    // Of what a killed job leaves, the block alone is no streams.
-    for length in [at - 200, at] {
+    // Of what is cut off, the block alone is no streams.
+    for length in [at - 200, at - 400] {
         std::fs::write(place.path("cut.scda"), &good[..length]).unwrap();
         let saved = run(&place, &["salvage", "--force", "cut.scda", "saved.scda"]);
         assert!(
@@ -627,6 +627,83 @@ fn streams_that_were_not_ended_are_saved() {
         place.write("f.scda", &other);
         let saved = run(&place, &["salvage", "--force", "f.scda", "saved.scda"]);
         assert!(saved.text().contains("left out: the metadata of a dataset, group or streams"), "{saved:?}");
+    }
+}
+
+/// As if the job was killed while it ended the streams: behind the bytes of the streams it writes the padding, the header of the chunks,
+/// and their lengths, of which several ranks write the first bytes last.
+#[test]
+fn streams_that_were_ended_in_part_are_saved() {
+    let place = Place::new();
+    // The last bytes of stream 1 are 0.
+    let written = [b"a".repeat(700), [b"b".repeat(1500), vec![0; 100]].concat(), b"c".repeat(2000)];
+    let least = [written[0].clone(), written[1][..1500].to_vec(), written[2].clone()];
+    for (style, name) in [(LineBreak::Unix, "unix.scda"), (LineBreak::Mime, "mime.scda")] {
+        let path = place.path(name);
+        run_on_threads(3, |comm| {
+            let rank = comm.rank();
+            let mut params = Params::default();
+            params.line_break = style;
+            let mut file = Writer::create(comm, &path, b"streams", &params).unwrap();
+            file.block(b"before", 0, 3, Some(b"abc"), Encode::None).unwrap();
+            file.begin_streams(b"log", 1000).unwrap();
+            file.write_stream(&written[rank]).unwrap();
+            file.end_streams().unwrap();
+            file.block(b"behind", 0, 3, Some(b"abc"), Encode::None).unwrap();
+            file.close().unwrap();
+        });
+        let whole = place.read(name);
+        let header = place_of(&whole, b"A log ");
+        let lengths = place_of(&whole, b"A scda stream bytes 00 ");
+        assert_eq!(lengths - header - 128, 6016, "6000 bytes and their padding");
+        let end = lengths + 128 + 3 * 32;
+        let some = [written[0].clone(), least[1].clone(), written[2].clone()];
+        let zeroed = |place: std::ops::Range<usize>, end: usize| {
+            let mut data = whole[..end].to_vec();
+            data[place].fill(0);
+            data
+        };
+        let mut one_length = zeroed(lengths..lengths + 32, end + 16);
+        one_length[lengths + 128 + 32..].fill(0);
+        let least_words = "4200 bytes, of each task those up to its last one that is not 0";
+        for (left, words, expected) in [
+            // The padding, whole and in part.
+            (zeroed(header..header + 128, lengths), least_words, &least),
+            (zeroed(header..header + 128, lengths - 5), least_words, &least),
+            // The header of the chunks, and some or all of what follows.
+            (whole[..lengths].to_vec(), least_words, &least),
+            (whole[..lengths + 10].to_vec(), least_words, &least),
+            (whole[..lengths + 128].to_vec(), least_words, &least),
+            (
+                whole[..lengths + 128 + 40].to_vec(),
+                "of 2 tasks those up to the last one that is not 0",
+                &some,
+            ),
+            (zeroed(lengths..lengths + 32, lengths + 90), least_words, &least),
+            (one_length, "of 2 tasks those up to the last one that is not 0", &some),
+            (zeroed(lengths..lengths + 32, end), "4300 bytes, all that were written", &written),
+            (whole[..end].to_vec(), "4300 bytes, all that were written", &written),
+            (zeroed(lengths..lengths + 32, whole.len()), "4300 bytes, all that were written", &written),
+        ] {
+            place.write("cut.scda", &left);
+            let check = run(&place, &["check", "cut.scda"]);
+            // Only a padding may be missing, which readers of the streams do not need.
+            let can_be_read = left.len() == end;
+            let said = "section 2: begins part 0 of streams of 3 tasks that were not ended: scda salvage saves their bytes";
+            assert!(
+                check.code == 1 && (can_be_read || check.text().contains(said)),
+                "{} {check:?}",
+                left.len()
+            );
+            let saved = run(&place, &["salvage", "--force", "cut.scda", "saved.scda"]);
+            assert!(saved.code == 0 && saved.text().contains(words), "{} {saved:?}", left.len());
+            for other in ["left out", "shorter", "saved as it is"] {
+                assert!(!saved.text().contains(other), "{saved:?}");
+            }
+            let list = run(&place, &["ls", "saved.scda"]).good();
+            assert_eq!(list.text().lines().count(), 2 + 2, "{list:?}");
+            assert!(streams(&place.path("saved.scda"), b"salvaged streams", 0) == *expected, "{words}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, check_replaceable};
 use crate::output::{Output, complain, visible};
 use crate::progress::Progress;
-use crate::unfinished::{NAME, Unfinished};
+use crate::unfinished::{Ended, NAME, Unfinished};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda::{Reader, Section, Writer};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
 ///
 /// Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
-/// bytes up to the last one that is not 0.
+/// bytes up to the last one that is not 0, or all if their number is in the file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -80,12 +80,17 @@ pub fn run(args: &Args) -> Result<()> {
         scan.whole, scan.sections, scan.size
     ))?;
     for finding in &scan.findings {
-        if let Some(rest) = finding.rest() {
+        let is_theirs = finding.section.is_some_and(|section| left.saved.contains(&section.offset));
+        if let Some(rest) = finding.rest().filter(|_| !is_theirs) {
             out.text(format_args!("{to}: of section {}, a shorter section: {rest}\n", finding.number))?;
         }
     }
-    for Ended { offset, tasks, bytes } in left.unfinished {
-        let what = "of each task those up to its last one that is not 0";
+    for (offset, Ended { tasks, bytes, known }) in left.unfinished {
+        let what = match tasks - known {
+            0 => "all that were written".to_owned(),
+            _ if known == 0 => "of each task those up to its last one that is not 0".to_owned(),
+            others => format!("of {others} tasks those up to the last one that is not 0"),
+        };
         out.text(format_args!(
             "{to}: streams of {tasks} tasks that were not ended, at byte {offset}: {bytes} bytes, {what}, as \"{NAME}\"\n"
         ))?;
@@ -120,14 +125,10 @@ pub fn run(args: &Args) -> Result<()> {
 struct Left {
     /// Where metadata begin that are left out.
     torn: Vec<u64>,
-    unfinished: Vec<Ended>,
-}
-
-/// Streams that were not ended, and are now.
-struct Ended {
-    offset: u64,
-    tasks: u64,
-    bytes: u64,
+    /// Where streams begin that were not ended.
+    unfinished: Vec<(u64, Ended)>,
+    /// Where other sections of these begin.
+    saved: Vec<u64>,
 }
 
 /// Copies whole sections, and the whole elements of damaged ones.
@@ -143,11 +144,16 @@ fn save(
     left: &mut Left,
 ) -> Result<()> {
     match part {
+        Part::Leading(section, _) if left.saved.contains(&section.offset) => Ok(()),
         Part::Leading(section, count) => leading(reader, writer, section, *count, progress),
         Part::Sections(_, range) => {
             reader.seek(range.start)?;
             while reader.position().is_some_and(|position| position < range.end) {
                 let Some(section) = reader.next_section(true)? else { break };
+                if left.saved.contains(&section.offset) {
+                    reader.skip()?;
+                    continue;
+                }
                 let others = others_of(&section);
                 if others > 0 {
                     let is_whole = have_followed(reader, others, range.end);
@@ -157,8 +163,8 @@ fn save(
                         let offset = section.offset;
                         match Unfinished::find(reader, input, &section)? {
                             Some(streams) => {
-                                let tasks = streams.tasks();
-                                left.unfinished.push(Ended { offset, tasks, bytes: streams.save(writer)? });
+                                left.saved.extend(streams.others());
+                                left.unfinished.push((offset, streams.save(writer)?));
                             }
                             None => left.torn.push(offset),
                         }

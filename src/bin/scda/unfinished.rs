@@ -1,14 +1,16 @@
 //! Streams of tasks that were begun and not ended, as a job that is killed leaves them: the block of the part and the bytes of the streams
-//! are in the file, but no header of their chunks, nor how many bytes each stream has.
+//! are in the file, but no header of their chunks, nor how many bytes each stream has. A job that is killed while it ends the streams may
+//! have written, in this order: the padding behind the chunks; their header; how many bytes each stream has, or a part of that.
 
 use crate::datasets::begins_streams;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::numbers::to_usize;
 use scda::internals::{
-    STREAM_BYTES_CONVENTION, STREAMS_ENTRIES_BYTES, STREAMS_HEADER_BYTES, StreamPart, data_padding_bytes,
+    MAX_DATA_PADDING, STREAM_BYTES_CONVENTION, STREAM_BYTES_LETTER, STREAMS_ENTRIES_BYTES,
+    STREAMS_HEADER_BYTES, StreamPart, data_padding, data_padding_bytes, parse_counts,
 };
-use scda::{Reader, Section, Writer};
+use scda::{LineBreak, Reader, Section, SectionType, Writer};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -23,18 +25,33 @@ const MOST_TASKS: u64 = 1 << 24;
 /// The most chunks of each task behind which the lengths of ended streams are looked for.
 const MOST_ROUNDS: u64 = 1 << 24;
 
+/// The bytes of an entry with the length of a stream.
+const ENTRY_BYTES: usize = 32;
+/// Fewer bytes of padding are not known as such.
+const LEAST_PADDING: usize = 4;
+
 /// Streams without their end.
 pub struct Unfinished {
     file: Arc<File>,
     part: StreamPart,
-    /// Where the data of the chunks begin, and where the file ends.
+    /// Where the data of the chunks begin, and where they or the file end.
     data: u64,
     end: u64,
+    /// Where the array with the lengths of the streams is to begin, if the header of the chunks is in the file.
+    lengths: Option<u64>,
+}
+
+/// Streams that were not ended, and are now.
+pub struct Ended {
+    /// The number of streams, the bytes of all of them, and how many of them have the length that the job wrote.
+    pub tasks: u64,
+    pub bytes: u64,
+    pub known: u64,
 }
 
 impl Unfinished {
-    /// The streams that a section begins, if nothing is in the file where the header of their chunks should be, and nothing that is
-    /// known follows. The reader is then anywhere.
+    /// The streams that a section begins, if they were not ended: nothing is in the file where the header of their chunks should be,
+    /// and nothing that is known follows; or the chunks are whole, and the array behind them is not. The reader is then anywhere.
     pub fn find(reader: &mut Reader, input: &Input, section: &Section) -> Result<Option<Self>> {
         if !begins_streams(section.section_type, &section.user) || section.decoded {
             return Ok(None);
@@ -54,15 +71,83 @@ impl Unfinished {
         let file = Arc::new(File::open(input.path()).map_err(trouble)?);
         let end = file.metadata().map_err(trouble)?.len();
         let data = start + STREAMS_HEADER_BYTES;
-        let mut head = vec![0; to_usize(data.min(end).saturating_sub(start))];
-        file.read_exact_at(&mut head, start).map_err(trouble)?;
-        if head.iter().any(|&byte| byte != 0) {
+        // Ended streams of which something is lost are sealed, or have an array behind them.
+        if reader.seals()?.all.last().is_some_and(|last| last.seal.length > section.offset) {
             return Ok(None);
         }
-        // Ended streams of which the header is lost are sealed, or have an array behind them.
-        let is_sealed = reader.seals()?.all.last().is_some_and(|last| last.seal.length > section.offset);
-        let found = Self { file, part, data, end };
-        Ok((!is_sealed && !found.may_be_ended().map_err(trouble)?).then_some(found))
+        let mut found = Self { file, part, data, end, lengths: None };
+        let mut head = vec![0; to_usize(data.min(end).saturating_sub(start))];
+        found.file.read_exact_at(&mut head, start).map_err(trouble)?;
+        if head.iter().all(|&byte| byte == 0) {
+            if found.may_be_ended().map_err(trouble)? {
+                return Ok(None);
+            }
+            found.cut_padding().map_err(trouble)?;
+            return Ok(Some(found));
+        }
+        let Some((data_end, behind)) = found.whole_chunks(reader) else { return Ok(None) };
+        if !found.lengths_are_torn(behind).map_err(trouble)? {
+            return Ok(None);
+        }
+        (found.end, found.lengths) = (data_end, Some(behind));
+        Ok(Some(found))
+    }
+
+    /// Where the data of the chunks end, and their padding, if they are the next section and whole.
+    fn whole_chunks(&self, reader: &mut Reader) -> Option<(u64, u64)> {
+        let StreamPart { tasks, chunk_bytes, .. } = self.part;
+        reader.seek(self.header()).ok()?;
+        let chunks = reader.next_section(true).ok()??;
+        let is_array = chunks.section_type == SectionType::Array && !chunks.decoded;
+        let is_theirs = is_array && chunks.size == chunk_bytes && chunks.count.is_multiple_of(tasks);
+        if !is_theirs || chunks.data_offset != self.data {
+            return None;
+        }
+        reader.skip().ok()?;
+        let behind = reader.position().filter(|&behind| behind <= self.end)?;
+        Some((self.data + chunks.count * chunk_bytes, behind))
+    }
+
+    /// Where the header of the chunks is to be.
+    fn header(&self) -> u64 {
+        self.data - STREAMS_HEADER_BYTES
+    }
+
+    /// Whether nothing of the array with the lengths is in the file from this byte on, or only a part. While several ranks write it, the
+    /// beginning of its header is zero; what a rank alone has not written of it is missing at the end.
+    fn lengths_are_torn(&self, start: u64) -> io::Result<bool> {
+        let mut head = [0; 32];
+        let there = to_usize((self.end - start).min(head.len() as u64));
+        self.file.read_exact_at(&mut head[..there], start)?;
+        let bytes = ENTRY_BYTES as u64 * self.part.tasks;
+        let is_cut = start + STREAMS_HEADER_BYTES + bytes + data_padding_bytes(bytes) > self.end;
+        let expected = [b"A ", STREAM_BYTES_CONVENTION, b" "].concat();
+        let is_theirs = expected.starts_with(&head[..there.min(expected.len())]);
+        Ok(head.iter().all(|&byte| byte == 0) || is_cut && is_theirs)
+    }
+
+    /// If the last bytes of the file are the padding behind some number of chunks of each task, or begin it, they are no data.
+    fn cut_padding(&mut self) -> io::Result<()> {
+        let all = self.end.saturating_sub(self.data);
+        let round_bytes = self.part.tasks * self.part.chunk_bytes;
+        let least = all.saturating_sub(MAX_DATA_PADDING as u64).div_ceil(round_bytes);
+        for rounds in (least..=all / round_bytes).rev() {
+            let bytes = rounds * round_bytes;
+            let mut tail = vec![0; to_usize(all - bytes)];
+            self.file.read_exact_at(&mut tail, self.data + bytes)?;
+            let mut last = [0];
+            if rounds > 0 {
+                self.file.read_exact_at(&mut last, self.data + bytes - 1)?;
+            }
+            let last = (rounds > 0).then_some(last[0]);
+            let begins =
+                |style| data_padding(&mut [0; MAX_DATA_PADDING], bytes, last, style).starts_with(&tail);
+            if tail.len() >= LEAST_PADDING && [LineBreak::Unix, LineBreak::Mime].into_iter().any(begins) {
+                self.end = self.data + bytes;
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the array that says how many bytes each stream has is behind some number of chunks; also if there is room for too
@@ -96,13 +181,33 @@ impl Unfinished {
         )
     }
 
-    /// The number of tasks.
-    pub fn tasks(&self) -> u64 {
-        self.part.tasks
+    /// Where the sections begin that belong to them, behind the first one. The last one is not whole.
+    pub fn others(&self) -> impl Iterator<Item = u64> + use<> {
+        let header = self.header();
+        self.lengths.into_iter().flat_map(move |lengths| [header, lengths])
     }
 
-    /// The bytes of a stream up to the last that is not 0. Its length was to follow.
-    fn bytes(&self, task: u64) -> io::Result<u64> {
+    /// The bytes of a stream, and whether the job wrote that number. If not, they are those up to the last that is not 0.
+    fn bytes(&self, task: u64) -> io::Result<(u64, bool)> {
+        let least = self.least_bytes(task)?;
+        let Some(start) = self.lengths else { return Ok((least, false)) };
+        let (mut entry, at) = ([0; ENTRY_BYTES], start + STREAMS_HEADER_BYTES + ENTRY_BYTES as u64 * task);
+        match self.file.read_exact_at(&mut entry, at) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok((least, false)),
+            read => read?,
+        }
+        let mut found = None;
+        let most = (self.end - self.data) / (self.part.tasks * self.part.chunk_bytes) * self.part.chunk_bytes;
+        // Where none was written, there are zeros.
+        let _ = parse_counts(&entry, STREAM_BYTES_LETTER, 0, |_, bytes| {
+            found = Some(bytes).filter(|bytes| (least..=most).contains(bytes));
+            Ok(())
+        });
+        Ok(found.map_or((least, false), |bytes| (bytes, true)))
+    }
+
+    /// The bytes of a stream up to the last that is not 0.
+    fn least_bytes(&self, task: u64) -> io::Result<u64> {
         let StreamPart { tasks, chunk_bytes, .. } = self.part;
         let mut round = self.end.saturating_sub(self.data).div_ceil(tasks * chunk_bytes);
         let mut piece = Vec::new();
@@ -129,17 +234,18 @@ impl Unfinished {
         Ok((self.data + place.0, place.1))
     }
 
-    /// Writes the streams as a set of its own, and returns how many bytes they have.
-    pub fn save(self, writer: &mut Writer) -> Result<u64> {
+    /// Writes the streams as a set of its own.
+    pub fn save(self, writer: &mut Writer) -> Result<Ended> {
         let (tasks, chunk_bytes) = (self.part.tasks, self.part.chunk_bytes);
-        let (this, mut all) = (Arc::new(self), 0);
+        let (this, mut ended) = (Arc::new(self), Ended { tasks, bytes: 0, known: 0 });
         let mut open = |task| -> io::Result<Box<dyn Read>> {
-            let bytes = this.bytes(task)?;
-            all += bytes;
+            let (bytes, is_known) = this.bytes(task)?;
+            ended.bytes += bytes;
+            ended.known += u64::from(is_known);
             Ok(Box::new(Stream { of: Arc::clone(&this), task, at: 0, bytes }))
         };
         writer.streams_from(NAME.as_bytes(), chunk_bytes, tasks, &mut open)?;
-        Ok(all)
+        Ok(ended)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::numbers::to_usize;
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
+use crate::unfinished::Unfinished;
 use scda::{DataType, ErrorKind, Layout, Reader, Region};
 use std::collections::{BTreeMap, HashSet};
 
@@ -53,6 +54,12 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
                 numbers.push(item.number);
             }
             let fault = item.fault.take();
+            if fault.is_some()
+                && let Some(streams) =
+                    Unfinished::find(&mut input.open_damaged(false)?, input, &item.section)?
+            {
+                scan.notes.push(Note { number: item.number, words: streams.words() });
+            }
             one(scan, &damaged, (&mut walk, &mut reader), &item, fault, sealed)?;
             match item.skip(&mut reader) {
                 Err(error) if is_invalid(&error) => break,

@@ -89,11 +89,11 @@ pub fn scan(input: &Input, progress_word: &str, strict: bool, all: bool) -> Resu
     sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
-    walk(&mut reader, input, &mut scan, &mut progress, end, size)?;
+    walk(&mut reader, &mut scan, &mut progress, end, size)?;
     if all && scan.sealed.is_some() && scan.findings.is_empty() {
         let mut read = Scan { sealed: scan.sealed, ..Scan::new(scan.size) };
         (read.first_start, read.first_end) = (start, start);
-        walk(&mut reader, input, &mut read, &mut progress, start, size)?;
+        walk(&mut reader, &mut read, &mut progress, start, size)?;
         return Ok(read);
     }
     Ok(scan)

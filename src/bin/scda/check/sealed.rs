@@ -33,14 +33,14 @@ pub fn check(
     let file = File::open(input.path()).map_err(|error| Fail::file(input.name(), error))?;
     if let Some(fault) = fault {
         scan.findings.push(Finding::of_seal(1, Fault::Invalid(fault)));
-        walk(reader, input, scan, progress, FILE_HEADER_BYTES, first.begin())?;
+        walk(reader, scan, progress, FILE_HEADER_BYTES, first.begin())?;
     }
     for (number, sealed) in (1..).zip(&all) {
         scan.sections = sealed.first;
         let mut part = Part { reader, input, file: &file, scan, progress, sealed, number };
         if let Some((at, error)) = part.check()? {
             scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
-            walk(reader, input, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
+            walk(reader, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
         }
     }
     Ok(())

@@ -1,11 +1,9 @@
 //! Sections one after the other, by their headers, with all their data.
 
-use super::finding::{Fault, Finding, Note, Scan};
+use super::finding::{Fault, Finding, Scan};
 use crate::fail::Result;
-use crate::files::Input;
 use crate::pieces::{Pieces, first_unreadable};
 use crate::progress::Progress;
-use crate::unfinished::Unfinished;
 use scda::{Reader, Section, SectionType};
 
 /// Reads a section to its end.
@@ -78,14 +76,12 @@ fn step_over(reader: &mut Reader, position: u64) -> Option<()> {
 /// Those that say nothing about the file.
 pub fn walk(
     reader: &mut Reader,
-    input: &Input,
     scan: &mut Scan,
     progress: &mut Progress,
     start: u64,
     until: u64,
 ) -> Result<()> {
     reader.seek(start)?;
-    let mut before: Option<Section> = None;
     loop {
         let position = reader.position().unwrap_or(until);
         if position >= until {
@@ -121,17 +117,11 @@ pub fn walk(
                     finding.leading = 0;
                 }
                 scan.add_finding(finding);
-                if let (Some(before), None) = (before, section)
-                    && let Some(streams) = Unfinished::find(reader, input, &before)?
-                {
-                    scan.notes.push(Note { number: number - 1, words: streams.words() });
-                }
                 if step_over(reader, position).is_none() {
                     return Ok(());
                 }
             }
         }
-        before = section;
         progress.set(reader.position().unwrap_or(0));
     }
 }
