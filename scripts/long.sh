@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, packages, and KILLS kills (300) for each
-# driver and number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 4 GiB there.
+# driver and number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 11 GiB there.
 set -euo pipefail
 here=$(dirname -- "$0")
 "$here/setup.sh" long
@@ -37,6 +37,10 @@ for how in array varray beyond; do
   measured "$mpiexec" -n 2 "$tests/limits" $how $folder/files/limits.scda
 done
 measured "$mpiexec" -n 2 "$tests/limits" open $folder/files
+heading "A stream of 10 GiB beside others that have little, plain and sealed"
+for seal in 0 1; do
+  measured "$mpiexec" -n 4 "$tests/large_streams" $folder/files/large-streams.scda $seal
+done
 heading "1000 ranks in one process"
 measured cargo test --locked --release --target-dir $folder/cargo --test limits -- --ignored
 heading "64 real ranks"
@@ -74,6 +78,7 @@ for driver in 2 1 4 3; do # POSIX, MPI-IO; the same in place
   done
 done
 heading "Kills while a file is appended to"
+export SCDA_COMMAND=$root/$folder/prefix/bin/scda
 for program in killed_append killed_streams; do
   for driver in 2 1; do
     measured python3 ffi-tests/killed_append.py $folder/files/killed all $driver $driver "$tests/$program" "$mpiexec" -n 1
