@@ -7,7 +7,7 @@ mod first;
 use first::First;
 use scda::{
     Communicator, DataType, Dataset, Encode, Layout, Params, Reader, Region, Result, SharedMemory, Sink,
-    Source, Writer, run_on_threads, uniform_partition,
+    Solo, Source, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -404,6 +404,46 @@ fn looking_up_costs_one_collective_and_so_does_a_range() {
                 })
             };
             assert_eq!(ranges(10) - ranges(2), 8);
+        }
+    }
+}
+
+/// What `docs/performance.md` says.
+#[test]
+fn finding_a_dataset_costs_an_exchange_and_a_broadcast_and_reading_it_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let shape = [100, 100];
+    for (seal, layout) in [
+        (false, Layout::Contiguous),
+        (true, Layout::Contiguous),
+        (false, Layout::Chunked { shape: None, text: false }),
+    ] {
+        let mut params = params();
+        params.seal = seal;
+        let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+        for name in ["a", "b", "c", "d"] {
+            let mut dataset = Dataset::new(name, DataType::Float64, shape);
+            dataset.layout = layout.clone();
+            file.dataset(&dataset, &[Region::all(&shape)], &[1; 80_000]).unwrap();
+        }
+        file.close().unwrap();
+        for ranks in [2, 5] {
+            let of = |names: &[&str]| {
+                of_reading(ranks, &path, &self::params(), |reader| {
+                    for name in names {
+                        assert_eq!(reader.find_dataset(name, 0).unwrap().unwrap().shape, shape);
+                        let mut row = [0; 800];
+                        reader.read_dataset(&[Region::new([7, 0], [1, 100])], &mut row).unwrap();
+                        assert_eq!(row, [1; 800]);
+                    }
+                })
+            };
+            for (names, collectives) in
+                [(&["c"][..], 3), (&["a", "b", "c", "d"], 12), (&["d", "b", "d", "a"], 12)]
+            {
+                assert_eq!(of(names), collectives, "{ranks} ranks: {names:?}, {layout:?}");
+            }
         }
     }
 }

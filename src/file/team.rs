@@ -497,12 +497,21 @@ impl Team {
         root: usize,
         values: Result<[u64; N]>,
     ) -> Result<[u64; N], Failure> {
+        self.share_agreed(root, values).map(|(_, values)| values)
+    }
+
+    /// As [`Self::share`]; the ranks go on with a collective.
+    pub fn share_agreed<const N: usize>(
+        &mut self,
+        root: usize,
+        values: Result<[u64; N]>,
+    ) -> Result<(Agreed<'_>, [u64; N]), Failure> {
         let mut words = [[FINE; 2]; N];
         if let (true, Ok(values)) = (self.rank() == root, &values) {
             words = values.map(halves);
         }
-        self.agree_with(values.map(drop), words.as_flattened_mut())?;
-        Ok(words.map(|[high, low]| high << 32 | low))
+        let agreed = self.agree_with(values.map(drop), words.as_flattened_mut())?;
+        Ok((agreed, words.map(|[high, low]| high << 32 | low)))
     }
 
     /// The numbers of all ranks, by rank, unless a rank has an error.

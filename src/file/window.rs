@@ -1,16 +1,18 @@
 //! Reading ahead: bytes of the file that all ranks have, whether they read them together or each for itself.
 
 use super::params::Params;
-use super::team::{Failure, NodeTeam, Team, Topic, split};
+use super::team::{Agreed, Failure, NodeTeam, Team, Topic, split};
 use super::turns::Turns;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{resize, zeroed};
+use crate::memory::{grow, resize, zeroed};
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 use std::ops::Range;
 
-/// The bytes that are read ahead first, when nothing is known of what follows.
+/// The bytes that are read ahead first, when nothing is known of what follows, and up to the end of a page.
 const FIRST_BYTES: u64 = 4096;
+/// The most bytes of what rank 0 has read ahead that it sends to all.
+const MOST_SENT: u64 = 2 * FIRST_BYTES;
 /// Up to this number of ranks, each reads everything for itself, which takes less time than sending the bytes.
 /// Measured with `benches`.
 const NEVER_SHARING: usize = 2;
@@ -129,7 +131,7 @@ impl Window {
         // A step over a padding, or over what is no longer than the window, is no jump.
         let near = self.end() + self.length;
         let follows = self.length > 0 && (self.start..=near).contains(&offset);
-        let ahead = if follows { 2 * self.length } else { FIRST_BYTES };
+        let ahead = if follows { 2 * self.length } else { first_bytes(offset) };
         let bytes = ahead.min(self.limit).max(length);
         let is_long = ahead > self.limit / 4;
         let is_worth_it = is_long && (!self.reads_alone || self.walked >= LONG_WALK);
@@ -161,6 +163,33 @@ impl Window {
         Ok(())
     }
 
+    /// Makes room for [`Self::receive`]. Whether bytes can be received is the same on all ranks: not into shared memory.
+    pub fn expect(&mut self) -> Result<bool> {
+        let Memory::Own(own) = &mut self.memory else { return Ok(false) };
+        grow(own, to_usize(MOST_SENT))?;
+        Ok(true)
+    }
+
+    /// What the window has from this offset on, if it is to be sent.
+    pub fn to_send(&self, offset: u64) -> &[u8] {
+        let length = self.end().saturating_sub(offset).min(MOST_SENT);
+        self.get(offset, length).unwrap_or_default()
+    }
+
+    /// Becomes a window of so many bytes from this offset on, which rank 0 has and sends. Collective, after [`Self::expect`].
+    pub fn receive(&mut self, agreed: &Agreed<'_>, offset: u64, length: u64, sent: &[u8]) -> Result<()> {
+        self.length = 0;
+        let Memory::Own(own) = &mut self.memory else { return Err(missed()) };
+        let room = own.get_mut(..to_usize(length)).ok_or_else(missed)?;
+        if agreed.comm().rank() == 0 {
+            room.copy_from_slice(sent);
+        }
+        agreed.comm().broadcast(room, 0)?;
+        (self.start, self.length) = (offset, length);
+        self.walked += length;
+        Ok(())
+    }
+
     /// Looks for memory that all ranks see, or the ranks of each node. Collective.
     fn share(&mut self, team: &mut Team, params: &Params) -> Result<(), Failure> {
         let (turns, mine) = split(Turns::share(&team.agree(Ok(()))?, params));
@@ -179,6 +208,12 @@ impl Window {
         }
         Ok(())
     }
+}
+
+/// The bytes that are read ahead first: up to the end of a page. Metadata that bring the data of a dataset to a boundary of pages are read
+/// with the header behind them, which ends there.
+fn first_bytes(offset: u64) -> u64 {
+    (offset + FIRST_BYTES).next_multiple_of(FIRST_BYTES) - offset
 }
 
 /// The error if the window does not have the bytes that it covers.

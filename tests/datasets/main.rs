@@ -12,7 +12,7 @@ mod watched;
 use case::{Case, check_file, expect, items, little_endian, read_back};
 use scda::{
     Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region, SectionType,
-    Solo, Writer, run_on_threads, uniform_partition,
+    Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
@@ -122,6 +122,60 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
                 });
                 assert!(std::fs::read(&path).unwrap() == expected, "{ranks} ranks, {how}");
             }
+        }
+    }
+}
+
+#[test]
+fn ranks_may_have_other_rows_of_each_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, alone) = (folder.path().join("f"), folder.path().join("alone"));
+    let shape = [50_u64, 1200];
+    let array: Vec<u8> = (0..60_000_u32).flat_map(|i| f64::from(i).to_ne_bytes()).collect();
+    let dataset = Dataset::new("rho", DataType::Float64, shape);
+    let small = Dataset::new("p", DataType::Float64, [50]);
+    // In turn: uniform; all on the last rank, or on the first one; uniform in the reverse order; as at first.
+    let rows = |ranks: usize, rank: usize, turn: usize| {
+        let uniform = uniform_partition(shape[0], ranks);
+        let before = |rank: usize| (uniform[..rank].iter().sum(), uniform[rank]);
+        match turn {
+            2 | 3 => (0, if rank == (turn - 2) * (ranks - 1) { shape[0] } else { 0 }),
+            4 => before(ranks - 1 - rank),
+            _ => before(rank),
+        }
+    };
+    for seal in [false, true] {
+        let params = with(|params| params.seal = seal);
+        let write = |comm: ThreadComm, path: &Path| {
+            let (rank, ranks) = (comm.rank(), comm.size());
+            let mut file = Writer::create(comm, path, b"", &params).unwrap();
+            for turn in 0..7 {
+                if turn == 3 {
+                    file.block(b"between", 0, 3, Some(b"abc"), Encode::None).unwrap();
+                }
+                let (start, count) = rows(ranks, rank, turn);
+                for dataset in [&dataset, &small] {
+                    let mut region = Region::all(&dataset.shape);
+                    (region.start[0], region.count[0]) = (start, count);
+                    let data = items(&array, 8, &dataset.shape, &region);
+                    file.dataset(dataset, &[region], &data).unwrap();
+                }
+            }
+            file.close().unwrap();
+        };
+        run_on_threads(1, |comm| write(comm, &alone));
+        let expected = std::fs::read(&alone).unwrap();
+        for ranks in [2, 3, 5] {
+            run_on_threads(ranks, |comm| write(comm, &path));
+            assert!(std::fs::read(&path).unwrap() == expected, "{ranks} ranks, sealed: {seal}");
+        }
+        let mut file = Reader::open(Solo, &path, &with(|params| params.verify = seal)).unwrap();
+        assert_eq!(file.sections().unwrap(), 29);
+        for record in 0..7 {
+            let mut found = vec![0; array.len()];
+            assert_eq!(file.find_dataset("rho", record).unwrap().unwrap().shape, shape);
+            file.read_dataset(&[Region::all(&shape)], &mut found).unwrap();
+            assert!(found == array);
         }
     }
 }

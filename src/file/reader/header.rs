@@ -11,7 +11,7 @@ use crate::format::layout::{Layout, MAX_OFFSET, product};
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 
 /// The bytes of a section header with all its counts.
-const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
+pub(super) const LONGEST_HEADER: u64 = (SECTION_HEADER_BYTES + 2 * COUNT_BYTES) as u64;
 
 /// What ends the user strings of all sections that begin a compressed pair or are a part of a seal.
 const CONVENTION_END: &[u8] = b" 00";

@@ -1,6 +1,7 @@
 //! Finds sections by number and by user string: with the seals at the end of a file, otherwise by walking the headers.
 
 use super::chain::differs;
+use super::header::LONGEST_HEADER;
 use super::index::Sealed;
 use super::{Expect, ReaderState};
 use crate::error::{Error, Result};
@@ -112,17 +113,38 @@ impl ReaderState {
     /// with what was found, its own header is read.
     pub(super) fn find_pair(&mut self, user: &[u8], record: i64) -> Result<Option<bool>, Failure> {
         self.note_find(user, record);
-        // Both in one exchange.
-        let [found, offset] = self.look_up(|this| {
+        // With others, rank 0 sends what it has read of the pair: so nobody else reads, and the ranks need not agree on it.
+        let (mut sent, is_alone) = (Vec::new(), self.team.is_alone());
+        let (is_sent, room) = split(if is_alone { Ok(false) } else { self.window.expect() });
+        let found = self.look_up_own(|this| {
             let Some(number) = this.find_own(user, record)? else { return Ok([0, 0]) };
-            Ok([number + 1, this.offset_of(number.saturating_sub(1))?])
-        })?;
-        if found == 0 {
+            let offset = this.offset_of(number.saturating_sub(1))?;
+            if is_sent {
+                this.look_ahead(offset, &mut sent)?;
+            }
+            Ok([offset, 2 * sent.len() as u64 + u64::from(number > 0)])
+        });
+        let found = room.and(found).map(Option::unwrap_or_default);
+        let (agreed, [offset, more]) = self.team.share_agreed(0, found)?;
+        if offset == 0 {
             return Ok(None);
+        }
+        if more > 1 {
+            self.window.receive(&agreed, offset, more / 2, &sent)?;
         }
         self.advance(offset);
         self.next_section(true)?;
-        Ok(Some(found > 1))
+        Ok(Some(more % 2 == 1))
+    }
+
+    /// Reads a header on this rank, and copies all that is read ahead with it.
+    fn look_ahead(&mut self, offset: u64, bytes: &mut Vec<u8>) -> Result<()> {
+        let looked = self.look(offset, LONGEST_HEADER.min(self.size - offset)).map(drop);
+        looked.map_err(|failure| self.team.settle(failure))?;
+        let ahead = self.window.to_send(offset);
+        reserve(bytes, ahead.len())?;
+        bytes.extend_from_slice(ahead);
+        Ok(())
     }
 
     fn note_find(&mut self, user: &[u8], record: i64) {

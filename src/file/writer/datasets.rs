@@ -5,7 +5,7 @@
 //! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
 
 use super::WriterState;
-use super::output::too_large;
+use super::output::{LocalElements, too_large};
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use super::piecewise::DataStream;
 use crate::codec::ARRAY_CONVENTION;
@@ -37,6 +37,8 @@ const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
 const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
 /// The most chunks that are tried before all of them are compressed.
 const MOST_SAMPLED: u64 = 32;
+/// How many distributions of rows over the ranks are remembered, of arrays of different lengths.
+const MOST_KNOWN: usize = 16;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
@@ -143,7 +145,7 @@ impl WriterState {
         let mut region = Region::all(&dataset.shape);
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
-        self.write_dataset(dataset, text, data.map(|data| (&regions[..], data)), Some(counts))
+        self.write_dataset(dataset, text, data.map(|data| (&regions[..], data)), Some(rows))
     }
 
     /// Writes a contiguous dataset whose data come piece by piece.
@@ -190,19 +192,19 @@ impl WriterState {
         Ok(text)
     }
 
-    /// Writes metadata and data. `counts` are the rows of each rank, if that is how they are distributed.
+    /// Writes metadata and data. `rows` are those of this rank, if all ranks have rows in their order.
     fn write_dataset(
         &mut self,
         dataset: &Dataset,
         text: String,
         boxes: Result<Boxes<'_>>,
-        counts: Option<&[u64]>,
+        rows: Option<Partition>,
     ) -> Result<(), Failure> {
         let (regions, data) = self.tolerate(boxes, (&[], &[]))?;
         let data = self.tolerate(little_endian(dataset, data), Cow::Borrowed(&[]))?;
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
         match &dataset.layout {
-            DataLayout::Contiguous => return self.contiguous(dataset, text, passed, counts),
+            DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
             DataLayout::Chunked { .. } => {
                 let plan = self.plan(vec![(dataset, passed)])?;
                 let encoded = self.encode_dataset(dataset, &plan)?;
@@ -220,7 +222,7 @@ impl WriterState {
             return self.write_chunks(&chosen, &text, (&plan, 0), &encoded);
         }
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
-        self.contiguous(&chosen, plain_text, passed, counts)
+        self.contiguous(&chosen, plain_text, passed, rows)
     }
 
     /// Encodes the chunks of a dataset, if with their metadata they are smaller than the plain data with theirs. `texts` are
@@ -265,15 +267,14 @@ impl WriterState {
         dataset: &Dataset,
         mut text: String,
         passed: Passed<'_>,
-        counts: Option<&[u64]>,
+        own: Option<Partition>,
     ) -> Result<(), Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         let name = dataset.name.as_bytes();
-        let found = if counts.is_none() { self.row_counts(dataset, &passed, rows)? } else { None };
-        if let Some(counts) = counts.or(found.as_deref()) {
+        let own = if own.is_none() { self.own_rows(dataset, &passed, rows)? } else { own };
+        if let Some(own) = own {
             metadata::align(&mut text, dataset.data_bytes()?, self.end);
-            self.put_metadata(&text)?;
-            return self.array(name, counts, row_bytes, Ok(Source::Contiguous(passed.data())), Encode::None);
+            return self.write_rows(name, &text, own, row_bytes, passed.data());
         }
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
@@ -286,25 +287,83 @@ impl WriterState {
         self.write_strips(dataset, &plan, layout, &[(b'N', rows), (b'E', row_bytes)])
     }
 
-    /// The indices of the first dimension that each rank has, if each passes whole rows, and all of them in the order
+    /// The indices of the first dimension that this rank has, if each rank passes whole rows, and all of them in the order
     /// of the ranks are the array.
-    fn row_counts(
+    fn own_rows(
         &mut self,
         dataset: &Dataset,
         passed: &Passed<'_>,
         rows: u64,
-    ) -> Result<Option<Vec<u64>>, Failure> {
+    ) -> Result<Option<Partition>, Failure> {
         let own = passed.rows(&dataset.shape);
+        if self.team.is_alone() {
+            let has_all = own == Some(0..rows);
+            return Ok(has_all.then_some(Partition { offset: 0, count: rows, total: rows }));
+        }
         let count = own.as_ref().map_or(FINE, |own| own.end - own.start);
-        let (counts, mine) = split(self.team.agree(Ok(()))?.comm().allgather(count));
+        let is_at = |offset| own.as_ref().is_some_and(|own| own.is_empty() || own.start == offset);
+        // The fields of a step are distributed alike. What the ranks found out once they need only recognize.
+        let known = self.known_rows.iter().find(|known| known.total == rows).copied();
+        let is_known = known.is_some_and(|known| is_at(known.offset) && count == known.count);
+        let mut least = [u64::from(is_known)];
+        let agreed = self.team.agree_with(Ok(()), &mut least)?;
+        if least == [1] {
+            return Ok(known);
+        }
+        let (counts, mine) = split(agreed.comm().allgather(count));
         let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
         let below = counts.get(..self.team.rank()).and_then(sum);
-        let follows =
-            own.is_some_and(|own| sum(&counts) == Some(rows) && (own.is_empty() || Some(own.start) == below));
-        let mut least = [if follows { FINE } else { 0 }];
+        let follows = below.filter(|&below| sum(&counts) == Some(rows) && is_at(below));
+        least = [u64::from(follows.is_some())];
         self.team.agree_with(mine, &mut least)?;
-        let all_follow = if self.team.is_alone() { follows } else { least[0] == FINE };
-        Ok(all_follow.then_some(counts))
+        let Some(offset) = follows.filter(|_| least == [1]) else { return Ok(None) };
+        let found = Partition { offset, count, total: rows };
+        self.known_rows.retain(|known| known.total != rows);
+        if self.known_rows.len() == MOST_KNOWN {
+            self.known_rows.remove(0);
+        }
+        reserve(&mut self.known_rows, 1)?;
+        self.known_rows.push(found);
+        Ok(Some(found))
+    }
+
+    /// Writes metadata and the rows of this rank, straight from its memory.
+    fn write_rows(
+        &mut self,
+        name: &[u8],
+        text: &str,
+        rows: Partition,
+        row_bytes: u64,
+        data: &[u8],
+    ) -> Result<(), Failure> {
+        let block = Layout::block(self.end, text.len() as u64).ok_or_else(too_large)?;
+        let layout = Layout::array(block.end, rows.total, row_bytes).ok_or_else(too_large)?;
+        // The products are bounded by the layout's.
+        let bytes = Partition {
+            offset: rows.offset * row_bytes,
+            count: rows.count * row_bytes,
+            total: layout.data_bytes,
+        };
+        let counts = [(b'N', rows.total), (b'E', row_bytes)];
+        if !self.leave_together(block, layout)? {
+            self.put_metadata(text)?;
+            self.describe(SectionType::Array, name, rows.total, row_bytes)?;
+            let local = LocalElements { elements: rows, bytes, entries: None };
+            let data = Source::Contiguous(data);
+            return self.write_elements(SectionType::Array, name, layout, &counts, &local, data);
+        }
+        // What is buffered comes before.
+        self.write_all()?;
+        self.describe(SectionType::Block, DATASET_CONVENTION, 0, block.data_bytes)?;
+        self.end = block.end;
+        self.end_section()?;
+        self.describe(SectionType::Array, name, rows.total, row_bytes)?;
+        self.write_behind_block(
+            (block, DATASET_CONVENTION, text.as_bytes()),
+            (layout, name, &counts),
+            bytes,
+            data,
+        )
     }
 
     /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.

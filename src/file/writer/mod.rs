@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
-use crate::parallel::Communicator;
+use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
 use sealing::Sealer;
 use std::io::Read;
@@ -118,6 +118,8 @@ pub(crate) struct WriterState {
     held: Held,
     encoders: Encoders,
     chunk_encoders: Vec<ChunkEncoder>,
+    /// How the ranks have rows of the arrays that they wrote last: of different numbers of rows, the same ones on all ranks.
+    known_rows: Vec<Partition>,
     /// The contents of the next seal, if the file is sealed.
     sealer: Option<Sealer>,
     /// The stream of this rank, from the beginning of a set of streams to its end.
@@ -275,6 +277,7 @@ impl Writer {
             must_agree: false,
             encoders: Encoders::default(),
             chunk_encoders: Vec::new(),
+            known_rows: Vec::new(),
             sealer,
             own_stream: None,
         })

@@ -13,6 +13,8 @@ use crate::format::header::{SectionType, put_section_header};
 use crate::format::layout::Layout;
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
+use crate::memory::reserve;
+use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
@@ -257,6 +259,52 @@ impl WriterState {
         let (head, rest) = (pieces[0], &pieces[1..]);
         let mine = self.file.write_at(offset + head.len() as u64, rest);
         self.end_large(layout, mine, head)
+    }
+
+    /// Whether a block and the array behind it are written together ([`Self::write_behind_block`]). All ranks know.
+    pub(super) fn leave_together(&mut self, block: Layout, array: Layout) -> Result<bool, Failure> {
+        Ok(self.is_small(block) && !self.is_small(array) && !self.is_relayed(array)?)
+    }
+
+    /// Writes a small block, whose data all ranks have, and the large array behind it, of which this rank has `data`, straight from its
+    /// memory. Both sections come as layout, user string, and data or counts. The rank that has the first byte of the array writes the block
+    /// with it, but for the header of the block, which follows when the bytes of all ranks are in the file: without it, no reader takes
+    /// the rest for sections.
+    pub(super) fn write_behind_block(
+        &mut self,
+        (block, block_user, text): (Layout, &[u8], &[u8]),
+        (layout, user, counts): (Layout, &[u8], &[(u8, u64)]),
+        bytes: Partition,
+        data: &[u8],
+    ) -> Result<(), Failure> {
+        let style = self.params.line_break;
+        let (mut front, mut mine) = (Vec::new(), Ok(()));
+        if bytes.is_first() {
+            let (mut before, mut between, mut padding) =
+                ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
+            let pieces = [
+                head(&mut before, SectionType::Block, block_user, &[(b'E', block.data_bytes)], style),
+                text,
+                data_padding(&mut padding, block.data_bytes, text.last().copied(), style),
+                head(&mut between, SectionType::Array, user, counts, style),
+            ];
+            mine = reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum());
+            if mine.is_ok() {
+                pieces.iter().for_each(|piece| front.extend_from_slice(piece));
+            }
+        }
+        let mut padding = [0; MAX_DATA_PADDING];
+        let padding = match bytes.is_last() {
+            true => data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
+            false => &[],
+        };
+        let held = if self.team.is_alone() { 0 } else { to_usize(block.data - block.start).min(front.len()) };
+        let (held, front) = front.split_at(held);
+        let start = layout.data + bytes.offset - front.len() as u64;
+        if mine.is_ok() && !self.team.has_deferred() && bytes.count > 0 {
+            mine = self.file.write_at(start, &[front, data, padding]);
+        }
+        self.end_large(Layout { start: block.start, ..layout }, mine, held)
     }
 
     /// Whether a section is written by some ranks of each node for all. All ranks know.
