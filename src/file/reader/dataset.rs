@@ -244,7 +244,8 @@ impl ReaderState {
             size: data.size,
             is_compressed: data.decoded,
         };
-        let stored = Stored::new(&text, current.layout.data, section).map_err(|error| error.at(data.offset));
+        let stored = Stored::new(&mut self.known_metadata, &text, current.layout.data, section);
+        let stored = stored.map_err(|error| error.at(data.offset));
         self.dataset = Some(CurrentDataset { stored: Box::new(stored?), start: data.offset });
         // Nobody has to read or skip the data.
         if let Some(current) = self.expect.current_mut() {

@@ -36,6 +36,7 @@ use super::team::{Failure, Function, Team};
 use super::window::Window;
 use crate::codec::chunk::ChunkDecoder;
 use crate::error::{Error, Result};
+use crate::format::dataset::parse::Known;
 use crate::format::header::{FileHeader, SectionType, UserString, parse_file_header};
 use crate::format::layout::Layout;
 use crate::format::padding::LineBreak;
@@ -118,6 +119,7 @@ pub(crate) struct ReaderState {
     known_offset: Option<ranges::KnownOffset>,
     /// The dataset whose metadata were read last.
     dataset: Option<dataset::CurrentDataset>,
+    known_metadata: Known,
     /// What this rank has to read alone, once it did.
     alone: Option<Box<lookup::Alone>>,
     /// The seals that this rank has read.
@@ -593,6 +595,7 @@ impl ReaderState {
             header: None,
             known_offset: None,
             dataset: None,
+            known_metadata: Known::default(),
             alone: None,
             chain: chain::Chain::default(),
             walk: lookup::Walk::default(),

@@ -21,7 +21,7 @@ use crate::format::dataset::bools::{Bools, find_other};
 use crate::format::dataset::metadata::{self, Codecs};
 use crate::format::dataset::{
     ChunkGrid, DATASET_CONVENTION, DataType, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout,
-    Region, group_user,
+    Region, check_name, group_user,
 };
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
@@ -39,6 +39,8 @@ const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 <<
 const MOST_SAMPLED: u64 = 32;
 /// How many distributions of rows over the ranks are remembered, of arrays of different lengths.
 const MOST_KNOWN: usize = 16;
+/// Longer metadata are not remembered.
+const MOST_KNOWN_BYTES: usize = 1 << 14;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
@@ -185,10 +187,24 @@ impl WriterState {
     /// Notes and checks what must be the same on all ranks; returns the metadata.
     fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
         self.team.note_call(Function::WriteDataset);
-        let text = metadata::of_dataset(dataset, Codecs::of(dataset, self.params.level))?;
+        let text = self.metadata(dataset)?;
         self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
         self.team.note_bytes(Topic::Dataset, text.as_bytes());
         self.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        Ok(text)
+    }
+
+    /// The metadata of a dataset; those of the last one if this differs only in its name.
+    fn metadata(&mut self, dataset: &Dataset) -> Result<String> {
+        if let Some((known, text)) = &mut self.known_metadata {
+            known.name.clone_from(&dataset.name);
+            if known == dataset {
+                check_name(&dataset.name)?;
+                return Ok(text.clone());
+            }
+        }
+        let text = metadata::of_dataset(dataset, Codecs::of(dataset, self.params.level))?;
+        self.known_metadata = (text.len() <= MOST_KNOWN_BYTES).then(|| (dataset.clone(), text.clone()));
         Ok(text)
     }
 

@@ -118,6 +118,8 @@ pub(crate) struct WriterState {
     held: Held,
     encoders: Encoders,
     chunk_encoders: Vec<ChunkEncoder>,
+    /// What was written last as a dataset, and its metadata.
+    known_metadata: Option<(Dataset, String)>,
     /// How the ranks have rows of the arrays that they wrote last: of different numbers of rows, the same ones on all ranks.
     known_rows: Vec<Partition>,
     /// The contents of the next seal, if the file is sealed.
@@ -277,6 +279,7 @@ impl Writer {
             must_agree: false,
             encoders: Encoders::default(),
             chunk_encoders: Vec::new(),
+            known_metadata: None,
             known_rows: Vec::new(),
             sealer,
             own_stream: None,

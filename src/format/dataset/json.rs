@@ -34,15 +34,12 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
         let found = text.len();
         return Err(wrong(format!("found {found} bytes, expected at most {MAX_METADATA_BYTES}"), 0));
     }
+    // The parser looks at each of the spaces that bring the data to the boundary of a page.
+    let text = trimmed(text);
     let text = std::str::from_utf8(text).map_err(|error| {
         let at = error.valid_up_to();
         wrong(format!("found {}, which is not UTF-8", quote(&text[at..text.len().min(at + 4)])), at)
     })?;
-    // The parser looks at each of the spaces that bring the data to the boundary of a page.
-    let mut text = text.strip_suffix('\n').unwrap_or(text);
-    while let Some(shorter) = text.strip_suffix(SPACES) {
-        text = shorter;
-    }
     // The parser ends the process where it cannot allocate: so room is asked for first. A value takes most if it is a digit.
     reserve(&mut Vec::<u8>::new(), 32 * text.len())?;
     check(text, 0)?;
@@ -51,6 +48,17 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
     let start = text.as_ptr().addr();
     let offset = |raw: &RawValue| (raw.get().as_ptr().addr() - start) as u64;
     Ok(members.into_iter().map(|(key, raw)| Member { key, text: raw.get(), offset: offset(raw) }).collect())
+}
+
+/// A text without a line feed at its end, and spaces before that.
+pub fn trimmed(text: &[u8]) -> &[u8] {
+    let mut text = text.strip_suffix(b"\n").unwrap_or(text);
+    for spaces in [SPACES, " "] {
+        while let Some(shorter) = text.strip_suffix(spaces.as_bytes()) {
+            text = shorter;
+        }
+    }
+    text
 }
 
 /// An error unless a text is one JSON value as [`members`] says, at this depth of the metadata.

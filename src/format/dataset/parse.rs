@@ -1,9 +1,10 @@
 //! Metadata of datasets and groups that anybody may have written.
 
-use super::json::{Member, members, wrong};
+use super::json::{Member, members, trimmed, wrong};
 use super::metadata::Codecs;
-use super::{ChunkGrid, DataType, Dataset, fill};
+use super::{ChunkGrid, DataType, Dataset, check_name, fill};
 use crate::error::{Error, ErrorKind, Result, quote};
+use crate::memory::copy;
 use serde_json::{Map, Value};
 
 /// The keys that metadata of a dataset can have. All others are ignored, if they may be.
@@ -30,6 +31,36 @@ pub struct Metadata {
     pub chunk_shape: Vec<u64>,
     /// What was done to the bytes.
     pub codecs: Codecs,
+}
+
+/// Metadata that were read before. Those of the fields of a step are mostly alike, but for the spaces at their end.
+#[derive(Default)]
+pub struct Known(Option<(Vec<u8>, Metadata)>);
+
+/// Longer metadata are not remembered.
+const MOST_KNOWN_BYTES: usize = 1 << 14;
+
+impl Known {
+    /// As [`dataset`]. A text that was valid before is not parsed again.
+    ///
+    /// # Errors
+    /// Those of [`dataset`]; `Memory`.
+    pub fn dataset(&mut self, name: &str, text: &[u8]) -> Result<Metadata> {
+        let text_alone = trimmed(text);
+        if let Some((known, metadata)) = &self.0
+            && known == text_alone
+        {
+            check_name(name)?;
+            let mut metadata = metadata.clone();
+            name.clone_into(&mut metadata.dataset.name);
+            return Ok(metadata);
+        }
+        let metadata = dataset(name, text)?;
+        if text_alone.len() <= MOST_KNOWN_BYTES {
+            self.0 = Some((copy(text_alone)?, metadata.clone()));
+        }
+        Ok(metadata)
+    }
 }
 
 /// The metadata of the dataset of this name.

@@ -1,6 +1,7 @@
 //! The section that has the data of a dataset: it must be as the metadata say.
 
-use super::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout, check_chunk_bytes, parse};
+use super::parse::{self, Known};
+use super::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout, check_chunk_bytes};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::format::header::SectionType;
 
@@ -36,18 +37,19 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// From the text of the metadata, which begins at this offset of the file, and the section behind them.
+    /// From the text of the metadata, which begins at this offset of the file, and the section behind them. What is `known` need not
+    /// be parsed.
     ///
     /// # Errors
     /// Those of [`parse::dataset`], and `Format` and `Range` where the section is another one.
-    pub fn new(text: &[u8], offset: u64, section: DataSection<'_>) -> Result<Self> {
+    pub fn new(known: &mut Known, text: &[u8], offset: u64, section: DataSection<'_>) -> Result<Self> {
         let wrong = |what: String| Error::new(ErrorKind::Format, format!("dataset: {what}"));
         let name = std::str::from_utf8(section.user).ok().filter(|name| super::check_name(name).is_ok());
         let name = name.ok_or_else(|| {
             wrong(format!("found the user string {}, expected the name of a dataset", quote(section.user)))
         })?;
         let parse::Metadata { mut dataset, chunk_shape, codecs } =
-            parse::dataset(name, text).map_err(|error| error.further(offset))?;
+            known.dataset(name, text).map_err(|error| error.further(offset))?;
         let grid = ChunkGrid::new(&dataset.shape, &chunk_shape, dataset.data_type.item_bytes())?;
 
         let DataSection { section_type, count, size, is_compressed, .. } = section;
@@ -123,7 +125,7 @@ mod tests {
         let mut dataset = Dataset::new("x", DataType::Float32, shape);
         dataset.layout = layout;
         let text = of_dataset(&dataset, Codecs::of(&dataset, 3)).unwrap();
-        Stored::new(text.as_bytes(), 1000, section)
+        Stored::new(&mut Known::default(), text.as_bytes(), 1000, section)
     }
 
     fn chunked(text: bool) -> Layout {
@@ -152,6 +154,41 @@ mod tests {
         assert_eq!((empty.elements, empty.dataset.layout), (Elements::Chunks, chunked(true)));
         let scalar = stored(&[], Layout::Contiguous, section(Array, 1, 4, false)).unwrap();
         assert_eq!(scalar.elements, Elements::Rows);
+    }
+
+    #[test]
+    fn known_metadata_are_those_of_their_text() {
+        let mut known = Known::default();
+        let text = |data_type, fill: &[u8]| {
+            let mut dataset = Dataset::new("x", data_type, [5, 3]);
+            dataset.fill_value = fill.to_vec();
+            of_dataset(&dataset, Codecs::of(&dataset, 3)).unwrap()
+        };
+        let section = section(SectionType::Array, 5, 12, false);
+        let (float, int) = (text(DataType::Float32, &[]), text(DataType::Int32, &[1, 0, 0, 0]));
+        let spaces = float.replace("}\n", &format!("}}{}\n", " ".repeat(77)));
+        for (text, data_type) in [
+            (&float, DataType::Float32),
+            (&spaces, DataType::Float32),
+            (&int, DataType::Int32),
+            (&int, DataType::Int32),
+            (&spaces, DataType::Float32),
+        ] {
+            let found = Stored::new(&mut known, text.as_bytes(), 1000, section).unwrap();
+            let alone = Stored::new(&mut Known::default(), text.as_bytes(), 1000, section).unwrap();
+            assert_eq!((&found.dataset, found.dataset.data_type), (&alone.dataset, data_type));
+            // Another name, which is checked, too.
+            let other = Stored::new(&mut known, text.as_bytes(), 1000, DataSection { user: b"c", ..section });
+            assert_eq!(other.unwrap().dataset.name, "c");
+            let none = Stored::new(&mut known, text.as_bytes(), 1000, DataSection { user: b"c/", ..section });
+            assert_eq!(none.unwrap_err().kind(), ErrorKind::Format);
+            // What is no JSON is none behind known text either.
+            for wrong in ["\x0c", "}", "\0"] {
+                let text = format!("{text}{wrong}");
+                let none = Stored::new(&mut known, text.as_bytes(), 1000, section);
+                assert_eq!(none.unwrap_err().kind(), ErrorKind::Format);
+            }
+        }
     }
 
     #[test]
@@ -196,7 +233,8 @@ mod tests {
                 (ErrorKind::Format, format!("dataset: {expected}"))
             );
         }
-        let bad = Stored::new(b"{\"a\":1,\"a\":2}", 1000, section(Array, 5, 12, false)).unwrap_err();
+        let text = b"{\"a\":1,\"a\":2}";
+        let bad = Stored::new(&mut Known::default(), text, 1000, section(Array, 5, 12, false)).unwrap_err();
         assert_eq!(bad.offset(), Some(1009));
         let huge = Layout::Chunked { shape: Some(vec![1 << 30, 2]), text: true };
         let mut dataset = Dataset::new("x", DataType::Float32, [1, 1]);
