@@ -433,16 +433,18 @@ fn finding_a_dataset_costs_an_exchange_and_a_broadcast_and_reading_it_one() {
                 of_reading(ranks, &path, &self::params(), |reader| {
                     for name in names {
                         assert_eq!(reader.find_dataset(name, 0).unwrap().unwrap().shape, shape);
-                        let mut row = [0; 800];
-                        reader.read_dataset(&[Region::new([7, 0], [1, 100])], &mut row).unwrap();
-                        assert_eq!(row, [1; 800]);
+                        // Chunks may be shared.
+                        if layout == Layout::Contiguous {
+                            let mut row = [0; 800];
+                            reader.read_dataset(&[Region::new([7, 0], [1, 100])], &mut row).unwrap();
+                            assert_eq!(row, [1; 800]);
+                        }
                     }
                 })
             };
-            for (names, collectives) in
-                [(&["c"][..], 3), (&["a", "b", "c", "d"], 12), (&["d", "b", "d", "a"], 12)]
-            {
-                assert_eq!(of(names), collectives, "{ranks} ranks: {names:?}, {layout:?}");
+            let each = if layout == Layout::Contiguous { 3 } else { 2 };
+            for names in [&["c"][..], &["a", "b", "c", "d"], &["d", "b", "d", "a"]] {
+                assert_eq!(of(names), each * names.len() as u64, "{ranks} ranks: {names:?}, {layout:?}");
             }
         }
     }
