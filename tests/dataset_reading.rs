@@ -8,8 +8,8 @@ use common::Rng;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Source, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Request, Solo,
+    Source, Writer, run_on_threads,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -102,6 +102,19 @@ impl Array {
             }
         }
         array
+    }
+
+    /// What a request says of it.
+    fn wanted(&self) -> Dataset {
+        let data_type = match self.data_type {
+            "uint8" => DataType::Uint8,
+            "int16" => DataType::Int16,
+            "uint32" => DataType::Uint32,
+            "int64" => DataType::Int64,
+            "uint64" => DataType::Uint64,
+            _ => DataType::Raw(3),
+        };
+        Dataset::new(&*self.name, data_type, &*self.shape)
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -253,6 +266,34 @@ fn read_regions(file: &mut Reader, array: &Array, rng: &mut Rng) {
     }
 }
 
+/// Reads random regions of several arrays in one call, of each as often as it is drawn, and compares them. The last array is then
+/// current. All ranks draw the same arrays, with the records that they are, each its own regions.
+fn read_together(file: &mut Reader, arrays: &[(i64, &Array)], own: &mut Rng) {
+    let datasets: Vec<Dataset> = arrays.iter().map(|(_, array)| array.wanted()).collect();
+    let regions: Vec<Vec<Region>> = arrays
+        .iter()
+        .map(|(_, array)| (0..own.below(4)).map(|_| array.random_region(own)).collect())
+        .collect();
+    let expected: Vec<Vec<u8>> = arrays
+        .iter()
+        .zip(&regions)
+        .map(|((_, array), regions)| regions.iter().flat_map(|region| array.slice(region)).collect())
+        .collect();
+    let mut found: Vec<Vec<u8>> = expected.iter().map(|data| vec![0xaa; data.len()]).collect();
+    let own_parts = datasets.iter().zip(&regions).zip(&mut found);
+    let mut requests: Vec<Request<'_>> = arrays
+        .iter()
+        .zip(own_parts)
+        .map(|((record, _), ((dataset, regions), data))| Request { dataset, record: *record, regions, data })
+        .collect();
+    file.read_datasets(&mut requests).unwrap();
+    for (((_, array), regions), (found, expected)) in
+        arrays.iter().zip(&regions).zip(found.iter().zip(&expected))
+    {
+        assert!(found == expected, "{regions:?} of {array:?}");
+    }
+}
+
 fn check(dataset: &scda::Dataset, array: &Array) {
     assert_eq!((&*dataset.name, dataset.data_type.to_string()), (&*array.name, array.data_type.into()));
     assert_eq!(dataset.shape, array.shape);
@@ -277,9 +318,11 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
         let mut params = Params::default();
         params.seal = seed % 2 == 0;
         let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+        let mut is_followed = Vec::new();
         for array in &arrays {
             array.write(&mut file, [Encode::None, Encode::Always][rng.below(8) as usize / 7]);
-            if rng.below(3) == 0 {
+            is_followed.push(rng.below(3) == 0);
+            if is_followed.ends_with(&[true]) {
                 put_block(&mut file, b"between", b"datasets", Encode::None);
             }
         }
@@ -315,6 +358,26 @@ fn any_region_of_any_array_on_any_ranks_is_the_slice_of_it() {
                 let dataset = file.find_dataset(&array.name, record).unwrap().unwrap();
                 check(&dataset, array);
                 read_regions(&mut file, array, &mut own);
+            }
+            // Several in one call, or none; the file then goes on behind the last one.
+            for n in [0, 1, 3, 10] {
+                let chosen: Vec<usize> = (0..n).map(|_| common.below(6) as usize).collect();
+                let several: Vec<(i64, &Array)> =
+                    chosen.iter().map(|&k| (if k < 4 { 0 } else { -1 }, &arrays[k])).collect();
+                read_together(&mut file, &several, &mut own);
+                // Of none, the one before is still current.
+                let last = *chosen.last().unwrap_or(&5);
+                if n == 0 || common.below(2) == 0 {
+                    read_regions(&mut file, &arrays[last], &mut own);
+                }
+                let next = file.next_section(true).unwrap();
+                if is_followed[last] {
+                    assert_eq!(&*next.unwrap().user, b"between");
+                } else if let Some(array) = arrays.get(last + 1) {
+                    check(&file.dataset().unwrap().unwrap(), array);
+                } else {
+                    assert!(next.is_none());
+                }
             }
             assert_eq!(file.find_dataset("group/a0", 2).unwrap(), None);
             assert_eq!(file.find_dataset("other", 0).unwrap(), None);
@@ -407,6 +470,67 @@ fn many_chunks_and_long_rows_are_read_in_batches() {
     }
 }
 
+/// Requests two datasets, both of which are there in the file but for this one.
+fn request(
+    file: &mut Reader,
+    dataset: &Dataset,
+    record: i64,
+    count: [u64; 2],
+    bytes: usize,
+) -> scda::Result<()> {
+    let right = simple(Kind::Binary).wanted();
+    let (one, mut items) = ([Region::new([9, 5], [1, 1])], [0; 4]);
+    let (regions, mut data) = ([Region::new([0, 0], count)], vec![0; bytes]);
+    file.read_datasets(&mut [
+        Request { dataset: &right, record: -1, regions: &one, data: &mut items },
+        Request { dataset, record, regions: &regions, data: &mut data },
+    ])
+}
+
+#[test]
+fn ranks_that_request_other_datasets_disagree() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("disagree.scda");
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    for name in ["a", "b", "a"] {
+        Array { name: name.into(), ..simple(Kind::Binary) }.write(&mut file, Encode::None);
+    }
+    file.close().unwrap();
+    let lists: [&[(&str, i64)]; 5] =
+        [&[("a", 0), ("b", 0)], &[("a", 0), ("a", 0)], &[("a", 1), ("b", 0)], &[("a", 0)], &[]];
+    for (number, other) in lists.iter().enumerate() {
+        for rank in 0..3 {
+            let results = run_on_threads(3, |comm| {
+                let own = if comm.rank() == rank { other } else { lists[0] };
+                let datasets: Vec<Dataset> =
+                    own.iter().map(|(name, _)| Dataset::new(*name, DataType::Uint32, [10, 6])).collect();
+                let mut requests: Vec<Request<'_>> = own
+                    .iter()
+                    .zip(&datasets)
+                    .map(|((_, record), dataset)| Request {
+                        dataset,
+                        record: *record,
+                        regions: &[],
+                        data: &mut [],
+                    })
+                    .collect();
+                let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+                // A rank that requests nothing meets the others in its next call.
+                file.read_datasets(&mut requests)
+                    .and_then(|()| file.close())
+                    .map_err(|error| error.to_string())
+            });
+            for result in &results {
+                match result {
+                    Ok(()) => assert_eq!(number, 0),
+                    Err(error) => assert!(number > 0 && error.contains("the ranks disagree on"), "{error}"),
+                }
+            }
+            assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{results:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_asked_for_must_be_there() {
     let scratch = tempfile::tempdir().unwrap();
@@ -414,7 +538,7 @@ fn what_is_asked_for_must_be_there() {
     let array = simple(Kind::Binary);
     one(&path, &array, false);
     type Case = (&'static str, ErrorKind, fn(&mut Reader, u64) -> scda::Result<()>);
-    let cases: [Case; 7] = [
+    let cases: [Case; 14] = [
         ("region: found start 5 and count 6 in dimension 0", ErrorKind::Argument, |file, rank| {
             let regions = [Region::new([5 * rank, 0], [6, 0])];
             file.read_dataset(&regions, &mut [])
@@ -432,6 +556,29 @@ fn what_is_asked_for_must_be_there() {
         ("name of a dataset", ErrorKind::Argument, |file, _| file.find_group("a/").map(drop)),
         ("no metadata before it", ErrorKind::Format, |file, _| file.find_dataset("between", 0).map(drop)),
         ("expected that of a group", ErrorKind::Format, |file, _| file.find_group("z").map(drop)),
+        ("dataset \"b\": found no record 0 of it, expected one", ErrorKind::Argument, |file, _| {
+            request(file, &Dataset::new("b", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
+        }),
+        ("dataset \"a\": found no record -2 of it, expected one", ErrorKind::Argument, |file, _| {
+            request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), -2, [10, 6], 240)
+        }),
+        ("found uint32 of the shape [10, 6], expected float32 of", ErrorKind::Argument, |file, rank| {
+            let data_type = [DataType::Uint32, DataType::Float32][rank as usize];
+            request(file, &Dataset::new("a", data_type, [10, 6]), 0, [10, 6], 240)
+        }),
+        ("of the shape [10, 6], expected uint32 of the shape [11, 6]", ErrorKind::Argument, |file, rank| {
+            request(file, &Dataset::new("a", DataType::Uint32, [10 + rank, 6]), 0, [10, 6], 240)
+        }),
+        ("region: found start 0 and count 11 in dimension 0", ErrorKind::Argument, |file, rank| {
+            let count = [10 + rank, 0];
+            request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), 0, count, 0)
+        }),
+        ("data: found 239 bytes, expected 240", ErrorKind::Argument, |file, rank| {
+            request(file, &Dataset::new("a", DataType::Uint32, [10, 6]), 0, [10, 6], 240 - rank as usize)
+        }),
+        ("no metadata before it", ErrorKind::Format, |file, _| {
+            request(file, &Dataset::new("between", DataType::Uint32, [10, 6]), 0, [10, 6], 240)
+        }),
     ];
     let mut file = Writer::append(Solo, &path, &Params::default()).unwrap();
     put_block(&mut file, b"between", b"", Encode::None);
@@ -492,6 +639,31 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
         file.read_dataset(&[Region::new([0, 4], [1, 1])], &mut [0; 4]).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("chunk 1") && *error == errors[0]), "{errors:?}");
+    // Requested by one rank, while the others read what is right, or by all.
+    for who in [0, 1, 2, 3] {
+        let errors = run_on_threads(3, |comm| {
+            let is_wrong = who == comm.rank() || who == 3;
+            let mut file = Reader::open(comm, &damaged, &Params::default()).unwrap();
+            let (dataset, mut data) = (array.wanted(), [vec![0; 160], vec![0; 200]]);
+            let [left, both] = &mut data;
+            let regions = [Region::new([0, 0], [10, 4]), Region::new([0, 0], [10, 5])];
+            let mut requests =
+                vec![Request { dataset: &dataset, record: 0, regions: &regions[..1], data: left }];
+            if is_wrong {
+                let (regions, data) = (&regions[1..], both);
+                requests.push(Request { dataset: &dataset, record: 0, regions, data });
+            } else {
+                requests.push(Request { dataset: &dataset, record: 0, regions: &[], data: &mut [] });
+            }
+            let error = file.read_datasets(&mut requests).unwrap_err();
+            (error.kind(), error.to_string())
+        });
+        let place = format!("byte {}: ", data.data_offset + sizes[0]);
+        for error in &errors {
+            assert_eq!((error, error.0), (&errors[0], ErrorKind::Decode));
+            assert!(error.1.contains(&place) && error.1.contains("dataset \"a\": chunk 1: "), "{errors:?}");
+        }
+    }
     // A size that no chunk can have.
     let entry = (data.data_offset - 6 * 32) as usize;
     for size in ["1 ----", "99999 "] {

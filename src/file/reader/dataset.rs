@@ -174,8 +174,10 @@ impl ReaderState {
             found.push(one);
         }
         self.read_found(&found, mine)?;
-        // The last one stays the current dataset.
-        self.dataset = found.pop().map(|one| one.dataset);
+        // The last one stays the current dataset; without any, the one before does.
+        if let Some(last) = found.pop() {
+            self.dataset = Some(last.dataset);
+        }
         Ok(())
     }
 

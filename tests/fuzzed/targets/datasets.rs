@@ -6,7 +6,8 @@ use crate::common::Rng;
 use crate::memory;
 use scda::internals::{metadata, parse};
 use scda::{
-    Communicator, Encode, ErrorKind, Layout, Params, Reader, Region, Solo, Source, Writer, run_on_threads,
+    Communicator, Encode, ErrorKind, Layout, Params, Reader, Region, Request, Solo, Source, Writer,
+    run_on_threads,
 };
 use std::path::Path;
 
@@ -96,7 +97,7 @@ fn read(comm: impl Communicator + 'static, path: &Path, seed: u64) -> Result<Vec
     let mut file = Reader::open(comm, path, &Params::default()).unwrap();
     let dataset = file.find_dataset("a", 0).map_err(kind)?.expect("its name");
     let mut all = Vec::new();
-    for _ in 0..2 {
+    for turn in 0..2 {
         let mut left = 4096 / dataset.data_type.item_bytes().min(4096);
         let mut region = Region::all(&dataset.shape);
         for (start, count) in region.start.iter_mut().zip(&mut region.count) {
@@ -107,7 +108,18 @@ fn read(comm: impl Communicator + 'static, path: &Path, seed: u64) -> Result<Vec
         }
         let bytes = region.items().unwrap() * dataset.data_type.item_bytes();
         let mut data = vec![0; 2 * bytes as usize];
-        file.read_dataset(&[region.clone(), region], &mut data).map_err(kind)?;
+        let regions = [region.clone(), region];
+        if turn == 0 {
+            file.read_dataset(&regions, &mut data).map_err(kind)?;
+        } else {
+            let (data, again) = data.split_at_mut(bytes as usize);
+            let (dataset, record, [first, second]) = (&dataset, 0, [&regions[..1], &regions[1..]]);
+            let mut requests = [
+                Request { dataset, record, regions: first, data },
+                Request { dataset, record, regions: second, data: again },
+            ];
+            file.read_datasets(&mut requests).map_err(kind)?;
+        }
         let (once, again) = data.split_at(bytes as usize);
         assert!(once == again);
         all.extend(data);
