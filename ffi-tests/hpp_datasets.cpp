@@ -341,6 +341,40 @@ static void reading (const std::string &name) {
   CHECK (r.read<double> ("together") == r.read<double> ("flow/rho"));
   CHECK (r.read<float> ("again") == r.read<float> ("filled"));
 
+  // Several in one call: boxes of this rank, whole, not at all. Then the last one is read on.
+  {
+    boxes some = own_boxes (9, g.rank, g.size);
+    some.insert (some.begin (), scda::box (list { 2, 1, 0 }, list { 5, 3, 2 })); // of all ranks
+    std::vector<double> rho (values_of (some).size ()), text (values_of (all).size ()), four (4);
+    std::vector<float> filled (2);
+    std::vector<unsigned char> mask (2);
+    double number = 0, table_of[2][3] = { { 0 } };
+    const scda::dataset flow ("flow/rho", shape);
+    std::vector<scda::dataset_request> wanted;
+    wanted.emplace_back (flow, rho, some);
+    wanted.emplace_back (flow, text, 1);
+    wanted.emplace_back (scda::dataset (flow).type (SCDA_TYPE_FLOAT64), scda::skip, -1);
+    wanted.emplace_back (scda::dataset ("filled", { 3, 4 }), filled, scda::box ({ 1, g.rank % 2 }, { 1, 2 }));
+    wanted.emplace_back (scda::dataset ("mask").type (SCDA_TYPE_BOOL), mask);
+    wanted.emplace_back (scda::dataset ("particles"), two);
+    two[1].id = 0;
+    r.read_datasets (wanted);
+    CHECK (rho == values_of (some) && text == values_of (all) && two[1].id == 4 && mask[0] == 1 && mask[1] == 0);
+    CHECK (filled == std::vector<float> ({ g.rank % 2 ? 1.f : -1.5f, g.rank % 2 ? 2.f : 1.f }));
+    CHECK (r.find_dataset (d, "matrix"));
+    r.read_datasets ({ { scda::dataset ("time"), number }, { scda::dataset ("shaped", { 4, 1 }), four, -1 }, { d, table_of } });
+    CHECK (same (number, 0.5) && four == std::vector<double> (4, 7) && same (table_of[1][0], 4));
+    r.read (matrix);
+    CHECK (same (matrix[0][1], 2));
+    r.read_datasets ({});
+    r.read (column, { { 0, 0 }, { 1, 2 } });
+    CHECK (same (column[0], 1) && same (column[1], 2));
+    r.read_datasets ({ { scda::dataset ("again", { 3, 4 }).type (SCDA_TYPE_FLOAT32), scda::items (), boxes () } });
+    scda::section s;
+    CHECK (r.next (s) && s.type == 'B' && s.user == "scda dataset 00"); // that of "numbers", which follows
+    CHECK (r.read_dataset_header (d) && d.name () == "numbers");
+  }
+
   // Fields, whole and by another partition.
   const std::vector<std::int64_t> numbers = r.read<std::int64_t> ("numbers");
   const std::vector<std::array<float, 5>> state = r.read<std::array<float, 5>> ("state");
@@ -514,6 +548,57 @@ static void refused (const std::string &name) {
         }
       },
       problems[i]);
+    CHECK (code == SCDA_ERR_ARG && !r.is_open ());
+  }
+  struct request {
+    std::string what;
+    void (*call) (scda::reader &r, const scda::dataset &d, bool here);
+  };
+  static std::vector<double> numbers (4);
+  static const boxes nothing;
+  const request requests[] = {
+    { last + "data: found 32 bytes, expected 24, those of all boxes",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) {
+        if (wrong) { r.read_datasets ({ { c, numbers, { { 0, 0 }, { 1, 3 } } } }); } else { r.read_datasets ({ { c, numbers } }); }
+      } },
+    { last + "data: found 32 bytes, expected 64, those of all boxes",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d", { 2, 4 }) : c, numbers } }); } },
+    { last + "data: found items of type float32, expected float64",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) {
+        std::vector<float> floats (8);
+        if (wrong) { r.read_datasets ({ { c, floats } }); } else { r.read_datasets ({ { c, numbers } }); }
+      } },
+    { last + "box: found 1 and 1 numbers, expected 2, one per dimension",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) {
+        if (wrong) { r.read_datasets ({ { c, numbers, scda::box (list { 0 }, list { 2 }) } }); } else { r.read_datasets ({ { c, scda::skip } }); }
+      } },
+    { last + "data: found an mdspan with gaps",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) {
+        const table<double> transposed = { numbers.data (), { 2, 2 }, { 1, 2 } };
+        if (wrong) { r.read_datasets ({ { c, transposed } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
+      } },
+    { last + "dataset \"d\": found float64 of the shape [2, 2], expected float64 of the shape [4]",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d") : c, numbers } }); } },
+    { "dataset \"d\": found float64 of the shape [2, 2], expected uint8 of the shape [2, 16]",
+      [] (scda::reader &r, const scda::dataset &, bool) {
+        std::vector<unsigned char> octets (32);
+        r.read_datasets ({ { scda::dataset ("d", { 2, 16 }), octets } });
+      } },
+    { "data: found none, and no type",
+      [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d", { 2, 2 }), scda::skip } }); } },
+    { "shape: found none",
+      [] (scda::reader &r, const scda::dataset &, bool) { r.read_datasets ({ { scda::dataset ("d"), numbers, scda::box ({ 0 }, { 4 }) } }); } },
+    { "dataset \"none\": found no record 0 of it",
+      [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers }, { scda::dataset ("none"), numbers } }); } },
+    { "dataset \"d\": found no record 1 of it",
+      [] (scda::reader &r, const scda::dataset &c, bool) { r.read_datasets ({ { c, numbers, 1 } }); } },
+  };
+  for (const request &one : requests) {
+    scda::reader r (g.comm, name);
+    scda::dataset found;
+    CHECK (r.find_dataset (found, "d"));
+    const int code = thrown ([&] { one.call (r, found, here); }, one.what);
+    if (code != SCDA_ERR_ARG) { std::fprintf (stderr, "%d: %s\n", code, one.what.c_str ()); }
     CHECK (code == SCDA_ERR_ARG && !r.is_open ());
   }
   // A box beyond the array, and a reader that has found nothing.

@@ -659,10 +659,11 @@ private:
   friend class file;
   friend class writer;
   friend class reader;
+  friend struct dataset_request;
 
   /* What was read. */
   explicit dataset (const scda_dataset_t &found)
-    : d_ (found), has_type_ (true), has_shape_ (true), name_ (found.name), attributes_ (found.attributes),
+    : d_ (found), has_type_ (true), has_shape_ (true), name_ (found.name), attributes_ (found.attributes == nullptr ? "" : found.attributes),
       shape_ (found.shape, found.shape + found.ndims), chunk_ (found.chunk, found.chunk + found.ndims) {
     if (found.fill_value != nullptr) {
       fill_.assign (static_cast<const char *> (found.fill_value), static_cast<std::size_t> (found.item_bytes));
@@ -702,6 +703,25 @@ struct dataset_boxes {
   dataset d;
   const_items data;
   std::vector<box> boxes;
+};
+
+/** A dataset, and what this rank reads of it: see `reader::read_datasets`. `data` has exactly the items of the boxes. `record`: 0 is the
+ * first dataset of this name, -1 the last. */
+struct dataset_request {
+  dataset_request (const dataset &what, const items &room, const std::vector<box> &own, std::int64_t which = 0)
+    : d (what), data (room), boxes (own), record (which) {}
+  dataset_request (const dataset &what, const items &room, const box &one, std::int64_t which = 0)
+    : d (what), data (room), boxes (1, one), record (which) {}
+  /** All of it on this rank; with `scda::skip` nothing. A dataset without a shape has that of the data. */
+  dataset_request (const dataset &what, const items &room, std::int64_t which = 0) : d (what), data (room), record (which) {
+    if (room.empty ()) { return; }
+    if (!d.has_shape_) { d.shape (room.shape ()); }
+    boxes.emplace_back (std::vector<std::uint64_t> (d.shape_.size ()), d.shape_);
+  }
+  dataset d;
+  items data;
+  std::vector<box> boxes;
+  std::int64_t record;
 };
 
 /** What a file for writing and one for reading have in common. Can be moved, not copied. */
@@ -895,6 +915,82 @@ protected:
     if (!data.in_order ()) { refuse ("data: found an mdspan with gaps or in another order, expected one in C order"); }
     return data.in_order ();
   }
+  /* A dataset and boxes of it as C takes them, and what they point to. */
+  template <typename Void> struct prepared {
+    scda_dataset_t c;
+    std::string attributes;
+    std::vector<const char *> names;
+    flat_boxes flat;
+    Void *data;
+  };
+  template <typename Void>
+  void prepare (prepared<Void> &p, const dataset &d, const basic_items<Void> &data, const std::vector<box> &boxes, bool has_data) const {
+    scda_dataset_t &c = p.c = d.d_;
+    bool fits = true;
+    const std::string name = c_string (d.name_, fits);
+    p.attributes = c_string (d.attributes_, fits);
+    const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (why); };
+    if (!d.has_type_) {
+      c.type = data.type ();
+      c.item_bytes = data.item_bytes ();
+      if (data.empty ()) { refuse_it ("data: found none, and no type; pass an empty container, or scda::dataset::type"); }
+    } else if (!data.empty () && !d.has_type_of (data)) {
+      refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
+    }
+    const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
+    if (!d.has_shape_) { refuse_it ("shape: found none, expected that of the whole array"); }
+    if (d.shape_.size () > SCDA_MAX_DIMS) {
+      refuse_it ("shape: found " + std::to_string (d.shape_.size ()) + " dimensions, expected at most " + std::to_string (SCDA_MAX_DIMS));
+    }
+    if (!d.chunk_.empty () && c.layout != SCDA_LAYOUT_CONTIGUOUS && d.chunk_.size () != d.shape_.size ()) {
+      refuse_it ("chunk: found " + std::to_string (d.chunk_.size ()) + " numbers, expected " + std::to_string (d.shape_.size ())
+                 + ", one per dimension");
+    }
+    if (!d.names_.empty () && d.names_.size () != d.shape_.size ()) {
+      refuse_it ("dimension names: found " + std::to_string (d.names_.size ()) + ", expected none or "
+                 + std::to_string (d.shape_.size ()));
+    }
+    if (!d.fill_.empty () && d.fill_.size () != item_bytes) {
+      refuse_it ("fill value: found " + std::to_string (d.fill_.size ()) + " bytes, expected " + std::to_string (item_bytes));
+    }
+    if (name.size () >= sizeof c.name) {
+      refuse_it ("name of a dataset: found " + std::to_string (name.size ()) + " bytes, expected 1 to "
+                 + std::to_string (SCDA_USER_STRING_BYTES));
+    }
+    /* Also what was refused, as far as C may see it: the ranks then agree on the rest. */
+    std::memcpy (c.name, name.c_str (), name.size () < sizeof c.name ? name.size () + 1 : 1);
+    c.ndims = static_cast<int> (d.shape_.size ());
+    for (std::size_t i = 0; i < d.shape_.size () && i < SCDA_MAX_DIMS; ++i) {
+      c.shape[i] = d.shape_[i];
+      c.chunk[i] = i < d.chunk_.size () && c.layout != SCDA_LAYOUT_CONTIGUOUS ? d.chunk_[i] : 0;
+    }
+    for (const std::string &one : d.names_) { p.names.push_back (one.empty () ? nullptr : one.c_str ()); }
+    c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
+    c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
+    c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
+    if (fits && has_data) { p.flat = flatten (boxes, d.shape_.size (), item_bytes, data); }
+    p.data = p.flat.n == 0 ? nullptr : data.data ();
+  }
+  /* Several of them. */
+  template <typename Void> struct prepared_list {
+    std::vector<prepared<Void>> each;
+    std::vector<scda_dataset_t> c;
+    std::vector<Void *> data;
+    std::vector<std::size_t> nboxes;
+    std::vector<const std::uint64_t *> start, count;
+  };
+  template <typename Void, typename One> void prepare_all (prepared_list<Void> &p, const std::vector<One> &all) const {
+    p.each.resize (all.size ());
+    for (std::size_t i = 0; i < all.size (); ++i) {
+      prepared<Void> &one = p.each[i];
+      prepare (one, all[i].d, all[i].data, all[i].boxes, true);
+      p.c.push_back (one.c);
+      p.data.push_back (one.data);
+      p.nboxes.push_back (one.flat.n);
+      p.start.push_back (one.flat.start.data ());
+      p.count.push_back (one.flat.count.data ());
+    }
+  }
   /* The data of one rank: NULL, if they are too short. */
   template <typename P> P *root_data (P *data, std::size_t found, std::uint64_t E, bool exactly, int root) const {
     if (rank_ != root || (found >= E && !(exactly && found != E))) { return data; }
@@ -1081,21 +1177,10 @@ public:
   /** Writes several datasets, each with boxes of this rank, one after the other: the same bytes as one call for each. Those in chunks
    * are compressed together. */
   void write_datasets (const std::vector<dataset_boxes> &all) {
-    std::vector<prepared> each (all.size ());
-    std::vector<scda_dataset_t> c;
-    std::vector<const void *> data;
-    std::vector<std::size_t> nboxes;
-    std::vector<const std::uint64_t *> start, count;
-    for (std::size_t i = 0; i < all.size (); ++i) {
-      prepare (each[i], all[i].d, all[i].data, all[i].boxes, true);
-      c.push_back (each[i].c);
-      data.push_back (each[i].data);
-      nboxes.push_back (each[i].flat.n);
-      start.push_back (each[i].flat.start.data ());
-      count.push_back (each[i].flat.count.data ());
-    }
+    prepared_list<const void> p;
+    prepare_all (p, all);
     call ([&] (int *err) {
-      return scda_fwrite_datasets (f_, c.size (), c.data (), data.data (), nboxes.data (), start.data (), count.data (), err);
+      return scda_fwrite_datasets (f_, p.c.size (), p.c.data (), p.data.data (), p.nboxes.data (), p.start.data (), p.count.data (), err);
     });
   }
   /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
@@ -1143,63 +1228,8 @@ private:
     }
     return is_in_order (data) ? partition : nullptr;
   }
-  /* A dataset and boxes of it as C takes them, and what they point to. */
-  struct prepared {
-    scda_dataset_t c;
-    std::string attributes;
-    std::vector<const char *> names;
-    flat_boxes flat;
-    const void *data;
-  };
-  void prepare (prepared &p, const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) const {
-    scda_dataset_t &c = p.c = d.d_;
-    bool fits = true;
-    const std::string name = c_string (d.name_, fits);
-    p.attributes = c_string (d.attributes_, fits);
-    const auto refuse_it = [&] (const std::string &why) { fits = false, refuse (why); };
-    if (!d.has_type_) {
-      c.type = data.type ();
-      c.item_bytes = data.item_bytes ();
-      if (data.empty ()) { refuse_it ("data: found none, and no type; pass an empty container, or scda::dataset::type"); }
-    } else if (!data.empty () && !d.has_type_of (data)) {
-      refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
-    }
-    const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
-    if (!d.has_shape_) { refuse_it ("shape: found none, expected that of the whole array"); }
-    if (d.shape_.size () > SCDA_MAX_DIMS) {
-      refuse_it ("shape: found " + std::to_string (d.shape_.size ()) + " dimensions, expected at most " + std::to_string (SCDA_MAX_DIMS));
-    }
-    if (!d.chunk_.empty () && c.layout != SCDA_LAYOUT_CONTIGUOUS && d.chunk_.size () != d.shape_.size ()) {
-      refuse_it ("chunk: found " + std::to_string (d.chunk_.size ()) + " numbers, expected " + std::to_string (d.shape_.size ())
-                 + ", one per dimension");
-    }
-    if (!d.names_.empty () && d.names_.size () != d.shape_.size ()) {
-      refuse_it ("dimension names: found " + std::to_string (d.names_.size ()) + ", expected none or "
-                 + std::to_string (d.shape_.size ()));
-    }
-    if (!d.fill_.empty () && d.fill_.size () != item_bytes) {
-      refuse_it ("fill value: found " + std::to_string (d.fill_.size ()) + " bytes, expected " + std::to_string (item_bytes));
-    }
-    if (name.size () >= sizeof c.name) {
-      refuse_it ("name of a dataset: found " + std::to_string (name.size ()) + " bytes, expected 1 to "
-                 + std::to_string (SCDA_USER_STRING_BYTES));
-    }
-    /* Also what was refused, as far as C may see it: the ranks then agree on the rest. */
-    std::memcpy (c.name, name.c_str (), name.size () < sizeof c.name ? name.size () + 1 : 1);
-    c.ndims = static_cast<int> (d.shape_.size ());
-    for (std::size_t i = 0; i < d.shape_.size () && i < SCDA_MAX_DIMS; ++i) {
-      c.shape[i] = d.shape_[i];
-      c.chunk[i] = i < d.chunk_.size () && c.layout != SCDA_LAYOUT_CONTIGUOUS ? d.chunk_[i] : 0;
-    }
-    for (const std::string &one : d.names_) { p.names.push_back (one.empty () ? nullptr : one.c_str ()); }
-    c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
-    c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
-    c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
-    if (fits && has_data) { p.flat = flatten (boxes, d.shape_.size (), item_bytes, data); }
-    p.data = p.flat.n == 0 ? nullptr : data.data ();
-  }
   void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
-    prepared p;
+    prepared<const void> p;
     prepare (p, d, data, boxes, has_data);
     call ([&] (int *err) {
       return scda_fwrite_dataset (f_, &p.c, p.data, p.flat.n, p.flat.start.data (), p.flat.count.data (), err);
@@ -1431,6 +1461,25 @@ public:
     }
     read (data);
     return data;
+  }
+
+  /** Finds several datasets by their names and reads boxes of each, on each rank any: the same as `find_dataset` and `read` of one after
+   * the other. The last one is then the one that `read` reads. All ranks name the same datasets, with the type and the shape that
+   * they have in the file. A dataset that the file does not have is the error `SCDA_ERR_ARG`. */
+  void read_datasets (const std::vector<dataset_request> &all) {
+    prepared_list<void> p;
+    prepare_all (p, all);
+    std::vector<std::int64_t> record;
+    for (const dataset_request &one : all) { record.push_back (one.record); }
+    call ([&] (int *err) {
+      return scda_fread_datasets (f_, p.c.size (), p.c.data (), record.data (), p.data.data (), p.nboxes.data (), p.start.data (),
+                                  p.count.data (), err);
+    });
+    scda_dataset_t c;
+    scda_dataset_init (&c);
+    int found = 0;
+    call_alone ([&] (int *err) { return scda_fcurrent_dataset (f_, &found, &c, err); });
+    if (found != 0) { found_ = dataset (c); }
   }
 
   /** Reads the 32 bytes of an inline section on `root`. `data` is ignored on other ranks. */
