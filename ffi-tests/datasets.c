@@ -1,5 +1,5 @@
 /* Datasets: of all types, 0 to 7 dimensions and every layout, written in any boxes by any ranks, one by one or several in a call, are the same bytes; any boxes are read on
- * any ranks; records and groups are found; wrong arguments, on one rank or on all, and damaged files give the right error on all ranks.
+ * any ranks, of one dataset or of several in a call; records and groups are found; wrong arguments, on one rank or on all, and damaged files give the right error on all ranks.
  *
  *   datasets DIR    on 1 rank first: it leaves in DIR the reference files, and for each NAME.txt and NAME.raw: what it holds (see
  *                   scda_datasets.py)
@@ -8,7 +8,7 @@
 #include "variants.h"
 
 enum { most_dims = 7, most_tiles = 3 * 3 * 3 * 3 * 3 * 3 * 3, most_ranks = 64, num_datasets = 67, num_records = 3,
-  most_together = 6, level = 6 };
+  most_together = 6, most_boxes = 4, most_wanted = 3 * num_datasets, level = 6 };
 
 static const struct { const char *name; int size, number; } types[] = {
   {"none", 0, 0}, {"bool", 1, 1}, {"int8", 1, 1}, {"int16", 2, 2}, {"int32", 4, 4}, {"int64", 8, 8}, {"uint8", 1, 1}, {"uint16", 2, 2},
@@ -298,32 +298,55 @@ static void compare (const array_t *a, const scda_dataset_t *found) {
   }
 }
 
-/* Any boxes of the current dataset on each rank, also none, and boxes of nothing. */
+/* Boxes that this rank reads of an array, and room for their items. */
+typedef struct {
+  size_t boxes;
+  uint64_t start[most_boxes * most_dims], count[most_boxes * most_dims], bytes;
+  unsigned char *data;
+} wanted_t;
+
+/* No box, one that is all of the array, or any, also boxes of nothing. */
+enum { nothing, everything, anything };
+
+static void want (const array_t *a, int kind, wanted_t *w, uint64_t *own) {
+  const size_t n = (size_t) a->d.ndims;
+  w->boxes = kind == anything ? (size_t) below (own, most_boxes + 1) : kind == everything, w->bytes = 0;
+  for (size_t b = 0; b < w->boxes; ++b) {
+    for (size_t k = 0; k < n; ++k) {
+      uint64_t *first = &w->start[b * n + k], *number = &w->count[b * n + k];
+      *first = below (own, a->d.shape[k] + 1);
+      *number = below (own, a->d.shape[k] - *first + 1);
+      if (kind == everything || below (own, 3) == 0) { *first = 0, *number = a->d.shape[k]; }
+    }
+    w->bytes += items_of (w->count + b * n, (int) n) * item_bytes (a);
+  }
+  w->data = (unsigned char *) get_memory (w->bytes);
+  w->data[w->bytes] = 0xa5;
+}
+
+/* They are there, and nothing behind them. */
+static void check_received (const array_t *a, wanted_t *w) {
+  const size_t n = (size_t) a->d.ndims;
+  unsigned char *expected = (unsigned char *) get_memory (w->bytes);
+  uint64_t at = 0;
+  for (size_t b = 0; b < w->boxes; ++b) {
+    copy_box (a, w->start + b * n, w->count + b * n, a->data, expected + at, 1);
+    at += items_of (w->count + b * n, (int) n) * item_bytes (a);
+  }
+  REQUIRE (w->data[w->bytes] == 0xa5 && memcmp (w->data, expected, (size_t) w->bytes) == 0);
+  free (expected);
+  free (w->data);
+}
+
+/* Any boxes of the current dataset on each rank. */
 static scda_fcontext_t *read_boxes (scda_fcontext_t *f, const array_t *a, uint64_t *rng, uint64_t *own) {
-  const int n = a->d.ndims;
+  wanted_t w;
   int err;
   for (uint64_t rounds = below (rng, 3); rounds > 0; --rounds) {
-    uint64_t start[4 * most_dims], count[4 * most_dims], bytes = 0, at = 0;
-    const size_t boxes = (size_t) below (own, 5);
-    for (size_t b = 0; b < boxes; ++b) {
-      for (int k = 0; k < n; ++k) {
-        uint64_t *first = &start[b * (size_t) n + (size_t) k], *number = &count[b * (size_t) n + (size_t) k];
-        *first = below (own, a->d.shape[k] + 1);
-        *number = below (own, a->d.shape[k] - *first + 1);
-        if (below (own, 3) == 0) { *first = 0, *number = a->d.shape[k]; }
-      }
-      bytes += items_of (count + b * (size_t) n, n) * item_bytes (a);
-    }
-    unsigned char *data = (unsigned char *) get_memory (bytes), *expected = (unsigned char *) get_memory (bytes);
-    data[bytes] = 0xa5;
-    RIGHT (scda_fread_dataset (f, bytes ? data : NULL, boxes, boxes && n ? start : NULL, boxes && n ? count : NULL, &err));
-    for (size_t b = 0; b < boxes; ++b) {
-      copy_box (a, start + b * (size_t) n, count + b * (size_t) n, a->data, expected + at, 1);
-      at += items_of (count + b * (size_t) n, n) * item_bytes (a);
-    }
-    REQUIRE (data[bytes] == 0xa5 && memcmp (data, expected, (size_t) bytes) == 0);
-    free (expected);
-    free (data);
+    want (a, anything, &w, own);
+    const int some = w.boxes > 0 && a->d.ndims > 0;
+    RIGHT (scda_fread_dataset (f, w.bytes ? w.data : NULL, w.boxes, some ? w.start : NULL, some ? w.count : NULL, &err));
+    check_received (a, &w);
   }
   if (below (rng, 2)) { /* all of it, on some ranks */
     const int mine = below (own, 2) == 0;
@@ -411,6 +434,79 @@ static void look_up (group_t g, const char *name, uint64_t seed, const variant_t
   CLOSE ();
 }
 
+/* What stands behind a dataset in the file. */
+static scda_fcontext_t *check_next (scda_fcontext_t *f, int which) {
+  int err = -1, decode = 1, found = 77;
+  char type, user[SCDA_USER_STRING_BYTES + 1];
+  scda_dataset_t d;
+  const int next = which + 1;
+  REQUIRE (scda_dataset_init (&d) == 0);
+  f = scda_fread_section_header (f, &type, NULL, NULL, user, NULL, &decode, &err);
+  REQUIRE (f != NULL && err == (next == num_datasets ? SCDA_ERR_EOF : 0));
+  if (next == num_datasets) { return f; }
+  if (group_before (next) >= 0) { CHECK (type == 'I' && strcmp (user, "scda group 00") == 0); }
+  else if (other_before (next) >= 0) { CHECK (type == "IBAV"[other_before (next)]); }
+  else {
+    RIGHT (scda_fread_dataset_header (f, &found, &d, &err));
+    CHECK (found == 1);
+    compare (&arrays[next], &d);
+  }
+  return f;
+}
+
+/* Several datasets in one call: in any order, also none or one many times, any boxes of each on each rank. */
+static void look_up_several (group_t g, const char *name, uint64_t seed, const variant_t *v) {
+  static wanted_t w[most_wanted];
+  static scda_dataset_t d[most_wanted];
+  uint64_t rng = seed, own = mix (seed, (uint64_t) g.rank);
+  int err, found;
+  scda_params_t params = params_of (v);
+  scda_fcontext_t *f;
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
+  RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+  for (int round = 0; round < (world ().size == 1 ? 12 : 6); ++round) {
+    const int n = round == 0 ? most_wanted : 1 + (int) below (&rng, 9), with_records = round % 3 != 1;
+    const int form = (int) below (&own, 4), first = num_datasets - num_records;
+    int which[most_wanted];
+    int64_t record[most_wanted];
+    void *data[most_wanted];
+    size_t boxes[most_wanted];
+    const uint64_t *start[most_wanted], *count[most_wanted];
+    int all_null = 1;
+    for (int k = 0; k < n; ++k) {
+      which[k] = round == 0 ? k * 5 % num_datasets : (int) below (&rng, (uint64_t) (with_records ? num_datasets : first + 1));
+      const array_t *a = &arrays[which[k]];
+      record[k] = which[k] < first ? (int64_t) below (&rng, 2) - 1 : below (&rng, 2) ? which[k] - first : which[k] - num_datasets;
+      /* The name, the type and the shape, or all that the struct can say. */
+      if (below (&own, 2)) { d[k] = a->d; }
+      else {
+        REQUIRE (scda_dataset_init (&d[k]) == 0);
+        strcpy (d[k].name, a->d.name);
+        d[k].type = a->d.type, d[k].ndims = a->d.ndims, d[k].item_bytes = below (&own, 2) ? item_bytes (a) : a->d.item_bytes;
+        memcpy (d[k].shape, a->d.shape, sizeof d[k].shape);
+      }
+      /* All of each, all or nothing of each, any boxes, nothing at all. */
+      want (a, form == 0 ? everything : form == 1 ? (int) below (&own, 2) : form == 2 ? anything : nothing, &w[k], &own);
+      const int some = w[k].boxes > 0 && a->d.ndims > 0;
+      data[k] = w[k].bytes ? w[k].data : NULL, boxes[k] = w[k].boxes;
+      start[k] = some ? w[k].start : NULL, count[k] = some ? w[k].count : NULL;
+      all_null = all_null && data[k] == NULL;
+    }
+    RIGHT (scda_fread_datasets (f, (size_t) n, d, with_records ? record : NULL, all_null ? NULL : data, form == 0 ? NULL : boxes,
+                                form < 2 ? NULL : start, form < 2 ? NULL : count, &err));
+    for (int k = 0; k < n; ++k) { check_received (&arrays[which[k]], &w[k]); }
+    /* The last one is the current dataset, and the file goes on behind it. */
+    const int last = which[n - 1];
+    scda_dataset_t now;
+    REQUIRE (scda_dataset_init (&now) == 0 && scda_fcurrent_dataset (f, &found, &now, &err) == 0);
+    CHECK (found == 1 && strcmp (now.name, arrays[last].d.name) == 0 && now.layout != SCDA_LAYOUT_AUTO);
+    if (round % 2) { f = read_boxes (f, &arrays[last], &rng, &own); }
+    RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    f = check_next (f, last);
+  }
+  CLOSE ();
+}
+
 /* What the reference file holds, for scda_datasets.py: a line for each dataset, and all items one after the other. */
 static void describe (const char *dir, const char *name) {
   char path[1200];
@@ -449,6 +545,7 @@ static void round_trip (group_t g, const char *dir, int variant, uint64_t seed) 
   barrier (g);
   walk (g, mine, seed, v);
   look_up (g, mine, seed, v);
+  look_up_several (g, mine, seed, v);
   barrier (g);
   if (g.rank == 0) { unlink (mine); }
 }

@@ -329,10 +329,146 @@ static void current (void) {
   CLOSE ();
 }
 
+/* ---- several datasets in one call ---- */
+
+/* Three datasets, in chunks, contiguous and as text, and a section that is none. */
+static void write_three (int seal) {
+  static const struct { const char *of; int type, layout; uint64_t item_bytes; } all[3] = {
+    {"x", SCDA_TYPE_FLOAT64, SCDA_LAYOUT_CHUNKED, 0}, {"r", SCDA_TYPE_RAW, SCDA_LAYOUT_CONTIGUOUS, 6}, {"y", SCDA_TYPE_INT16, SCDA_LAYOUT_TEXT, 0},
+  };
+  int err;
+  scda_fcontext_t *f;
+  double data[12];
+  uint64_t Nq[most_ranks] = {12};
+  scda_params_t params = default_params ();
+  params.seal = seal;
+  for (int k = 0; k < 12; ++k) { data[k] = k * k; }
+  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, &params, &err));
+  for (int k = 0; k < 3; ++k) {
+    scda_dataset_t d;
+    REQUIRE (scda_dataset_init (&d) == 0);
+    strcpy (d.name, all[k].of), d.type = all[k].type, d.layout = all[k].layout, d.item_bytes = all[k].item_bytes;
+    d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
+    if (k == 0) { d.chunk[0] = 3, d.chunk[1] = 2; }
+    RIGHT (scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err));
+  }
+  RIGHT (scda_fwrite_array (f, g.rank == 0 ? data : NULL, Nq, 8, 0, "plain", NULL, SCDA_ENCODE_NONE, &err));
+  CLOSE ();
+}
+
+static const struct { const char *what; int want; const char *message; } together[] = {
+  {"no mistake", 0, ""},
+  {"name", SCDA_ERR_ARG, "dataset \"z\": found no record 0 of it, expected one"},
+  {"record", SCDA_ERR_ARG, "dataset \"r\": found no record 1 of it, expected one"},
+  {"record from the end", SCDA_ERR_ARG, "dataset \"r\": found no record -2 of it, expected one"},
+  {"no dataset", SCDA_ERR_FORMAT, "section \"plain\": found no metadata before it"},
+  {"not UTF-8", SCDA_ERR_ARG, "not UTF-8"}, {"no name", SCDA_ERR_ARG, "dataset \"\": found no record 0 of it"},
+  {"n", SCDA_ERR_ARG, ""}, {"n 0", SCDA_ERR_ARG, ""}, {"order", SCDA_ERR_ARG, ""},
+  /* each of one rank, too */
+  {"type", SCDA_ERR_ARG, "dataset \"x\": found float64 of the shape [3, 4], expected int64 of the shape [3, 4]"},
+  {"raw bytes", SCDA_ERR_ARG, "dataset \"r\": found r48 of the shape [3, 4], expected r40 of the shape [3, 4]"},
+  {"raw for a number", SCDA_ERR_ARG, "dataset \"y\": found int16 of the shape [3, 4], expected r16 of the shape [3, 4]"},
+  {"shape", SCDA_ERR_ARG, "dataset \"r\": found r48 of the shape [3, 4], expected r48 of the shape [4, 3]"},
+  {"dimensions", SCDA_ERR_ARG, "dataset \"y\": found int16 of the shape [3, 4], expected int16 of the shape [3, 4, 1]"},
+  {"item_bytes of a number", SCDA_ERR_ARG, "item_bytes: found 4, expected 0 or 8 for float64"},
+  {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d: "},
+  {"size", SCDA_ERR_ARG, "size"}, {"reserved", SCDA_ERR_ARG, "reserved numbers of a dataset"},
+  {"no data", SCDA_ERR_ARG, "data: "}, {"none of the data", SCDA_ERR_ARG, "data: "}, {"no start", SCDA_ERR_ARG, "start: "},
+  {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: found "},
+};
+enum { num_together = sizeof together / sizeof together[0], most_of_all = 9 };
+
+static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *err) {
+  static const uint64_t start[2] = {1, 0}, count[2] = {2, 4}, beyond[2] = {1, 1};
+  static const char *const names[3] = {"r", "x", "y"};
+  static const int types[3] = {SCDA_TYPE_RAW, SCDA_TYPE_FLOAT64, SCDA_TYPE_INT16};
+  double data[3][12];
+  scda_dataset_t d[3];
+  size_t n = 3, nboxes[3] = {1, 1, 1};
+  int64_t record[3] = {0, -1, 0};
+  void *rooms[3] = {data[0], data[1], data[2]};
+  void *const *data_of = rooms;
+  const uint64_t *starts[3] = {start, start, start}, *counts[3] = {count, count, count};
+  const scda_dataset_t *dp = d;
+  const char *what = wrong ? together[k].what : "";
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE (scda_dataset_init (&d[i]) == 0);
+    strcpy (d[i].name, names[i]), d[i].type = types[i], d[i].ndims = 2, d[i].shape[0] = 3, d[i].shape[1] = 4;
+  }
+  d[0].item_bytes = 6;
+  if (strcmp (what, "name") == 0) { strcpy (d[1].name, "z"), record[1] = 0; }
+  if (strcmp (what, "record") == 0) { record[0] = 1; }
+  if (strcmp (what, "record from the end") == 0) { record[0] = -2; }
+  if (strcmp (what, "no dataset") == 0) { strcpy (d[2].name, "plain"); }
+  if (strcmp (what, "not UTF-8") == 0) { strcpy (d[2].name, "\xff"); }
+  if (strcmp (what, "no name") == 0) { d[0].name[0] = 0; }
+  if (strcmp (what, "n") == 0) { n = 2; }
+  if (strcmp (what, "n 0") == 0) { n = 0; }
+  if (strcmp (what, "order") == 0) {
+    const scda_dataset_t other = d[0];
+    d[0] = d[2], d[2] = other;
+  }
+  if (strcmp (what, "type") == 0) { d[1].type = SCDA_TYPE_INT64; }
+  if (strcmp (what, "raw bytes") == 0) { d[0].item_bytes = 5; }
+  if (strcmp (what, "raw for a number") == 0) { d[2].type = SCDA_TYPE_RAW, d[2].item_bytes = 2; }
+  if (strcmp (what, "shape") == 0) { d[0].shape[0] = 4, d[0].shape[1] = 3, nboxes[0] = 0; }
+  if (strcmp (what, "dimensions") == 0) { d[2].ndims = 3, d[2].shape[2] = 1, nboxes[2] = 0; }
+  if (strcmp (what, "item_bytes of a number") == 0) { d[1].item_bytes = 4; }
+  if (strcmp (what, "type 99") == 0) { d[2].type = 99; }
+  if (strcmp (what, "ndims 33") == 0) { d[2].ndims = 33; }
+  if (strcmp (what, "no datasets") == 0) { dp = NULL; }
+  if (strcmp (what, "size") == 0) { memset (&d[1], 0, sizeof d[1]); }
+  if (strcmp (what, "reserved") == 0) { d[1].reserved[0] = 1; }
+  if (strcmp (what, "no data") == 0) { rooms[2] = NULL; }
+  if (strcmp (what, "none of the data") == 0) { data_of = NULL; }
+  if (strcmp (what, "no start") == 0) { starts[1] = NULL; }
+  if (strcmp (what, "box beyond") == 0) { starts[1] = beyond; }
+  if (strcmp (what, "boxes without number") == 0) { nboxes[1] = SIZE_MAX; }
+  f = scda_fread_datasets (f, n, dp, record, data_of, nboxes, starts, counts, err);
+  if (f != NULL && n == 3) {
+    const double numbers[3] = {0, 1, 4}; /* the first of what each dataset has the bytes of */
+    CHECK (data[1][0] > 15.5 && data[1][0] < 16.5 && data[1][7] > 120.5 && data[1][7] < 121.5);
+    CHECK (memcmp (data[2], (const char *) numbers + 8, 16) == 0);
+  }
+  return f;
+}
+
+static void several_reads (void) {
+  for (int seal = 0; seal < 2; ++seal) {
+    write_three (seal);
+    for (int k = 0; k < num_together; ++k) {
+      for (int turn = seal; turn < 6; turn += 2) { /* with params.check in the sealed file */
+        const int who = turn < 2 ? -1 : turn < 4 ? 0 : g.size - 1, one = who >= 0 && g.size > 1;
+        const char *what = together[k].what;
+        int err = -1, found, want = together[k].want;
+        /* Where all read other datasets than expected, that is right. */
+        if (!one && (strcmp (what, "n") == 0 || strcmp (what, "n 0") == 0)) { want = 0; }
+        if (!one && strcmp (what, "order") == 0) { continue; }
+        /* Names and records of one rank alone: it disagrees. */
+        if (one && k <= most_of_all && want != 0) { want = SCDA_ERR_ARG; }
+        scda_params_t params = default_params ();
+        params.check = seal;
+        scda_fcontext_t *f;
+        RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
+        f = read_three (f, k, is_wrong (who), &err);
+        if (want == 0) {
+          REQUIRE (f != NULL && err == 0);
+          CLOSE ();
+          continue;
+        }
+        CHECK (f == NULL || strcmp (what, "n 0") == 0);
+        if (f != NULL) { f = scda_ffind_dataset (f, "x", 0, &found, NULL, &err); }
+        if (!one || k > most_of_all) { CHECK (strstr (scda_last_error_message (), together[k].message) != NULL); }
+        expect (what, who, seal, f, err, want);
+      }
+    }
+  }
+}
+
 /* ---- damaged files ---- */
 
-/* The first place of some bytes in the file becomes other ones. */
-static void change (const char *from, const char *to) {
+/* The first place of some bytes in the file, or the next one, becomes other ones. */
+static void change_one (const char *from, const char *to, int which) {
   barrier (g);
   if (g.rank == 0) {
     static char all[1 << 16];
@@ -340,12 +476,14 @@ static void change (const char *from, const char *to) {
     REQUIRE (file != NULL);
     const size_t bytes = fread (all, 1, sizeof all, file), n = strlen (from);
     size_t at = 0;
-    while (at + n <= bytes && memcmp (all + at, from, n) != 0) { ++at; }
+    while (at + n <= bytes && (memcmp (all + at, from, n) != 0 || which-- > 0)) { ++at; }
     REQUIRE (at + n <= bytes && strlen (to) == n && fseek (file, (long) at, SEEK_SET) == 0);
     REQUIRE (fwrite (to, 1, n, file) == n && fclose (file) == 0);
   }
   barrier (g);
 }
+
+static void change (const char *from, const char *to) { change_one (from, to, 0); }
 
 /* The dataset, found by its name or by walking: the error of its header, or else that of its data. */
 static int read_damaged (int walk, int *has_header) {
@@ -376,6 +514,41 @@ static int read_damaged (int walk, int *has_header) {
   if (f == NULL) { return err; }
   CLOSE ();
   return 0;
+}
+
+/* A chunk is damaged that some ranks read, or all: all get the error, whoever decompresses it. */
+static void damaged_together (void) {
+  for (int who = -2; who < g.size; who += who < 0 ? 1 : g.size > 1 ? g.size - 1 : 1) {
+    for (int seal = 0; seal < 2; ++seal) {
+      static const char *const names[3] = {"r", "x", "x"};
+      /* The second one of two chunks, and columns of the first one. */
+      const int mine = who > -2 && is_wrong (who);
+      const uint64_t start[2] = {0, (uint64_t) mine}, count[2] = {3, (uint64_t) mine + 1};
+      const uint64_t *const starts[3] = {start, start, start}, *const counts[3] = {count, count, count};
+      double data[3][12];
+      void *const rooms[3] = {data[0], data[1], data[2]};
+      int err = -1;
+      scda_dataset_t d[3];
+      scda_fcontext_t *f;
+      write_three (seal);
+      for (int i = 0; i < 3; ++i) {
+        REQUIRE (scda_dataset_init (&d[i]) == 0);
+        strcpy (d[i].name, names[i]), d[i].type = i ? SCDA_TYPE_FLOAT64 : SCDA_TYPE_RAW, d[i].item_bytes = i ? 0 : 6;
+        d[i].ndims = 2, d[i].shape[0] = 3, d[i].shape[1] = 4;
+      }
+      change_one ("\x78\x5e", "\x79\x5e", 1);
+      RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
+      f = scda_fread_datasets (f, 3, d, NULL, rooms, NULL, starts, counts, &err);
+      if (who == -2) { /* nobody reads it */
+        REQUIRE (f != NULL && err == 0);
+        CHECK (data[1][2] > 63.5 && data[2][2] < 64.5);
+        CLOSE ();
+        continue;
+      }
+      CHECK (strstr (scda_last_error_message (), "dataset \"x\": chunk 1: ") != NULL);
+      expect ("a damaged chunk", who, seal, f, err, SCDA_ERR_DECODE);
+    }
+  }
 }
 
 static void damaged (void) {
@@ -463,6 +636,8 @@ int main (int argc, char **argv) {
   disagree ();
   reads ();
   current ();
+  several_reads ();
   damaged ();
+  damaged_together ();
   return finish ();
 }
