@@ -78,10 +78,10 @@
  * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
  * is distributed along its first dimension, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name,
  * `scda_fread_dataset_header` tells whether the section whose header was just read begins one; then
- * `scda_fread_dataset` reads any boxes. A box is a first index and a number of indices in each dimension; its items
- * lie in C order. Datasets of one name are its records, such as time steps. What names have before a slash
- * is a group; `scda_fwrite_group` gives it attributes. For readers that know nothing of datasets, one is a block with
- * its metadata, and an array or varray.
+ * `scda_fread_dataset` reads any boxes. `scda_fread_datasets` finds several by their names and reads boxes of each, in
+ * one call. A box is a first index and a number of indices in each dimension; its items lie in C order. Datasets of one
+ * name are its records, such as time steps. What names have before a slash is a group; `scda_fwrite_group` gives it
+ * attributes. For readers that know nothing of datasets, one is a block with its metadata, and an array or varray.
  *
  * Streams. A set of streams has one for each rank, which writes bytes to its own without the others:
  * `scda_fwrite_streams_begin`, then `scda_stream_write` on each rank, any number of times, then
