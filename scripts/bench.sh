@@ -12,7 +12,8 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --seal              all about sealed files, at full size (1 GiB): what sealing costs, --access, benches/seal.rs (half an hour)
 --own               libscda alone, in all its ways: what sealing costs, for example
 --patterns          only datasets, by the patterns of the PnetCDF paper, beside HDF5 and PnetCDF
---streams           only streams of tasks, of large ones on 4 ranks and of little ones on 64, beside a file for each process and MPI-IO
+--streams           only streams of tasks, 1 GiB of 4 ranks (256 MiB in a folder without room) and little ones of 64, beside a file for
+                    each process and MPI-IO
 --access            only finding a section among many and reading a few elements of many, beside HDF5
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
@@ -66,14 +67,23 @@ fi
 mkdir -p target/bench/files
 there="" results=$root/target/bench/results
 
-# job RANKS OPTION...: runs the programme of $there; appends its lines to $results.
+# scale_in FOLDER: full by default if only streams are measured and the folder has room: there is one file at a time.
+scale_in() {
+  if [ "$streams$access$patterns$scale" = onlydefault ] && [ "$(df --output=avail --block-size=1G -- "$1" | tail -n 1)" -ge 3 ]; then
+    echo full
+  else
+    echo $scale
+  fi
+}
+
+# job RANKS OPTION...: at scale $size, runs the programme of $there; appends its lines to $results.
 job() {
   local n=$1 launch=() yield=$root/$there/benches/peers/libmpich_yield.so
   shift
   [ "$n" -le "$(nproc)" ] || [ ! -e "$yield" ] || launch=(env "LD_PRELOAD=$yield")
   log=$root/target/bench/job.log
   run 3600 "${launch[@]}" "$(in_pc mpiexec "$there")" -n "$n" "$there/benches/peers/bench" \
-    --scale $scale --reps "$reps" "${options[@]}" "$@"
+    --scale "$size" --reps "$reps" "${options[@]}" "$@"
   cat "$log" >>"$results"
 }
 
@@ -102,7 +112,8 @@ is_only() { [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = onl
 
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
-  local work writers what
+  local work writers what size
+  size=$(scale_in "$1")
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
   for what in access patterns streams; do
@@ -129,7 +140,7 @@ measure() {
     table access "Access" "what" ranks contender "ms, median" "least, quartiles" "file, MB" "bar, ms" ""
   fi
   if [ -n "$streams" ]; then
-    table streams "Streams" operation ranks contender "ms, median" "least, quartiles" "MB/s" "time / libscda's; of the least" bar ""
+    table streams "Streams" "operation, data" ranks contender "ms, median" "least, quartiles" "MB/s" "time / libscda's; of the least" bar ""
   fi
   [ -n "$patterns" ] || ! is_only || return 0
   table bar "Bars" workload ranks operation contender "peer, its best mode" "times as fast" bar ""

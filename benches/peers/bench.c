@@ -75,6 +75,12 @@ static void settle_heap (void) {
   free (large);
 }
 
+int in_turn (int round, int place, int n) {
+  if (n % 2 == 1 && round % 2 == 1) { place = n - 1 - place; } /* an odd number needs the reverse orders, too */
+  const int zigzag = place % 2 == 0 ? place / 2 : n - (place + 1) / 2; /* 0, n - 1, 1, n - 2 ...: no distance occurs twice */
+  return (zigzag + round) % n;
+}
+
 static lap_t run (race_t *race, int c, int reading) {
   const contender_t *contender = race->contender[c];
   job_t *job = &race->job;
@@ -103,9 +109,8 @@ static uint64_t size_of (const char *name) {
   return (uint64_t) status.st_size;
 }
 
-/* Everyone in turn, first once without counting. The order rotates, and every other time goes backwards, so that nobody
- * always follows the same one. Each file is read as soon as it is written, and then removed: so that all get the same
- * pages of memory, which on some machines are not all as fast. */
+/* Everyone in turn, first once without counting. Each file is read as soon as it is written, and then removed: so that all get the
+ * same pages of memory, which on some machines are not all as fast. */
 static void run_all (race_t *race, int only_read) {
   const int reps = race->options->reps;
   const job_t *job = &race->job;
@@ -113,7 +118,7 @@ static void run_all (race_t *race, int only_read) {
   if (only_read && job->rank == 0) { sync_folder (race->options->folder); }
   for (int r = -1; r < reps; ++r) {
     for (int i = 0; i < race->contenders; ++i) {
-      const int c = (r + 1 + (r % 2 == 0 ? i : race->contenders - i)) % race->contenders;
+      const int c = in_turn (r + 1, i, race->contenders);
       for (int reading = only_read; reading < 2; ++reading) {
         const lap_t lap = run (race, c, reading);
         if (r >= 0) { race->laps[reading][c * reps + r] = lap; }

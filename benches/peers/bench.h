@@ -102,6 +102,10 @@ void check_mpi (int err, const char *what);
 void *allocate (size_t bytes);
 void sync_folder (const char *folder); /* what was written before shall not burden who comes next */
 
+/* Which of `n` contenders is at a place of a round: the order changes such that in `n` rounds (2 `n` if `n` is odd) each follows each
+ * other as often: whoever comes next finds the pages that the one before it has freed. */
+int in_turn (int round, int place, int n);
+
 /* ---- Report ---- */
 
 typedef struct {
@@ -114,6 +118,9 @@ void report (const job_t *job, int writers, int reading, int contenders, const c
 
 /* The value below which the part `q` of them lies; sorts them. */
 double quantile (double *values, int n, double q);
+
+/* The median of how many times as long it took in `of` as in `to`, each repetition compared with itself. */
+double median_ratio (const double *of, const double *to, int reps);
 
 /* Measure what access.c, patterns.c and streams.c say, and print the lines of their tables. */
 void measure_access (const char *folder, int scale, int reps);

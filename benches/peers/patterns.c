@@ -3,9 +3,7 @@
 #include "patterns.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <scda.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +11,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { DEFAULT_LEVEL = -2, NO_DATASET = -3 }; /* beside levels, and -1 for contiguous */
-
 /* What there is of a pattern in a folder. */
 typedef struct {
-  int in_rows, compressed, several, on_disk;
+  int in_rows, compressed, on_disk;
 } traits_t;
 
 typedef struct {
@@ -141,7 +137,7 @@ static void add_box (variable_t *v, const uint64_t *start, const uint64_t *count
 }
 
 /* Rank `rank` of `size` has these of `n`. */
-static void share (uint64_t n, int rank, int size, uint64_t *start, uint64_t *count) {
+void share (uint64_t n, int rank, int size, uint64_t *start, uint64_t *count) {
   *start = n * (uint64_t) rank / (uint64_t) size;
   *count = n * (uint64_t) (rank + 1) / (uint64_t) size - *start;
 }
@@ -214,274 +210,73 @@ static void plain (pattern_t *p, int scale) {
   by_rows (p, add (p, "plain", FLOAT64, 2, (const uint64_t[]) {n, n}, (const uint64_t[]) {n, n}));
 }
 
-/* How many times as fast as HDF5 at the same level libscda shall be; 0 for a pattern that is not compressed. */
+/* How many times as fast as HDF5 at the same level libscda shall be, on one rank and on more; 0: no bar. */
 typedef struct {
   const char *name;
   void (*make) (pattern_t *p, int scale);
   fill_t fill;
-  double write, read;
+  int compressed;
+  double write[2], read[2];
 } kind_of_pattern_t;
 
 static const kind_of_pattern_t kinds[] = {
-    {"checkerboard, random", board, fill_random_100, 2, 3},
-    {"checkerboard, half of it random", board, fill_random_50, 2, 3},
-    {"checkerboard, a tenth random", board, fill_random_10, 2, 3},
-    {"half of a checkerboard, waves", board_half, fill_wave, 2, 3},
-    {"a tenth of a checkerboard, waves", board_tenth, fill_wave, 2, 3},
-    {"FLASH: 9 fields of 16^3 doubles", flash, fill_flash, 4, 2.5},
-    {"Pandana: 108 variables in 15 groups", pandana, fill_wave, 2, 3},
-    {"E3SM: runs of 1 to 8 columns, 72 levels", e3sm, fill_wave, 2, 3},
-    {"one dataset, whole rows", plain, fill_random_100, 0, 0},
+    {"checkerboard, random", board, fill_random_100, 1, {0, 2}, {0, 3}},
+    {"checkerboard, half of it random", board, fill_random_50, 1, {0, 2}, {0, 3}},
+    {"checkerboard, a tenth random", board, fill_random_10, 1, {0, 2}, {0, 3}},
+    {"half of a checkerboard, waves", board_half, fill_wave, 1, {0, 2}, {0, 3}},
+    {"a tenth of a checkerboard, waves", board_tenth, fill_wave, 1, {0, 2}, {0, 3}},
+    {"FLASH: 9 fields of 16^3 doubles", flash, fill_flash, 1, {4, 4}, {2.5, 3}},
+    {"Pandana: 108 variables in 15 groups", pandana, fill_wave, 1, {0, 2}, {0, 3}},
+    {"E3SM: runs of 1 to 8 columns, 72 levels", e3sm, fill_wave, 1, {0, 2}, {0, 3}},
+    {"one dataset, whole rows", plain, fill_random_100, 0, {0, 0}, {0, 0}},
 };
-
-/* ---- libscda ---- */
-
-static void succeed (int err) {
-  if (err != SCDA_SUCCESS) { die ("libscda: %s", scda_last_error_message ()); }
-}
-
-static scda_dataset_t dataset_of (const variable_t *v, int level) {
-  scda_dataset_t d;
-  scda_dataset_init (&d);
-  snprintf (d.name, sizeof d.name, "%s", v->name);
-  d.type = v->type == FLOAT64 ? SCDA_TYPE_FLOAT64 : v->type == FLOAT32 ? SCDA_TYPE_FLOAT32 : SCDA_TYPE_INT32;
-  d.ndims = v->dims;
-  memcpy (d.shape, v->shape, sizeof v->shape);
-  if (level != -1) {
-    d.layout = SCDA_LAYOUT_CHUNKED;
-    memcpy (d.chunk, v->chunk, sizeof v->chunk);
-    if (level >= 0) { d.level = level; }
-  }
-  return d;
-}
-
-/* One dataset after the other. */
-static void scda_write_each (const pattern_t *p, int level, const char *file, const scda_params_t *params) {
-  int err;
-  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, params, &err);
-  succeed (err);
-  for (int i = 0; i < p->variables; ++i) {
-    const variable_t *v = p->variable + i;
-    const scda_dataset_t d = dataset_of (v, level);
-    f = scda_fwrite_dataset (f, &d, v->data, v->boxes, v->start, v->count, &err);
-    succeed (err);
-  }
-  scda_fclose (f, &err);
-  succeed (err);
-}
-
-static void scda_write (const pattern_t *p, int level, const char *file) { scda_write_each (p, level, file, NULL); }
-
-static void scda_write_sealed (const pattern_t *p, int level, const char *file) {
-  scda_params_t params;
-  scda_params_init (&params);
-  params.seal = 1;
-  scda_write_each (p, level, file, &params);
-}
-
-static void scda_write_synced (const pattern_t *p, int level, const char *file) {
-  scda_params_t params;
-  scda_params_init (&params);
-  params.sync = 1;
-  scda_write_each (p, level, file, &params);
-}
-
-/* All of them in one call. */
-static void scda_write_together (const pattern_t *p, int level, const char *file) {
-  const size_t n = (size_t) p->variables;
-  scda_dataset_t *d = allocate (n * sizeof *d);
-  const void **data = allocate (n * sizeof *data);
-  size_t *nboxes = allocate (n * sizeof *nboxes);
-  const uint64_t **start = allocate (n * sizeof *start), **count = allocate (n * sizeof *count);
-  for (size_t i = 0; i < n; ++i) {
-    const variable_t *v = p->variable + i;
-    d[i] = dataset_of (v, level);
-    data[i] = v->data;
-    nboxes[i] = v->boxes;
-    start[i] = v->start;
-    count[i] = v->count;
-  }
-  int err;
-  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, NULL, &err);
-  succeed (err);
-  f = scda_fwrite_datasets (f, n, d, data, nboxes, start, count, &err);
-  succeed (err);
-  scda_fclose (f, &err);
-  succeed (err);
-  free (d);
-  free (data);
-  free (nboxes);
-  free (start);
-  free (count);
-}
-
-static void scda_read (const pattern_t *p, int level, const char *file) {
-  (void) level;
-  int err, found;
-  scda_fcontext_t *f = scda_fopen_read (p->comm, file, NULL, NULL, NULL, &err);
-  succeed (err);
-  for (int i = 0; i < p->variables; ++i) {
-    const variable_t *v = p->variable + i;
-    scda_dataset_t d;
-    scda_dataset_init (&d);
-    f = scda_ffind_dataset (f, v->name, 0, &found, &d, &err);
-    succeed (err);
-    if (!found) { die ("libscda: there is no %s", v->name); }
-    f = scda_fread_dataset (f, v->data, v->boxes, v->start, v->count, &err);
-    succeed (err);
-  }
-  scda_fclose (f, &err);
-  succeed (err);
-}
-
-/* The same without metadata: array sections. For data in rows. */
-static uint64_t row_bytes (const variable_t *v) {
-  uint64_t bytes = item_bytes (v->type);
-  for (int d = 1; d < v->dims; ++d) { bytes *= v->shape[d]; }
-  return bytes;
-}
-
-static uint64_t *row_counts (const pattern_t *p, const variable_t *v) {
-  uint64_t *counts = allocate ((size_t) p->size * sizeof *counts), start;
-  for (int rank = 0; rank < p->size; ++rank) { share (v->shape[0], rank, p->size, &start, counts + rank); }
-  return counts;
-}
-
-static void arrays_write (const pattern_t *p, int level, const char *file) {
-  (void) level;
-  int err;
-  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, NULL, &err);
-  succeed (err);
-  for (int i = 0; i < p->variables; ++i) {
-    const variable_t *v = p->variable + i;
-    uint64_t *counts = row_counts (p, v);
-    f = scda_fwrite_array (f, v->data, counts, row_bytes (v), 0, v->name, NULL, SCDA_ENCODE_NONE, &err);
-    succeed (err);
-    free (counts);
-  }
-  scda_fclose (f, &err);
-  succeed (err);
-}
-
-static void arrays_read (const pattern_t *p, int level, const char *file) {
-  (void) level;
-  int err, decode;
-  scda_fcontext_t *f = scda_fopen_read (p->comm, file, NULL, NULL, NULL, &err);
-  succeed (err);
-  for (int i = 0; i < p->variables; ++i) {
-    const variable_t *v = p->variable + i;
-    uint64_t *counts = row_counts (p, v);
-    decode = 1;
-    f = scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err);
-    succeed (err);
-    f = scda_fread_array_data (f, v->data, counts, row_bytes (v), 0, &err);
-    succeed (err);
-    free (counts);
-  }
-  scda_fclose (f, &err);
-  succeed (err);
-}
-
-/* ---- The bytes alone, each variable from a page's boundary on: pwrite and pread of each piece ---- */
-
-static void posix_move (int fd, char *data, uint64_t bytes, uint64_t at, int writing) {
-  while (bytes > 0) { /* Linux moves 2 GiB at most at a time */
-    const ssize_t n = writing ? pwrite (fd, data, bytes, (off_t) at) : pread (fd, data, bytes, (off_t) at);
-    if (n <= 0) { die ("POSIX: %s", n == 0 ? "the file is too short" : strerror (errno)); }
-    data += n;
-    bytes -= (uint64_t) n;
-    at += (uint64_t) n;
-  }
-}
-
-/* A box in pieces that are as long as the array allows. */
-static char *posix_move_box (int fd, const variable_t *v, const uint64_t *start, const uint64_t *count, uint64_t first, char *data,
-                             int writing) {
-  int dims = v->dims; /* of the pieces' places: those behind are whole, or a part of the last of them */
-  uint64_t items = 1, pieces = 1, at[MOST_DIMS];
-  do { items *= count[--dims]; } while (dims > 0 && count[dims] == v->shape[dims]);
-  for (int d = 0; d < dims; ++d) { pieces *= count[d]; }
-  if (items == 0) { return data; }
-  memcpy (at, start, (size_t) v->dims * sizeof *at);
-  for (uint64_t piece = 0; piece < pieces; ++piece) {
-    uint64_t item = 0;
-    for (int d = 0; d < v->dims; ++d) { item = item * v->shape[d] + at[d]; }
-    const uint64_t bytes = items * item_bytes (v->type);
-    posix_move (fd, data, bytes, first + item * item_bytes (v->type), writing);
-    data += bytes;
-    for (int d = dims - 1; d >= 0; --d) {
-      if (++at[d] < start[d] + count[d]) { break; }
-      at[d] = start[d];
-    }
-  }
-  return data;
-}
-
-static void posix_move_pattern (const pattern_t *p, const char *file, int writing) {
-  int fd = -1;
-  if (writing && p->rank == 0) { fd = open (file, O_CREAT | O_WRONLY, 0666); }
-  if (writing) { MPI_Barrier (p->comm); }
-  if (fd < 0) { fd = open (file, writing ? O_WRONLY : O_RDONLY); }
-  if (fd < 0) { die ("%s: %s", file, strerror (errno)); }
-  uint64_t first = 0;
-  for (int i = 0; i < p->variables; ++i) {
-    const variable_t *v = p->variable + i;
-    char *data = v->data;
-    for (uint64_t b = 0; b < v->boxes; ++b) {
-      data = posix_move_box (fd, v, v->start + b * (uint64_t) v->dims, v->count + b * (uint64_t) v->dims, first, data, writing);
-    }
-    first += (v->shape[0] * row_bytes (v) + 4095) & ~UINT64_C (4095);
-  }
-  if (close (fd) != 0) { die ("%s: %s", file, strerror (errno)); }
-}
-
-static void posix_write (const pattern_t *p, int level, const char *file) { (void) level, posix_move_pattern (p, file, 1); }
-static void posix_read (const pattern_t *p, int level, const char *file) { (void) level, posix_move_pattern (p, file, 0); }
 
 /* ---- The race ---- */
 
 static int has_any (traits_t has) { return (void) has, 1; }
 static int has_rows (traits_t has) { return has.in_rows; }
 static int is_compressed (traits_t has) { return has.compressed; }
-static int has_several (traits_t has) { return has.compressed && has.several; }
 static int is_on_disk (traits_t has) { return has.compressed && has.on_disk; }
 
 static const racer_t racers[] = {
-    {"libscda, level 6", 6, is_compressed, scda_write, scda_read},
-    {"libscda, level 6, in one call", 6, has_several, scda_write_together, scda_read},
-    {"libscda, level 6, sealed", 6, is_compressed, scda_write_sealed, scda_read},
-    {"libscda, default level", DEFAULT_LEVEL, is_compressed, scda_write, scda_read},
-    {"libscda, contiguous", -1, has_any, scda_write, scda_read},
-    {"libscda, default level, sync", DEFAULT_LEVEL, is_on_disk, scda_write_synced, scda_read},
-    {"libscda, contiguous, sync", -1, is_on_disk, scda_write_synced, scda_read},
-    {"libscda, array sections", NO_DATASET, has_rows, arrays_write, arrays_read},
-    {"pwrite, pread", NO_DATASET, has_any, posix_write, posix_read},
+    {"libscda, level 6", 6, is_compressed, scda_write_pattern, scda_read_pattern},
+    {"libscda, level 6, in one call", 6, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, level 6, in one call, sealed", 6, is_compressed, scda_write_sealed, scda_read_together},
+    {"libscda, default level", DEFAULT_LEVEL, is_compressed, scda_write_pattern, scda_read_pattern},
+    {"libscda, default level, in one call", DEFAULT_LEVEL, is_compressed, scda_write_together, scda_read_together},
+    {"libscda, contiguous", CONTIGUOUS, has_any, scda_write_pattern, scda_read_pattern},
+    {"libscda, contiguous, in one call", CONTIGUOUS, has_any, scda_write_together, scda_read_together},
+    {"libscda, default level, in one call, sync", DEFAULT_LEVEL, is_on_disk, scda_write_synced, scda_read_together},
+    {"libscda, contiguous, in one call, sync", CONTIGUOUS, is_on_disk, scda_write_synced, scda_read_together},
+    {"libscda, array sections", NO_DATASET, has_rows, arrays_write_pattern, arrays_read_pattern},
+    {"pwrite, pread", NO_DATASET, has_any, posix_write_pattern, posix_read_pattern},
 #ifdef BENCH_HDF5
     {"HDF5, shuffle + deflate 6", 6, is_compressed, hdf5_write_pattern, hdf5_read_pattern},
     {"HDF5, shuffle + deflate 1", 1, is_compressed, hdf5_write_pattern, hdf5_read_pattern},
 #endif
 #ifdef BENCH_PNETCDF
-    {"PnetCDF, contiguous", -1, has_any, pnetcdf_write_pattern, pnetcdf_read_pattern},
+    {"PnetCDF, contiguous", CONTIGUOUS, has_any, pnetcdf_write_pattern, pnetcdf_read_pattern},
 #endif
 };
 #define RACERS (sizeof racers / sizeof *racers)
 
-/* Who is compared, and how many times as fast it shall be. */
-#define AS_PATTERN 0. /* what the pattern says */
-#define NONE (-1.)
+/* Who is compared, and how many times as fast it shall be. Of two subjects, the bar applies to the faster one; the other is shown.
+ * With `disk`, the time is that of the disk: the bar holds if the subject's file has at most half of the peer's bytes, and the row says
+ * how many bytes of data the peer writes in a second. */
+#define AS_PATTERN (-2.) /* what the pattern says */
+#define NONE (-1.)       /* no row */
 static const struct {
-  const char *subject, *peer;
+  const char *subjects[2], *peer;
   double least_write, least_read;
   double least_size; /* the peer's file has at least so many times as many bytes */
-  int only_then;     /* else there is no bar */
+  int disk;
 } bars[] = {
-    {"libscda, level 6", "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, 1, 0},
-    {"libscda, level 6, in one call", "HDF5, shuffle + deflate 6", AS_PATTERN, NONE, NONE, 0},
-    {"libscda, level 6, sealed", "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, NONE, 0},
-    {"libscda, default level", "HDF5, shuffle + deflate 1", 2, 2, 1, 0},
-    {"libscda, default level, sync", "libscda, contiguous, sync", 1 / 1.2, NONE, 2, 1},
-    {"libscda, contiguous", "libscda, array sections", .97, .97, NONE, 0},
-    {"libscda, contiguous", "pwrite, pread", NONE, .97, NONE, 0},
+    {{"libscda, level 6", "libscda, level 6, in one call"}, "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, 1, 0},
+    {{"libscda, level 6, in one call, sealed"}, "HDF5, shuffle + deflate 6", AS_PATTERN, AS_PATTERN, NONE, 0},
+    {{"libscda, default level", "libscda, default level, in one call"}, "HDF5, shuffle + deflate 1", 2, 2, 1, 0},
+    {{"libscda, default level, in one call, sync"}, "libscda, contiguous, in one call, sync", 1 / 1.2, NONE, NONE, 1},
+    {{"libscda, contiguous", "libscda, contiguous, in one call"}, "libscda, array sections", 1 / 1.03, 1 / 1.03, NONE, 0},
+    {{"libscda, contiguous", "libscda, contiguous, in one call"}, "pwrite, pread", NONE, 1 / 1.03, NONE, 0},
 };
 
 static int racer_named (const char *name) {
@@ -502,18 +297,49 @@ static void check (const pattern_t *p, fill_t fill, int in_rows, const char *who
   }
 }
 
-static double median_ratio (const double *of, const double *to, int reps) {
-  double *ratios = allocate ((size_t) reps * sizeof *ratios);
-  for (int r = 0; r < reps; ++r) { ratios[r] = of[r] / to[r]; }
-  const double median = quantile (ratios, reps, .5);
-  free (ratios);
+/* `least` 0: no bar. */
+static void put_bar (const pattern_t *p, const char *what, const char *subject, const char *peer, double is, double least) {
+  printf ("bar | %s | %d | %s | %s | %s | %.3f |", p->name, p->size, what, subject, peer, is);
+  if (least > 0) {
+    printf (" %.4g | %s |\n", least, is >= least ? "met" : "**missed**");
+  } else {
+    puts (" | |");
+  }
+}
+
+static double median_of (const double *seconds, int reps) {
+  double *own = allocate ((size_t) reps * sizeof *own); /* `quantile` sorts */
+  memcpy (own, seconds, (size_t) reps * sizeof *own);
+  const double median = quantile (own, reps, .5);
+  free (own);
   return median;
 }
 
-static void put_bar (const pattern_t *p, const char *what, size_t b, double is, double least) {
-  if (least < 0) { return; }
-  printf ("bar | %s | %d | %s | %s | %s | %.3f | %.2f | %s |\n", p->name, p->size, what, bars[b].subject, bars[b].peer, is, least,
-          is >= least ? "met" : "**missed**");
+/* The rows of one comparison. */
+static void tell_bar (const pattern_t *p, const kind_of_pattern_t *kind, size_t b, int reading, double *seconds[2][RACERS],
+                      const double *file_bytes, int reps, double data_bytes) {
+  double least = reading ? bars[b].least_read : bars[b].least_write;
+  const int peer = racer_named (bars[b].peer);
+  if (least == NONE || peer < 0 || !seconds[0][peer]) { return; }
+  if (least == AS_PATTERN) { least = (reading ? kind->read : kind->write)[p->size > 1]; }
+  char what[64];
+  snprintf (what, sizeof what, "%s", reading ? "read" : "write");
+  double is[2];
+  int subject[2], subjects = 0, best = 0;
+  for (; subjects < 2 && bars[b].subjects[subjects]; ++subjects) {
+    subject[subjects] = racer_named (bars[b].subjects[subjects]);
+    if (subject[subjects] < 0 || !seconds[0][subject[subjects]]) { return; }
+    is[subjects] = median_ratio (seconds[reading][peer], seconds[reading][subject[subjects]], reps);
+    if (is[subjects] > is[best]) { best = subjects; }
+  }
+  if (bars[b].disk) {
+    snprintf (what, sizeof what, "write, disk at %.0f MB/s", data_bytes / median_of (seconds[0][peer], reps) / 1e6);
+    if (file_bytes[peer] < 2 * file_bytes[subject[0]]) { least = 0; }
+  }
+  for (int s = 0; s < subjects; ++s) { put_bar (p, what, racers[subject[s]].name, bars[b].peer, is[s], s == best ? least : 0); }
+  if (!reading && bars[b].least_size != NONE) {
+    put_bar (p, "size", racers[subject[0]].name, bars[b].peer, file_bytes[peer] / file_bytes[subject[0]], bars[b].least_size);
+  }
 }
 
 static void tell (const pattern_t *p, const kind_of_pattern_t *kind, double *seconds[2][RACERS], const double *file_bytes, int reps,
@@ -521,24 +347,14 @@ static void tell (const pattern_t *p, const kind_of_pattern_t *kind, double *sec
   size_t base = 0; /* with which all are compared */
   while (!seconds[0][base]) { ++base; }
   for (int reading = 0; reading < 2; ++reading) {
-    const char *what = reading ? "read" : "write";
-    for (size_t b = 0; b < sizeof bars / sizeof *bars; ++b) {
-      const int subject = racer_named (bars[b].subject), peer = racer_named (bars[b].peer);
-      if (peer < 0 || !seconds[0][subject] || !seconds[0][peer]) { continue; }
-      const double smaller = file_bytes[peer] / file_bytes[subject];
-      if (bars[b].only_then && smaller < bars[b].least_size) { continue; }
-      const double least = reading ? bars[b].least_read : bars[b].least_write, of_pattern = reading ? kind->read : kind->write;
-      put_bar (p, what, b, median_ratio (seconds[reading][peer], seconds[reading][subject], reps),
-               least == AS_PATTERN ? of_pattern : least);
-      if (!reading && !bars[b].only_then) { put_bar (p, "size", b, smaller, bars[b].least_size); }
-    }
+    for (size_t b = 0; b < sizeof bars / sizeof *bars; ++b) { tell_bar (p, kind, b, reading, seconds, file_bytes, reps, data_bytes); }
     double *own = allocate ((size_t) reps * sizeof *own); /* `quantile` sorts */
     for (size_t c = 0; c < RACERS; ++c) {
       if (!seconds[reading][c]) { continue; }
       memcpy (own, seconds[reading][c], (size_t) reps * sizeof *own);
       const double median = quantile (own, reps, .5);
       printf ("pattern | %s, %.3g MB | %d | %s | %s | %.2f | %.2f, %.2f to %.2f | %.0f | %.2f | %.2f |\n", p->name, data_bytes / 1e6,
-              p->size, what, racers[c].name, 1e3 * median, 1e3 * own[0], 1e3 * quantile (own, reps, .25),
+              p->size, reading ? "read" : "write", racers[c].name, 1e3 * median, 1e3 * own[0], 1e3 * quantile (own, reps, .25),
               1e3 * quantile (own, reps, .75), data_bytes / median / 1e6, file_bytes[c] / 1e6,
               median_ratio (seconds[reading][c], seconds[reading][base], reps));
     }
@@ -547,13 +363,12 @@ static void tell (const pattern_t *p, const kind_of_pattern_t *kind, double *sec
   fflush (stdout);
 }
 
-static traits_t traits_of (const pattern_t *p, const kind_of_pattern_t *kind, const char *folder) {
+static traits_t traits_of (const kind_of_pattern_t *kind, const char *folder) {
   struct statfs system;
   if (statfs (folder, &system) != 0) { die ("%s: %s", folder, strerror (errno)); }
   return (traits_t) {
       .in_rows = kind->make == flash || kind->make == pandana || kind->make == plain,
-      .compressed = kind->write > 0,
-      .several = p->variables > 1,
+      .compressed = kind->compressed,
       .on_disk = system.f_type != 0x01021994, /* tmpfs */
   };
 }
@@ -573,18 +388,19 @@ static void race (pattern_t *p, const kind_of_pattern_t *kind, const char *folde
     }
   }
   MPI_Allreduce (MPI_IN_PLACE, &data_bytes, 1, MPI_DOUBLE, MPI_SUM, p->comm);
-  const traits_t traits = traits_of (p, kind, folder);
+  const traits_t traits = traits_of (kind, folder);
+  int racing = 0;
+  size_t each[RACERS]; /* who takes part */
   for (size_t c = 0; c < RACERS; ++c) {
-    for (int reading = 0; reading < 2 && racers[c].takes_part (traits); ++reading) {
-      seconds[reading][c] = allocate ((size_t) reps * sizeof (double));
-    }
+    if (!racers[c].takes_part (traits)) { continue; }
+    each[racing++] = c;
+    for (int reading = 0; reading < 2; ++reading) { seconds[reading][c] = allocate ((size_t) reps * sizeof (double)); }
   }
   char file[4096];
   snprintf (file, sizeof file, "%s/scda-bench-pattern", folder);
   for (int r = -1; r < reps; ++r) {
-    for (size_t i = 0; i < RACERS; ++i) {
-      const size_t c = (i + (size_t) (r + 1)) % RACERS;
-      if (!seconds[0][c]) { continue; }
+    for (int i = 0; i < racing; ++i) {
+      const size_t c = each[in_turn (r + 1, i, racing)];
       for (int reading = 0; reading < 2; ++reading) {
         if (reading) {
           for (int n = 0; n < p->variables; ++n) {

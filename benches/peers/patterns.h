@@ -29,8 +29,20 @@ typedef struct {
 } pattern_t;
 
 uint64_t item_bytes (type_t type);
+void share (uint64_t n, int rank, int size, uint64_t *start, uint64_t *count); /* which of `n` rows a rank has */
 
-/* `level`: of shuffled and deflated chunks; -1: contiguous. */
+/* `level`: of shuffled and deflated chunks, or one of these. */
+enum { CONTIGUOUS = -1, DEFAULT_LEVEL = -2, NO_DATASET = -3 };
+void scda_write_pattern (const pattern_t *pattern, int level, const char *file); /* a call for each dataset */
+void scda_read_pattern (const pattern_t *pattern, int level, const char *file);
+void scda_write_together (const pattern_t *pattern, int level, const char *file); /* all in one call */
+void scda_write_sealed (const pattern_t *pattern, int level, const char *file);   /* likewise */
+void scda_write_synced (const pattern_t *pattern, int level, const char *file);   /* likewise */
+void scda_read_together (const pattern_t *pattern, int level, const char *file);
+void arrays_write_pattern (const pattern_t *pattern, int level, const char *file);
+void arrays_read_pattern (const pattern_t *pattern, int level, const char *file);
+void posix_write_pattern (const pattern_t *pattern, int level, const char *file);
+void posix_read_pattern (const pattern_t *pattern, int level, const char *file);
 void hdf5_write_pattern (const pattern_t *pattern, int level, const char *file);
 void hdf5_read_pattern (const pattern_t *pattern, int level, const char *file);
 void pnetcdf_write_pattern (const pattern_t *pattern, int level, const char *file);

@@ -60,12 +60,19 @@ static double median_of (const lap_t *laps, int reps, int contender, int only_da
   return median;
 }
 
-/* The median, over the repetitions, of how many times as long `contender` took as `subject`. */
-static double ratio (const lap_t *laps, int reps, int contender, int subject) {
+double median_ratio (const double *of, const double *to, int reps) {
   double *ratios = allocate ((size_t) reps * sizeof *ratios);
-  for (int r = 0; r < reps; ++r) { ratios[r] = laps[contender * reps + r].all / laps[subject * reps + r].all; }
+  for (int r = 0; r < reps; ++r) { ratios[r] = of[r] / to[r]; }
   const double median = quantile (ratios, reps, 0.5);
   free (ratios);
+  return median;
+}
+
+static double ratio (const lap_t *laps, int reps, int contender, int subject) {
+  double *of = seconds_of (laps, reps, contender, 0), *to = seconds_of (laps, reps, subject, 0);
+  const double median = median_ratio (of, to, reps);
+  free (of);
+  free (to);
   return median;
 }
 

@@ -173,16 +173,17 @@ static const struct {
 
 static void tell (const streams_t *s, int little, double *ms[2][RACERS], int reps) {
   for (int reading = 0; reading < 2; ++reading) {
-    double own = 0, own_least = 0;
+    double ratio[RACERS], own_least = 0; /* before `quantile` sorts what belongs together */
+    for (size_t c = 0; c < RACERS; ++c) { ratio[c] = median_ratio (ms[reading][c], ms[reading][0], reps); }
     for (size_t c = 0; c < RACERS; ++c) {
       double *t = ms[reading][c];
       const double median = quantile (t, reps, 0.5), bar = little ? racers[c].little : racers[c].bar;
-      if (c == 0) { own = median, own_least = t[0]; }
-      printf ("streams | %s | %d | %s | %.2f | %.2f, %.2f to %.2f | %.0f | %.2f, %.2f |", reading ? "read" : "write", s->size,
-              racers[c].name, median, t[0], quantile (t, reps, 0.25), quantile (t, reps, 0.75),
-              (double) s->bytes * s->size / 1e3 / median, median / own, t[0] / own_least);
+      if (c == 0) { own_least = t[0]; }
+      printf ("streams | %s, %.4g MB | %d | %s | %.2f | %.2f, %.2f to %.2f | %.0f | %.2f, %.2f |", reading ? "read" : "write",
+              (double) s->bytes * s->size / 1e6, s->size, racers[c].name, median, t[0], quantile (t, reps, 0.25), quantile (t, reps, 0.75),
+              (double) s->bytes * s->size / 1e3 / median, ratio[c], t[0] / own_least);
       if (bar > 0) {
-        printf (" %g | %s |\n", bar, median / own >= bar ? "met" : "**missed**");
+        printf (" %g | %s |\n", bar, ratio[c] >= bar ? "met" : "**missed**");
       } else {
         puts (" | |");
       }
@@ -211,8 +212,7 @@ void measure_streams (const char *folder, int scale, int reps) {
   snprintf (file, sizeof file, "%s/scda-bench-streams", folder);
   for (int r = -1; r < reps; ++r) {
     for (size_t i = 0; i < RACERS; ++i) {
-      /* Another one begins each time, and each follows now the one before it in the list, now the one behind it. */
-      const size_t turn = r % 2 == 0 ? i : RACERS - 1 - i, c = (turn + (size_t) (r + 1)) % RACERS;
+      const size_t c = (size_t) in_turn (r + 1, (int) i, RACERS);
       s.checks = r < 0;
       for (int reading = 0; reading < 2; ++reading) {
         if (!reading && s.rank == 0) { sync_folder (folder); }
