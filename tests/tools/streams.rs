@@ -283,6 +283,28 @@ fn files_that_differ_in_length_take_no_room_for_it() {
 }
 
 #[test]
+fn copies_have_the_holes_of_streams() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("in")).unwrap();
+    for task in 0..8 {
+        let bytes = if task == 3 { 5 << 20 } else { task };
+        std::fs::write(place.path(&format!("in/out.{task}")), vec![b'a'; bytes]).unwrap();
+    }
+    for seal in ["", "--no-seal"] {
+        let join = format!("join-streams in -o out.scda --name out --chunk-bytes 1048576 {seal} --force");
+        place.scda(&join).good();
+        for command in ["copy", "salvage"] {
+            place.scda(&format!("{command} --force out.scda copy.scda"));
+            place.scda("check copy.scda").good();
+            assert!(place.read("copy.scda") == place.read("out.scda"), "{command} {seal}");
+            let status = std::fs::metadata(place.path("copy.scda")).unwrap();
+            let on_disk = std::os::unix::fs::MetadataExt::blocks(&status) * 512;
+            assert!(status.len() > 40 << 20 && on_disk < 8 << 20, "{command}: {} {on_disk}", status.len());
+        }
+    }
+}
+
+#[test]
 fn damaged_streams_are_found() {
     let place = Place::new();
     write(&place, "f.scda", false);

@@ -88,6 +88,8 @@ impl ElementStream for Fixed<'_> {
 
 /// The most bytes that are read at once for each thread, except for one element to compress.
 const PIECE_BYTES: usize = 4 << 20;
+/// Of a section that comes piece by piece, so many zeros are not written, such as those that streams of tasks do not fill.
+const HOLE_BYTES: usize = 64 << 10;
 /// The most elements that are read at once.
 const PIECE_ELEMENTS: usize = 1 << 16;
 
@@ -216,11 +218,28 @@ impl WriterState {
             resize(&mut piece, (layout.padding() - at).min(PIECE_BYTES as u64))?;
             read(data, &mut piece)?;
             self.note_first_half(&piece)?;
-            self.file.write_at(at, &[&piece])?;
+            self.put(at, &piece)?;
             at += piece.len() as u64;
             last = piece.last().copied();
         }
         self.finish(layout, head, last)
+    }
+
+    /// Writes a piece of a section behind the end of the file. What is 0 there becomes a hole: the rest of the section follows.
+    fn put(&mut self, mut at: u64, mut piece: &[u8]) -> Result<()> {
+        let is_hole = |block: &[u8]| block.iter().all(|&byte| byte == 0);
+        let blocks: Vec<&[u8]> = piece.chunks(HOLE_BYTES).collect();
+        for run in blocks.chunk_by(|a, b| is_hole(a) == is_hole(b)) {
+            let (now, later) = piece.split_at(run.iter().map(|block| block.len()).sum());
+            if !is_hole(now) {
+                self.file.write_at(at, &[now])?;
+            } else if let Some(sums) = self.file.sums() {
+                sums.add(at, &[now]);
+            }
+            at += now.len() as u64;
+            piece = later;
+        }
+        Ok(())
     }
 
     /// Writes the padding of a section, and last its header: a section that is not complete has none. The next
