@@ -108,7 +108,10 @@ def append(atomic, call, how, rank, moment=None):
 def salvage(words):
     global saved, most_saved
     files = [os.path.join(folder, name) for name in ("series.scda", "saved.scda")]
-    made = subprocess.run([scda, "salvage", "--force", *files], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    call = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 120}
+    if subprocess.run([scda, "check", "--quiet", files[0]], **call).returncode == 0:
+        return  # There is no torn end.
+    made = subprocess.run([scda, "salvage", "--force", *files], **call)
     status, out, errors = run("saved", folder, launched=False) if made.returncode == 0 else (made.returncode, "", made.stderr)
     if status != 0:
         sys.exit(f"kill {count}: {words}: salvage: {errors}")
