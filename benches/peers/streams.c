@@ -14,7 +14,7 @@
 #define CHUNK (1 << 20)     /* what libscda chooses on a local file system */
 #define MOST_RANKS 8        /* for large streams: with more, each rank writes a little */
 #define LITTLE 100
-#define WRITING_MEETS 12 /* collectives of writing a set of streams, and of reading it */
+#define WRITING_MEETS 11 /* collectives of writing a set of streams, and of reading it */
 #define READING_MEETS 16
 #define WORDS 29 /* of an agreement */
 

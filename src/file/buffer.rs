@@ -157,6 +157,11 @@ impl SectionBuffer {
         self.has_failed
     }
 
+    /// Whether rank 0 writes all of a region. The same on all ranks.
+    pub fn is_of_messages(&self) -> bool {
+        matches!(self.store, Store::Messages(_))
+    }
+
     /// Notes how writing ended; an error is kept for the next agreement.
     fn note(&mut self, team: &mut Team, written: Result<()>) {
         self.has_failed |= written.is_err();

@@ -2,8 +2,8 @@
 //!
 //! A job may be killed at any moment. Of what several ranks write at once, any part may then be missing, and
 //! reads as zeros. So the header of a large section, and the first text of a region of small ones, is held
-//! back until the ranks agree that all the rest is in the file: without it no reader takes the rest for
-//! sections. A rank that is alone writes everything in its order; what is missing is then missing at the end.
+//! back until the ranks agree that all the rest is in the file, or the one rank that writes it knows: without it no
+//! reader takes the rest for sections. A rank that is alone writes everything in its order; what is missing is then missing at the end.
 
 use super::team::Team;
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl Held {
     }
 
     /// Writes what was held back, in its order; to be called after an agreement that the bytes behind it are in
-    /// the file. An error is kept for the next agreement.
+    /// the file, or where this rank has written all of them. An error is kept for the next agreement.
     pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
         for Text { offset, length, bytes } in self.texts.drain(..) {
             let written = if self.has_failed { Ok(()) } else { file.write_at(offset, &[&bytes[..length]]) };

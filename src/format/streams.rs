@@ -56,20 +56,25 @@ impl StreamPart {
         u64::clamp(power, COUNT_BYTES as u64, MAX_ALIGNMENT)
     }
 
+    /// How many bytes [`Self::text`] has.
+    #[must_use]
+    pub fn text_bytes(&self, start: u64) -> u64 {
+        let data = |bytes: u64| {
+            let block = Layout::block(start, bytes)?;
+            Some(Layout::array(block.end, 0, 0)?.data)
+        };
+        let least = ENTRIES_BYTES as u64;
+        least + data(least).map_or(0, |data| data.next_multiple_of(self.alignment()) - data)
+    }
+
     /// The data of the block, which begins at `start` of the file: the entries, and lines of dashes that bring the data of the
     /// array behind it to their place.
     ///
     /// # Errors
     /// `Memory`.
     pub fn text(&self, start: u64, style: LineBreak) -> Result<Vec<u8>> {
-        let data = |bytes: u64| {
-            let block = Layout::block(start, bytes)?;
-            Some(Layout::array(block.end, 0, 0)?.data)
-        };
-        let least = ENTRIES_BYTES as u64;
-        let filler = data(least).map_or(0, |data| data.next_multiple_of(self.alignment()) - data);
         let mut text = Vec::new();
-        resize(&mut text, least + filler)?;
+        resize(&mut text, self.text_bytes(start))?;
         let (entries, lines) = text.split_at_mut(ENTRIES_BYTES);
         put_entries(entries, &LETTERS, &[self.tasks, self.chunk_bytes, self.part], style);
         for line in lines.as_chunks_mut::<COUNT_BYTES>().0 {

@@ -528,6 +528,10 @@ impl WriterState {
     /// Writes everything, and agrees that it is in the file.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.write_all()?;
+        if self.released < self.written && self.buffer.is_of_messages() && !self.team.has_deferred() {
+            // Rank 0 alone has written what is behind the text that it holds back, and needs no agreement to know that it could.
+            self.release();
+        }
         self.agree(Ok(()))?;
         if self.released < self.written && !self.team.is_alone() {
             self.release();

@@ -149,8 +149,13 @@ impl WriterState {
     }
 
     fn begin_stream_part(&mut self, user: UserString, part: StreamPart, before: u64) -> Result<(), Failure> {
-        let text = part.text(self.end, self.params.line_break)?;
-        self.block(STREAMS, 0, text.len() as u64, Ok(&text), Encode::None)?;
+        // Rank 0 writes the block, which has up to 1 MiB: on a node of many ranks it would take longer if all of them made it.
+        let bytes = part.text_bytes(self.end);
+        let text = match self.team.rank() {
+            0 => part.text(self.end, self.params.line_break)?,
+            _ => Vec::new(),
+        };
+        self.block(STREAMS, 0, bytes, Ok(&text), Encode::None)?;
         self.end_section()?;
         // What is before the streams is then in the file, however long they take.
         self.flush()?;
