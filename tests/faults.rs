@@ -11,7 +11,7 @@ use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want};
 use scda::{
     Communicator, DataType, Dataset, Encode, Error, ErrorKind, Faults, Layout as DataLayout, Params, Reader,
-    Region, Result, SectionType, Sink, Solo, Writer, run_on_threads,
+    Region, Request, Result, SectionType, Sink, Solo, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::fs::MetadataExt;
@@ -307,7 +307,7 @@ fn write_datasets(path: &Path, seal: bool) {
     file.close().unwrap();
 }
 
-/// Reads datasets by name and one after the other, each rank regions of its own.
+/// Reads datasets by name, together and one after the other, each rank regions of its own.
 fn read_datasets(comm: Watched, path: &Path, params: &Params) -> Result<()> {
     let rank = comm.rank() as u64;
     let mut file = Reader::open(comm, path, params)?;
@@ -322,6 +322,12 @@ fn read_datasets(comm: Watched, path: &Path, params: &Params) -> Result<()> {
         assert_eq!(file.find_dataset(name, -1)?.expect("a dataset").shape, [200, 200]);
         read(&mut file)?;
     }
+    let all = ["binary", "rows", "text"].map(|name| Dataset::new(name, DataType::Uint16, [200, 200]));
+    let (regions, mut data) = ([Region::new([30 * rank, 7], [35, 100])], [[0; 7000]; 3]);
+    let requests = all.iter().zip(&mut data);
+    let requests = requests.map(|(dataset, data)| Request { dataset, record: -1, regions: &regions, data });
+    file.read_datasets(&mut requests.collect::<Vec<_>>())?;
+    assert!(data.iter().flatten().all(|&byte| byte == b'd'));
     assert!(file.find_group("/")?.is_some());
     while file.next_section(true)?.is_some() {
         assert!(file.dataset()?.is_some());

@@ -6,7 +6,7 @@ use common::watched::Watched;
 use common::{Data, Model, ModelSection, Want, model, read_on_ranks, write_on};
 use scda::{
     Communicator, DataType, Dataset, Elements, Encode, Error, ErrorKind, Faults, Layout, Params, Reader,
-    Region, Result, SectionType, Sink, Source, ThreadComm, Writer, run_on, uniform_partition,
+    Region, Request, Result, SectionType, Sink, Source, ThreadComm, Writer, run_on, uniform_partition,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -406,6 +406,16 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &Params) -> Result<()>
             file.read_dataset(&regions, &mut data)?;
             assert!(data == expected, "{} of step {step}", dataset.name);
         }
+        // The columns of another rank, and some of all, of each of these in one call.
+        let all = datasets();
+        let regions = [columns((rank + 1) % ranks, ranks), Region::new([2, 3], [45, 50])];
+        let expected = regions.each_ref().map(|region| items(region, step)).concat();
+        let mut data = vec![vec![0; expected.len()]; all.len()];
+        let record = 2 * i64::try_from(step).unwrap();
+        let requests = all.iter().zip(&mut data);
+        let requests = requests.map(|(dataset, data)| Request { dataset, record, regions: &regions, data });
+        file.read_datasets(&mut requests.collect::<Vec<_>>())?;
+        assert!(data.iter().all(|data| *data == expected), "step {step}");
         let task = (rank + 1) % ranks;
         let streams = file.find_streams(b"log", i64::try_from(step).unwrap())?.unwrap();
         assert_eq!(streams.tasks(), ranks as u64);
