@@ -21,21 +21,27 @@ use std::ops::Range;
 /// Larger chunks are not shared: it would take much memory.
 const MOST_BYTES: u64 = 1 << 20;
 /// A rank decompresses in a round chunks of so many bytes for each of its threads, and at least one. Fewer in tests.
-const ROUND_BYTES: u64 = if cfg!(debug_assertions) { 50_000 } else { 512 << 10 };
+const ROUND_BYTES: u64 = if cfg!(debug_assertions) { 50_000 } else { 1 << 20 };
 /// Datasets of fewer bytes are not worth the exchange. Fewer in tests.
 const WORTH_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 1 << 20 };
+/// Finding memory to share is worth it when it would have saved a rank decompressing so many bytes. Fewer in tests.
+const SAVED_BYTES: u64 = if cfg!(debug_assertions) { 1 } else { 4 << 20 };
 /// The most chunks that are looked at together. Fewer in tests.
 const MOST_CHUNKS: u64 = if cfg!(debug_assertions) { 64 } else { 4096 };
 
 /// Whether the ranks of a node read chunks for one another.
-#[derive(Default)]
 pub(super) enum Sharing {
-    /// It was not worth it until now.
-    #[default]
-    Unknown,
+    /// They have not looked for memory. So many bytes it would have saved a rank.
+    Unknown(u64),
     /// They share no memory.
     Never,
     Found(Box<Memory>),
+}
+
+impl Default for Sharing {
+    fn default() -> Self {
+        Self::Unknown(0)
+    }
 }
 
 /// The ranks of this node, and memory of two halves with a place for each of them.
@@ -173,13 +179,15 @@ impl Votes {
         comm.allreduce_min(&mut self.words)
     }
 
-    /// The chunks that several of so many ranks want, and the rank that reads each.
-    fn shared(&self, ranks: usize) -> impl Iterator<Item = (u64, usize)> {
+    /// The chunks that several of so many ranks want, and two ranks for each that do.
+    fn shared(&self, ranks: usize) -> impl Iterator<Item = (u64, [usize; 2])> {
         let pairs = self.words.as_chunks::<2>().0.iter().zip(self.first..);
         pairs.filter_map(move |(&[least, greatest], number)| {
             let ranks = ranks as u64;
             let are_several = least < ranks && least + greatest + 1 != FINE;
-            are_several.then(|| (number, to_usize((least + number) % ranks)))
+            let rank = |turned: u64| to_usize((turned + number) % ranks);
+            // Without a result of the vote, both are 0.
+            are_several.then(|| (number, [rank(least), rank((FINE - 1 - greatest) % ranks)]))
         })
     }
 }
@@ -194,26 +202,33 @@ struct Place {
     bytes: u64,
 }
 
-/// In which round each chunk is read, ordered by rounds. Each rank reads as many in a round as `most` bytes have room for.
+/// Which rank reads each chunk, and in which round; ordered by rounds. Of the two ranks that can, it is the one that has fewer bytes to
+/// read until then. Each rank reads as many in a round as `most` bytes have room for.
 fn schedule(
-    shared: impl Iterator<Item = (u64, usize)>,
+    shared: impl Iterator<Item = (u64, [usize; 2])>,
     ranks: usize,
     most: u64,
     bytes_of: impl Fn(u64) -> u64,
 ) -> Result<Vec<Place>> {
-    let mut places = Vec::new();
-    // For each rank its round, and the bytes of it.
-    let mut filled = Vec::new();
-    resize(&mut filled, ranks as u64)?;
-    for (number, rank) in shared {
-        let bytes = bytes_of(number);
-        let (round, start): &mut (u64, u64) = &mut filled[rank];
-        if *start > 0 && *start + bytes > most {
-            (*round, *start) = (*round + 1, 0);
+    #[derive(Clone, Default)]
+    struct Load {
+        bytes: u64,
+        round: u64,
+        /// Of the round.
+        filled: u64,
+    }
+    let (mut places, mut loads) = (Vec::new(), Vec::<Load>::new());
+    resize(&mut loads, ranks as u64)?;
+    for (number, [one, other]) in shared {
+        let rank = if loads[other].bytes < loads[one].bytes { other } else { one };
+        let (load, bytes) = (&mut loads[rank], bytes_of(number));
+        if load.filled > 0 && load.filled + bytes > most {
+            (load.round, load.filled) = (load.round + 1, 0);
         }
         reserve_count(&mut places, 1)?;
-        places.push(Place { round: *round, number, rank, start: *start, bytes });
-        *start += bytes;
+        places.push(Place { round: load.round, number, rank, start: load.filled, bytes });
+        load.filled += bytes;
+        load.bytes += bytes;
     }
     places.sort_unstable_by_key(|place| (place.round, place.number));
     Ok(places)
@@ -266,12 +281,15 @@ impl ReaderState {
         // After an error, the ranks go no further than to the next agreement.
         let ((mut numbered, mut wanted, mut votes), mut mine) = split(mine.and_then(|()| prepare()));
         let mut numbers = numbered.window(0);
-        if let Sharing::Unknown = sharing {
+        if let Sharing::Unknown(saved) = sharing {
             let agreed = team.agree(mine)?;
             mine = votes.vote(agreed.comm(), &numbers, &wanted);
-            let shared = votes.shared(team.size());
-            let bytes: u64 = shared.map(|(number, _)| numbered.dataset(number).chunk_bytes).sum();
-            if bytes >= WORTH_BYTES {
+            let ranks = team.size();
+            let shared: u64 =
+                votes.shared(ranks).map(|(number, _)| numbered.dataset(number).chunk_bytes).sum();
+            // As if each rank wanted all of them.
+            *saved += shared - shared / ranks as u64;
+            if *saved >= SAVED_BYTES {
                 team.defer(mine);
                 mine = Ok(());
                 *sharing = Memory::find(team, self.params.threads)?.map_or(Sharing::Never, Sharing::Found);
@@ -488,10 +506,21 @@ mod tests {
     fn chunks_fill_rounds_in_order() {
         // The chunk 4 alone is longer than a round.
         let bytes = [40, 60, 10, 50, 200, 30];
-        let shared = [(0, 0), (1, 0), (2, 0), (3, 1), (4, 0), (5, 0)];
+        let shared = [(0, [0, 0]), (1, [0, 0]), (2, [0, 0]), (3, [1, 1]), (4, [0, 0]), (5, [0, 0])];
         let places = schedule(shared.into_iter(), 2, 100, |number| bytes[to_usize(number)]).unwrap();
         let found: Vec<_> = places.iter().map(|place| (place.round, place.number, place.start)).collect();
         assert_eq!(found, [(0, 0, 0), (0, 1, 40), (0, 3, 0), (1, 2, 0), (2, 4, 0), (3, 5, 0)]);
+    }
+
+    #[test]
+    fn ranks_have_as_much_to_read() {
+        let bytes = |number: u64| 1 + number * number % 97;
+        let shared = (0..1000).map(|number| (number, [(number % 4) as usize, (number + 3) as usize % 4]));
+        let places = schedule(shared, 4, 200, bytes).unwrap();
+        let of =
+            |rank| places.iter().filter(|place| place.rank == rank).map(|place| place.bytes).sum::<u64>();
+        let all: u64 = (0..1000).map(bytes).sum();
+        assert!((0..4).all(|rank| of(rank).abs_diff(all / 4) <= 200), "{:?}", [0, 1, 2, 3].map(of));
     }
 
     #[test]
@@ -514,11 +543,11 @@ mod tests {
         assert!(seen.iter().all(|one| *one == seen[0]));
         let numbers: Vec<_> = seen[0].iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [10, 11, 14, 15, 16, 17, 18, 19, 20, 21]);
-        for (number, rank) in &seen[0] {
-            assert!(*number != 20 || *rank != 1);
+        for (number, ranks) in &seen[0] {
+            assert!(ranks[0] != ranks[1] && (*number != 20 || !ranks.contains(&1)), "{number}: {ranks:?}");
         }
         for rank in 0..3 {
-            assert!((3..=4).contains(&seen[0].iter().filter(|(_, reader)| *reader == rank).count()));
+            assert!((3..=4).contains(&seen[0].iter().filter(|(_, ranks)| ranks[0] == rank).count()));
         }
     }
 }
