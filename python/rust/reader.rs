@@ -7,7 +7,7 @@ use crate::ranks::Ranks;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use scda::{INLINE_BYTES, Params, Section, Sink, Solo};
+use scda::{INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -379,6 +379,35 @@ impl Reader {
                 open.dataset(offset)?;
             }
             open.reader.read_dataset(&regions, memory)
+        })
+    }
+
+    /// The dataset of this name, and this number among several.
+    fn find_dataset(&self, py: Python<'_>, name: &str, record: i64) -> PyResult<Option<Description>> {
+        let found = self.read(py, |open| {
+            (open.current, open.dataset) = (None, None);
+            open.reader.find_dataset(name, record)
+        })?;
+        Ok(found.map(Description::of))
+    }
+
+    /// Reads boxes of datasets, each by what `find_dataset` said of it and its number among several of its name.
+    fn read_datasets(
+        &self,
+        py: Python<'_>,
+        all: Vec<(Description, i64, Vec<Box>, BytesMut<'_>)>,
+    ) -> PyResult<()> {
+        let mut given = Vec::new();
+        for (description, record, boxes, out) in all {
+            given.push((description.dataset()?, record, regions_of(boxes), out));
+        }
+        let mut requests = Vec::new();
+        for (dataset, record, regions, out) in &mut given {
+            requests.push(Request { dataset, record: *record, regions, data: out.as_slice_mut()? });
+        }
+        self.read(py, |open| {
+            (open.current, open.dataset) = (None, None);
+            open.reader.read_datasets(&mut requests)
         })
     }
 

@@ -440,6 +440,18 @@ def datasets(folder: Path) -> None:
                 boxes = random_boxes(own, array.shape, 5)[: int(own.integers(6))]
                 for found, box in zip(d.read_boxes(boxes), boxes):
                     assert found.tobytes() == part(native, box).tobytes()
+            # Several at once, and of each what this rank selects.
+            for found in (f.read_datasets(list(arrays)), f.read_datasets(list(arrays), record=-1)):
+                assert list(found) == list(arrays)
+                for name, (array, *_) in arrays.items():
+                    assert found[name].tobytes() == array.astype(array.dtype.newbyteorder("=")).tobytes()
+            keys = {name: random_key(own, array.shape) for name, (array, *_) in arrays.items()}
+            for name, items in f.read_datasets(keys).items():
+                assert items.tobytes() == f[name][keys[name]].tobytes()
+            stepped = slice(rank, None, 1 + rank % 2)
+            both = f.read_datasets({"rows": stepped, ("counts", 0): ...} if rank else {"rows": ..., ("counts", 0): 0})
+            assert np.array_equal(both["rows"], grid[stepped] if rank else grid)
+            assert np.array_equal(both["counts", 0], grid if rank else grid[0])
             expected = np.full((200, 9), -1.0)
             expected[3:103, 1:7] = grid
             assert np.array_equal(f["box"], expected) and f["nothing", -1][...].tolist() == [7] * 5
@@ -453,6 +465,26 @@ def datasets(folder: Path) -> None:
     def read(key: Any) -> None:
         with scda.open(folder / "datasets.scda", comm=comm) as f:
             f["rows"][key]
+
+    def read_several(names: Any, **options: Any) -> None:
+        with scda.open(folder / "datasets.scda", comm=comm) as f:
+            f.read_datasets(names, **options)
+
+    last = f"rank {size - 1}: "
+    fails(
+        IndexError if wrong else scda.ArgumentError,
+        "" if wrong else f"{last}IndexError",
+        lambda: read_several({"rows": ..., "counts": 999 if wrong else 0}),
+    )
+    fails(
+        TypeError if wrong else scda.ArgumentError,
+        "" if wrong else f"{last}TypeError: names",
+        lambda: read_several(["rows", 5 if wrong else "counts"]),
+    )
+    fails(scda.ArgumentError, "disagree", lambda: read_several(["rows", "chunks" if wrong else "counts"]))
+    fails(scda.ArgumentError, "disagree", lambda: read_several(["rows"] if wrong else ["rows", "counts"]))
+    fails(scda.ArgumentError, "disagree", lambda: read_several(["rows"], record=0 if wrong else -1))
+    fails(KeyError, "none", lambda: read_several(["rows", "none"]))
 
     def written(**options: Any) -> None:
         with scda.create(folder / "f", comm=comm) as w:

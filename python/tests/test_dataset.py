@@ -98,15 +98,37 @@ def test_steps_are_read_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.Mo
             d = f[name]
 
             def counting(
-                self: Any, core: Any, boxes: Any, read: list[int] = read, original: Any = scda.Dataset._read_boxes
-            ) -> Any:
+                self: Any, core: Any, boxes: Any, items: Any, read: list[int] = read, original: Any = scda.Dataset._read_part
+            ) -> None:
                 read.append(4 * sum(int(np.prod(count)) for _, count in boxes))
-                return original(self, core, boxes)
+                original(self, core, boxes, items)
 
             with monkeypatch.context() as patch:
-                patch.setattr(scda.Dataset, "_read_boxes", counting)
+                patch.setattr(scda.Dataset, "_read_part", counting)
                 same(d[key], array[key])
         assert max(read) <= 1 << 17 and sum(read) <= most_read, (name, key, read)
+    # Several datasets at once.
+    with scda.open(tmp_path / "f") as f:
+        core, read = f._core, []
+
+        class Counting:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(core, name)
+
+            def read_datasets(self, parts: Any) -> None:
+                read.append(sum(items.nbytes for *_, items in parts))
+                core.read_datasets(parts)
+
+        f._core = Counting()  # type: ignore[assignment]
+        keys = {("plain", k): np.s_[k::13, ::2] for k in (0, -1)}
+        found = f.read_datasets({**keys, "chunks": np.s_[::16, ::2]})
+        for (_, k), index in keys.items():
+            same(found["plain", k], array[index])
+        same(found["chunks"], array[::16, ::2])
+        assert len(read) > 2 and max(read) <= 1 << 17, read
+        read.clear()
+        few = f.read_datasets({("plain", 0): np.s_[:1, ::2], ("plain", -1): np.s_[1, :9:2], "chunks": np.s_[3, :99]})
+        assert len(read) == 1 and few["chunks"].tolist() == array[3, :99].tolist(), read
 
 
 def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
@@ -357,6 +379,78 @@ def test_several_datasets_are_the_same_as_one_after_the_other(threads: int, seed
         for name, value in all_of_them.items():
             w.dataset(name, **{"encode": True, **(value if isinstance(value, dict) else {"data": value})})
     assert (tmp_path / "several").read_bytes() == (tmp_path / "one by one").read_bytes()
+
+
+@pytest.mark.parametrize("seal", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_several_datasets_are_read_as_one_after_the_other(
+    seal: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng([seed, seal])
+    monkeypatch.setattr(_selection, "PIECE_BYTES", int(generator.choice([16, 1000, 1 << 24])))
+    with scda.create(tmp_path / "f", seal=seal) as w:
+        for number, dtype in enumerate([*TYPES, *TYPES[::5]]):
+            shape = random_shape(generator)
+            w.dataset(f"a/{number % len(TYPES)}", random_items(generator, dtype, shape), **random_layout(generator, shape))
+    with scda.open(tmp_path / "f") as f:
+        keys: list[Any] = [(name, k) for name in f.keys() for k in range(len(f.records(name)))]
+        keys = [keys[k] if generator.integers(2) else (keys[k][0], -1) for k in generator.permutation(len(keys))]
+        keys = list(dict.fromkeys(keys))
+        found = f.read_datasets(keys)
+        assert list(found) == keys
+        for key in keys:
+            same(found[key], f[key][...])
+        last = f.read_datasets(f.keys(), record=-1)
+        assert list(last) == f.keys()
+        for name in last:
+            same(last[name], f[name, -1][...])
+        for _ in range(5):
+            parts = {key: random_key(generator, f[key].shape) for key in keys}
+            for key, items in f.read_datasets(parts).items():
+                same(items, f[key][parts[key]])
+        once = [name for name in f.keys() if len(f.records(name)) == 1]
+        for name, items in f.read_datasets(once).items():
+            same(items, f[name][...])
+        assert f.read_datasets([]) == f.read_datasets({}) == {}
+
+
+def test_what_several_datasets_are_read_by(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.array("section", np.arange(3.0))
+        w.dataset("a", np.arange(6).reshape(2, 3))
+        w.dataset("b*", 1)
+        for step in range(3):
+            w.dataset("b", [step, step])
+    cases: list[tuple[Any, str, Any, Any]] = [
+        (TypeError, "names: found 'a', expected a list of names, or a dict", "a", None),
+        (TypeError, "names: found b'a'", [b"a"], None),
+        (TypeError, r"names: found \('a', 0, 0\)", [("a", 0, 0)], None),
+        (TypeError, "cannot be interpreted as an integer", ["a"], "last"),
+        (KeyError, "'none': found no such user string, expected one of", ["a", "none"], None),
+        (KeyError, "'none': found no such user string", ["a", "none"], -1),
+        (KeyError, r"'b': found 3 sections.*f\['b', -1\] is the last", ["a", "b"], None),
+        (KeyError, r"'a\?': found no such", ["a?"], None),
+        (KeyError, r"'\[a\]': found no dataset of exactly this name", ["[a]"], None),
+        (IndexError, "record 3 of 'b': found 3", [("b", 3)], None),
+        (IndexError, "record -4 of 'b': found 3", ["b"], -4),
+        (scda.FormatError, "section", ["section"], None),
+        (IndexError, "index 9", {"a": np.s_[0, 9], "b*": ()}, None),
+        (IndexError, "several", {"a": (..., ...)}, None),
+    ]
+    with scda.open(tmp_path / "f") as f:
+        for error, message, names, record in cases:
+            with pytest.raises(error, match=message):
+                f.read_datasets(names, record)
+        # It is still open.
+        found = f.read_datasets({"b*": (), ("b", 1): 0, ("b", -1): ..., "a": np.s_[::-1, ::2]})
+        assert found["b*"] == 1 and found["b", 1] == 1 and found["b", -1].tolist() == [2, 2]
+        assert found["a"].tolist() == [[3, 5], [0, 2]]
+        assert f["a"][1, 1] == 4 and f.read_datasets(["a"])["a"][1, 2] == 5
+    with pytest.raises(scda.UsageError, match="closed"):
+        f.read_datasets(["a"])
+    with scda.open(tmp_path / "f", decode=False) as f:
+        with pytest.raises(ValueError, match="decode=False"):
+            f.read_datasets(["a"])
 
 
 @pytest.mark.parametrize(

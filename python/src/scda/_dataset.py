@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import operator
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
 from ._common import bytes_of
 from ._description import Description, integers
-from ._selection import PIECE_BYTES, Box, Selection, batches, select
+from ._selection import PIECE_BYTES, Box, Selection, calls, select
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,8 +122,7 @@ class Dataset:
             An array of its own; for integers in all dimensions one item.
         """
         with self._file._reading() as core:
-            selection = select(key, self.shape)
-            return self._read(core, selection)[selection.final]
+            return self._read(core, select(key, self.shape))
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
         """All items, for numpy. Collective: all ranks get all."""
@@ -171,33 +170,18 @@ class Dataset:
             own: NDArray[Any] = self[start : start + parts[rank]]
             return own
 
-    def _read(self, core: _core.Reader, selection: Selection) -> NDArray[Any]:
-        """The items with these indices. As many calls of the core as the rank makes that needs the most."""
-        array = np.empty(selection.shape, self.dtype)
-        arguments = selection, self.shape, self.chunks, self.dtype.itemsize
-        others = 0
-        if self._file._ranks is not None:
-            own = sum(1 for _ in batches(*arguments)) if selection.has_steps else 1
-            others = max(core.proc_counts(own)) - own
-        if selection.has_steps:
-            for batch in batches(*arguments):
-                for piece, box in zip(batch, self._read_boxes(core, [piece.box for piece in batch])):
-                    array[piece.place] = box[piece.wanted]
-        else:
-            start = [indices.start if indices else 0 for indices in selection.indices]
-            core.read_dataset(self._offset, [(start, list(selection.shape))], bytes_of(array))
-        for _ in range(others):
-            self._read_boxes(core, [])
-        return array
+    def _read(self, core: _core.Reader, selection: Selection) -> Any:
+        wanted = [(self._description, selection)]
+        (found,) = read_selections(self._file, core, wanted, lambda parts: self._read_part(core, *parts[0]))
+        return found
 
     def _read_boxes(self, core: _core.Reader, boxes: list[Box]) -> list[NDArray[Any]]:
-        sizes = [_items(count) for _, count in boxes]
-        everything = np.empty(sum(sizes), self.dtype)
-        core.read_dataset(self._offset, boxes, bytes_of(everything))
-        ends = np.cumsum(sizes)
-        return [
-            everything[end - size : end].reshape(count) for end, size, (_, count) in zip(ends.tolist(), sizes, boxes)
-        ]
+        everything = np.empty(sum(_items(count) for _, count in boxes), self.dtype)
+        self._read_part(core, boxes, everything)
+        return _split(everything, boxes)
+
+    def _read_part(self, core: _core.Reader, boxes: list[Box], items: NDArray[Any]) -> None:
+        core.read_dataset(self._offset, boxes, bytes_of(items))
 
     def __repr__(self) -> str:
         chunks = "" if self.chunks is None else f", chunks {self.chunks}"
@@ -214,6 +198,48 @@ class Dataset:
 def _shown(text: str) -> str:
     """As repr writes it, since it may have control characters; not all of it if it is long."""
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…")[1:-1]
+
+
+# What one call of the core reads of a dataset: boxes, and the array that gets one after the other.
+Part = tuple[list[Box], "NDArray[Any]"]
+
+
+def read_selections(
+    file: File,
+    core: _core.Reader,
+    wanted: Sequence[tuple[Description, Selection]],
+    read: Callable[[list[Part]], None],
+) -> list[Any]:
+    """What was selected of datasets. `read` reads a part of each: it is called as often as the rank needs that needs the
+    most."""
+    arrays = [np.empty(selection.shape, found.dtype) for found, selection in wanted]
+    others = 0
+    if file._ranks is not None:
+        own = sum(1 for _ in calls(wanted))
+        others = max(core.proc_counts(own)) - own
+    for call in calls(wanted):
+        parts: list[Part] = []
+        for array, (_, selection), pieces in zip(arrays, wanted, call):
+            whole = bool(pieces) and not selection.has_steps
+            items = array if whole else np.empty(sum(piece.items for piece in pieces), array.dtype)
+            parts.append(([piece.box for piece in pieces], items))
+        read(parts)
+        for array, (_, selection), pieces, (boxes, items) in zip(arrays, wanted, call, parts):
+            if selection.has_steps:
+                for piece, box in zip(pieces, _split(items, boxes)):
+                    array[piece.place] = box[piece.wanted]
+    for _ in range(others):
+        read([([], np.empty(0, array.dtype)) for array in arrays])
+    return [array[selection.final] for array, (_, selection) in zip(arrays, wanted)]
+
+
+def _split(everything: NDArray[Any], boxes: list[Box]) -> list[NDArray[Any]]:
+    """The items of each box."""
+    sizes = [_items(count) for _, count in boxes]
+    ends = np.cumsum(sizes)
+    return [
+        everything[end - size : end].reshape(count) for end, size, (_, count) in zip(ends.tolist(), sizes, boxes)
+    ]
 
 
 def _items(count: Sequence[int]) -> int:

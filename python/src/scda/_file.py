@@ -9,22 +9,25 @@ import operator
 import os
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, local_count, prepare, reason, text_of, together
-from ._dataset import Dataset, Group, Records
+from ._common import Handle, Path, bytes_of, local_count, prepare, reason, text_of, together
+from ._dataset import Dataset, Group, Part, Records, read_selections
 from ._description import Description
 from ._errors import Error, FileInUseError, FormatError, ShortFileError
 from ._finding import Finder, Seal, Walk
 from ._section import Section
+from ._selection import select
 from ._streams import Streams
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# Names of datasets, each with the number of a record or without; as the keys of a dict with what is read of each.
+_Names = Union[Sequence[Union[str, tuple[str, int]]], Mapping[Any, Any]]
 # What the core takes as the number of a record.
 _MOST_RECORD = (1 << 63) - 1
 _METADATA = b"scda dataset 00"
@@ -269,6 +272,66 @@ class File(Handle):
         if not isinstance(name, str):
             raise TypeError(f"name: found {type(name).__name__}, expected a str")
         return Records(self, name, self._finder.find(name.encode()))
+
+    def read_datasets(self, names: _Names, record: Optional[int] = None) -> dict[Any, Any]:
+        """Several datasets in one call: the same arrays as ``f[name][...]`` of each, with fewer messages between the
+        ranks. Collective: the same names in the same order on all ranks; each rank selects its own items.
+
+        Args:
+            names: the names, or a dict with what is read of each, as in ``f[name][index]``: ``np.s_[3:5, ::2]``, or
+                ``...`` for everything. A name may be a tuple of it and the number of the record, as in ``f[name, k]``.
+            record: that of the names without one: 0 is the first dataset of a name, -1 the last. None: the only one.
+
+        Returns:
+            A dict of what was read, in the order of ``names``, with the same keys.
+
+        >>> with scda.create("two.scda") as w:
+        ...     w.datasets({"rho": np.arange(6.0).reshape(2, 3), "p": np.arange(4)}, encode=True)
+        >>> with scda.open("two.scda") as f:
+        ...     both = f.read_datasets(["rho", "p"])
+        ...     parts = f.read_datasets({"rho": np.s_[1, ::2], "p": ...})
+        >>> both["p"].tolist(), parts["rho"].tolist()
+        ([0, 1, 2, 3], [3.0, 5.0])
+        """
+        self._check_decodes()
+        with self._reading():
+            keys = self._checked_names(names, record)
+        found = [(self._described(name, number), number or 0) for name, number in keys.values()]
+        with self._reading() as core:
+            indices = names.values() if isinstance(names, Mapping) else [...] * len(found)
+            wanted = [(what, select(index, what.shape)) for (what, _), index in zip(found, indices)]
+
+            def read(parts: list[Part]) -> None:
+                core.read_datasets(
+                    [(*one, boxes, bytes_of(items)) for one, (boxes, items) in zip(found, parts)],
+                )
+
+            return dict(zip(keys, read_selections(self, core, wanted, read)))
+
+    def _checked_names(self, names: _Names, record: Optional[int]) -> dict[Any, tuple[str, Optional[int]]]:
+        """For each key its name, and the number of the record."""
+        if isinstance(names, (str, bytes)):
+            raise TypeError(f"names: found {names!r}, expected a list of names, or a dict")
+        checked: dict[Any, tuple[str, Optional[int]]] = {}
+        for key in names:
+            name, number = key if isinstance(key, tuple) and len(key) == 2 else (key, record)
+            if not isinstance(name, str):
+                raise TypeError(f"names: found {key!r}, expected a str, or a tuple of it and the number of a record")
+            checked[key] = name, None if number is None else self._record_number(number)
+        return checked
+
+    def _described(self, name: str, number: Optional[int]) -> Description:
+        """What is known of the dataset that has this place among those of its name. None: of the only one."""
+        with self._reading() as core:
+            found = core.find_dataset(name, number or 0)
+            is_only = number is not None or core.find(name.encode(), 1) is None
+        if found is not None and is_only:
+            return Description(*found)
+        records = self._finder.find(name.encode())
+        if number is not None and records:
+            raise IndexError(f"record {number} of {name!r}: found {len(records)}")
+        self._finder.only(name)  # which says what there is
+        raise KeyError(f"{name!r}: found no dataset of exactly this name")
 
     def group(self, path: str) -> Group:
         """The datasets whose names begin with this path and a slash; ``/``: all. There need not be any."""

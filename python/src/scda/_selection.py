@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ._description import Description
 
 # With steps, boxes of about so many bytes are read at once, and as many boxes.
 PIECE_BYTES = 16 << 20
@@ -134,6 +137,29 @@ def batches(
         items += piece.items
     if batch:
         yield batch
+
+
+def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list[Piece]]]:
+    """The pieces of selections of several datasets, for each call of the core a list for each dataset: with steps, as many
+    batches at once as bounded memory takes. What has no steps is one piece, which the first call reads."""
+    call: list[list[Piece]] = []
+    for _, selection in wanted:
+        start = [indices.start if indices else 0 for indices in selection.indices]
+        call.append([] if selection.has_steps else [Piece((start, list(selection.shape)), (), ())])
+    room = PIECE_BYTES
+    for number, (found, selection) in enumerate(wanted):
+        if not selection.has_steps:
+            continue
+        item_bytes = found.dtype.itemsize
+        for batch in batches(selection, found.shape, found.chunks, item_bytes):
+            size = item_bytes * sum(piece.items for piece in batch)
+            # After a batch that is full, as each but the last one of a dataset is, or if there is no room beside others.
+            if call[number] or room < min(size, PIECE_BYTES):
+                yield call
+                call, room = [[] for _ in wanted], PIECE_BYTES
+            call[number] = batch
+            room -= size
+    yield call
 
 
 def pieces(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes: int) -> Iterator[tuple[slice, ...]]:
