@@ -6,7 +6,7 @@ use super::inflate::{Inflater, ZEROS};
 use super::shuffle::{shuffle, unshuffle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::padding::LineBreak;
-use crate::memory::{grow, reserve, resize};
+use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
 
 /// How chunks are encoded.
@@ -119,9 +119,10 @@ impl ChunkDecoder {
         let stream = &self.stream[..to_usize(bytes) + ZEROS];
         let bad = |what: String| Error::new(ErrorKind::Decode, format!("zlib stream: {what}"));
         let Some(item_bytes) = item_bytes else { return inflater.inflate(stream, out).map_err(bad) };
-        resize(&mut self.shuffled, out.len() as u64)?;
-        inflater.inflate(stream, &mut self.shuffled).map_err(bad)?;
-        unshuffle(&self.shuffled, to_usize(item_bytes), out);
+        grow(&mut self.shuffled, out.len())?;
+        let shuffled = &mut self.shuffled[..out.len()];
+        inflater.inflate(stream, shuffled).map_err(bad)?;
+        unshuffle(shuffled, to_usize(item_bytes), out);
         Ok(())
     }
 
@@ -136,9 +137,10 @@ impl ChunkDecoder {
         read: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let Some(item_bytes) = item_bytes else { return read(out) };
-        resize(&mut self.shuffled, out.len() as u64)?;
-        read(&mut self.shuffled)?;
-        unshuffle(&self.shuffled, to_usize(item_bytes), out);
+        grow(&mut self.shuffled, out.len())?;
+        let shuffled = &mut self.shuffled[..out.len()];
+        read(shuffled)?;
+        unshuffle(shuffled, to_usize(item_bytes), out);
         Ok(())
     }
 }
