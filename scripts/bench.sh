@@ -69,7 +69,7 @@ there="" results=$root/target/bench/results
 
 # scale_in FOLDER: full by default if only streams are measured and the folder has room: there is one file at a time.
 scale_in() {
-  if [ "$streams$access$patterns$scale" = onlydefault ] && [ "$(df --output=avail --block-size=1G -- "$1" | tail -n 1)" -ge 3 ]; then
+  if [ "$streams" = only ] && [ -z "$access$patterns" ] && [ $scale = default ] && [ "$(df --output=avail --block-size=1G -- "$1" | tail -n 1)" -ge 3 ]; then
     echo full
   else
     echo $scale
