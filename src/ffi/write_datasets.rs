@@ -40,7 +40,7 @@ pub(super) unsafe fn boxes(
         let numbers = index * shape.len()..(index + 1) * shape.len();
         let region = Region::new(&starts[numbers.clone()], &counts[numbers]);
         // So nothing is read or written for numbers that are not meant.
-        region.check(shape)?;
+        dataset.check_region(index, &region)?;
         items = items.and_then(|all| sum(all, region.items().ok()?));
         regions.push(region);
     }

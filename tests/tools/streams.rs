@@ -147,8 +147,9 @@ fn the_chunks_of_a_dataset_are_no_streams() {
     file.dataset(&dataset, &[Region::new([0], [12])], &[7; 12]).unwrap();
     file.close().unwrap();
     for section in ["rho", "1", "2"] {
-        run(&place, &["cat", "f.scda", section, "--stream", "0"]).bad(2, "no such section");
-        run(&place, &["split", "f.scda", section, "logs"]).bad(2, "no such section");
+        let words = "\"rho\": found a dataset, expected streams or a varray";
+        run(&place, &["cat", "f.scda", section, "--stream", "0"]).bad(2, words);
+        run(&place, &["split", "f.scda", section, "logs"]).bad(2, words);
     }
 }
 
@@ -206,6 +207,16 @@ fn copies_keep_streams_or_pack_them() {
     write(&place, "other.scda", false);
     run(&place, &["copy", "--force", "--replace", "other/log=other.scda", "f.scda", "copy.scda"]).good();
     assert_eq!(streams(&place.path("copy.scda"), b"other/log", 0), [b""; 3]);
+    // A packed set counts as one, whatever its parts: those of the first one are two here, one there.
+    for (from, with) in [("f.scda", "other.scda"), ("other.scda", "f.scda"), ("f.scda", "f.scda")] {
+        let replace = format!("log={with}");
+        let args = ["copy", "--force", "--pack-streams", "--replace", &replace, from, "packed.scda"];
+        run(&place, &args).good();
+        assert!(
+            run(&place, &["cat", "packed.scda", "log", "--record", "0", "--stream", "2"]).good().out
+                == expected(2)
+        );
+    }
     run(&place, &["join", "f.scda", "other.scda", "-o", "joined.scda", "--encode", "1"]);
     assert_eq!(streams(&place.path("joined.scda"), b"log", 2), [0, 1, 2].map(expected));
 }
@@ -496,6 +507,11 @@ fn a_set_is_packed_as_a_whole() {
         .good();
     run(&place, &["copy", "--select", "2-4", "f.scda", "first.scda"]).good();
     run(&place, &["copy", "--select", "5-7", "f.scda", "second.scda"]).good();
+    // A part that does not go on with the one before: an error that names the file.
+    run(&place, &["join", "first.scda", "second.scda", "second.scda", "-o", "twice.scda"]).good();
+    let words = "scda: twice.scda: byte ";
+    run(&place, &["cat", "twice.scda", "log", "--stream", "0"]).bad(1, words);
+    run(&place, &["copy", "--pack-streams", "twice.scda", "new.scda", "--force"]).bad(1, words);
     run(&place, &["join", "first.scda", "array.scda", "second.scda", "-o", "mixed.scda"]).good();
     let list = run(&place, &["ls", "--json", "mixed.scda", "--select", "4"]).good().json();
     let offset = &list["sections"][0]["offset"];

@@ -513,7 +513,7 @@ pub fn run(args: &Args) -> Result<()> {
     let user = *from.reader.user();
     let params = args.how.params_like(&from.reader, &args.threads);
     let style = params.line_break;
-    let replacement = |text: &String| Replacement::new(text, &args.threads);
+    let replacement = |text: &String| Replacement::new(text, args.how.pack_streams, &args.threads);
     let mut pick = Pick::new(&args.select, &args.delete);
     pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
     pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;

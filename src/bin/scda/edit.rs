@@ -124,8 +124,8 @@ impl<'a> Pick<'a> {
             ));
         }
         self.replace.iter().try_for_each(|replacement| {
-            let Replacement { name: what, offsets, used, .. } = replacement;
-            let (other, there) = (replacement.input.name(), offsets.len());
+            let Replacement { name: what, places, used, .. } = replacement;
+            let (other, there) = (replacement.input.name(), places.len());
             match *used == there {
                 true => Ok(()),
                 false => Err(Fail::file(
@@ -144,44 +144,48 @@ pub struct Replacement {
     name: String,
     pub input: Input,
     from: Verified,
-    /// Where they begin.
-    offsets: Vec<u64>,
+    /// Where each begins, and how many sections are before it.
+    places: Vec<(u64, u64)>,
     used: usize,
 }
 
 impl Replacement {
-    /// As NAME=FILE says.
-    pub fn new(text: &str, threads: &Threads) -> Result<Self> {
+    /// As NAME=FILE says. Sets of streams that are packed count as one, however many parts they have.
+    pub fn new(text: &str, packs_streams: bool, threads: &Threads) -> Result<Self> {
         let (name, file) = text
             .split_once('=')
             .ok_or_else(|| Fail::Trouble(format!("--replace: found \"{text}\", expected NAME=FILE")))?;
         let input = Input::new(Path::new(file), threads)?;
         let mut from = Verified::new(&input)?;
         let mut walk = Walk::with_streams(&input);
-        let mut offsets = Vec::new();
+        let mut places = Vec::new();
         while let Some(item) = from.next(&mut walk)? {
             let user: &[u8] = item.user();
-            if user == name.as_bytes() {
-                offsets.push(item.section.offset);
+            let is_later_part = item.streams.as_ref().is_some_and(|found| found.streams.part() > 0);
+            // One without those before it is an error when it is packed.
+            let is_packed = packs_streams && is_later_part && !places.is_empty();
+            if user == name.as_bytes() && !is_packed {
+                places.push((item.section.offset, item.number - 1));
             }
             from.skip(&item)?;
         }
-        if offsets.is_empty() {
+        if places.is_empty() {
             return Err(Fail::file(
                 input.name(),
                 format_args!("--replace: found no section or dataset named {name}"),
             ));
         }
-        Ok(Self { name: name.to_owned(), input, from, offsets, used: 0 })
+        Ok(Self { name: name.to_owned(), input, from, places, used: 0 })
     }
 
     /// Writes the next one.
     pub fn write(&mut self, output: &mut Output, way: Way<'_>, progress: &mut Progress) -> Result<()> {
         self.used += 1;
         // If there are too few, the end of the command says so.
-        let Some(&offset) = self.offsets.get(self.used - 1) else { return Ok(()) };
+        let Some(&(offset, before)) = self.places.get(self.used - 1) else { return Ok(()) };
         self.from.reader.seek(offset)?;
         let mut walk = Walk::with_streams(&self.input);
+        walk.number = before;
         match self.from.next(&mut walk)? {
             Some(item) => {
                 self.from.compare(&item)?;

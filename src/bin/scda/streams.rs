@@ -1,6 +1,6 @@
 //! Sets of streams of tasks as a whole (docs/streams.md): found, printed, packed, split into files, and joined from files.
 
-use crate::datasets::{FoundStreams, Item, Walk, begins_streams};
+use crate::datasets::{FoundStreams, Item, Pair, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output, Threads, check_free, check_not_left, check_replaceable, status};
 use crate::formats::{Format, Show};
@@ -124,6 +124,8 @@ struct Candidates {
     all: Vec<Candidate>,
     /// Where the last set of streams of each name is among all.
     last_sets: HashMap<Vec<u8>, usize>,
+    /// A dataset, or the attributes of a group, that the argument means: what it is.
+    other: Option<String>,
     /// The sections in which something is wrong that may hide a part of any set, each with its exit code.
     faults: Vec<(u64, u8)>,
 }
@@ -148,17 +150,21 @@ pub fn find(reader: &mut Reader, input: &Input, selection: &Selection, record: O
         found.faults.push((walk.number + 1, fail.code()));
         match (fail, found.all.iter().any(|one| one.is_meant)) {
             (Fail::Scda(error), true) => complain(&error.to_string()),
+            (Fail::Invalid(words), true) => complain(&words),
             (fail, _) => return Err(fail),
         }
     }
-    let Candidates { all, faults, .. } = found;
+    let Candidates { all, faults, other, .. } = found;
     let has_exact = all.iter().any(|one| one.is_exact);
     let mut meant: Vec<_> =
         all.into_iter().filter(|one| if has_exact { one.is_exact } else { one.is_meant }).collect();
     let count = meant.len();
     let trouble = |words: String| Err(Fail::file(input.name(), words));
     let place = match (record, count) {
-        (_, 0) => return trouble(format!("no such section among its {} sections", walk.number)),
+        (_, 0) => {
+            let none = || format!("no such section among its {} sections", walk.number);
+            return trouble(other.unwrap_or_else(none));
+        }
         (None, 1) => Some(0),
         (None, _) => return trouble(format!("found {count} of that name, expected one, or --record")),
         (Some(record), _) => match u64::try_from(record) {
@@ -201,7 +207,7 @@ fn collect(
         match &item.streams {
             Some(part) if part.streams.part() > 0 => {
                 if let Some((set, is_set_meant)) = found.last_set(&user) {
-                    set.streams.extend(&part.streams)?;
+                    extend(&mut set.streams, &part.streams, walk.file_name())?;
                     *is_set_meant |= is_meant;
                 } else {
                     complain(&format!("{}: {}", walk.file_name(), lost(part)));
@@ -230,7 +236,14 @@ fn collect(
                     complain(&format!("{}: section {number}: {words}", walk.file_name()));
                     set.fault = Some(NO);
                 }
-                if is_meant && item.pair.is_none() {
+                if let (true, Some(pair)) = (is_meant, &item.pair) {
+                    let what = match pair {
+                        Pair::Dataset(_) => "a dataset",
+                        Pair::Group(_) => "the attributes of a group",
+                    };
+                    let words = format!("\"{}\": found {what}, expected streams or a varray", escape(&user));
+                    found.other.get_or_insert(words);
+                } else if is_meant {
                     found.all.push(Candidate {
                         is_exact,
                         is_meant,
@@ -259,6 +272,11 @@ pub fn is_packed_at(reader: &mut Reader, number: u64) -> Result<bool> {
     let before = reader.next_section(true)?.filter(|_| number > 0);
     reader.seek_section(number)?;
     Ok(reader.next_section(true)?.is_some_and(|section| is_packed(before.as_ref(), &section)))
+}
+
+/// Adds the next part of a set of this file.
+fn extend(set: &mut Streams, next: &Streams, file: &str) -> Result<()> {
+    set.extend(next).map_err(|error| Fail::Invalid(format!("{file}: {error}")))
 }
 
 /// A part without the ones before it, in words.
@@ -352,7 +370,7 @@ pub fn whole(reader: &mut Reader, input: &str, first: &FoundStreams, number: u64
         reader.seek_section(chunks - 1)?;
         reader.next_section(true)?;
         match reader.stream_part()? {
-            Some(part) if part.part() > 0 => set.extend(&part)?,
+            Some(part) if part.part() > 0 => extend(&mut set, &part, input)?,
             Some(_) => break,
             None => {
                 reader.seek_section(chunks)?;

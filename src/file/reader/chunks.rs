@@ -13,7 +13,7 @@ use crate::format::dataset::metadata::Codecs;
 use crate::format::dataset::stored::{Elements, Stored};
 use crate::format::dataset::{Region, Run, Visits};
 use crate::format::layout::sum;
-use crate::memory::resize;
+use crate::memory::grow;
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 
@@ -196,11 +196,12 @@ impl ReaderState {
                 _ => {}
             }
             buffers.resize_with(batch.len().max(buffers.len()), Vec::new);
-            buffers.iter_mut().take(batch.len()).try_for_each(|buffer| resize(buffer, chunk_bytes))?;
+            // What longer chunks have left is not cleared for shorter ones and back.
+            let bytes = to_usize(chunk_bytes);
+            buffers.iter_mut().take(batch.len()).try_for_each(|buffer| grow(buffer, bytes))?;
             let decoded = batch.iter().zip(&mut buffers);
-            self.decode_batch(
-                decoded.map(|((present, _), buffer)| (&*part, *present, &mut **buffer)).collect(),
-            )?;
+            let decoded = decoded.map(|((present, _), buffer)| (&*part, *present, &mut buffer[..bytes]));
+            self.decode_batch(decoded.collect())?;
             for ((_, want), buffer) in batch.iter().zip(&buffers) {
                 part.copy(want, buffer, data);
             }

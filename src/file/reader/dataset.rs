@@ -361,8 +361,8 @@ impl<'a> Part<'a> {
         let mut starts = Vec::new();
         reserve(&mut starts, regions.len())?;
         let mut bytes = 0;
-        for region in regions {
-            region.check(&dataset.shape)?;
+        for (number, region) in regions.iter().enumerate() {
+            dataset.check_region(number, region)?;
             starts.push(bytes);
             // That of a region is bounded by that of the dataset.
             bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;

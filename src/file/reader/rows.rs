@@ -5,7 +5,6 @@ use super::elements::BATCH_BYTES;
 use super::{Current, ReaderState};
 use crate::error::Result;
 use crate::file::source::{Sink, Sizes};
-use crate::format::dataset::stored::Stored;
 use crate::format::dataset::{Dataset, Region, Run, Runs};
 use crate::memory::resize;
 use crate::numbers::to_usize;
@@ -16,34 +15,30 @@ use std::ops::Range;
 const NEAR_BYTES: u64 = 4096;
 /// The most runs that are read together.
 const MOST_RUNS: usize = 4096;
+
 impl ReaderState {
     /// Reads regions of a contiguous dataset.
     pub(super) fn read_rows(&mut self, part: &Part<'_>, data: &mut [u8]) -> Result<()> {
         for place in part.places() {
             let (region, own) = place?;
             if part.current.decoded {
-                self.decode_rows(&part.current, part.stored, region, &mut data[own])?;
+                self.decode_rows(part, region, &mut data[own])?;
             } else {
-                self.read_plain_rows(&part.current, part.stored, region, &mut data[own])?;
+                self.read_plain_rows(part, region, &mut data[own])?;
             }
         }
         Ok(())
     }
 
     /// Reads a region of plain data.
-    fn read_plain_rows(
-        &mut self,
-        current: &Current,
-        stored: &Stored,
-        region: &Region,
-        data: &mut [u8],
-    ) -> Result<()> {
-        let item_bytes = stored.dataset.data_type.item_bytes();
+    fn read_plain_rows(&mut self, part: &Part<'_>, region: &Region, data: &mut [u8]) -> Result<()> {
+        let Dataset { shape, data_type, .. } = &part.stored.dataset;
+        let item_bytes = data_type.item_bytes();
         let mut together = Together::default();
         let mut buffer = Vec::new();
-        let first = current.layout.data;
+        let first = part.current.layout.data;
         let zeros = vec![0; region.count.len()];
-        for run in Runs::new(&region.count, (&stored.dataset.shape, &region.start), (&region.count, &zeros)) {
+        for run in Runs::new(&region.count, (shape, &region.start), (&region.count, &zeros)) {
             let run = bytes_of(run, item_bytes);
             if !together.takes(run) {
                 self.read_together(&mut together, first, &mut buffer, data)?;
@@ -79,15 +74,9 @@ impl ReaderState {
     }
 
     /// Reads a region of an array whose elements, the rows, are compressed.
-    fn decode_rows(
-        &mut self,
-        current: &Current,
-        stored: &Stored,
-        region: &Region,
-        data: &mut [u8],
-    ) -> Result<()> {
-        let Dataset { shape, data_type, .. } = &stored.dataset;
-        let item_bytes = data_type.item_bytes();
+    fn decode_rows(&mut self, part: &Part<'_>, region: &Region, data: &mut [u8]) -> Result<()> {
+        let Dataset { shape, data_type, .. } = &part.stored.dataset;
+        let (item_bytes, current) = (data_type.item_bytes(), &part.current);
         let (Some(&start), Some(&count)) = (region.start.first(), region.count.first()) else {
             // No dimension: one row.
             return self.decode_own(current, 0..1, Sink::Contiguous(data));
@@ -98,15 +87,15 @@ impl ReaderState {
         let step = (BATCH_BYTES as u64 / current.size.max(1)).clamp(1, count);
         let mut rows = Vec::new();
         let mut zeros = vec![0; shape.len()];
-        let mut part = region.clone();
+        let mut now = region.clone();
         let mut from = shape.clone();
         let mut done = 0;
         while done < count {
             let n = step.min(count - done);
             resize(&mut rows, n * current.size)?;
             self.decode_own(current, start + done..start + done + n, Sink::Contiguous(&mut rows))?;
-            (part.start[0], part.count[0], from[0], zeros[0]) = (0, n, n, done);
-            for run in Runs::new(&part.count, (&from, &part.start), (&region.count, &zeros)) {
+            (now.start[0], now.count[0], from[0], zeros[0]) = (0, n, n, done);
+            for run in Runs::new(&now.count, (&from, &now.start), (&region.count, &zeros)) {
                 let run = bytes_of(run, item_bytes);
                 let from = to_usize(run.from);
                 data[memory(run)].copy_from_slice(&rows[from..from + to_usize(run.items)]);

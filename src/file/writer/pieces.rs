@@ -42,8 +42,8 @@ impl<'a> Passed<'a> {
         let mut starts = Vec::new();
         reserve(&mut starts, regions.len())?;
         let mut end = 0;
-        for region in regions {
-            region.check(&dataset.shape)?;
+        for (number, region) in regions.iter().enumerate() {
+            dataset.check_region(number, region)?;
             starts.push(to_usize(end));
             let bytes = product(region.items()?, item_bytes);
             end = bytes
@@ -471,7 +471,7 @@ impl<'a> Plan<'a> {
         for number in region.start.iter_mut().chain(&mut region.count) {
             *number = take_number(rest)?;
         }
-        region.check(shape).map_err(|_| torn())?;
+        region.check(shape, String::new).map_err(|_| torn())?;
         Ok((chunk, region))
     }
 

@@ -115,6 +115,11 @@ impl Dataset {
         }
     }
 
+    /// An error that names the dataset, and which of the regions it is, unless this one lies in the array.
+    pub(crate) fn check_region(&self, number: usize, region: &Region) -> Result<()> {
+        region.check(&self.shape, || format!("dataset \"{}\": region {number}", self.name))
+    }
+
     /// The bytes of all items.
     ///
     /// # Errors

@@ -27,12 +27,13 @@ impl Region {
         Self { start: vec![0; shape.len()], count: shape.to_vec() }
     }
 
-    /// An error unless the region lies in an array of this shape.
-    pub(crate) fn check(&self, shape: &[u64]) -> Result<()> {
+    /// An error unless the region lies in an array of this shape. `what` names the region in its message.
+    pub(crate) fn check(&self, shape: &[u64], what: impl Fn() -> String) -> Result<()> {
         let (starts, counts) = (self.start.len(), self.count.len());
         if starts != shape.len() || counts != shape.len() {
             return Err(Error::argument(format!(
-                "region: found {starts} starts and {counts} counts, expected {} of each",
+                "{}: found {starts} starts and {counts} counts, expected {} of each",
+                what(),
                 shape.len()
             )));
         }
@@ -41,7 +42,8 @@ impl Region {
         {
             if sum(start, count).is_none_or(|end| end > size) {
                 return Err(Error::argument(format!(
-                    "region: found start {start} and count {count} in dimension {dimension}, expected indices below {size}"
+                    "{}: found start {start} and count {count} in dimension {dimension}, expected indices below {size}",
+                    what()
                 )));
             }
         }
@@ -158,9 +160,10 @@ mod tests {
     #[test]
     fn a_region_lies_in_the_array() {
         let shape = [4, 0, 7];
-        Region::all(&shape).check(&shape).unwrap();
-        Region::new([4, 0, 0], [0, 0, 7]).check(&shape).unwrap();
-        Region::all(&[]).check(&[]).unwrap();
+        let what = || "region 2".to_owned();
+        Region::all(&shape).check(&shape, what).unwrap();
+        Region::new([4, 0, 0], [0, 0, 7]).check(&shape, what).unwrap();
+        Region::all(&[]).check(&[], what).unwrap();
         for (start, count) in [
             (vec![0, 0], vec![1, 0]),
             (vec![0, 0, 0], vec![1, 0]),
@@ -169,13 +172,13 @@ mod tests {
             (vec![0, 0, u64::MAX], vec![1, 0, 1]),
             (vec![0, 1, 0], vec![1, 0, 1]),
         ] {
-            let error = Region::new(start, count).check(&shape).unwrap_err();
+            let error = Region::new(start, count).check(&shape, what).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Argument);
         }
-        let error = Region::new([2], [3]).check(&[4]).unwrap_err();
+        let error = Region::new([2], [3]).check(&[4], what).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "region: found start 2 and count 3 in dimension 0, expected indices below 4"
+            "region 2: found start 2 and count 3 in dimension 0, expected indices below 4"
         );
     }
 
