@@ -37,8 +37,8 @@ foreach(d 2 3)
   after(forest-${d}d-damage forest-${d}d-5)
   scda_test(forest-${d}d-damage-3 3 forest_${d}d "${out}/forest" damage 2)
   after(forest-${d}d-damage-3 forest-${d}d-damage)
-  if(EXISTS "${prefix}/bin/scda") # the command says of damaged files what the headers say
-    scda_test(forest-${d}d-check 1 forest_${d}d "${out}/forest" damage 3 "${prefix}/bin/scda")
+  if(EXISTS "${scda_command}") # the command says of damaged files what the headers say
+    scda_test(forest-${d}d-check 1 forest_${d}d "${out}/forest" damage 3 "${scda_command}")
     after(forest-${d}d-check forest-${d}d-damage-3)
   endif()
   foreach(ranks 1 3)
