@@ -5,13 +5,13 @@ use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
 use super::dataset::{check_size, read_array, scda_dataset_t, without_pointers};
 use super::given::Given;
 use super::memory::{put, put_user_string, slice, slice_mut};
-use super::write_datasets::{at, boxes, each, name};
+use super::write_datasets::{Lists, at, boxes, each, name};
 use crate::error::Result;
 use crate::file::{Reader, Wanted};
 use crate::format::dataset::{Dataset, Region};
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// Where a dataset can be given to: NULL if nobody wants it. Memory of the wrong size is an error of this rank.
 ///
@@ -248,18 +248,11 @@ pub unsafe extern "C" fn scda_fread_datasets(
             let dataset = reader.require(unsafe { read_array(one) })?;
             datasets.push((dataset, reader.require(at(&record, index, 0))?));
         }
-        // SAFETY: C passes NULL, or a pointer for each dataset.
-        let data = unsafe { each(data, n, "data") };
-        // SAFETY: C passes NULL, or a number for each dataset.
-        let nboxes = unsafe { each(nboxes, n, "nboxes") };
-        // SAFETY: C passes NULL, or a pointer for each dataset.
-        let start = unsafe { each(start, n, "start") };
-        // SAFETY: C passes NULL, or a pointer for each dataset.
-        let count = unsafe { each(count, n, "count") };
+        // SAFETY: C passes NULL, or a value for each dataset.
+        let lists = unsafe { Lists::new(n, data, nboxes, start, count) };
         for (index, (dataset, _)) in datasets.iter().enumerate() {
             let boxes = || {
-                let (data, nboxes) = (at(&data, index, null_mut())?, at(&nboxes, index, 1)?);
-                let (start, count) = (at(&start, index, null())?, at(&count, index, null())?);
+                let (data, nboxes, start, count) = lists.at(index, null_mut())?;
                 // SAFETY: C passes a number for each box and dimension, and room for the items of the boxes.
                 unsafe { room_for_boxes(dataset, data, nboxes, start, count) }
             };

@@ -170,18 +170,11 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
             // SAFETY: it is one of these.
             datasets.push(writer.require(unsafe { read_dataset(one) })?);
         }
-        // SAFETY: C passes NULL, or a pointer for each dataset.
-        let data = unsafe { each(data, n, "data") };
-        // SAFETY: C passes NULL, or a number for each dataset.
-        let nboxes = unsafe { each(nboxes, n, "nboxes") };
-        // SAFETY: C passes NULL, or a pointer for each dataset.
-        let start = unsafe { each(start, n, "start") };
-        // SAFETY: C passes NULL, or a pointer for each dataset.
-        let count = unsafe { each(count, n, "count") };
+        // SAFETY: C passes NULL, or a value for each dataset.
+        let lists = unsafe { Lists::new(n, data, nboxes, start, count) };
         for (index, dataset) in datasets.iter().enumerate() {
             let boxes = || {
-                let (data, nboxes) = (at(&data, index, null())?, at(&nboxes, index, 1)?);
-                let (start, count) = (at(&start, index, null())?, at(&count, index, null())?);
+                let (data, nboxes, start, count) = lists.at(index, null())?;
                 // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
                 unsafe { items_of_boxes(dataset, data, nboxes, start, count) }
             };
@@ -195,6 +188,43 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_writer(f, err, body) }
+}
+
+/// What is passed for each of several datasets: the items of this rank, or room for them, and its boxes. Each list may be an error of
+/// this rank.
+pub(super) struct Lists<'a, T> {
+    data: Result<Option<&'a [T]>>,
+    nboxes: Result<Option<&'a [usize]>>,
+    start: Result<Option<&'a [*const u64]>>,
+    count: Result<Option<&'a [*const u64]>>,
+}
+
+impl<T: Copy> Lists<'_, T> {
+    /// # Safety
+    /// As of [`slice`], for `n` values each; or NULL.
+    pub(super) unsafe fn new(
+        n: usize,
+        data: *const T,
+        nboxes: *const usize,
+        start: *const *const u64,
+        count: *const *const u64,
+    ) -> Self {
+        // SAFETY: the caller has a value for each dataset, or NULL.
+        let data = unsafe { each(data, n, "data") };
+        // SAFETY: as above.
+        let nboxes = unsafe { each(nboxes, n, "nboxes") };
+        // SAFETY: as above.
+        let start = unsafe { each(start, n, "start") };
+        // SAFETY: as above.
+        let count = unsafe { each(count, n, "count") };
+        Self { data, nboxes, start, count }
+    }
+
+    /// What is passed for one of them; `none` stands for no data. Without numbers of boxes, it is one.
+    pub(super) fn at(&self, index: usize, none: T) -> Result<(T, usize, *const u64, *const u64)> {
+        let (data, nboxes) = (at(&self.data, index, none)?, at(&self.nboxes, index, 1)?);
+        Ok((data, nboxes, at(&self.start, index, null())?, at(&self.count, index, null())?))
+    }
 }
 
 /// What is passed for each of `n` datasets; `None` for NULL.

@@ -316,8 +316,8 @@ impl ReaderState {
             let (taken, took) = split(numbered.take(&numbers));
             (wanted, mine) = (taken, mine.and(took));
         }
-        let others = (0..parts.len()).filter(|&part| numbered.datasets.iter().all(|one| one.part != part));
-        Ok(others.fold(mine, |mine, part| mine.and_then(|()| self.read_part(&mut parts[part], data[part]))))
+        let mut others = parts.iter_mut().zip(data).filter(|(part, _)| shared_chunks(part.stored).is_none());
+        Ok(mine.and_then(|()| others.try_for_each(|(part, data)| self.read_part(part, data))))
     }
 
     /// Reads what is wanted of some chunks. All ranks of the node call it with the same places; one that has an error goes on with the
