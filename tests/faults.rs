@@ -14,34 +14,62 @@ use scda::{
     Region, Request, Result, SectionType, Sink, Solo, Writer, run_on_threads,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts the bytes that are in use.
+/// Counts the bytes in use that the threads of a test have allocated, whichever thread frees them. The harness allocates meanwhile in
+/// threads of its own, for instance to start the next test.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system's allocator does the work.
+thread_local! {
+    static IS_COUNTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The layout of a block with a mark before it that says whether the block is counted; and where the block is in that.
+fn marked(layout: Layout) -> Option<(Layout, usize)> {
+    Layout::new::<bool>().extend(layout).ok()
+}
+
+// SAFETY: the system's allocator does the work. What it returns has room for the mark at its beginning and the block behind that, aligned as
+// both need it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: `layout` is that which the caller of `alloc` vouches for: of a size that is not 0.
-        unsafe { System.alloc(layout) }
+        let Some((whole, offset)) = marked(layout) else { return std::ptr::null_mut() };
+        // SAFETY: `whole` has at least the mark, so its size is not 0.
+        let start = unsafe { System.alloc(whole) };
+        if start.is_null() {
+            return start;
+        }
+        let is_counted = IS_COUNTED.get();
+        IN_USE.fetch_add(if is_counted { layout.size() } else { 0 }, Ordering::Relaxed);
+        // SAFETY: the first byte is the mark's, and the block begins at `offset` in what was allocated.
+        unsafe {
+            start.cast::<bool>().write(is_counted);
+            start.add(offset)
+        }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller of `dealloc` passes what `alloc` has returned for this layout, and that is of `System`.
-        unsafe { System.dealloc(pointer, layout) }
+        // It was allocated with this layout.
+        let Some((whole, offset)) = marked(layout) else { return };
+        // SAFETY: `alloc` has returned this pointer for this layout: the mark that it wrote is so far before it, and what `System` returned
+        // begins there.
+        unsafe {
+            let start = pointer.sub(offset);
+            IN_USE.fetch_sub(if start.cast::<bool>().read() { layout.size() } else { 0 }, Ordering::Relaxed);
+            System.dealloc(start, whole);
+        }
     }
 }
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test after the other, because the memory of all threads is counted together.
+/// One test after the other, because the memory of all their threads is counted together.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -102,6 +130,7 @@ fn run_program(
     let countdowns: Vec<Arc<AtomicU64>> =
         (0..size).map(|r| Arc::new(AtomicU64::new(if r == rank { k } else { u64::MAX / 2 }))).collect();
     let results = run_on_threads(size, |comm| {
+        IS_COUNTED.set(true);
         let countdown = Arc::clone(&countdowns[comm.rank()]);
         program(Watched::new(comm, move |_, _| countdown.fetch_sub(1, Ordering::Relaxed) == 0))
     });
@@ -488,8 +517,31 @@ fn an_exchange_that_fails_while_streams_are_written_or_read_is_an_error_of_all()
 }
 
 #[test]
+fn only_what_the_threads_of_a_test_allocate_is_counted() {
+    let _alone = alone();
+    let used = || IN_USE.load(Ordering::Relaxed);
+    let before = used();
+    let of_others = vec![1_u8; 600];
+    assert_eq!(used(), before);
+    let of_ranks = run_on_threads(2, |_| {
+        IS_COUNTED.set(true);
+        let of_rank = vec![1_u64; 100];
+        IS_COUNTED.set(false);
+        of_rank
+    });
+    assert_eq!(used(), before + 2 * 800);
+    IS_COUNTED.set(true);
+    drop(of_others);
+    assert_eq!(used(), before + 2 * 800);
+    IS_COUNTED.set(false);
+    drop(of_ranks);
+    assert_eq!(used(), before);
+}
+
+#[test]
 fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
     let _alone = alone();
+    IS_COUNTED.set(true);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.scda");
     let model = model();
@@ -513,9 +565,7 @@ fn an_exchange_that_fails_on_one_rank_is_an_error_of_all() {
                         let before = IN_USE.load(Ordering::Relaxed);
                         let (kind, is_met) = run(&model, &path, &params, size, writing, (rank, k));
                         let after = IN_USE.load(Ordering::Relaxed);
-                        if k > 0 {
-                            assert!(after <= before, "exchange {k} of rank {rank}: {before}, {after}");
-                        }
+                        assert_eq!(after, before, "exchange {k} of rank {rank}: bytes in use");
                         assert!(std::fs::read(&path).unwrap() == whole);
                         // An error means that the old file stands, success that the new one has its name.
                         let is_new = inode() != old;
