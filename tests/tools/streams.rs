@@ -745,6 +745,66 @@ fn streams_that_were_ended_in_part_are_saved() {
     }
 }
 
+/// Of what rank 0 of a job writes last, a kill leaves the first bytes: here each number of them, of the header of the chunks and of the
+/// text that makes the lengths a section. A set that was ended is before them.
+#[test]
+fn a_torn_write_while_streams_are_ended_loses_nothing() {
+    let place = Place::new();
+    let path = place.path("whole.scda");
+    let written = [b"a".repeat(700), b"b".repeat(1500), b"c".repeat(2000)];
+    run_on_threads(3, |comm| {
+        let rank = comm.rank();
+        let mut file = Writer::create(comm, &path, b"streams", &Params::default()).unwrap();
+        for _ in 0..2 {
+            file.begin_streams(b"log", 1000).unwrap();
+            file.write_stream(&written[rank]).unwrap();
+            file.end_streams().unwrap();
+        }
+        file.block(b"behind", 0, 3, Some(b"abc"), Encode::None).unwrap();
+        file.close().unwrap();
+    });
+    let whole = place.read("whole.scda");
+    let last_of = |words: &[u8]| whole.windows(words.len()).rposition(|text| text == words).unwrap();
+    let (header, lengths) = (last_of(b"A log "), last_of(b"A scda stream bytes 00 "));
+    let torn_header = (1..128).map(|bytes| (header + bytes..header + 128, lengths));
+    let torn_lengths = (1..32).map(|bytes| (lengths + bytes..lengths + 32, whole.len()));
+    for (zeros, end) in torn_header.chain(torn_lengths) {
+        let mut left = whole[..end].to_vec();
+        left[zeros.clone()].fill(0);
+        place.write("torn.scda", left);
+        let saved = run(&place, &["salvage", "--force", "torn.scda", "saved.scda"]);
+        assert!(saved.code == 0 && saved.text().contains("4200 bytes, "), "{zeros:?}: {saved:?}");
+        assert!(!saved.text().contains("left out"), "{zeros:?}: {saved:?}");
+        let path = place.path("saved.scda");
+        assert!(streams(&path, b"log", -1) == written, "{zeros:?}");
+        assert!(streams(&path, b"salvaged streams", -1) == written, "{zeros:?}");
+    }
+}
+
+/// The block of a set, its chunks or its lengths are damaged: the other sets of its name are read, and the chunks are saved.
+#[test]
+fn chunks_that_are_saved_without_their_metadata_hide_no_other_streams() {
+    let place = Place::new();
+    write(&place, "f.scda", true);
+    let whole = place.read("f.scda");
+    let data = place_of(&whole, b"second");
+    let lengths = data + place_of(&whole[data..], b"A scda stream bytes 00 ");
+    let block = whole[..data].windows(17).rposition(|text| text == b"B scda streams 00").unwrap();
+    for (at, is_left_out) in [(block + 128 + 3, false), (data + 4096, true), (lengths + 128 + 2, true)] {
+        let mut bad = whole.clone();
+        bad[at] ^= 0x10;
+        place.write("bad.scda", bad);
+        let saved = run(&place, &["salvage", "--force", "bad.scda", "saved.scda"]);
+        assert!(saved.code == 0, "{at}: {saved:?}");
+        assert_eq!(saved.text().contains("left out: the metadata of"), is_left_out, "{at}: {saved:?}");
+        assert!(saved.text().contains("the chunks of the streams \"log\" at byte"), "{at}: {saved:?}");
+        let path = place.path("saved.scda");
+        assert_eq!(streams(&path, b"log", -1), (0..3).map(expected).collect::<Vec<_>>(), "{at}");
+        let list = run(&place, &["ls", "saved.scda"]).good();
+        assert!(list.text().contains("\"salvaged chunks\""), "{at}: {list:?}");
+    }
+}
+
 /// The header of their chunks is zero, as of streams that were not ended, but what follows is known.
 #[test]
 fn ended_streams_without_their_header_are_left_out() {

@@ -446,7 +446,7 @@ pub fn as_it_is(
     Ok(())
 }
 
-/// Writes the first elements of a damaged array or varray as a section, as [`as_it_is`].
+/// Writes the first elements of a damaged array or varray as a section, as [`as_it_is`], with the name that `section` has.
 pub fn leading(
     reader: &mut Reader,
     writer: &mut Writer,
@@ -458,6 +458,9 @@ pub fn leading(
     for _ in 0..if section.decoded { 2 } else { 1 } {
         let Some(mut part) = reader.next_section(false)? else { break };
         part.count = part.count.min(count);
+        if !section.decoded {
+            part.user = section.user;
+        }
         write(reader, writer, &part, Encode::None, progress)?;
         if part.second_of_pair().is_some() {
             reader.skip()?;

@@ -5,12 +5,15 @@ use crate::copy::{How, as_it_is, leading};
 use crate::datasets::{begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, check_replaceable};
-use crate::output::{Output, complain, visible};
+use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
 use crate::unfinished::{Ended, NAME, Unfinished};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
-use scda::{Reader, Section, Writer};
+use scda::{Reader, Section, SectionType, UserString, Writer};
 use std::path::PathBuf;
+
+/// The name of chunks without the metadata that say which streams they are of.
+const CHUNKS: &[u8] = b"salvaged chunks";
 
 /// Save what is whole of a damaged file
 ///
@@ -18,7 +21,8 @@ use std::path::PathBuf;
 /// a damaged array or varray, saves the elements before the first damaged one, as a shorter section, where it is known
 /// which one that is. The metadata of a dataset or of streams whose data are not whole are left out. Reports what is left out. IN stays as it is.
 ///
-/// Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
+/// Chunks of streams whose other sections are damaged are saved as "salvaged chunks": with their own name no reader would find the whole
+/// streams of that name. Streams of tasks that a job had not ended when it was killed become a set with the name "salvaged streams": of each task the
 /// bytes up to the last one that is not 0, or all if their number is in the file.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -68,6 +72,12 @@ pub fn run(args: &Args) -> Result<()> {
     let bytes = scan.first_start + scan.parts.iter().map(Part::bytes).sum::<u64>();
     let mut progress = Progress::new("salvage", bytes);
     let mut left = Left::default();
+    for block in scan.findings.iter().filter_map(|finding| finding.section) {
+        if begins_streams(block.section_type, &block.user) && reader.seek(block.offset).is_ok() {
+            let end = reader.next_section(true).and_then(|_| reader.skip());
+            left.begun.extend(reader.position().filter(|_| end.is_ok()));
+        }
+    }
     scan.parts
         .iter()
         .try_for_each(|part| save(&mut reader, &input, file.writer()?, part, &mut progress, &mut left))?;
@@ -101,6 +111,13 @@ pub fn run(args: &Args) -> Result<()> {
             "{to}: left out: {what} at byte {offset}, as what follows them is not whole\n"
         ))?;
     }
+    for (offset, name) in left.chunks {
+        let name = quote(&name);
+        out.text(format_args!(
+            "{to}: the chunks of the streams {name} at byte {offset} are saved as {}\n",
+            quote(CHUNKS)
+        ))?;
+    }
     for finding in &scan.findings {
         if !finding.of_dataset
             && finding.user.is_some_and(|user| &*user == DATASET_CONVENTION || &*user == GROUP_CONVENTION)
@@ -129,6 +146,24 @@ struct Left {
     unfinished: Vec<(u64, Ended)>,
     /// Where other sections of these begin.
     saved: Vec<u64>,
+    /// Where the chunks of streams begin whose metadata are not saved.
+    begun: Vec<u64>,
+    /// Such chunks that were saved: where they begin, and the name of the streams.
+    chunks: Vec<(u64, UserString)>,
+}
+
+impl Left {
+    /// A section as it is saved.
+    fn named(&mut self, mut section: Section) -> Result<Section> {
+        if self.begun.contains(&section.offset)
+            && section.section_type == SectionType::Array
+            && !section.decoded
+        {
+            self.chunks.push((section.offset, section.user));
+            section.user = UserString::new(CHUNKS)?;
+        }
+        Ok(section)
+    }
 }
 
 /// Copies whole sections, and the whole elements of damaged ones.
@@ -145,7 +180,7 @@ fn save(
 ) -> Result<()> {
     match part {
         Part::Leading(section, _) if left.saved.contains(&section.offset) => Ok(()),
-        Part::Leading(section, count) => leading(reader, writer, section, *count, progress),
+        Part::Leading(section, count) => leading(reader, writer, &left.named(*section)?, *count, progress),
         Part::Sections(_, range) => {
             reader.seek(range.start)?;
             while reader.position().is_some_and(|position| position < range.end) {
@@ -171,10 +206,13 @@ fn save(
                         reader.seek(offset)?;
                         reader.next_section(true)?;
                         reader.skip()?;
+                        if others > 1 {
+                            left.begun.extend(reader.position());
+                        }
                         continue;
                     }
                 }
-                as_it_is(reader, writer, &section, progress)?;
+                as_it_is(reader, writer, &left.named(section)?, progress)?;
             }
             Ok(())
         }

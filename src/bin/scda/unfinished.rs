@@ -1,6 +1,7 @@
 //! Streams of tasks that were begun and not ended, as a job that is killed leaves them: the block of the part and the bytes of the streams
 //! are in the file, but no header of their chunks, nor how many bytes each stream has. A job that is killed while it ends the streams may
-//! have written, in this order: the padding behind the chunks; their header; how many bytes each stream has, or a part of that.
+//! have written, in this order: the padding behind the chunks; their header; how many bytes each stream has, or a part of that. The last thing
+//! that it wrote may be torn: its first bytes are in the file, and where the others belong there are zeros, or the file ends.
 
 use crate::datasets::begins_streams;
 use crate::fail::{Fail, Result};
@@ -50,8 +51,8 @@ pub struct Ended {
 }
 
 impl Unfinished {
-    /// The streams that a section begins, if they were not ended: nothing is in the file where the header of their chunks should be,
-    /// and nothing that is known follows; or the chunks are whole, and the array behind them is not. The reader is then anywhere.
+    /// The streams that a section begins, if they were not ended: where the header of their chunks should be is nothing or the beginning
+    /// of one, and nothing that is known follows; or the chunks are whole, and the array behind them is not. The reader is then anywhere.
     pub fn find(reader: &mut Reader, input: &Input, section: &Section) -> Result<Option<Self>> {
         if !begins_streams(section.section_type, &section.user) || section.decoded {
             return Ok(None);
@@ -78,7 +79,7 @@ impl Unfinished {
         let mut found = Self { file, part, data, end, lengths: None };
         let mut head = vec![0; to_usize(data.min(end).saturating_sub(start))];
         found.file.read_exact_at(&mut head, start).map_err(trouble)?;
-        if head.iter().all(|&byte| byte == 0) {
+        if is_torn(&head, b"A ") {
             if found.may_be_ended().map_err(trouble)? {
                 return Ok(None);
             }
@@ -114,16 +115,18 @@ impl Unfinished {
     }
 
     /// Whether nothing of the array with the lengths is in the file from this byte on, or only a part. While several ranks write it, the
-    /// beginning of its header is zero; what a rank alone has not written of it is missing at the end.
+    /// beginning of its header is zero, and is written last; what a rank alone has not written of it is missing at the end.
     fn lengths_are_torn(&self, start: u64) -> io::Result<bool> {
         let mut head = [0; 32];
         let there = to_usize((self.end - start).min(head.len() as u64));
         self.file.read_exact_at(&mut head[..there], start)?;
+        let expected = [b"A ", STREAM_BYTES_CONVENTION, b" "].concat();
+        if is_torn(&head, &expected) {
+            return Ok(true);
+        }
         let bytes = ENTRY_BYTES as u64 * self.part.tasks;
         let is_cut = start + STREAMS_HEADER_BYTES + bytes + data_padding_bytes(bytes) > self.end;
-        let expected = [b"A ", STREAM_BYTES_CONVENTION, b" "].concat();
-        let is_theirs = expected.starts_with(&head[..there.min(expected.len())]);
-        Ok(head.iter().all(|&byte| byte == 0) || is_cut && is_theirs)
+        Ok(is_cut && head.starts_with(&expected))
     }
 
     /// If the last bytes of the file are the padding behind some number of chunks of each task, or begin it, they are no data.
@@ -247,6 +250,13 @@ impl Unfinished {
         writer.streams_from(NAME.as_bytes(), chunk_bytes, tasks, &mut open)?;
         Ok(ended)
     }
+}
+
+/// Whether of a text that begins so, and has no zeros, nothing was written where these bytes are, or only the first ones.
+fn is_torn(found: &[u8], expected: &[u8]) -> bool {
+    let written = found.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let known = written.min(expected.len());
+    found[..known] == expected[..known] && (written < found.len() || found.is_empty())
 }
 
 /// Reads a stream.
