@@ -47,22 +47,21 @@ unsafe impl GlobalAlloc for Counting {
         }
         let is_counted = IS_COUNTED.get();
         IN_USE.fetch_add(if is_counted { layout.size() } else { 0 }, Ordering::Relaxed);
-        // SAFETY: the first byte is the mark's, and the block begins at `offset` in what was allocated.
-        unsafe {
-            start.cast::<bool>().write(is_counted);
-            start.add(offset)
-        }
+        // SAFETY: the first byte is the mark's.
+        unsafe { start.cast::<bool>().write(is_counted) };
+        // SAFETY: the block begins there in what was allocated.
+        unsafe { start.add(offset) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // It was allocated with this layout.
         let Some((whole, offset)) = marked(layout) else { return };
-        // SAFETY: `alloc` has returned this pointer for this layout: the mark that it wrote is so far before it, and what `System` returned
-        // begins there.
-        unsafe {
-            let start = pointer.sub(offset);
-            IN_USE.fetch_sub(if start.cast::<bool>().read() { layout.size() } else { 0 }, Ordering::Relaxed);
-            System.dealloc(start, whole);
-        }
+        // SAFETY: `alloc` has returned this pointer for this layout, `offset` behind what `System` returned.
+        let start = unsafe { pointer.sub(offset) };
+        // SAFETY: the mark that `alloc` wrote.
+        let is_counted = unsafe { start.cast::<bool>().read() };
+        IN_USE.fetch_sub(if is_counted { layout.size() } else { 0 }, Ordering::Relaxed);
+        // SAFETY: `System` has returned it for this layout.
+        unsafe { System.dealloc(start, whole) };
     }
 }
 
