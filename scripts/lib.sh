@@ -58,14 +58,25 @@ compile_soon() {
   export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 }
 
-# rust_tests NAME SECONDS OPTION...: a step, the Rust tests. With cargo-nextest, if it is there, the test programs run side by side.
+# c_tests NAME SECONDS FOLDER OPTION...: a step, the tests of the C library that were built in FOLDER; shows what was skipped, and why.
+c_tests() {
+  local name=$1 seconds=$2 built=$3
+  shift 3
+  step "$name" "$seconds" ctest --test-dir "$built" -j 2 --output-on-failure --no-tests=error "$@"
+  grep -h '^skipped: ' "$built/Testing/Temporary/LastTest.log" | sort -u || true
+}
+
+# rust_tests NAME SECONDS OPTION...: a step, the Rust tests; shows what was skipped, and why. With cargo-nextest, if it is there, the test
+# programs run side by side.
 rust_tests() {
   local name=$1 seconds=$2 runner=(cargo test)
   shift 2
   if cargo nextest --version >/dev/null 2>&1; then
     runner=(cargo nextest run --no-fail-fast)
   fi
-  step "$name" "$seconds" "${runner[@]}" "$@"
+  rm -f "$folder/logs/$name.skipped"
+  SCDA_SKIPPED=$root/$folder/logs/$name.skipped step "$name" "$seconds" "${runner[@]}" "$@"
+  [ ! -e "$folder/logs/$name.skipped" ] || cat "$folder/logs/$name.skipped"
 }
 
 # What cargo tests and lints: with MPI and the bundled zlib; serial, with the system's, and with the command, which needs no MPI. As CMake

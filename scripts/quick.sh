@@ -32,7 +32,7 @@ for variant in serial openmpi; do
   log=$root/$folder/logs/library-$variant.log
   build_library $variant $folder/$variant -DSCDA_TOOLS=OFF # the tests above have the command
   build_with_library ffi-tests $folder/$variant
-  step ctest-$variant 600 ctest --test-dir $folder/$variant/ffi-tests -j 2 --timeout 120 --output-on-failure --no-tests=error -LE large \
+  c_tests ctest-$variant 600 $folder/$variant/ffi-tests --timeout 120 -LE large \
     -R '^(prepare|languages|manifests|(matrix|seal|datasets|datasets-errors|corrupt|mutate|errors|errors-disagree|errors-alone|fortran)-[123]|parse-[01]-.*|datasets-read-.*|hello-c|hpp11|faults|readme|sc-.*)$'
 done
 heading "The quick tests passed; scripts/test.sh runs all"

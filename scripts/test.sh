@@ -48,7 +48,7 @@ for variant in openmpi mpich serial; do
   [ $variant = openmpi ] || options=("-DSCDA_COMPARE_WITH=$root/$folder/openmpi/ffi-tests") # the files must be the same
   build_with_library ffi-tests $there "${options[@]}"
   # One MPI job at a time: it takes all cores.
-  step ctest-$variant 3600 ctest --test-dir $there/ffi-tests -j 2 --timeout 300 --output-on-failure --no-tests=error
+  c_tests ctest-$variant 3600 $there/ffi-tests --timeout 300
 done
 
 join

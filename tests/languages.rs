@@ -15,6 +15,56 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// A text without the comments that begin with `line` and go to the end of the line, or with `/*` if that is C's; `quotes` begin and end
+/// strings, which stay, without what is in them if `empties`.
+fn without_comments(text: &str, line: &str, quotes: &[char], empties: bool) -> String {
+    let (mut code, mut rest, mut quote) = (String::new(), text, None);
+    while let Some(c) = rest.chars().next() {
+        let mut after = &rest[c.len_utf8()..];
+        if let Some(end) = quote {
+            match c {
+                '\\' if line == "//" => after = &after[after.chars().next().map_or(0, char::len_utf8)..],
+                // No string goes on in the next line: it was an apostrophe.
+                _ if c == end || c == '\n' => (quote, code) = (None, code + &c.to_string()),
+                _ if !empties => code.push(c),
+                _ => {}
+            }
+        } else if rest.starts_with(line) {
+            after = &rest[rest.find('\n').unwrap_or(rest.len())..];
+        } else if line == "//" && rest.starts_with("/*") {
+            after = &rest[rest.find("*/").map_or(rest.len(), |end| end + 2)..];
+            code.push(' ');
+        } else {
+            quote = Some(c).filter(|c| quotes.contains(c));
+            code.push(c);
+        }
+        rest = after;
+    }
+    code
+}
+
+/// The Fortran module without its comments.
+fn module() -> String {
+    without_comments(&read("include/scda.F90"), "!", &['"', '\''], false)
+}
+
+/// The C++ header without its comments, and what is in its strings.
+fn hpp() -> String {
+    without_comments(&read("include/scda.hpp"), "//", &['"'], true)
+}
+
+#[test]
+fn a_name_in_a_comment_is_none() {
+    let fortran = "call a ! call b\n bind(C, name=\"c!d\") ! \"e\n'f!''g' & ! h";
+    let code = without_comments(fortran, "!", &['"', '\''], false);
+    assert_eq!(code, "call a \n bind(C, name=\"c!d\") \n'f!''g' & ");
+    let cpp = "a (); // b ();\n/* c ();\n d (); */ e (\"f (); \\\" // g\", h); // \"i";
+    assert_eq!(without_comments(cpp, "//", &['"'], true), "a (); \n  e (\"\", h); ");
+    // All of the text is gone through.
+    assert!(module().trim_end().ends_with("end module scda"));
+    assert!(hpp().trim_end().ends_with("#endif"));
+}
+
 /// Names and values; a value may be another name.
 fn resolve(values: BTreeMap<&str, &str>) -> BTreeMap<String, i64> {
     let number =
@@ -61,7 +111,7 @@ fn the_module_has_every_constant_of_the_header() {
 
 #[test]
 fn the_module_has_every_function() {
-    let module = read("include/scda.F90");
+    let module = module();
     let public: String = module.lines().filter(|line| line.trim().starts_with("public ::")).collect();
     for function in functions() {
         let bound = module.contains(&format!("bind(C, name=\"{function}\")"));
@@ -102,7 +152,7 @@ fn the_structs_have_the_same_members() {
     in_fortran[0] = "size".to_owned();
     assert_eq!(dataset_in_c, in_fortran);
 
-    let hpp = read("include/scda.hpp");
+    let hpp = hpp();
     for member in in_c.iter().filter(|name| !["size", "reserved"].contains(&name.as_str())) {
         assert!(has_word(&hpp, &format!("p_.{member}")), "{member}");
     }
@@ -110,7 +160,7 @@ fn the_structs_have_the_same_members() {
 
 #[test]
 fn the_cpp_header_has_every_function() {
-    let hpp = read("include/scda.hpp");
+    let hpp = hpp();
     for function in functions() {
         // Its writer and reader take no mode, and its communicators are those of C.
         let expected = !["scda_fopen", "scda_fopen_f"].contains(&function.as_str());

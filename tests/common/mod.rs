@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation)] // test data
 
 pub mod seal;
+pub mod skipped;
 pub mod system;
 pub mod watched;
 

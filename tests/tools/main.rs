@@ -13,6 +13,8 @@ mod meshes;
 mod python;
 mod run;
 mod sealed;
+#[path = "../common/skipped.rs"]
+mod skipped;
 mod streams;
 mod verified;
 mod written;

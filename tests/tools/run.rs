@@ -1,5 +1,6 @@
 //! Running the command.
 
+use crate::skipped::skipped;
 use std::fmt::Debug;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -119,6 +120,15 @@ impl Place {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).unwrap();
         Run::new(self.command("sh").args(["-c", line]).env("PATH", path).output().unwrap())
+    }
+
+    /// Whether programs can have a terminal here, which some containers have not. If not, says so.
+    pub fn has_terminals(&self) -> bool {
+        let has = self.shell("python3 -c 'import os; os.openpty()' && echo yes; true").text() == "yes\n";
+        if !has {
+            skipped("there are no terminals (/dev/pts)");
+        }
+        has
     }
 
     /// `scda` at a terminal; what it shows there.
