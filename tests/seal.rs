@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::seal::{entry, sealed};
+use common::seal::{entry, marked, sealed};
 use scda::internals::crc;
 use scda::internals::index::{
     ANCHORS, INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows, table_header,
@@ -39,7 +39,7 @@ fn example() -> Vec<u8> {
         writer.inline(b"time step", 0, Some(b"42                              "))?;
         writer.block(b"notes", 0, 31, Some(b"calm, calm, calm, calm, breeze\n"), Encode::Always)
     });
-    sealed(&file, 0, LineBreak::Unix)
+    sealed(&marked(&file, LineBreak::Unix), 0, LineBreak::Unix)
 }
 
 /// The file of docs/format.md with anchors.
@@ -54,7 +54,7 @@ fn example_with_anchors() -> Vec<u8> {
         writer.varray(b"runs", &[8193], &[1; 8193], None, Source::Contiguous(&[b'r'; 8193]), Encode::None)?;
         writer.array(b"cells", &[4097], 2, Source::Contiguous(&[b'c'; 2 * 4097]), Encode::Always)
     });
-    sealed(&file, 0, LineBreak::Unix)
+    sealed(&marked(&file, LineBreak::Unix), 0, LineBreak::Unix)
 }
 
 /// A file of all kinds of sections with two seals, and the offset of the first.

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::seal::sealed;
+use common::seal::{marked, sealed};
 use common::{Data, Model, ModelSection, Rng, write_sections};
 use scda::{
     DataStream, ElementStream, Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo,
@@ -82,6 +82,7 @@ fn a_seal_is_the_same_for_any_ranks_and_says_what_is_in_the_file() {
         let model = model(seed, 40_000);
         let last = model.sections.len();
         let plain = common::write_on(1, &path, &model, &params(false, style, 4 << 20), seed);
+        let plain = marked(&plain, style);
         let ends: Vec<usize> = common::section_ends(&path).into_iter().map(|end| end as usize).collect();
         for commits in [vec![last], vec![0, last], vec![3, 4, 20, 20, last - 1, last]] {
             let expected = expected(&plain, &ends, &commits, style);
@@ -139,8 +140,9 @@ fn appending_goes_on_where_a_file_ends() {
     let plain = common::write_on(1, &path, &model, &params(false, style, 4 << 20), 5);
     let ends: Vec<usize> = common::section_ends(&path).into_iter().map(|end| end as usize).collect();
     let middle = last - 5;
-    let twice = expected(&plain, &ends, &[middle, last], style);
-    let once = expected(&plain, &ends, &[last], style);
+    let to_be_sealed = marked(&plain, style);
+    let twice = expected(&to_be_sealed, &ends, &[middle, last], style);
+    let once = expected(&to_be_sealed, &ends, &[last], style);
     let first_seal = expected(&plain, &ends, &[middle], style).len();
     for (ranks, atomic) in [(1, false), (1, true), (3, false), (3, true)] {
         let mut params = params(true, style, 100_000);
@@ -170,32 +172,43 @@ fn appending_goes_on_where_a_file_ends() {
         let uncommitted = &plain[ends[middle - 1]..ends[middle + 1]];
         let begun = [&twice[..first_seal], uncommitted].concat();
         same(&append_to(&begun, middle, &params), uncommitted.len() as u64, &twice);
-        same(&append_to(&plain[..ends[middle - 1]], middle, &params), 0, &once);
-        same(&append_to(&plain[..128], 0, &params), 0, &once);
-        same(&append_to(&plain, last, &params), 0, &once);
+        // What a file had without a seal is sealed before anything is appended.
+        for commits in [vec![middle, last], vec![0, last], vec![last]] {
+            let end = if commits[0] == 0 { 128 } else { ends[commits[0] - 1] };
+            let sealed = expected(&plain, &ends, &commits, style);
+            same(&append_to(&plain[..end], commits[0], &params), 0, &sealed);
+        }
         same(&append_to(&plain[..ends[middle - 1]], middle, &unsealing), 0, &plain);
-        // What was not committed is cut off behind a seal; without a seal, what is not whole is refused.
+        // A file that was to be sealed has only its header before its first seal.
+        for end in [128, 129, ends[middle - 1], once.len() - 288, once.len() - 1] {
+            same(&append_to(&once[..end], 0, &params), end as u64 - 128, &once);
+            same(&append_to(&once[..end], 0, &unsealing), end as u64 - 128, &once);
+        }
         let mut rng = Rng(1);
         for _ in 0..10 {
+            // Whatever was not committed is cut off behind a seal.
             let torn = first_seal + 1 + rng.below((twice.len() - first_seal - 1) as u64) as usize;
-            // With all of its tables, only the seal is missing: the sections stay.
-            if torn < first_seal + plain.len() - ends[middle - 1] {
-                same(&append_to(&twice[..torn], middle, &params), (torn - first_seal) as u64, &twice);
-            }
+            same(&append_to(&twice[..torn], middle, &params), (torn - first_seal) as u64, &twice);
+            // Without a seal, what is not whole is refused.
             let cut = 1 + rng.below(plain.len() as u64 - 1) as usize;
             if !ends.contains(&cut) && cut != 128 {
                 let (result, left) = append_to(&plain[..cut], 0, &params);
                 assert!(result.is_err() && left == plain[..cut], "{cut}");
             }
         }
-        let tables = plain.len() - ends[middle - 1] + first_seal;
-        // All but the seal is there, or all but a part of it: its tables are cut off.
-        for torn in [twice.len() - 288, twice.len() - 287, twice.len() - 1] {
-            same(&append_to(&twice[..torn], last, &params), (torn - tables) as u64, &twice);
+        // Also if nothing but the seal is missing: the disk may not have had the sections when it had the index.
+        let tail = (twice.len() - first_seal) as u64;
+        for missing in [288, 287, 1] {
+            let mut torn = twice[..twice.len() - missing].to_vec();
+            torn[first_seal + 130] ^= 1;
+            same(&append_to(&torn, middle, &params), tail - missing as u64, &twice);
         }
-        // Its index is not whole: all behind the first seal is cut off.
-        let torn = twice.len() - 289;
-        same(&append_to(&twice[..torn], last, &params), (torn - first_seal) as u64, &twice[..first_seal]);
+        // A seal of which a sector is missing is none.
+        for missing in [0..288, 0..32, 256..288] {
+            let mut torn = twice.clone();
+            torn[twice.len() - 288..][missing].fill(0);
+            same(&append_to(&torn, middle, &params), tail, &twice);
+        }
         for (no_scda, kind) in
             [(&b"something else"[..], scda::ErrorKind::Format), (b"", scda::ErrorKind::ShortFile)]
         {
@@ -267,13 +280,8 @@ fn what_is_sealed_is_never_cut_off() {
                     refused += 1;
                 }
                 Ok(cut) => {
-                    // The tables at most, if they are no longer those of a seal.
-                    assert!(
-                        damaged.len() - *cut as usize >= tables,
-                        "{place}, {} behind: {cut} bytes cut off",
-                        behind.len()
-                    );
-                    assert!(left == damaged[..damaged.len() - *cut as usize]);
+                    assert_eq!(*cut as usize, behind.len(), "{place}");
+                    assert!(left == damaged[..second]);
                     taken += 1;
                 }
             }
@@ -380,7 +388,7 @@ fn streams_are_sealed_as_other_sections() {
             Ok(std::fs::read(&path).unwrap())
         };
         let plain = write(false, false).unwrap();
-        let expected = sealed(&plain, 0, LineBreak::Unix);
+        let expected = sealed(&marked(&plain, LineBreak::Unix), 0, LineBreak::Unix);
         assert!(write(true, false).unwrap() == expected, "{encode:?}");
         assert!(write(true, true).unwrap() == expected, "{encode:?}, streams");
     }
@@ -462,7 +470,7 @@ fn faults_leave_what_was_committed() {
         let (model, commits) = random_model(seed, &mut rng);
         let mut params = params(false, style, [0, 64 << 10, 4 << 20][rng.below(3) as usize]);
         (params.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
-        let plain = common::write_on(1, &plain_path, &model, &params, seed);
+        let plain = marked(&common::write_on(1, &plain_path, &model, &params, seed), style);
         let ends: Vec<usize> =
             common::section_ends(&plain_path).into_iter().map(|end| end as usize).collect();
         let expected = expected(&plain, &ends, &commits, style);
@@ -516,7 +524,7 @@ fn faults_while_appending_leave_what_was_committed() {
         commits.insert(0, first);
         let mut params = params(false, style, [0, 64 << 10, 4 << 20][rng.below(3) as usize]);
         (params.check, params.sync) = (rng.below(2) == 0, rng.below(2) == 0);
-        let plain = common::write_on(1, &plain_path, &model, &params, seed);
+        let plain = marked(&common::write_on(1, &plain_path, &model, &params, seed), style);
         let ends: Vec<usize> =
             common::section_ends(&plain_path).into_iter().map(|end| end as usize).collect();
         let whole = expected(&plain, &ends, &commits, style);

@@ -41,9 +41,11 @@ pub(super) unsafe fn append(
 /// If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
 /// before it. Sections that were not committed, because a job was killed while it appended, are cut off,
 /// whole or not: `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this
-/// call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without.
+/// call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+/// for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
 ///
-/// A file without a seal must be whole. With `params.seal`, its old sections are sealed, too.
+/// Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
+/// returns.
 ///
 /// With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
 /// of the new sections are those of `params`.

@@ -185,6 +185,17 @@ pub struct FileHeader {
     pub line_break: LineBreak,
 }
 
+/// How the vendor string of a file ends that is to have a seal.
+pub const SEAL_MARK: &[u8] = b" sealed";
+
+impl FileHeader {
+    /// Whether the file was created to be sealed: without a seal, nothing behind its header is committed.
+    #[must_use]
+    pub fn has_seal_mark(&self) -> bool {
+        self.vendor.ends_with(SEAL_MARK)
+    }
+}
+
 /// Parses the header of a file. `bytes` are its first 128 bytes, or all of it if it is shorter.
 ///
 /// # Errors

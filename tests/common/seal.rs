@@ -25,6 +25,14 @@ pub fn padding(is_empty: bool, style: LineBreak) -> Vec<u8> {
     format!("{first}{}{last}", "=".repeat(30 - last.len())).into_bytes()
 }
 
+/// The file with the vendor string of one that was created to be sealed.
+#[allow(dead_code)] // not every test needs it
+pub fn marked(file: &[u8], style: LineBreak) -> Vec<u8> {
+    let [major, minor] = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR")];
+    let start = line(format!("scdata0 libscda {major}.{minor} sealed").as_bytes(), 32, style);
+    [&start, &file[32..]].concat()
+}
+
 fn number(entry: &[u8]) -> u64 {
     std::str::from_utf8(entry).unwrap().split(' ').nth(1).unwrap().parse().unwrap()
 }

@@ -537,6 +537,17 @@ fn old_files_are_sealed() {
         assert_eq!((run.code, run.err), (0, words));
         assert!(place.read("b.scda") == sealed);
     }
+    // What is behind the header of a file that was to be sealed may be half a step.
+    let mut marked = plain.clone();
+    marked[8..32].copy_from_slice(b"libscda 0.1 sealed ----\n");
+    place.write("b.scda", &marked);
+    place.scda("seal b.scda").bad(2, "its writer was stopped before its first seal");
+    assert!(place.read("b.scda") == marked);
+    let run = place.scda("append b.scda a.scda");
+    assert!(run.code == 0 && run.err.contains("cut off"), "{}", run.err);
+    assert_eq!(place.scda("check --json b.scda").good().json()["sealed"]["sections"], 10);
+    place.write("b.scda", &marked[..128]);
+    assert!(place.scda("seal b.scda").good().text().contains("sealed: 0 sections"));
     // It may be one that somebody goes on to write.
     let begun = &sealed[..sealed.len() - 288];
     place.write("b.scda", begun);

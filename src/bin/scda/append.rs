@@ -83,7 +83,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
     let before = status(&args.file)?;
     let input = Input::new(&args.file, &args.threads)?;
     let mut reader = input.open_damaged(false)?;
-    let is_in_place = !reader.seals()?.all.is_empty();
+    let is_in_place = reader.has_seal_mark() || !reader.seals()?.all.is_empty();
     let how = How::default();
     let mut params = how.params(reader.line_break(), &args.threads);
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);

@@ -54,11 +54,28 @@ pub fn unsealed(input: &Input, bytes: u64) -> Fail {
     )
 }
 
+/// Trouble if the file was created to be sealed, and has sections but no seal: likewise.
+fn check_mark(input: &Input) -> Result<()> {
+    let mut reader = input.open_damaged(false)?;
+    let start = reader.position().unwrap_or(0);
+    let bytes = reader.file_size().unwrap_or(0).saturating_sub(start);
+    if bytes == 0 || !reader.has_seal_mark() || !reader.seals()?.all.is_empty() {
+        return Ok(());
+    }
+    Err(Fail::file(
+        input.name(),
+        format_args!(
+            "its writer was stopped before its first seal, so the {bytes} bytes behind its header may not be right; scda copy --seal keeps whole sections"
+        ),
+    ))
+}
+
 fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<()> {
     if path.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
     }
     let input = Input::new(path, threads)?;
+    check_mark(&input)?;
     let mut scan = scan(&input, "check", true, false)?;
     if scan.findings.is_empty() && !scan.is_sealed() {
         check_datasets(&input, &mut scan, true, false)?;

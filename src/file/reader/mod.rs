@@ -226,6 +226,13 @@ impl Reader {
         &self.header.vendor
     }
 
+    /// Whether the file was created to be sealed: its vendor string ends in the mark of such files. Before its first
+    /// seal, nothing behind its header is committed.
+    #[must_use]
+    pub fn has_seal_mark(&self) -> bool {
+        self.header.has_seal_mark()
+    }
+
     /// The line breaks in the header of the file. Nothing forbids others in the rest:
     /// [`Self::check_canonical`] tells.
     #[must_use]

@@ -4,7 +4,7 @@
 use super::header::exceeds_63_bits;
 use super::index::Sealed;
 use super::{Expect, ReaderState};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::params::Params;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
@@ -52,11 +52,11 @@ pub struct Survey {
     rows: Vec<Row>,
     /// How many anchors they have.
     pub anchors: u64,
-    /// The offset and number of tables of a seal at the end of the file, with no seal behind them: a job was killed
-    /// while it wrote that seal.
-    unfinished: Option<(u64, usize)>,
-    /// Behind the last seal there are such tables with something else behind them: that may be a damaged seal.
-    has_lost_seal: bool,
+    /// In a file that has no seal and no mark: where the tables of one begin that are at the end of the file, because a job was
+    /// killed while it wrote its first seal.
+    tables: Option<u64>,
+    /// Where a seal should be, behind the index that was surveyed last, and is none any more: bytes of it are damaged.
+    damaged_seal: Option<u64>,
 }
 
 impl Survey {
@@ -65,9 +65,15 @@ impl Survey {
         self.seal.map_or(0, |seal| seal.length)
     }
 
-    /// Whether the file has a seal, at its end or before it.
-    pub fn has_seal(&self) -> bool {
-        self.seal.is_some()
+    /// Whether the file has a seal, at its end or before it, or was to get one.
+    pub fn is_sealed(&self) -> bool {
+        self.committed().is_some()
+    }
+
+    /// The bytes of a sealed file that are committed: up to the last seal, or before the first one the header.
+    fn committed(&self) -> Option<u64> {
+        let header = || self.header.has_seal_mark().then_some(FILE_HEADER_BYTES as u64);
+        self.seal.map(|seal| seal.length).or_else(header)
     }
 
     /// Rank 0: the rows of the sections behind the last seal, for the next one.
@@ -75,51 +81,24 @@ impl Survey {
         std::mem::take(&mut self.rows)
     }
 
-    /// Drops what is behind the last seal.
-    fn forget(&mut self) {
-        self.ends.clear();
-        self.rows.clear();
-        self.anchors = 0;
-        self.unfinished = None;
-        self.has_lost_seal = false;
+    /// Drops the sections from this offset on.
+    fn go_back_to(&mut self, end: u64) {
+        self.end = end;
+        let kept = self.ends.partition_point(|&section_end| section_end <= end);
+        self.ends.truncate(kept);
+        self.rows.truncate(kept);
     }
 
-    /// Drops the tables whose seal is missing, if there are any: the next section goes where they begin.
-    fn forget_unfinished(&mut self) {
-        if let Some((offset, tables)) = self.unfinished.take() {
-            let kept = self.ends.len() - tables;
-            self.ends.truncate(kept);
-            self.rows.truncate(kept);
-            self.end = offset;
-        }
-    }
-
-    /// Drops what was not committed behind the last seal. If only the seal of a commit is missing, the commit is as good as
-    /// done: only its tables are dropped, and the next seal replaces it.
-    fn go_back_to(&mut self, seal: LastSeal) {
-        if self.lacks_only_a_seal() {
-            self.forget_unfinished();
-        } else {
-            self.end = seal.length;
-            self.forget();
-        }
-    }
-
-    /// Whether all tables of a seal are there, so that all sections before them are whole.
-    fn lacks_only_a_seal(&self) -> bool {
-        self.unfinished.is_some_and(|(_, tables)| tables == 1 + usize::from(self.anchors > 0))
-    }
-
-    /// Whether this section has the form of anchors or index of the sections before it, as far as its header tells.
-    fn may_have_table(&self, row: &Row) -> bool {
-        let tables = self.unfinished.map_or(0, |(_, tables)| tables);
-        let rows = (self.ends.len() - tables) as u64;
-        let is_index = *row.user == *INDEX && row.size == ROW_BYTES as u64 && row.count == rows;
+    /// Whether this section may be anchors or index, as far as its header tells. Where sections without a seal are kept, only
+    /// those that all sections before them would have.
+    fn may_be_table(&self, row: &Row) -> bool {
+        let all = self.is_sealed();
+        let sections = self.ends.partition_point(|&end| self.tables.is_none_or(|tables| end <= tables));
+        let is_index =
+            *row.user == *INDEX && row.size == ROW_BYTES as u64 && (all || row.count == sections as u64);
         let is_anchors = *row.user == *ANCHORS
             && row.size == ANCHOR_BYTES as u64
-            && self.anchors > 0
-            && row.count == self.anchors + 1
-            && tables == 0;
+            && (all || self.tables.is_none() && self.anchors > 0 && row.count == self.anchors + 1);
         row.section == Some(SectionType::Array) && !row.is_compressed && (is_index || is_anchors)
     }
 
@@ -142,8 +121,9 @@ impl ReaderState {
         (self.team, self.file)
     }
 
-    /// Walks through the file. If it has a seal, sections that were not committed, whole or not, are left out; without a
-    /// seal, all must be whole. Collective.
+    /// Walks through the file. If it is a sealed one, what is behind its last seal is left out, whole or not: no order holds in
+    /// which its bytes came to the disk, so only a seal says that they are right. Without a seal, all sections must be
+    /// whole. Collective.
     pub fn survey(&mut self) -> Result<Survey, Failure> {
         let bytes = self.look(0, self.size.min(FILE_HEADER_BYTES as u64))?;
         let header = parse_file_header(bytes)?;
@@ -153,8 +133,8 @@ impl ReaderState {
             ends: Vec::new(),
             rows: Vec::new(),
             anchors: 0,
-            unfinished: None,
-            has_lost_seal: false,
+            tables: None,
+            damaged_seal: None,
             header,
         };
         let row = Row {
@@ -176,29 +156,31 @@ impl ReaderState {
             return Ok(survey);
         }
         self.add(&mut survey, row)?;
-        loop {
+        let walked = loop {
             match self.survey_section(&mut survey) {
                 Ok(true) => {}
-                Ok(false) => {
-                    survey.end = self.size;
-                    match survey.seal {
-                        Some(seal) if !survey.has_lost_seal => survey.go_back_to(seal),
-                        _ => survey.forget_unfinished(),
-                    }
-                    return Ok(survey);
-                }
-                Err(failure) => {
-                    let error = self.team.settle(failure);
-                    let is_torn = error.kind().is_of_file() && !survey.has_lost_seal;
-                    let (true, Some(seal)) = (is_torn, survey.seal) else {
-                        return Err(Failure::Agreed(error));
-                    };
-                    self.check_not_sealed(seal.length, &error)?;
-                    survey.go_back_to(seal);
-                    return Ok(survey);
-                }
+                Ok(false) => break Ok(()),
+                Err(failure) => break Err(self.team.settle(failure)),
             }
+        };
+        if let Some(offset) = survey.damaged_seal {
+            let error = Error::new(ErrorKind::Checksum, "append: found a damaged seal, expected a whole one");
+            return Err(Failure::Agreed(error.at(offset)));
         }
+        match (walked, survey.committed()) {
+            (Err(error), Some(end)) if error.kind().is_of_file() => {
+                self.check_not_sealed(end, &error)?;
+                survey.go_back_to(end);
+                survey.anchors = 0;
+            }
+            (Err(error), _) => return Err(Failure::Agreed(error)),
+            (Ok(()), Some(end)) => {
+                survey.go_back_to(end);
+                survey.anchors = 0;
+            }
+            (Ok(()), None) => survey.go_back_to(survey.tables.unwrap_or(self.size)),
+        }
+        Ok(survey)
     }
 
     fn add(&self, survey: &mut Survey, row: Row) -> Result<()> {
@@ -220,12 +202,15 @@ impl ReaderState {
         let Some(section) = self.header else { return Ok(false) };
         let current = self.expect;
         self.skip()?;
-        if *section.user == *SEAL
-            && let Some(seal) = self.seal_at(section.offset, Some(survey.seal))?
-        {
-            survey.seal = Some(seal);
-            survey.forget();
-            return Ok(true);
+        if *section.user == *SEAL {
+            if let Some(seal) = self.seal_at(section.offset, Some(survey.seal))? {
+                survey.seal = Some(seal);
+                survey.ends.clear();
+                survey.rows.clear();
+                (survey.anchors, survey.tables, survey.damaged_seal) = (0, None, None);
+                return Ok(true);
+            }
+            self.note_damaged_seal(survey, section.offset)?;
         }
         let size = match (section.section_type, current) {
             (SectionType::Inline, _) => INLINE_BYTES as u64,
@@ -252,15 +237,26 @@ impl ReaderState {
             crc: 0,
             sorted: 0,
         };
-        let is_table = survey.may_have_table(&row);
-        survey.has_lost_seal |= !is_table && (survey.lacks_only_a_seal() || *section.user == *SEAL);
-        survey.unfinished = match survey.unfinished {
-            _ if !is_table => None,
-            None => Some((row.offset, 1)),
-            Some((offset, tables)) => Some((offset, tables + 1)),
-        };
+        let is_table = survey.may_be_table(&row);
+        survey.tables = is_table.then(|| survey.tables.unwrap_or(row.offset));
+        if is_table && *row.user == *INDEX {
+            self.note_damaged_seal(survey, row.end())?;
+        }
         self.add(survey, row)?;
         Ok(true)
+    }
+
+    /// Notes that there is no seal at this offset where one should be, if its bytes were all written. Of a seal that did not all
+    /// come to the disk, the first or last sector is missing: the file ends in it, or it is all zero. Collective.
+    fn note_damaged_seal(&mut self, survey: &mut Survey, offset: u64) -> Result<(), Failure> {
+        if self.size.saturating_sub(offset) >= SEAL_BYTES as u64 {
+            let bytes = self.look(offset, SEAL_BYTES as u64)?;
+            let is_written = |line: &[u8]| line.iter().any(|&byte| byte != 0);
+            if is_written(&bytes[..STEP]) && is_written(&bytes[SEAL_BYTES - STEP..]) {
+                survey.damaged_seal.get_or_insert(offset);
+            }
+        }
+        Ok(())
     }
 
     /// An error if there is a seal behind `start`, although reading failed with this error before it: what is sealed is damaged,

@@ -32,7 +32,7 @@ use crate::codec::chunk::ChunkEncoder;
 use crate::error::{Error, Result};
 use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
-use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
+use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
 use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
 use sealing::Sealer;
@@ -42,6 +42,10 @@ use streams::OwnStream;
 
 /// What this library writes into the vendor string.
 const VENDOR: &str = concat!("libscda ", env!("CARGO_PKG_VERSION"));
+/// And into that of a file that is to be sealed, with the mark that says so.
+const SEALED_VENDOR: &str =
+    concat!("libscda ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), " sealed");
+const _: () = assert!(SEALED_VENDOR.len() <= VENDOR_STRING_BYTES);
 
 /// A file that is being written.
 ///
@@ -79,6 +83,8 @@ struct Found {
     /// Where the next section goes.
     end: u64,
     user: UserString,
+    /// Whether it has a seal, or was to get one.
+    is_sealed: bool,
     /// What its next seal is to say, if it gets one.
     sealer: Option<Sealer>,
     sums: Option<Sums>,
@@ -153,7 +159,8 @@ impl Writer {
         let create = |team: &mut Team, path: &Path, params: &mut Params| {
             let user = user?;
             team.note_bytes(Topic::UserString, &user);
-            let header = file_header(VENDOR.as_bytes(), &user, params.line_break);
+            let vendor = if params.seal { SEALED_VENDOR } else { VENDOR };
+            let header = file_header(vendor.as_bytes(), &user, params.line_break);
             let (file, target) = open::create(team, path, params, &header)?;
             let (sealer, sums) = match params.seal {
                 true => Some(Sealer::new(team, user, &header)).unzip(),
@@ -173,7 +180,8 @@ impl Writer {
     /// Sections that were not committed, because a job was killed while it appended, are cut off, whole or not;
     /// [`Self::bytes_cut_off`] tells how many bytes. Closing seals the new sections, with [`Params::seal`] or without.
     ///
-    /// A file without a seal must be whole. With [`Params::seal`], closing seals its old sections, too.
+    /// A file that was created with [`Params::seal`] and has no seal yet is cut back to its header. Another file without a
+    /// seal must be whole; with [`Params::seal`], its old sections are sealed before this returns.
     ///
     /// # Errors
     /// Those of [`Reader::open`](crate::Reader::open) and of reading the headers of a file that is not whole;
@@ -195,14 +203,24 @@ impl Writer {
         let (mut team, mut file) = reading.into_parts();
         let result = found.and_then(|found| {
             // Nothing was changed before all ranks know where to go on.
-            let cut = if found.end < size { file.truncate(found.end) } else { Ok(()) };
-            team.agree(cut)?;
+            if found.end < size {
+                let cut = file.truncate(found.end);
+                team.agree(cut)?;
+                // After a loss of power, nothing of it comes back among what is written now.
+                let synced = file.sync();
+                team.agree(synced)?;
+            }
             Ok(found)
         });
         match result {
-            Ok(Found { end, user, sealer, sums }) => {
+            Ok(Found { end, user, is_sealed, sealer, sums }) => {
                 let file = SummedFile::new(file, sums);
-                let session = Self::begin(team, file, target, params, sealer, [end; 2]);
+                let (is_first_seal, is_copy) = (sealer.is_some() && !is_sealed, params.atomic);
+                let mut session = Self::begin(team, file, target, params, sealer, [end; 2]);
+                if is_first_seal {
+                    // What is appended is cut off if it is not committed; what the file had is not.
+                    session.operate(|state| state.seal(!is_copy))?;
+                }
                 Ok(Self { session, user, bytes_cut_off: size - end })
             }
             Err(failure) => {
@@ -220,14 +238,15 @@ impl Writer {
     fn continued(reading: &mut ReaderState, params: &Params) -> Result<Found, Failure> {
         let mut survey = reading.survey()?;
         let (end, user) = (survey.end, survey.header.user);
-        if !params.seal && !survey.has_seal() {
-            return Ok(Found { end, user, sealer: None, sums: None });
+        let is_sealed = survey.is_sealed();
+        if !params.seal && !is_sealed {
+            return Ok(Found { end, user, is_sealed, sealer: None, sums: None });
         }
         let mut sealer = Sealer::continued(&survey);
         let sums =
             reading.sum_up(&survey, |row, part, data, sizes| sealer.note_surveyed(row, part, data, sizes))?;
         sealer.take_surveyed(&mut survey);
-        Ok(Found { end, user, sealer: Some(sealer), sums: Some(sums) })
+        Ok(Found { end, user, is_sealed, sealer: Some(sealer), sums: Some(sums) })
     }
 
     /// The user string of the file.
