@@ -257,8 +257,7 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, p4est_t *p4est, double t
   scda_dataset_t field;
   scda_dataset_init (&field);
   field.type = SCDA_TYPE_FLOAT64;
-  if (f) { f = scda_forest_write_time (f, NULL, p4est->mpicomm, time, "s", err); }
-  if (f) { f = scda_p4est_write_mesh (f, NULL, p4est, err); }
+  if (f) { f = scda_p4est_write_step (f, NULL, p4est, time, "s", err); }
   strcpy (field.name, "depth");
   field.attributes = "{\"units\": \"m\", \"long_name\": \"depth of the water\"}";
   if (f) { f = scda_p4est_write_field (f, NULL, p4est, &field, depth, err); }

@@ -77,9 +77,7 @@ static int write_steps (const char *filename, int rank) {
   for (int step = 0; f != NULL && step < 3; ++step) {
     p4est_t *p4est = compute (connectivity, step);
     double *values = heights (p4est, step);
-    f = scda_forest_write_time (f, NULL, MPI_COMM_WORLD, step_seconds * step, "s", &err);
-    if (f != NULL && step == 0) { f = scda_p4est_write_connectivity (f, NULL, p4est, &err); }
-    if (f != NULL) { f = scda_p4est_write_mesh (f, NULL, p4est, &err); }
+    f = scda_p4est_write_step (f, NULL, p4est, step_seconds * step, "s", &err); /* and what of the mesh has changed */
     if (f != NULL) { f = scda_p4est_write_field (f, NULL, p4est, &field, values, &err); }
     if (f != NULL) { f = scda_fcommit (f, &err); } /* from now on, this step is safe */
     if (f != NULL && rank == 0) {

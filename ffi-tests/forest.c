@@ -240,6 +240,8 @@ static void members (MPI_Comm comm, const char *folder) {
     d.item_bytes = m == 2 ? 3 : 0;
     d.ndims = members[m].ndims;
     d.shape[1] = members[m].columns;
+    f = scda_p4est_write_mesh (f, NULL, p, &err);
+    REQUIRE (f != NULL);
     f = scda_p4est_write_member (f, NULL, p, &d, members[m].offset, &err);
     if (m > 2) { REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "no member") != NULL); }
     else {

@@ -172,7 +172,14 @@ static void bytes_as_fields (const char *path) {
     f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
     f = ragged ? scda_p4est_read_ragged (f, NULL, 0, p, "ragged", SCDA_TYPE_RAW, 1, counts, bytes, &err)
                : scda_p4est_read_field (f, NULL, 0, p, "fixed", SCDA_TYPE_RAW, 1, bytes, &err);
-    REQUIRE (f == NULL && err == SCDA_ERR_ARG && strstr (scda_last_error_message (), "SCDA_TYPE_RAW") != NULL);
+    REQUIRE (f == NULL && err == SCDA_ERR_FORMAT && strstr (scda_last_error_message (), "64 bytes (SCDA_TYPE_RAW) in each row; expected 1") != NULL);
+    /* With the number of bytes that the program has room for, they are. */
+    memset (bytes, 0, 64 * n);
+    f = scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
+    f = ragged ? scda_p4est_read_ragged (f, NULL, 0, p, "ragged", SCDA_TYPE_RAW, 64, counts, bytes, &err)
+               : scda_p4est_read_field (f, NULL, 0, p, "fixed", SCDA_TYPE_RAW, 64, bytes, &err);
+    REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
+    for (size_t i = 0; i < 64 * n; ++i) { REQUIRE (bytes[i] == 'q'); }
   }
   /* They are found, and then read by who has compared the size. */
   const uint64_t start = (uint64_t) p->global_first_quadrant[p->mpirank], count = n;

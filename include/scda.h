@@ -491,12 +491,14 @@ struct scda_params {
   /**
    * Writing: 1: the file gets its name only when it is complete, at close. Until then it has a name
    * beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
-   * leaves under that name is replaced by the next job. Implies `sync`. Links are followed, and the
-   * permissions of the existing file are kept. 0 (default): the file is written under its name.
+   * leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
+   * and the permissions of the existing file are kept. 0 (default): the file is written under its name.
    */
   int atomic;
   /**
-   * Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later.
+   * Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
+   * `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
+   * one, but where the system itself stops, the name may belong to an incomplete file.
    */
   int sync;
   /**
@@ -1907,6 +1909,23 @@ scda_fcontext_t *scda_fread_streams_data(scda_fcontext_t *f,
                                          const uint64_t *Ei,
                                          int indirect,
                                          int *err);
+
+/**
+ * Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
+ * where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
+ * file that was opened by `scda_fopen_append`: its path, a C string.
+ *
+ * Not collective.
+ *
+ * @param [in] f      The file, open for writing or reading.
+ * @param [in] key    Which note: a C string.
+ * @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note if it is there.
+ * @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
+ *                    note is not there and `bytes` is 0, or there is no memory.
+ */
+void *scda_fnote(const scda_fcontext_t *f,
+                 const char *key,
+                 size_t bytes);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -303,7 +303,7 @@ public:
   params &stripe_bytes (std::uint64_t value) noexcept { return p_.stripe_bytes = value, *this; }
   params &driver (int value) noexcept { return p_.driver = value, *this; }
   params &atomic (bool value = true) noexcept { return p_.atomic = value, *this; }
-  params &sync (bool value = true) noexcept { return p_.sync = value, *this; }
+  params &sync (int value = 1) noexcept { return p_.sync = value, *this; } /* -1: not with atomic either */
   params &check (bool value = true) noexcept { return p_.check = value, *this; }
   params &fuzzy (std::uint64_t everyn, std::uint64_t seed) noexcept {
     return p_.fuzzy_everyn = everyn, p_.fuzzy_seed = seed, *this;

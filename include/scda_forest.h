@@ -27,6 +27,9 @@
 /** The greatest level in a file: coordinates are in units of 2^-30 of the edge of a tree. */
 #define SCDA_FOREST_MAXLEVEL 30
 
+/** The attribute by which a mesh and what belongs to it name the mesh: docs/forest.md, "Which mesh a field belongs to". */
+#define SCDA_FOREST_MESH "scda_mesh"
+
 /* ---- Internal: errors ---- */
 
 enum { scda_forest_why_bytes_internal = 256 };
@@ -195,14 +198,158 @@ static inline scda_fcontext_t *scda_forest_step_internal (scda_fcontext_t *f, co
   f = scda_forest_section_internal (f, name.text, 0, &next, &range->begin, err);
   range->begin = 0;
   if (f != NULL && (next || (step != 0 && step != -1))) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the forest %.58s has no step %lld", scda_forest_group_internal (group),
-                                (long long) step);
+    int64_t steps = 0;
+    f = scda_forest_records_internal (f, name.text, UINT64_MAX, &steps, err);
+    if (f == NULL) { return NULL; }
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the forest %.58s has no step %lld: it has %lld, counted from 0",
+                                scda_forest_group_internal (group), (long long) step, (long long) (steps == 0 ? 1 : steps));
     return scda_forest_fail_internal (f, &e, err);
   }
   return f;
 }
 
+/* ---- Internal: what is known of a forest of an open file ---- */
+
+enum { scda_forest_checksum_bytes_internal = 17 };
+
+typedef struct {
+  int has_group; /* its attributes are in the file */
+  int looked;    /* into the file that is appended to */
+  /* Writing: the last mesh and the last connectivity, and whether the time step has fields. */
+  int has_mesh, has_connectivity, has_fields;
+  uint64_t quadrants, checksum, connectivity;
+  /* The checksum of a forest, as long as it has not changed. */
+  const void *forest;
+  long revision;
+  uint64_t sketch, forest_checksum;
+} scda_forest_state_internal_t;
+
+/* NULL if the file is not open, or there is no memory. */
+static inline scda_forest_state_internal_t *scda_forest_state_internal (scda_fcontext_t *f, const char *group) {
+  char key[SCDA_NAME_BYTES + 16];
+  snprintf (key, sizeof key, "forest %.58s", scda_forest_group_internal (group));
+  return f == NULL ? NULL : (scda_forest_state_internal_t *) scda_fnote (f, key, sizeof (scda_forest_state_internal_t));
+}
+
+/* ---- Internal: the checksum of a mesh ---- */
+
+/* The bits of a number, each of which changes half of the others. */
+static inline uint64_t scda_forest_mix_internal (uint64_t v) {
+  v = (v ^ v >> 32) * 0xd6e8feb86659fd93u;
+  v = (v ^ v >> 32) * 0xd6e8feb86659fd93u;
+  return v ^ v >> 32;
+}
+
+/* What a quadrant adds. */
+static inline uint64_t scda_forest_term_internal (uint64_t i, uint64_t tree, uint64_t level) {
+  return scda_forest_mix_internal ((i + 1) * 0x9e3779b97f4a7c15u + (256 * tree + level) * 0xd1342543de82ef95u);
+}
+
+/* What `n` quadrants add; the first one is in tree `tree`. */
+static inline uint64_t scda_forest_sum_internal (const int64_t *tree_offsets, uint64_t tree, uint64_t first, uint64_t n,
+                                                 const uint8_t *level) {
+  uint64_t sum = 0, i;
+  for (i = first; i < first + n; ++i) {
+    while ((uint64_t) tree_offsets[tree + 1] <= i) { ++tree; }
+    sum += scda_forest_term_internal (i, tree, level[i - first]);
+  }
+  return sum;
+}
+
+/* As the attribute has it. */
+static inline void scda_forest_checksum_text_internal (uint64_t checksum, char *text) {
+  static const char digits[] = "0123456789abcdef";
+  int i;
+  for (i = 0; i < 16; ++i) { text[i] = digits[checksum >> (60 - 4 * i) & 15]; }
+  text[16] = '\0';
+}
+
+/* ---- Internal: attributes ---- */
+
+/* The end of a string of JSON, behind its quotation mark; of one that has no end, the end of all. */
+static inline const char *scda_forest_string_end_internal (const char *begin) {
+  const char *json = begin + 1;
+  while (*json != '\0' && *json != '"') { json += *json == '\\' && json[1] != '\0' ? 2 : 1; }
+  return *json == '\0' ? json : json + 1;
+}
+
+/* The value of a key of a JSON object; *end is behind it. NULL if there is none. */
+static inline const char *scda_forest_value_internal (const char *json, const char *key, const char **end) {
+  static const char blanks[] = " \t\r\n";
+  const size_t length = strlen (key);
+  int depth = 0;
+  while (*json != '\0') {
+    if (*json == '"') {
+      const char *const begin = json + 1;
+      json = scda_forest_string_end_internal (json);
+      if (depth == 1 && (size_t) (json - begin) == length + 1 && memcmp (begin, key, length) == 0 && json[strspn (json, blanks)] == ':') {
+        const char *value = json + strspn (json, blanks) + 1;
+        value += strspn (value, blanks);
+        for (json = value; *json != '\0' && (depth > 1 || (*json != ',' && *json != '}'));) {
+          if (*json == '"') {
+            json = scda_forest_string_end_internal (json);
+            continue;
+          }
+          depth += (*json == '{' || *json == '[') - (*json == '}' || *json == ']');
+          ++json;
+        }
+        *end = json;
+        return value;
+      }
+      continue;
+    }
+    depth += (*json == '{' || *json == '[') - (*json == '}' || *json == ']');
+    ++json;
+  }
+  return NULL;
+}
+
+/* The number that a key of a JSON object has; -1 if it has none; at most 10^9. */
+static inline long scda_forest_attribute_internal (const char *json, const char *key) {
+  const char *end = NULL, *digit = scda_forest_value_internal (json, key, &end);
+  long number = 0;
+  if (digit == NULL || digit == end) { return -1; }
+  for (; *digit >= '0' && *digit <= '9'; ++digit) { number = number < 100000000 ? 10 * number + (*digit - '0') : 1000000000; }
+  return digit == end ? number : -1;
+}
+
+/* The mesh that the attributes of a dataset name; 0 if they name none. `text` is then what stands there, if anything does. */
+static inline int scda_forest_mesh_of_internal (const char *attributes, char *text) {
+  const char *end = NULL, *value = attributes == NULL ? NULL : scda_forest_value_internal (attributes, SCDA_FOREST_MESH, &end);
+  text[0] = '\0';
+  if (value == NULL) { return 0; }
+  if (end - value == 18 && *value == '"') {
+    memcpy (text, value + 1, 16);
+    text[16] = '\0';
+  }
+  return 1;
+}
+
+/* Attributes with that of a mesh, to be freed: in place of the one that they have, or as the first one. */
+static inline char *scda_forest_attributes_internal (const char *attributes, const char *mesh, scda_forest_error_internal_t *e) {
+  static const char blanks[] = " \t\r\n";
+  const char *json = attributes == NULL ? "{}" : attributes, *end = NULL, *value = scda_forest_value_internal (json, SCDA_FOREST_MESH, &end);
+  char *all = (char *) scda_forest_room_internal (strlen (json) + 64, 1, e);
+  if (all == NULL) { return NULL; }
+  if (value != NULL) {
+    sprintf (all, "%.*s\"%s\"%s", (int) (value - json), json, mesh, end);
+    return all;
+  }
+  json += strspn (json, blanks);
+  end = json + 1 + strspn (json + (*json != '\0'), blanks);
+  if (*json != '{') { strcpy (all, json); } /* the library says what is wrong */
+  else { sprintf (all, "{\"" SCDA_FOREST_MESH "\": \"%s\"%s%s", mesh, *end == '}' ? "" : ", ", end); }
+  return all;
+}
+
 /* ---- Internal: reading datasets of a known type and shape ---- */
+
+/* The name of a type of scda.h. */
+static inline const char *scda_forest_type_internal (int type) {
+  static const char *const names[] = { "none", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                                       "float32", "float64", "complex64", "complex128", "bytes (r8, r16, ...)" };
+  return names[type > 0 && type < (int) (sizeof names / sizeof *names) ? type : 0];
+}
 
 /* Goes to a record of a dataset, which must be there, with this type (0: any) and these numbers of indices (UINT64_MAX: any). */
 static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, const char *name, int64_t record, int type,
@@ -214,9 +361,12 @@ static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, co
   f = scda_ffind_dataset (f, name, record, &found, d, err);
   if (f == NULL) { return NULL; }
   if (!found) { scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s", name); }
-  else if ((type != 0 && d->type != type) || d->ndims != ndims) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has type %d and %d dimensions; expected type %d and %d dimensions",
-                                name, d->type, d->ndims, type, ndims);
+  else if (type != 0 && d->type != type) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", name, scda_forest_type_internal (d->type),
+                                scda_forest_type_internal (type));
+  }
+  else if (d->ndims != ndims) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %d dimensions; expected %d", name, d->ndims, ndims);
   }
   for (i = 0; e.err == SCDA_SUCCESS && i < ndims; ++i) {
     if (shape[i] != UINT64_MAX && d->shape[i] != shape[i]) {
@@ -289,31 +439,6 @@ static inline scda_fcontext_t *scda_forest_all_internal (scda_fcontext_t *f, MPI
   return f;
 }
 
-/* ---- Internal: attributes ---- */
-
-/* The number that a key of a JSON object has, which has no white space between its parts; -1 if it has none; at most 10^9. */
-static inline long scda_forest_attribute_internal (const char *json, const char *key) {
-  const size_t length = strlen (key);
-  int depth = 0;
-  while (*json != '\0') {
-    if (*json == '"') {
-      const char *begin = ++json;
-      while (*json != '\0' && *json != '"') { json += *json == '\\' && json[1] != '\0' ? 2 : 1; }
-      if (*json == '\0') { return -1; }
-      if (depth == 1 && json[1] == ':' && (size_t) (json - begin) == length && memcmp (begin, key, length) == 0) {
-        const char *digit = json + 2;
-        long number = 0;
-        for (; *digit >= '0' && *digit <= '9'; ++digit) { number = number < 100000000 ? 10 * number + (*digit - '0') : 1000000000; }
-        return digit > json + 2 && (*digit == ',' || *digit == '}') ? number : -1;
-      }
-    }
-    else if (*json == '{' || *json == '[') { ++depth; }
-    else if (*json == '}' || *json == ']') { --depth; }
-    ++json;
-  }
-  return -1;
-}
-
 /* ---- The functions ---- */
 
 /**
@@ -361,7 +486,8 @@ static inline scda_fcontext_t *scda_forest_write_about (scda_fcontext_t *f, int 
 }
 
 /**
- * Writes the attributes by which a group is known as a forest, and others.
+ * Writes the attributes by which a group is known as a forest, and others. The functions of scda_p4est.h write them without others if
+ * this function was not called before.
  *
  * Collective.
  *
@@ -392,6 +518,10 @@ static inline scda_fcontext_t *scda_forest_write_group (scda_fcontext_t *f, cons
   sprintf (all, "{\"scda_forest\": 1, \"dimension\": %d%s%s", dimension, *rest == '}' ? "" : ", ", rest);
   f = scda_fwrite_group (f, scda_forest_group_internal (group), all, err);
   free (all);
+  if (f != NULL) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+    if (state != NULL) { state->has_group = 1; }
+  }
   return f;
 }
 
@@ -430,7 +560,29 @@ static inline scda_fcontext_t *scda_forest_write_time (scda_fcontext_t *f, const
     d.attributes = attributes;
   }
   MPI_Comm_rank (comm, &rank);
-  return scda_fwrite_dataset (f, &d, &time, rank == 0, NULL, NULL, err);
+  f = scda_fwrite_dataset (f, &d, &time, rank == 0, NULL, NULL, err);
+  if (f != NULL) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+    if (state != NULL) { state->has_fields = 0; }
+  }
+  return f;
+}
+
+/**
+ * What some quadrants add to the checksum of their mesh, for programs with a forest of their own. The checksum is the sum over all
+ * quadrants, modulo 2^64; `MPI_Allreduce` of MPI_UINT64_T gives it. As 16 hexadecimal digits it is the attribute `SCDA_FOREST_MESH` of
+ * the mesh and its fields.
+ *
+ * Not collective.
+ *
+ * @param [in] tree_offsets  As in the file: the number of the first quadrant of each tree, and behind them that of all.
+ * @param [in] first         The number of the first quadrant, of those of all ranks.
+ * @param [in] n             How many quadrants there are.
+ * @param [in] level         Their levels. May be NULL if there are none.
+ * @return                   The sum of what they add.
+ */
+static inline uint64_t scda_forest_checksum (const int64_t *tree_offsets, uint64_t first, uint64_t n, const uint8_t *level) {
+  return scda_forest_sum_internal (tree_offsets, 0, first, n, level);
 }
 
 /**

@@ -6,6 +6,7 @@
  *
  *   scda_forest_write_about, scda_forest_write_group       once, when the file is new
  *   scda_forest_write_time                                 begins a time step, if there are several
+ *   scda_p4est_write_step                                  begins a time step, and writes of all this what the file lacks; or
  *   scda_p4est_write_forest                                the connectivity and the mesh; or, if the connectivity has not changed,
  *   scda_p4est_write_mesh                                  the mesh alone; or neither, if the mesh has not changed
  *   scda_p4est_write_data                                  the user data of the quadrants
@@ -44,7 +45,8 @@
 
 /**
  * Saves a forest: what p4est_save does, in one sealed scda file that does not depend on the number of ranks. The file appears under
- * its name when it is complete; if the job is killed before, an older file of this name stays as it was.
+ * its name when it is complete; if the job is killed before, an older file of this name stays as it was. As with p4est_save, the system
+ * brings the file to stable storage later: where a file must survive a loss of power, use `scda_p4est_save_params` with sync.
  *
  * Collective.
  *
@@ -91,6 +93,23 @@ static inline p4est_t *scda_p4est_load (const char *filename, MPI_Comm comm, siz
  * @return                     0, or an error code of scda.h, the same on all ranks.
  */
 static inline int scda_p4est_save_ext (const char *filename, p4est_t *p4est, int save_data, int save_partition);
+
+/**
+ * Saves a forest as `scda_p4est_save_ext` does, with parameters of its own.
+ *
+ * Collective.
+ *
+ * @param [in] filename        The path of the file.
+ * @param [in] p4est           The forest. Not changed.
+ * @param [in] save_data       As for `scda_p4est_save`.
+ * @param [in] save_partition  As for `scda_p4est_save_ext`.
+ * @param [in] params          How the file is written: fill it by `scda_params_init`, then set `seal` to 1, and what else is needed:
+ *                             `atomic`, `sync` (1 if the file is to be in stable storage when this function returns). NULL: seal 1,
+ *                             atomic 1, sync -1.
+ * @return                     0, or an error code of scda.h, the same on all ranks.
+ */
+static inline int scda_p4est_save_params (const char *filename, p4est_t *p4est, int save_data, int save_partition,
+                                          const scda_params_t *params);
 
 /**
  * Loads a forest as `scda_p4est_load` does, with the arguments of p4est_load_ext.
@@ -162,16 +181,37 @@ static inline scda_fcontext_t *scda_p4est_write_forest (scda_fcontext_t *f, cons
 static inline scda_fcontext_t *scda_p4est_write_connectivity (scda_fcontext_t *f, const char *group, const p4est_t *p4est, int *err);
 
 /**
- * Writes the mesh: coordinates and levels of the quadrants. It holds up to the next one in the file, also for later time steps.
+ * Writes the mesh: coordinates and levels of the quadrants. It holds up to the next one in the file, also for later time steps. A step
+ * has one mesh: if the mesh has changed and the step has fields already, begin another step first.
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the forest.
  * @param [in] p4est  The forest. Not changed.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, `SCDA_ERR_USAGE` for another mesh in a step that has fields, and those of
+ * `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_mesh (scda_fcontext_t *f, const char *group, p4est_t *p4est, int *err);
+
+/**
+ * Begins a time step of a forest: writes the time, and before or behind it what the file does not have yet: the attributes of the group,
+ * the connectivity if it has changed, and the mesh if it has changed. `scda_p4est_write_data`, `scda_p4est_write_field`,
+ * `scda_p4est_write_member` and `scda_p4est_write_ragged` then write what belongs to the step.
+ *
+ * In a file that was opened by `scda_fopen_append`, the mesh is compared with the last one in the file; the connectivity is written again.
+ *
+ * @param [in] f      The file, open for writing.
+ * @param [in] group  The name of the forest.
+ * @param [in] p4est  The forest. Not changed.
+ * @param [in] time   The time. That of rank 0 is written.
+ * @param [in] units  Its unit, such as `s`, without quotation marks and backslashes. NULL: none.
+ * @param [out] err   The error code.
+ * @return            `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_MEMORY`, and those of `scda_fwrite_dataset`.
+ */
+static inline scda_fcontext_t *scda_p4est_write_step (scda_fcontext_t *f, const char *group, p4est_t *p4est, double time,
+                                                      const char *units, int *err);
 
 /**
  * Writes the user data of the quadrants as bytes, as they are in the memory of this machine.
@@ -186,7 +226,8 @@ static inline scda_fcontext_t *scda_p4est_write_mesh (scda_fcontext_t *f, const 
 static inline scda_fcontext_t *scda_p4est_write_data (scda_fcontext_t *f, const char *group, const p4est_t *p4est, int *err);
 
 /**
- * Writes a field: as many items for each quadrant.
+ * Writes a field: as many items for each quadrant. The mesh of the forest must be the last one in the file, as for all that belongs to
+ * quadrants: of a forest that was changed since, write the mesh first. The field names it.
  *
  * @param [in] f      The file, open for writing.
  * @param [in] group  The name of the forest.
@@ -200,7 +241,8 @@ static inline scda_fcontext_t *scda_p4est_write_data (scda_fcontext_t *f, const 
  *                    if there are none.
  * @param [out] err   The error code.
  * @return            `f`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, and those of `scda_fwrite_dataset`.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if the mesh of the forest is not the last one in the file, and those of
+ * `scda_fwrite_dataset`.
  */
 static inline scda_fcontext_t *scda_p4est_write_field (scda_fcontext_t *f, const char *group, const p4est_t *p4est,
                                                        const scda_dataset_t *field, const void *data, int *err);
@@ -290,9 +332,8 @@ static inline scda_fcontext_t *scda_p4est_find_field (scda_fcontext_t *f, const 
  * @param [in] step        The time step.
  * @param [in] p4est       The forest, in any partition. Its number of quadrants must be that of the field.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`. Not `SCDA_TYPE_RAW`, which does not say how
- *                         large an item is: find such a field by `scda_p4est_find_field`, and compare its item_bytes.
- * @param [in] components  The number of items that each quadrant must have.
+ * @param [in] type        The type that its items must have, such as `SCDA_TYPE_FLOAT64`.
+ * @param [in] components  The number of items that each quadrant must have; of `SCDA_TYPE_RAW`, the number of bytes.
  * @param [out] data       Room for the items of the local quadrants. May be NULL if there are none.
  * @param [out] err        The error code.
  * @return                 `f`, or NULL on error.
@@ -327,8 +368,8 @@ static inline scda_fcontext_t *scda_p4est_read_counts (scda_fcontext_t *f, const
  * @param [in] step        The time step.
  * @param [in] p4est       The forest, in the partition for which `counts` were read.
  * @param [in] name        The name of the field.
- * @param [in] type        The type that the items must have. Not `SCDA_TYPE_RAW`, as for `scda_p4est_read_field`.
- * @param [in] components  The number of items that each value must have.
+ * @param [in] type        The type that the items must have.
+ * @param [in] components  The number of items that each value must have; of `SCDA_TYPE_RAW`, the number of bytes.
  * @param [in] counts      What `scda_p4est_read_counts` has read.
  * @param [out] data       Room for the values of the local quadrants: as many as the sum of `counts`. May be NULL if there are none.
  * @param [out] err        The error code.
@@ -345,6 +386,7 @@ static inline scda_fcontext_t *scda_p4est_read_ragged (scda_fcontext_t *f, const
 #define SCDA_P4EST_T p4est_t
 #define SCDA_P4_MAXLEVEL P4EST_MAXLEVEL
 #define SCDA_P4_QMAXLEVEL P4EST_QMAXLEVEL
+#define SCDA_P4_NAME "scda_p4est"
 #define SCDA_P4_STRING "p4est"
 #include <scda_p4est_code.h>
 #undef SCDA_P4_DIM
@@ -353,6 +395,7 @@ static inline scda_fcontext_t *scda_p4est_read_ragged (scda_fcontext_t *f, const
 #undef SCDA_P4EST_T
 #undef SCDA_P4_MAXLEVEL
 #undef SCDA_P4_QMAXLEVEL
+#undef SCDA_P4_NAME
 #undef SCDA_P4_STRING
 
 #endif /* SCDA_P4EST_H */

@@ -6,6 +6,7 @@
  *   SCDA_P4(name)       scda_p4est_##name or scda_p8est_##name
  *   SCDA_P4EST(name)    p4est_##name or p8est_##name
  *   SCDA_P4EST_T        p4est_t or p8est_t
+ *   SCDA_P4_NAME        "scda_p4est" or "scda_p8est"
  *   SCDA_P4_MAXLEVEL    the MAXLEVEL and
  *   SCDA_P4_QMAXLEVEL   QMAXLEVEL of p4est
  *
@@ -41,6 +42,146 @@ static inline void SCDA_P4 (visit_internal) (const SCDA_P4EST_T *p4est, SCDA_P4 
     sc_array_t *quadrants = &SCDA_P4EST (tree_array_index) (p4est->trees, t)->quadrants;
     for (k = 0; k < quadrants->elem_count; ++k) { visit (context, i++, SCDA_P4EST (quadrant_array_index) (quadrants, k)); }
   }
+}
+
+/* ---- Internal: which mesh a forest has ---- */
+
+/* Of the quadrants of a rank so many are compared to find out if the forest has changed. */
+#define SCDA_P4_SAMPLES ((p4est_locidx_t) 4096)
+
+/* The sum of what the quadrants of this rank add to the checksum, or, with a stride above 1, of some of them. */
+static inline uint64_t SCDA_P4 (sum_internal) (const SCDA_P4EST_T *p4est, size_t stride) {
+  uint64_t sum = 0, first = SCDA_P4 (first_internal) (p4est);
+  p4est_topidx_t t;
+  size_t next = 0; /* the next one, from the first one of the tree on */
+  for (t = p4est->first_local_tree; t >= 0 && t <= p4est->last_local_tree; ++t) {
+    sc_array_t *quadrants = &SCDA_P4EST (tree_array_index) (p4est->trees, t)->quadrants;
+    size_t k;
+    for (k = next; k < quadrants->elem_count; k += stride) {
+      const SCDA_P4EST (quadrant_t) *q = SCDA_P4EST (quadrant_array_index) (quadrants, k);
+      sum += scda_forest_term_internal (first + k, (uint64_t) t, (uint64_t) q->level);
+    }
+    next = k - quadrants->elem_count;
+    first += quadrants->elem_count;
+  }
+  return sum;
+}
+
+/* Differs, but for rare cases, between two forests of different quadrants that have the same address and revision one after the other. */
+static inline uint64_t SCDA_P4 (sketch_internal) (const SCDA_P4EST_T *p4est) {
+  const uint64_t sample = SCDA_P4 (sum_internal) (p4est, (size_t) (p4est->local_num_quadrants / SCDA_P4_SAMPLES) + 1);
+  return scda_forest_mix_internal (sample + 3 * (uint64_t) p4est->local_num_quadrants + 5 * SCDA_P4 (first_internal) (p4est)) +
+         7 * (uint64_t) p4est->global_num_quadrants + 11 * (uint64_t) p4est->first_local_tree + 13 * (uint64_t) p4est->last_local_tree;
+}
+
+/* The checksum of the mesh, which is kept with the file for as long as the forest does not change. NULL if an error was found. */
+static inline scda_fcontext_t *SCDA_P4 (checksum_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                            uint64_t *checksum, int *err) {
+  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+  const uint64_t sketch = SCDA_P4 (sketch_internal) (p4est);
+  int least = state == NULL ? -1 : state->forest == p4est && state->revision == p4est->revision && state->sketch == sketch;
+  *checksum = 0;
+  MPI_Allreduce (MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
+  if (least < 0) {
+    scda_forest_error_internal_t e;
+    scda_forest_no_error_internal (&e);
+    if (state == NULL) { scda_forest_error_internal (&e, SCDA_ERR_USAGE, "the file of the forest is not open, or there is no memory"); }
+    return scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  }
+  if (least == 0) {
+    uint64_t sum = SCDA_P4 (sum_internal) (p4est, 1);
+    MPI_Allreduce (&sum, &state->forest_checksum, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
+    state->forest = p4est;
+    state->revision = p4est->revision;
+    state->sketch = sketch;
+  }
+  *checksum = state->forest_checksum;
+  return f;
+}
+
+/* Looks once into a file that is appended to, for the attributes of the group and for its last mesh. What cannot be read is not known. */
+static inline void SCDA_P4 (look_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est) {
+  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+  const char *path = f == NULL ? NULL : (const char *) scda_fnote (f, "appended", 0), *attributes = NULL;
+  int look = state != NULL && path != NULL && !state->looked, found = 0, ignored;
+  char text[scda_forest_checksum_bytes_internal];
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  scda_fcontext_t *r = NULL;
+  scda_dataset_t d;
+  MPI_Allreduce (MPI_IN_PLACE, &look, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
+  if (!look) { return; }
+  state->looked = 1;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e)) { return; }
+  r = scda_fopen_read (p4est->mpicomm, path, NULL, NULL, NULL, &ignored);
+  if (r != NULL) { r = scda_ffind_group (r, scda_forest_group_internal (group), &found, &attributes, &ignored); }
+  if (r != NULL && found && scda_forest_attribute_internal (attributes, "scda_forest") >= 0) { state->has_group = 1; }
+  scda_dataset_init (&d);
+  if (r != NULL) { r = scda_ffind_dataset (r, name.text, -1, &found, &d, &ignored); }
+  if (r != NULL && found && !state->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
+    char *end = NULL;
+    state->checksum = strtoull (text, &end, 16);
+    state->quadrants = d.shape[0];
+    state->has_mesh = end == text + 16;
+  }
+  if (r != NULL) { scda_fclose (r, &ignored); }
+}
+
+/* Writes the attributes of the group, if they are not there. */
+static inline scda_fcontext_t *SCDA_P4 (group_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
+  const scda_forest_state_internal_t *state = NULL;
+  SCDA_P4 (look_internal) (f, group, p4est);
+  state = scda_forest_state_internal (f, group);
+  return state != NULL && state->has_group ? f : scda_forest_write_group (f, group, SCDA_P4_DIM, NULL, err);
+}
+
+/* Before a field of a forest is written: the mesh that it names, which must be the last one that was written. */
+static inline scda_fcontext_t *SCDA_P4 (belong_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, const char *field,
+                                                          char *mesh, int *err) {
+  const unsigned long long N = (unsigned long long) p4est->global_num_quadrants;
+  scda_forest_state_internal_t *state = NULL;
+  scda_forest_error_internal_t e;
+  char last[scda_forest_checksum_bytes_internal];
+  uint64_t checksum = 0;
+  scda_forest_no_error_internal (&e);
+  f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err);
+  if (f == NULL) { return NULL; }
+  state = scda_forest_state_internal (f, group);
+  if (!state->has_mesh) { SCDA_P4 (look_internal) (f, group, p4est); }
+  scda_forest_checksum_text_internal (checksum, mesh);
+  scda_forest_checksum_text_internal (state->checksum, last);
+  /* The same on all ranks. */
+  if (!state->has_mesh) {
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "%.58s/%.58s is of a forest whose mesh is not in the file: call " SCDA_P4_NAME "_write_forest before",
+                                scda_forest_group_internal (group), field);
+  }
+  else if (state->checksum != checksum || state->quadrants != N) {
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE,
+                                "%.40s/%.40s is of a forest of %llu quadrants with checksum %s; the last mesh in the file has %llu with %s: "
+                                "call " SCDA_P4_NAME "_write_mesh when the mesh has changed",
+                                scda_forest_group_internal (group), field, N, mesh, (unsigned long long) state->quadrants, last);
+  }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
+  state->has_fields = 1;
+  return f;
+}
+
+/* Compares the mesh that a field in a file names, if it names one, with that of a forest. */
+static inline scda_fcontext_t *SCDA_P4 (compare_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                           const scda_dataset_t *d, int *err) {
+  scda_forest_error_internal_t e;
+  char found[scda_forest_checksum_bytes_internal], expected[scda_forest_checksum_bytes_internal];
+  uint64_t checksum = 0;
+  if (!scda_forest_mesh_of_internal (d->attributes, found)) { return f; }
+  scda_forest_no_error_internal (&e);
+  f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err);
+  if (f == NULL) { return NULL; }
+  scda_forest_checksum_text_internal (checksum, expected);
+  if (strcmp (found, expected) == 0) { return f; }
+  scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s is of a mesh with checksum %s, the forest given has %s: read that of the same step",
+                              d->name, found, expected);
+  return scda_forest_fail_internal (f, &e, err);
 }
 
 /* ---- Writing ---- */
@@ -82,6 +223,46 @@ static inline scda_fcontext_t *SCDA_P4 (write_part_internal) (scda_fcontext_t *f
   return SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
 }
 
+/* A number that changes with the connectivity. All ranks have all of it. */
+static inline uint64_t SCDA_P4 (connectivity_sum_internal) (const SCDA_P4EST (connectivity_t) * c) {
+  const size_t T = (size_t) c->num_trees, C = (size_t) c->num_corners;
+  uint64_t h = 0;
+#define SCDA_P4_HASH(data, count)                                                                          \
+  if ((data) != NULL) {                                                                                    \
+    const unsigned char *bytes = (const unsigned char *) (data);                                           \
+    const size_t all = (size_t) (count) * sizeof *(data);                                                  \
+    size_t at;                                                                                             \
+    for (at = 0; at < all; at += 8) {                                                                      \
+      uint64_t word = 0;                                                                                   \
+      memcpy (&word, bytes + at, all - at < 8 ? all - at : 8);                                             \
+      h = (h ^ word) * 0x9e3779b97f4a7c15u;                                                                \
+      h ^= h >> 29;                                                                                        \
+    }                                                                                                      \
+    h = scda_forest_mix_internal (h + all + 1);                                                            \
+  }
+  SCDA_P4_HASH (c->tree_to_tree, T * SCDA_P4_FACES)
+  SCDA_P4_HASH (c->tree_to_face, T * SCDA_P4_FACES)
+  SCDA_P4_HASH (c->vertices, 3 * c->num_vertices)
+  if (c->num_vertices > 0) { SCDA_P4_HASH (c->tree_to_vertex, T * SCDA_P4_CHILDREN) }
+#if SCDA_P4_DIM == 3
+  if (c->num_edges > 0) {
+    SCDA_P4_HASH (c->tree_to_edge, T * 12)
+    SCDA_P4_HASH (c->ett_offset, c->num_edges + 1)
+    SCDA_P4_HASH (c->edge_to_tree, c->ett_offset[c->num_edges])
+    SCDA_P4_HASH (c->edge_to_edge, c->ett_offset[c->num_edges])
+  }
+#endif
+  if (C > 0) {
+    SCDA_P4_HASH (c->tree_to_corner, T * SCDA_P4_CHILDREN)
+    SCDA_P4_HASH (c->ctt_offset, C + 1)
+    SCDA_P4_HASH (c->corner_to_tree, c->ctt_offset[C])
+    SCDA_P4_HASH (c->corner_to_corner, c->ctt_offset[C])
+  }
+  if (c->tree_attr_bytes > 0) { SCDA_P4_HASH (c->tree_to_attr, T * c->tree_attr_bytes) }
+#undef SCDA_P4_HASH
+  return h;
+}
+
 static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
                                                              int *err) {
   const SCDA_P4EST (connectivity_t) *c = p4est->connectivity;
@@ -100,6 +281,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
                                 (unsigned long long) SCDA_P4_MOST_ATTRIBUTES);
   }
   if (too_large.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &too_large, err); }
+  f = SCDA_P4 (group_internal) (f, group, p4est, err);
 #define SCDA_P4_PART(name, type, rows, columns, dimension0, dimension1, data)                                                    \
   if (f != NULL) {                                                                                                               \
     f = SCDA_P4 (write_part_internal) (f, group, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0,  \
@@ -144,56 +326,92 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
     d.dimension_names = &tree;
     f = SCDA_P4 (write_rows_internal) (f, &d, &name, 0, mine ? T : 0, c->tree_to_attr, err);
   }
+  if (f != NULL) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+    if (state != NULL) {
+      state->has_connectivity = 1;
+      state->connectivity = SCDA_P4 (connectivity_sum_internal) (c);
+    }
+  }
   return f;
 }
 
-typedef struct {
-  int32_t *coordinates;
-  uint8_t *levels;
-} SCDA_P4 (mesh_internal_t);
-
-static inline void SCDA_P4 (visit_mesh_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
-  SCDA_P4 (mesh_internal_t) *mesh = (SCDA_P4 (mesh_internal_t) *) context;
-  int32_t *xyz = mesh->coordinates + SCDA_P4_DIM * i;
+static inline void SCDA_P4 (visit_coordinates_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
+  int32_t *xyz = (int32_t *) context + SCDA_P4_DIM * i;
   xyz[0] = (int32_t) ((uint32_t) quadrant->x << SCDA_P4_SHIFT);
   xyz[1] = (int32_t) ((uint32_t) quadrant->y << SCDA_P4_SHIFT);
 #if SCDA_P4_DIM == 3
   xyz[2] = (int32_t) ((uint32_t) quadrant->z << SCDA_P4_SHIFT);
 #endif
-  mesh->levels[i] = (uint8_t) quadrant->level;
 }
 
-static inline scda_fcontext_t *SCDA_P4 (write_mesh) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int *err) {
+static inline void SCDA_P4 (visit_level_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
+  ((uint8_t *) context)[i] = (uint8_t) quadrant->level;
+}
+
+/* The mesh; `room` is for the coordinates of the local quadrants. */
+static inline scda_fcontext_t *SCDA_P4 (write_mesh_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, void *room, int *err) {
   const uint64_t N = (uint64_t) p4est->global_num_quadrants, T = (uint64_t) p4est->connectivity->num_trees;
   const uint64_t first = SCDA_P4 (first_internal) (p4est), n = (uint64_t) p4est->local_num_quadrants;
+  scda_forest_state_internal_t *state = NULL;
   scda_forest_error_internal_t e;
-  SCDA_P4 (mesh_internal_t) mesh;
+  char text[scda_forest_checksum_bytes_internal], attributes[192];
   p4est_gloidx_t *tree_offsets = NULL;
+  uint64_t checksum = 0;
   scda_forest_no_error_internal (&e);
-  mesh.coordinates = (int32_t *) scda_forest_room_internal (n, SCDA_P4_DIM * sizeof (int32_t), &e);
-  mesh.levels = (uint8_t *) scda_forest_room_internal (n, 1, &e);
+  f = SCDA_P4 (group_internal) (f, group, p4est, err);
+  if (f != NULL) { f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err); }
+  if (f == NULL) { return NULL; }
+  state = scda_forest_state_internal (f, group);
+  if (state->has_mesh && state->has_fields && state->checksum != checksum) { /* on all ranks */
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
+                                "scda_forest_write_time or " SCDA_P4_NAME "_write_step", scda_forest_group_internal (group));
+    return scda_forest_fail_internal (f, &e, err);
+  }
   tree_offsets = (p4est_gloidx_t *) scda_forest_room_internal (T + 1, sizeof (p4est_gloidx_t), &e);
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
   if (f != NULL) {
     SCDA_P4EST (comm_count_pertree) (p4est, tree_offsets);
-    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_mesh_internal), &mesh);
-    f = SCDA_P4 (write_part_internal) (
-      f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis",
-      "{\"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}", first, n,
-      mesh.coordinates, err);
+    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_coordinates_internal), room);
+    scda_forest_checksum_text_internal (checksum, text);
+    sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}",
+             text);
+    f = SCDA_P4 (write_part_internal) (f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", attributes, first, n, room, err);
   }
   if (f != NULL) {
+    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_level_internal), room);
     f = SCDA_P4 (write_part_internal) (f, group, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL,
-                                       "{\"long_name\": \"level of refinement\"}", first, n, mesh.levels, err);
+                                       "{\"long_name\": \"level of refinement\"}", first, n, room, err);
   }
   if (f != NULL) {
     f = SCDA_P4 (write_part_internal) (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
                                        "{\"long_name\": \"number of the first quadrant of each tree\"}", 0,
                                        p4est->mpirank == 0 ? T + 1 : 0, tree_offsets, err);
   }
-  free (mesh.coordinates);
-  free (mesh.levels);
+  if (f != NULL) {
+    state->has_mesh = 1;
+    state->has_fields = 0;
+    state->quadrants = N;
+    state->checksum = checksum;
+  }
   free (tree_offsets);
+  return f;
+}
+
+/* Room for so many bytes of each local quadrant, at least those of its coordinates. NULL on error. */
+static inline scda_fcontext_t *SCDA_P4 (room_internal) (scda_fcontext_t *f, const SCDA_P4EST_T *p4est, uint64_t bytes, void **room, int *err) {
+  const uint64_t least = SCDA_P4_DIM * sizeof (int32_t);
+  scda_forest_error_internal_t e;
+  scda_forest_no_error_internal (&e);
+  *room = scda_forest_room_internal ((uint64_t) p4est->local_num_quadrants, bytes < least ? least : bytes, &e);
+  return scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_mesh) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int *err) {
+  void *room = NULL;
+  f = SCDA_P4 (room_internal) (f, p4est, 0, &room, err);
+  if (f != NULL) { f = SCDA_P4 (write_mesh_internal) (f, group, p4est, room, err); }
+  free (room);
   return f;
 }
 
@@ -207,47 +425,81 @@ static inline void SCDA_P4 (visit_data_internal) (void *context, size_t i, const
   memcpy (data->bytes + i * data->size, (const char *) quadrant->p.user_data + data->offset, data->size);
 }
 
-static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
-  const uint64_t n = (uint64_t) p4est->local_num_quadrants;
+/* The user data; `room` is for those of the local quadrants. */
+static inline scda_fcontext_t *SCDA_P4 (write_data_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, void *room, int *err) {
   const uint16_t one = 1;
   const char *const quadrant = "quadrant";
+  char mesh[scda_forest_checksum_bytes_internal], attributes[96];
   scda_forest_error_internal_t e;
   scda_forest_name_internal_t name;
   SCDA_P4 (data_internal_t) data;
   scda_dataset_t d;
   scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", "data", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = SCDA_P4 (belong_internal) (f, group, p4est, "data", mesh, err);
+  if (f == NULL) { return NULL; }
   data.offset = 0;
   data.size = p4est->data_size;
-  data.bytes = NULL;
-  scda_forest_name_internal (&name, group, "", "data", "", &e);
-  if (data.size == 0) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the quadrants of this forest have no data to write"); }
-  if (e.err == SCDA_SUCCESS) { data.bytes = (char *) scda_forest_room_internal (n, data.size, &e); }
-  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-  if (f != NULL) {
-    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
-    scda_dataset_init (&d);
-    d.type = SCDA_TYPE_RAW;
-    d.item_bytes = data.size;
-    d.ndims = 1;
-    d.shape[0] = (uint64_t) p4est->global_num_quadrants;
-    d.dimension_names = &quadrant;
-    d.attributes = *(const unsigned char *) &one == 1 ? "{\"byte_order\": \"little\"}" : "{\"byte_order\": \"big\"}";
-    f = SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), n, data.bytes, err);
+  data.bytes = (char *) room;
+  SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
+  sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"byte_order\": \"%s\"}", mesh, *(const unsigned char *) &one == 1 ? "little" : "big");
+  scda_dataset_init (&d);
+  d.type = SCDA_TYPE_RAW;
+  d.item_bytes = data.size;
+  d.ndims = 1;
+  d.shape[0] = (uint64_t) p4est->global_num_quadrants;
+  d.dimension_names = &quadrant;
+  d.attributes = attributes;
+  return SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, room, err);
+}
+
+static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
+  scda_forest_error_internal_t e;
+  void *room = NULL;
+  scda_forest_no_error_internal (&e);
+  if (p4est->data_size == 0) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the quadrants of this forest have no data to write");
+    return scda_forest_fail_internal (f, &e, err);
   }
-  free (data.bytes);
+  f = SCDA_P4 (room_internal) (f, p4est, p4est->data_size, &room, err);
+  if (f != NULL) { f = SCDA_P4 (write_data_internal) (f, group, p4est, room, err); }
+  free (room);
   return f;
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_forest) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int save_data,
                                                        int *err) {
+  const size_t data_size = save_data ? p4est->data_size : 0;
+  void *room = NULL; /* one for all: memory that is new costs time */
   f = SCDA_P4 (write_connectivity) (f, group, p4est, err);
-  if (f != NULL) { f = SCDA_P4 (write_mesh) (f, group, p4est, err); }
-  if (f != NULL && save_data && p4est->data_size > 0) { f = SCDA_P4 (write_data) (f, group, p4est, err); }
+  if (f != NULL) { f = SCDA_P4 (room_internal) (f, p4est, data_size, &room, err); }
+  if (f != NULL) { f = SCDA_P4 (write_mesh_internal) (f, group, p4est, room, err); }
+  if (f != NULL && data_size > 0) { f = SCDA_P4 (write_data_internal) (f, group, p4est, room, err); }
+  free (room);
   return f;
 }
 
-/* Writes rows of a field of the user's. `rows0` is its first number of indices. */
-static inline scda_fcontext_t *SCDA_P4 (write_field_internal) (scda_fcontext_t *f, const char *group,
+static inline scda_fcontext_t *SCDA_P4 (write_step) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, double time,
+                                                     const char *units, int *err) {
+  scda_forest_state_internal_t *state = NULL;
+  uint64_t checksum = 0;
+  int has = 0;
+  f = SCDA_P4 (group_internal) (f, group, p4est, err);
+  if (f != NULL) { f = scda_forest_write_time (f, group, p4est->mpicomm, time, units, err); }
+  if (f != NULL) { f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err); }
+  if (f == NULL) { return NULL; }
+  state = scda_forest_state_internal (f, group);
+  has = state->has_connectivity && state->connectivity == SCDA_P4 (connectivity_sum_internal) (p4est->connectivity);
+  MPI_Allreduce (MPI_IN_PLACE, &has, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
+  if (!has) { f = SCDA_P4 (write_connectivity) (f, group, p4est, err); }
+  if (f != NULL && !(state->has_mesh && state->checksum == checksum && state->quadrants == (uint64_t) p4est->global_num_quadrants)) {
+    f = SCDA_P4 (write_mesh) (f, group, p4est, err);
+  }
+  return f;
+}
+
+/* Writes rows of a field of the user's. `rows0` is its first number of indices; `mesh` is what it belongs to. */
+static inline scda_fcontext_t *SCDA_P4 (write_field_internal) (scda_fcontext_t *f, const char *group, const char *mesh,
                                                                const scda_dataset_t *field, const char *dimension,
                                                                uint64_t rows0, uint64_t first, uint64_t rows, const void *data,
                                                                int *err) {
@@ -255,9 +507,12 @@ static inline scda_fcontext_t *SCDA_P4 (write_field_internal) (scda_fcontext_t *
   scda_forest_name_internal_t name;
   const char *names[SCDA_MAX_DIMS];
   scda_dataset_t d = *field;
+  char *attributes = NULL;
   int i;
   scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "fields/", field->name, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  scda_forest_name_internal (&name, group, "fields/", field->name, "", &e);
+  if (e.err == SCDA_SUCCESS) { attributes = scda_forest_attributes_internal (field->attributes, mesh, &e); }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
   if (d.ndims == 0) { d.ndims = 1; }
   d.shape[0] = rows0;
   for (i = 0; i < SCDA_MAX_DIMS; ++i) {
@@ -265,12 +520,18 @@ static inline scda_fcontext_t *SCDA_P4 (write_field_internal) (scda_fcontext_t *
   }
   names[0] = dimension;
   d.dimension_names = names;
-  return SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
+  d.attributes = attributes;
+  f = SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
+  free (attributes);
+  return f;
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_field) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
                                                       const scda_dataset_t *field, const void *data, int *err) {
-  return SCDA_P4 (write_field_internal) (f, group, field, "quadrant", (uint64_t) p4est->global_num_quadrants,
+  char mesh[scda_forest_checksum_bytes_internal];
+  f = SCDA_P4 (belong_internal) (f, group, p4est, field->name, mesh, err);
+  if (f == NULL) { return NULL; }
+  return SCDA_P4 (write_field_internal) (f, group, mesh, field, "quadrant", (uint64_t) p4est->global_num_quadrants,
                                          SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, data, err);
 }
 
@@ -291,8 +552,15 @@ static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const
   data.offset = offset;
   data.size = (size_t) bytes;
   if (bytes == 0 || bytes > p4est->data_size || offset > p4est->data_size - bytes) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the field %.58s is no member of user data of %llu bytes: it would begin at byte %llu",
-                                field->name, (unsigned long long) p4est->data_size, (unsigned long long) offset);
+    if (bytes == 0) {
+      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the field %.58s is no member of user data: its type, %d, has no known size, or a dimension has no items",
+                                  field->name, field->type);
+    }
+    else {
+      scda_forest_error_internal (&e, SCDA_ERR_ARG, "the field %.58s is no member of user data of %llu bytes: it would take %s%llu bytes from byte %llu on",
+                                  field->name, (unsigned long long) p4est->data_size, bytes == UINT64_MAX ? "more than " : "",
+                                  (unsigned long long) (bytes == UINT64_MAX ? p4est->data_size : bytes), (unsigned long long) offset);
+    }
   }
   else { data.bytes = (char *) scda_forest_room_internal (n, bytes, &e); }
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
@@ -332,7 +600,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_ragged) (scda_fcontext_t *f, const
                                                        int *err) {
   scda_forest_error_internal_t e;
   scda_forest_name_internal_t name;
-  char samples[SCDA_NAME_BYTES + 16], attributes[6 * SCDA_NAME_BYTES + 64];
+  char samples[SCDA_NAME_BYTES + 16], attributes[6 * SCDA_NAME_BYTES + 128], mesh[scda_forest_checksum_bytes_internal];
   const char *const quadrant = "quadrant", *from = samples;
   uint64_t own, before, all;
   size_t length = 0;
@@ -342,9 +610,11 @@ static inline scda_fcontext_t *SCDA_P4 (write_ragged) (scda_fcontext_t *f, const
   snprintf (samples, sizeof samples, "%.58s:sample", field->name);
   SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f != NULL) { f = SCDA_P4 (belong_internal) (f, group, p4est, field->name, mesh, err); }
   if (f == NULL) { return NULL; }
 
-  length = (size_t) sprintf (attributes, "{\"long_name\": \"number of values of each quadrant\", \"sample_dimension\": \"");
+  length = (size_t) sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"number of values of each quadrant\", \"sample_dimension\": \"",
+                             mesh);
   for (; *from != '\0'; ++from) { /* as JSON has it */
     if (*from == '"' || *from == '\\') { attributes[length++] = '\\'; }
     attributes[length++] = *from;
@@ -360,7 +630,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_ragged) (scda_fcontext_t *f, const
   f = SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants,
                                      counts, err);
   if (f == NULL) { return NULL; }
-  return SCDA_P4 (write_field_internal) (f, group, field, samples, all, before, own, data, err);
+  return SCDA_P4 (write_field_internal) (f, group, mesh, field, samples, all, before, own, data, err);
 }
 
 /* ---- Reading: the mesh ---- */
@@ -477,6 +747,7 @@ typedef struct {
   p4est_gloidx_t *first_quadrant; /* of each rank */
   p4est_qcoord_t *inflated;       /* coordinates and level of each quadrant */
   size_t n;
+  uint64_t checksum; /* of all of it */
 } SCDA_P4 (read_internal_t);
 
 static inline void SCDA_P4 (read_free_internal) (SCDA_P4 (read_internal_t) *mesh) {
@@ -523,6 +794,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_quadrants_internal) (scda_fcontext_
   size_t done, room = 0, k, most = 0;
   int size = 0, rank = 0, q, a;
   int64_t first;
+  uint64_t sum = 0;
   scda_dataset_t d;
   scda_forest_no_error_internal (&e);
   scda_forest_name_internal (&coordinates_name, group, "", "coordinates", "", &e);
@@ -566,8 +838,13 @@ static inline scda_fcontext_t *SCDA_P4 (read_quadrants_internal) (scda_fcontext_
       for (a = 0; a < SCDA_P4_DIM; ++a) { inflated[a] = coordinates[SCDA_P4_DIM * (before + k) + (size_t) a] >> SCDA_P4_SHIFT; }
       inflated[SCDA_P4_DIM] = levels[before + k];
     }
+    if (e.err == SCDA_SUCCESS && now > 0) {
+      const uint64_t tree = SCDA_P4 (tree_internal) (mesh->tree_offsets, mesh->trees, from);
+      sum += scda_forest_sum_internal (mesh->tree_offsets, tree, (uint64_t) from, now, levels + before);
+    }
     f = scda_forest_agree_internal (f, comm, &e, err);
   }
+  if (f != NULL) { MPI_Allreduce (&sum, &mesh->checksum, 1, MPI_UINT64_T, MPI_SUM, comm); }
   free (coordinates);
   free (levels);
   return f;
@@ -583,9 +860,10 @@ static inline scda_fcontext_t *SCDA_P4 (read_mesh_internal) (scda_fcontext_t *f,
   scda_forest_name_internal_t name;
   scda_forest_error_internal_t e;
   scda_dataset_t d;
+  char found_checksum[scda_forest_checksum_bytes_internal], expected_checksum[scda_forest_checksum_bytes_internal];
   uint64_t section = 0;
   int64_t record = -1;
-  int found = 0;
+  int found = 0, has_checksum = 0;
   void *all = NULL;
   scda_forest_no_error_internal (&e);
   if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e) ||
@@ -603,6 +881,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_mesh_internal) (scda_fcontext_t *f,
   f = scda_forest_open_internal (f, name.text, record, SCDA_TYPE_INT32, 2, any, &d, err);
   if (f == NULL) { return NULL; }
   mesh->quadrants = trees.quadrants = d.shape[0];
+  has_checksum = scda_forest_mesh_of_internal (d.attributes, found_checksum);
   f = scda_forest_open_internal (f, trees.name.text, record, SCDA_TYPE_INT64, 1, any, &d, err);
   if (f == NULL) { return NULL; }
   if (d.shape[0] < 2 || mesh->quadrants == 0 || mesh->quadrants > INT64_MAX) {
@@ -619,6 +898,13 @@ static inline scda_fcontext_t *SCDA_P4 (read_mesh_internal) (scda_fcontext_t *f,
   mesh->tree_offsets = (int64_t *) all;
   if (f != NULL) { f = SCDA_P4 (read_partition_internal) (f, comm, first_quadrant, mesh, err); }
   if (f != NULL) { f = SCDA_P4 (read_quadrants_internal) (f, group, comm, record, mesh, err); }
+  if (f == NULL) { return NULL; }
+  scda_forest_checksum_text_internal (mesh->checksum, expected_checksum);
+  if (has_checksum && strcmp (found_checksum, expected_checksum) != 0) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the checksum %s of a mesh; its mesh has %s", name.text, found_checksum,
+                                expected_checksum);
+    return scda_forest_fail_internal (f, &e, err);
+  }
   return f;
 }
 
@@ -987,7 +1273,8 @@ static inline scda_fcontext_t *SCDA_P4 (find_field) (scda_fcontext_t *f, const c
   return SCDA_P4 (find_internal) (f, group, step, "fields/", name, "", found, d, err);
 }
 
-/* Goes to a field that must be there, of this type, and of this shape but for the first number. item_bytes is 0 if the type says it. */
+/* Goes to a field that must be there, of this type, and of this shape but for the first number. item_bytes is 0 if the type says it, and
+ * if the components of bytes are bytes. */
 static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
                                                           const char *name, const char *ending, int type, uint64_t item_bytes,
                                                           uint64_t rows, uint64_t components, scda_dataset_t *d, int *err) {
@@ -996,11 +1283,6 @@ static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, co
   uint64_t has = 1;
   scda_forest_no_error_internal (&e);
   scda_dataset_init (d);
-  if (type == SCDA_TYPE_RAW && item_bytes == 0) { /* the file would say how much is read */
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the type of the field %.58s is SCDA_TYPE_RAW, which does not say how large an item is",
-                                name);
-    return scda_forest_fail_internal (f, &e, err);
-  }
   f = SCDA_P4 (find_internal) (f, group, step, folder, name, ending, &found, d, err);
   if (f == NULL) { return NULL; }
   if (!found) {
@@ -1009,16 +1291,24 @@ static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, co
     return scda_forest_fail_internal (f, &e, err);
   }
   for (i = 1; i < d->ndims; ++i) { has *= d->shape[i]; } /* less than 2^63: the library has compared it */
-  if (d->type != type || (item_bytes != 0 && d->item_bytes != item_bytes) || d->ndims == 0 ||
-      (rows != UINT64_MAX && d->shape[0] != rows) || has != components) {
-    scda_forest_error_internal (
-      &e, SCDA_ERR_FORMAT, "dataset %s has type %d, items of %llu bytes, %llu rows and %llu components; expected type %d, %llu, %llu and %llu",
-      d->name, d->type, (unsigned long long) d->item_bytes, (unsigned long long) (d->ndims > 0 ? d->shape[0] : 1),
-      (unsigned long long) has, type, (unsigned long long) (item_bytes == 0 ? d->item_bytes : item_bytes),
-      (unsigned long long) (rows == UINT64_MAX ? d->shape[0] : rows), (unsigned long long) components);
-    return scda_forest_fail_internal (f, &e, err);
+  if (type == SCDA_TYPE_RAW && item_bytes == 0 && d->type == SCDA_TYPE_RAW) { has *= d->item_bytes; } /* the file shall not say how much is read */
+  if (d->type != type) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", d->name, scda_forest_type_internal (d->type),
+                                scda_forest_type_internal (type));
   }
-  return f;
+  else if (item_bytes != 0 && d->item_bytes != item_bytes) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has items of %llu bytes; expected %llu", d->name,
+                                (unsigned long long) d->item_bytes, (unsigned long long) item_bytes);
+  }
+  else if (d->ndims == 0 || (rows != UINT64_MAX && d->shape[0] != rows)) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu rows; expected %llu", d->name,
+                                (unsigned long long) (d->ndims > 0 ? d->shape[0] : 1), (unsigned long long) rows);
+  }
+  else if (has != components) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu %s in each row; expected %llu", d->name, (unsigned long long) has,
+                                type == SCDA_TYPE_RAW && item_bytes == 0 ? "bytes (SCDA_TYPE_RAW)" : "items", (unsigned long long) components);
+  }
+  return e.err == SCDA_SUCCESS ? f : scda_forest_fail_internal (f, &e, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (read_field) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
@@ -1026,6 +1316,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_field) (scda_fcontext_t *f, const c
   scda_dataset_t d;
   f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, "", type, 0, (uint64_t) p4est->global_num_quadrants, components,
                                  &d, err);
+  if (f != NULL) { f = SCDA_P4 (compare_internal) (f, group, p4est, &d, err); }
   if (f == NULL) { return NULL; }
   return scda_forest_rows_internal (f, &d, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, data, err);
 }
@@ -1039,6 +1330,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_counts) (scda_fcontext_t *f, const 
   scda_forest_no_error_internal (&e);
   f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, ":count", SCDA_TYPE_INT64, 0,
                                  (uint64_t) p4est->global_num_quadrants, 1, &d, err);
+  if (f != NULL) { f = SCDA_P4 (compare_internal) (f, group, p4est, &d, err); }
   if (f != NULL) {
     f = scda_forest_rows_internal (f, &d, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, counts, err);
   }
@@ -1067,6 +1359,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_ragged) (scda_fcontext_t *f, const 
   SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
   if (f != NULL) { f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, "", type, 0, all, components, &d, err); }
+  if (f != NULL) { f = SCDA_P4 (compare_internal) (f, group, p4est, &d, err); }
   if (f != NULL) { f = scda_forest_rows_internal (f, &d, before, own, data, err); }
   return f;
 }
@@ -1078,6 +1371,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_data_internal) (scda_fcontext_t *f,
                                                              int *err) {
   const uint16_t one = 1;
   const char *const other = *(const unsigned char *) &one == 1 ? "\"byte_order\":\"big\"" : "\"byte_order\":\"little\"";
+  char found[scda_forest_checksum_bytes_internal], expected[scda_forest_checksum_bytes_internal];
   scda_forest_error_internal_t e;
   scda_dataset_t d;
   int rank = 0;
@@ -1085,6 +1379,11 @@ static inline scda_fcontext_t *SCDA_P4 (read_data_internal) (scda_fcontext_t *f,
   MPI_Comm_rank (comm, &rank);
   f = SCDA_P4 (expect_internal) (f, group, step, "", "data", "", SCDA_TYPE_RAW, data_size, mesh->quadrants, 1, &d, err);
   if (f == NULL) { return NULL; }
+  scda_forest_checksum_text_internal (mesh->checksum, expected);
+  if (scda_forest_mesh_of_internal (d.attributes, found) && strcmp (found, expected) != 0) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s is of a mesh with checksum %s, that of the step has %s", d.name, found, expected);
+    return scda_forest_fail_internal (f, &e, err);
+  }
   if (strstr (d.attributes, other) != NULL) {
     scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s is of a machine with the other byte order", d.name);
   }
@@ -1149,15 +1448,17 @@ static inline scda_fcontext_t *SCDA_P4 (read_forest) (scda_fcontext_t *f, const 
 
 /* ---- Saving and loading ---- */
 
-static inline int SCDA_P4 (save_ext) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition) {
+static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition,
+                                         const scda_params_t *params) {
   const uint64_t bounds = (uint64_t) p4est->mpisize + 1;
   scda_fcontext_t *f = NULL;
-  scda_params_t params;
+  scda_params_t defaults;
   int err = SCDA_SUCCESS;
-  scda_params_init (&params);
-  params.atomic = 1;
-  params.seal = 1;
-  f = scda_fopen_write (p4est->mpicomm, filename, SCDA_P4_STRING " forest", NULL, &params, &err);
+  scda_params_init (&defaults);
+  defaults.atomic = 1;
+  defaults.seal = 1;
+  defaults.sync = -1;
+  f = scda_fopen_write (p4est->mpicomm, filename, SCDA_P4_STRING " forest", NULL, params == NULL ? &defaults : params, &err);
   if (f != NULL) { f = scda_forest_write_about (f, &err); }
   if (f != NULL) { f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err); }
   if (f != NULL) { f = SCDA_P4 (write_forest) (f, NULL, p4est, save_data, &err); }
@@ -1168,6 +1469,10 @@ static inline int SCDA_P4 (save_ext) (const char *filename, SCDA_P4EST_T *p4est,
   }
   if (f != NULL) { scda_fclose (f, &err); }
   return err;
+}
+
+static inline int SCDA_P4 (save_ext) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition) {
+  return SCDA_P4 (save_params) (filename, p4est, save_data, save_partition, NULL);
 }
 
 static inline int SCDA_P4 (save) (const char *filename, SCDA_P4EST_T *p4est, int save_data) {
@@ -1290,3 +1595,4 @@ static inline SCDA_P4EST (connectivity_t) * SCDA_P4 (connectivity_load) (const c
 #undef SCDA_P4_MOST_TREES
 #undef SCDA_P4_MOST_VERTICES
 #undef SCDA_P4_MOST_ATTRIBUTES
+#undef SCDA_P4_SAMPLES

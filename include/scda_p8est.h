@@ -3,9 +3,9 @@
  * The functions are those of scda_p4est.h, with p8est in place of p4est in all names. There they are documented. A program for both
  * dimensions includes p4est_to_p8est.h first, and has the names with p4est, as those of p4est itself.
  *
- *   scda_p8est_save, scda_p8est_load, scda_p8est_save_ext, scda_p8est_load_ext
+ *   scda_p8est_save, scda_p8est_load, scda_p8est_save_ext, scda_p8est_load_ext, scda_p8est_save_params
  *   scda_p8est_connectivity_save, scda_p8est_connectivity_load
- *   scda_p8est_write_forest, scda_p8est_write_connectivity, scda_p8est_write_mesh, scda_p8est_write_data
+ *   scda_p8est_write_step, scda_p8est_write_forest, scda_p8est_write_connectivity, scda_p8est_write_mesh, scda_p8est_write_data
  *   scda_p8est_write_field, scda_p8est_write_member, scda_p8est_write_ragged
  *   scda_p8est_read_forest, scda_p8est_find_field, scda_p8est_read_field, scda_p8est_read_counts, scda_p8est_read_ragged
  *
@@ -30,6 +30,7 @@
 #define SCDA_P4EST_T p8est_t
 #define SCDA_P4_MAXLEVEL P8EST_MAXLEVEL
 #define SCDA_P4_QMAXLEVEL P8EST_QMAXLEVEL
+#define SCDA_P4_NAME "scda_p8est"
 #define SCDA_P4_STRING "p8est"
 #include <scda_p4est_code.h>
 #undef SCDA_P4_DIM
@@ -38,6 +39,7 @@
 #undef SCDA_P4EST_T
 #undef SCDA_P4_MAXLEVEL
 #undef SCDA_P4_QMAXLEVEL
+#undef SCDA_P4_NAME
 #undef SCDA_P4_STRING
 
 /* p4est_to_p8est.h was included: the names of a program for both dimensions. */
@@ -46,8 +48,10 @@
 #define scda_p4est_load scda_p8est_load
 #define scda_p4est_save_ext scda_p8est_save_ext
 #define scda_p4est_load_ext scda_p8est_load_ext
+#define scda_p4est_save_params scda_p8est_save_params
 #define scda_p4est_connectivity_save scda_p8est_connectivity_save
 #define scda_p4est_connectivity_load scda_p8est_connectivity_load
+#define scda_p4est_write_step scda_p8est_write_step
 #define scda_p4est_write_forest scda_p8est_write_forest
 #define scda_p4est_write_connectivity scda_p8est_write_connectivity
 #define scda_p4est_write_mesh scda_p8est_write_mesh

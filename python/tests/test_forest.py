@@ -85,6 +85,49 @@ def test_steps(tmp_path: Path) -> None:
             scda.Forest(f, "other")[0].mesh
 
 
+def test_fields_name_their_mesh(tmp_path: Path) -> None:
+    """A field is read with the mesh that it names; numbers of quadrants do not tell meshes apart."""
+    brick, mesh = made(2)
+    other = forests.Quadrants(2, 3, forests.towards(2.7, 0.4, finest=4))
+    own, second = (scda.mesh_checksum(m.level, m.tree_offsets) for m in (mesh, other))
+    assert own != second
+
+    def steps(names: list[object], of_mesh: object) -> list[object]:
+        """A file with a step for each field that names this; what is found of it."""
+        with scda.create(tmp_path / "f") as w:
+            forests.begin(w, 2)
+            brick.write(w)
+            attrs = {} if of_mesh is None else {"scda_mesh": of_mesh}
+            w.dataset("forest/coordinates", mesh.coordinates, attrs=attrs)
+            w.dataset("forest/level", mesh.level)
+            w.dataset("forest/tree_offsets", mesh.tree_offsets)
+            for number, name in enumerate(names):
+                w.dataset("forest/time", float(number))
+                w.dataset("forest/fields/u", np.arange(len(mesh)), attrs={} if name is None else {"scda_mesh": name})
+        found = []
+        with scda.open(tmp_path / "f") as f:
+            forest = scda.Forest(f)
+            for step in forest:
+                try:
+                    found.append(len(step.field("u")) == len(mesh))
+                except scda.FormatError as error:
+                    found.append(str(error))
+            if of_mesh in (None, own):
+                assert forest[0].mesh.checksum == own
+            else:
+                with pytest.raises(scda.FormatError, match="forest/coordinates: found the checksum "):
+                    forest[0].mesh
+        return found
+
+    for of_mesh in (None, own):
+        right, also, wrong, odd = steps([None, own, second, 5], of_mesh)
+        assert right is True and also is True
+        assert f"forest/fields/u: found the mesh '{second}', expected '{own}', that of step 2" in str(wrong)
+        assert f"found the mesh 5, expected '{own}', that of step 3" in str(odd)
+    # The attribute of the mesh is compared when the mesh is read.
+    assert steps([second], second) == [True]
+
+
 def wrong(part: str, change: Callable[[Any], Any]) -> Callable[[forests.Brick, forests.Quadrants], None]:
     def damage(brick: forests.Brick, mesh: forests.Quadrants) -> None:
         owner = mesh if hasattr(mesh, part) else brick

@@ -3,6 +3,7 @@
 use super::context::{Context, on_writer, scda_fcontext_t};
 use super::memory::{path, put, put_user_string};
 use super::mpi_types::{MPI_Comm, communicator};
+use super::notes::note_path;
 use super::open::hand_out;
 use super::params::{read_params, scda_params_t};
 use super::{guard, keep_message};
@@ -78,7 +79,10 @@ pub unsafe extern "C" fn scda_fopen_append(
         // SAFETY: C passes `params` that are NULL or may be read.
         let params = unsafe { read_params(params) };
         // SAFETY: C passes the arguments that `scda_fopen_append` documents.
-        unsafe { append(comm, filename, userstr, len, params) }.and_then(hand_out)
+        let opened = unsafe { append(comm, filename, userstr, len, params) }.and_then(hand_out)?;
+        // SAFETY: C passes a `filename` that is a C string: the file was opened.
+        unsafe { note_path(opened.0, filename) };
+        Ok(opened)
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { guard(err, null_mut(), body) }

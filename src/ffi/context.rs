@@ -4,6 +4,7 @@ use super::given::Given;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -30,7 +31,12 @@ struct Slot {
     /// The handle of the file that is here, or was last.
     handle: usize,
     context: Option<Box<Context>>,
+    /// What the caller has noted of the file.
+    notes: Notes,
 }
+
+/// Memory that stays where it is as long as a file is open, by keys.
+pub type Notes = HashMap<Vec<u8>, Box<[u64]>>;
 
 /// The slots, in blocks of which each has twice as many as the one before. They stay where they are, so
 /// that a file is found without a lock that all files share.
@@ -114,6 +120,7 @@ impl Lease {
     #[cold]
     fn give_up(&mut self) {
         self.slot.context = None;
+        self.slot.notes.clear();
         let number = self.slot.handle & ((1 << SLOT_BITS) - 1);
         FREE.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(number);
     }
@@ -151,6 +158,13 @@ pub fn at_end(f: *const scda_fcontext_t) -> bool {
         Ok(Context::Reading(reader, _)) => reader.at_end(),
         _ => true,
     }
+}
+
+/// Uses the notes of a file. `None` if it is not open.
+pub fn with_notes<R>(f: *const scda_fcontext_t, body: impl FnOnce(&mut Notes) -> R) -> Option<R> {
+    let mut lease = Lease::new(f).ok()?;
+    lease.keep = true;
+    Some(body(&mut lease.slot.notes))
 }
 
 /// The bytes that this rank has written to its stream.

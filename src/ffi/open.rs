@@ -5,6 +5,7 @@ use super::arguments::Arguments;
 use super::context::{Context, at_end, close, on_writer, register, scda_fcontext_t, with};
 use super::memory::{c_string, path, put, put_user_string, slice, slice_mut, user_string};
 use super::mpi_types::{MPI_Comm, comm_of_fortran, communicator, hints_of_fortran};
+use super::notes::note_path;
 use super::params::{read_params, scda_params_t};
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
@@ -115,7 +116,13 @@ pub unsafe extern "C" fn scda_fopen(
     // SAFETY: C passes the arguments that `scda_fopen` documents.
     let open = || unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) };
     // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { guard(err, null_mut(), || open().and_then(hand_out)) }
+    let opened = unsafe { guard(err, null_mut(), || open().and_then(hand_out)) };
+    // SAFETY: the file was opened, so C has passed C strings.
+    if !opened.is_null() && unsafe { CStr::from_ptr(mode) } == c"a" {
+        // SAFETY: likewise.
+        unsafe { note_path(opened, filename) };
+    }
+    opened
 }
 
 /// Creates a file for writing, or truncates an existing one, and writes its header.

@@ -56,10 +56,12 @@ pub struct scda_params {
     pub driver: c_int,
     /// Writing: 1: the file gets its name only when it is complete, at close. Until then it has a name
     /// beside it that ends in ".scda-part", and an existing file stays as it is. What a killed job
-    /// leaves under that name is replaced by the next job. Implies `sync`. Links are followed, and the
-    /// permissions of the existing file are kept. 0 (default): the file is written under its name.
+    /// leaves under that name is replaced by the next job. Implies `sync`, unless that is -1. Links are followed,
+    /// and the permissions of the existing file are kept. 0 (default): the file is written under its name.
     pub atomic: c_int,
-    /// Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later.
+    /// Writing: 1: closing transfers the file to stable storage. 0 (default): the system does so later, unless
+    /// `atomic` is 1. -1: it does so later also with `atomic`: a job that is killed leaves the old file or the new
+    /// one, but where the system itself stops, the name may belong to an incomplete file.
     pub sync: c_int,
     /// 1: the ranks agree on errors and compare their arguments in every call, by one small reduction, to
     /// find mistakes in a program. The environment variable `SCDA_CHECK=1` of rank 0 has the same effect
@@ -219,7 +221,8 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
             }
         },
         atomic: flag("atomic", c.atomic)?,
-        sync: flag("sync", c.sync)?,
+        sync: c.sync != -1 && flag("sync", c.sync)?,
+        later: c.sync == -1,
         check: flag("check", c.check)?,
         strict: false,
         verify: flag("verify", c.verify)?,

@@ -73,8 +73,12 @@ pub struct Params {
     pub driver: Driver,
     /// Writing: the file appears under its name only when it is complete, at close.
     pub atomic: bool,
-    /// Writing: closing brings the file to stable storage. `atomic` implies it.
+    /// Writing: closing brings the file to stable storage. `atomic` implies it, unless `later`.
     pub sync: bool,
+    /// Writing: an atomic file gets its name without being brought to stable storage first, unless `sync`: a job that is
+    /// killed leaves the old file or the new one, but where the system itself stops, the name may belong to an incomplete
+    /// file.
+    pub later: bool,
     /// Writing: after an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
     /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
     /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
@@ -122,6 +126,7 @@ impl Default for Params {
             driver: Driver::default(),
             atomic: false,
             sync: false,
+            later: false,
             mark_incomplete: false,
             interrupt: Interrupt::default(),
             check: cfg!(debug_assertions),
@@ -203,6 +208,7 @@ impl Params {
             self.driver as u64,
             u64::from(self.atomic),
             u64::from(self.sync),
+            u64::from(self.later),
             u64::from(self.mark_incomplete),
             u64::from(self.check),
             u64::from(self.raw),

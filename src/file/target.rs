@@ -22,6 +22,8 @@ pub struct Target {
     part: Option<PathBuf>,
     /// Whether a new name is to be brought to stable storage, too.
     sync: bool,
+    /// Whether that of an atomic write is, without `sync`.
+    sync_part: bool,
     /// Rank 0: the file that has the name before.
     old: Option<Status>,
     /// Rank 0: which file is written, to find out if it is removed or replaced.
@@ -39,7 +41,8 @@ impl Target {
             path = names::target_path(&path);
         }
         let part = params.atomic.then(|| names::part_path(&path));
-        Self { path, part, sync: params.sync, old: None, status: None, has_part: false, copied: None }
+        let (sync, sync_part) = (params.sync, params.sync || !params.later);
+        Self { path, part, sync, sync_part, old: None, status: None, has_part: false, copied: None }
     }
 
     /// The name under which the file is written.
@@ -175,7 +178,7 @@ impl Target {
             return Err(lost(&format!("{} bytes in the file", found.size)).at(found.size.min(expected)));
         }
         match &self.part {
-            Some(part) => file_system::commit(part, &self.path, found.identity),
+            Some(part) => file_system::commit(part, &self.path, found.identity, self.sync_part),
             None if self.sync => self.sync_name(),
             None => Ok(()),
         }

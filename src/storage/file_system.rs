@@ -235,25 +235,25 @@ fn remove(path: &Path) -> rustix::io::Result<bool> {
     }
 }
 
-/// Renames the finished part over the file and syncs the folder, so that a crash leaves one or the
+/// Renames the finished part over the file, and with `sync` syncs the folder, so that a crash leaves one or the
 /// other. The part must still be the file of this identity.
 ///
 /// # Errors
 /// `FileInUse` if another job has taken the part's place, and those of the file system.
-pub fn commit(part: &Path, path: &Path, identity: (u64, u64)) -> Result<()> {
+pub fn commit(part: &Path, path: &Path, identity: (u64, u64), sync: bool) -> Result<()> {
     let is_it = |path| link_status(path).map(|status| status.map(|status| status.identity) == Some(identity));
     if !is_it(part)? {
         return Err(replaced(part));
     }
     // What can fail is tried while the old file still stands.
-    let folder = Folder::open(path)?;
+    let folder = if sync { Some(Folder::open(path)?) } else { None };
     match system("rename", || rustix::fs::rename(part, path)) {
         // A network file system may report an error of what it has done: its answer was lost, and when it was asked
         // again there was nothing left to rename.
         Err(_) if is_it(path).unwrap_or(false) => {}
         renamed => renamed?,
     }
-    folder.sync()
+    folder.map_or(Ok(()), |folder| folder.sync())
 }
 
 /// Syncs the folder of a new file, so that a crash does not lose its name.

@@ -9,7 +9,7 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "errors",
     "params",
     "open",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 13] = [
     "write_datasets",
     "read_datasets",
     "streams",
+    "notes",
     "context",
 ];
 
@@ -115,7 +116,7 @@ fn inline() -> BTreeSet<String> {
     let comment = read("include/scda_p8est.h");
     let in_3d = names.iter().filter_map(|name| name.strip_prefix("scda_p4est_"));
     let in_3d: Vec<String> = in_3d.map(|rest| format!("scda_p8est_{rest}")).collect();
-    assert_eq!(in_3d.len(), 18);
+    assert_eq!(in_3d.len(), 20);
     for name in &in_3d {
         assert!(comment.contains(name), "include/scda_p8est.h does not list {name}");
         let define = format!("#define {} {name}\n", name.replace("p8est", "p4est"));

@@ -1,6 +1,6 @@
 //! `scda check` with forests (docs/forest.md).
 
-use crate::meshes::{Part, invalid, write, wrong_number};
+use crate::meshes::{Part, bytes, invalid, write, wrong_number};
 use crate::run::Place;
 use DataType::{Float32, Float64, Int8, Int32, Int64, Uint8};
 use scda::{DataType, Dataset, Params, Region, Solo, Writer};
@@ -153,6 +153,77 @@ fn wrong_numbers_of_corners_are_found() {
         field.dimension_names = vec![Some("quadrant".into()), Some(name.into())];
         let data = vec![0; usize::try_from(5 * columns * 4).unwrap()];
         file.dataset(&field, &[Region::all(&field.shape)], &data).unwrap();
+        file.close().unwrap();
+        if words.is_empty() {
+            place.scda("check bad.scda").good();
+        } else {
+            invalid(&place, words);
+        }
+    }
+}
+
+/// The checksum of the mesh of `forest`, which ffi-tests/forest_steps.c prints, too; and that of as many quadrants, the second square
+/// refined.
+const CHECKSUMS: [&str; 2] = ["752cf7a7fb077e1f", "ccb723f11a8ed25f"];
+
+/// The mesh of `forest`, or the other one.
+fn mesh(which: usize) -> [Part; 3] {
+    let (coordinates, levels, offsets) = match which {
+        0 => (vec![0, 0, HALF, 0, 0, HALF, HALF, HALF, 0, 0], vec![1, 1, 1, 1, 0], vec![0, 4, 5]),
+        _ => (vec![0, 0, 0, 0, HALF, 0, 0, HALF, HALF, HALF], vec![0, 1, 1, 1, 1], vec![0, 1, 5]),
+    };
+    [
+        ("coordinates", Int32, vec![5, 2], coordinates),
+        ("level", Uint8, vec![5], levels),
+        ("tree_offsets", Int64, vec![3], offsets),
+    ]
+}
+
+/// A mesh, and what belongs to quadrants, that names the mesh: of a step, whatever was before.
+#[test]
+fn what_belongs_to_another_mesh_is_found() {
+    let place = Place::new();
+    let time = || vec![("time", Float64, vec![], vec![2])];
+    let field = |name| vec![(name, Float32, vec![5], vec![1; 5])];
+    let data = || vec![("data", DataType::Raw(1), vec![5], vec![0; 5])];
+    let ragged = || {
+        vec![("fields/r:count", Int64, vec![5], vec![1; 5]), ("fields/r", Float32, vec![5, 2], vec![0; 10])]
+    };
+    let meshes = |which| mesh(which).to_vec();
+    let none: Option<&str> = None;
+    let [a, b] = CHECKSUMS.map(Some);
+    let named = "expected \"ccb723f11a8ed25f\", the checksum of the mesh";
+    for (steps, words) in [
+        // Without names nothing is compared.
+        (vec![(time(), none), (meshes(1), none), (field("fields/u"), none)], ""),
+        (vec![(time(), none), (meshes(1), b), (field("fields/u"), b), (data(), b), (ragged(), b)], ""),
+        // The mesh of the step before.
+        (vec![(time(), none), (field("fields/u"), a), (data(), a)], ""),
+        (vec![(time(), none), (meshes(1), b), (time(), none), (field("fields/u"), b)], ""),
+        // A mesh that is not the one it says.
+        (vec![(time(), none), (meshes(1), a)], named),
+        // As many quadrants, but others: the mesh was forgotten, or another one was taken.
+        (vec![(time(), none), (meshes(1), b), (field("fields/u"), a)], named),
+        (vec![(time(), none), (meshes(1), none), (field("fields/u"), a)], named),
+        (vec![(time(), none), (meshes(1), b), (data(), a)], named),
+        (vec![(time(), none), (meshes(1), b), (ragged(), a)], named),
+        (vec![(time(), none), (field("fields/u"), b)], "of step 2"),
+        // The mesh changes behind the field, in the same step; only the last field of a name counts.
+        (vec![(time(), none), (field("fields/u"), a), (meshes(1), b)], named),
+        (vec![(time(), none), (field("fields/u"), a), (meshes(1), b), (field("fields/u"), b)], ""),
+        (vec![(time(), none), (field("fields/u"), Some("1")), (time(), none)], "found \"1\", expected"),
+    ] {
+        write(&place, "bad.scda", ATTRIBUTES, &forest());
+        let mut file = Writer::append(Solo, &place.path("bad.scda"), &Params::default()).unwrap();
+        for (parts, checksum) in steps {
+            for (name, data_type, shape, numbers) in parts {
+                let mut dataset = Dataset::new(format!("mesh/{name}"), data_type, shape.clone());
+                if let Some(checksum) = checksum.filter(|_| !["level", "tree_offsets"].contains(&name)) {
+                    dataset.attributes = format!("{{\"scda_mesh\": \"{checksum}\"}}");
+                }
+                file.dataset(&dataset, &[Region::all(&shape)], &bytes(data_type, &numbers)).unwrap();
+            }
+        }
         file.close().unwrap();
         if words.is_empty() {
             place.scda("check bad.scda").good();

@@ -7,7 +7,7 @@ use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
 pub type Part = (&'static str, DataType, Vec<u64>, Vec<i64>);
 
 /// The items of a dataset: integers, or of raw bytes the lowest ones.
-fn bytes(data_type: DataType, numbers: &[i64]) -> Vec<u8> {
+pub fn bytes(data_type: DataType, numbers: &[i64]) -> Vec<u8> {
     let width = usize::try_from(data_type.item_bytes()).unwrap();
     let item = |number: &i64| number.to_le_bytes().into_iter().chain(std::iter::repeat(0)).take(width);
     numbers.iter().flat_map(|number| item(number).collect::<Vec<_>>()).collect()

@@ -17,7 +17,7 @@ from ._core import VERSION as __version__
 from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
-from ._forest import Forest, forests
+from ._forest import Forest, forests, mesh_checksum
 from ._references import references
 from ._section import Section
 from ._streams import Stream, Streams, StreamWriter
@@ -41,6 +41,7 @@ __all__ = [
     "append",
     "create",
     "forests",
+    "mesh_checksum",
     "open",
     "references",
     "verify",

@@ -19,6 +19,8 @@ _VERSION = 1
 _BITS = 30
 # Of vertices that no tree has: a damaged number shall cost no memory.
 _MOST_UNUSED_VERTICES = 1 << 20
+# The attribute of a mesh, and of what belongs to it.
+_MESH = "scda_mesh"
 # Quadrants are looked at so many at once, so that a mesh of any size needs bounded memory.
 _BATCH = 1 << 20
 
@@ -31,6 +33,32 @@ def forests(file: File) -> list[str]:
     []
     """
     return groups_with(file, "scda_forest")
+
+
+def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> str:
+    """The checksum of a mesh: the attribute ``scda_mesh`` of ``coordinates``, of the fields and of ``data``.
+
+    Args:
+        level: the level of each quadrant.
+        tree_offsets: the quadrants of tree t are those from entry t to entry t + 1.
+
+    >>> scda.mesh_checksum(np.array([1, 1, 1, 1, 0], np.uint8), np.array([0, 4, 5]))
+    '752cf7a7fb077e1f'
+    """
+    numbers = np.arange(len(level), dtype=np.int64)
+    trees = np.searchsorted(tree_offsets, numbers, "right") - 1
+    return f"{_terms(0, trees, np.asarray(level)):016x}"
+
+
+def _terms(start: int, trees: NDArray[np.int64], level: NDArray[np.generic]) -> int:
+    """What quadrants from this one on add to the checksum, modulo 2^64."""
+    number = np.arange(start + 1, start + 1 + len(level), dtype=np.uint64)
+    value = trees.astype(np.uint64) * np.uint64(256) + level.astype(np.uint64)
+    value = number * np.uint64(0x9E3779B97F4A7C15) + value * np.uint64(0xD1342543DE82EF95)
+    for _ in range(2):
+        value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    value ^= value >> np.uint64(32)
+    return int(value.sum(dtype=np.uint64))
 
 
 class Forest(Series):
@@ -131,6 +159,12 @@ class Step:
         if found is not None and forest.at_corners(name) and found.shape[1:2] != (corners,):
             what = f"found shape {found.shape}, expected {corners} corners in the second dimension"
             forest._fail(f"{found.name}: {what}", found)
+        if found is not None and _MESH in found.attrs:
+            expected = coordinates.attrs.get(_MESH)
+            expected = self.mesh.checksum if expected is None else expected
+            if found.attrs[_MESH] != expected:
+                what = f"found the mesh {found.attrs[_MESH]!r}, expected {expected!r}, that of step {self.number}"
+                forest._fail(f"{found.name}: {what}", found)
         return found
 
 
@@ -143,6 +177,7 @@ class Mesh:
         tree_offsets: the quadrants of tree t are those from entry t to entry t + 1; int64.
         tree_corners: where the corners of each tree are in space, x fastest, shape (trees, 2^d, 3); None if the file
             does not say.
+        checksum: that of :func:`mesh_checksum`, which fields name.
         key: differs between the meshes of a file.
     """
 
@@ -174,7 +209,11 @@ class Mesh:
         has_same = before is not None and before.key[1] == key[1]
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
         self.tree_corners: Optional[NDArray[np.float64]] = corners
-        self._check_order()
+        self.checksum = self._check_order()
+        found = coordinates.attrs.get(_MESH, self.checksum)
+        if found != self.checksum:
+            what = f"found the checksum {found!r}, expected {self.checksum!r}"
+            forest._fail(f"{coordinates.name}: {what}", coordinates)
 
     def __len__(self) -> int:
         """The number of quadrants."""
@@ -238,12 +277,13 @@ class Mesh:
             if start < stop:
                 yield self.trees(start, stop).astype(np.int64), corner.astype(np.int64), level.astype(np.int64)
 
-    def _check_order(self) -> None:
-        """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words."""
+    def _check_order(self) -> str:
+        """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words.
+        Returns the checksum."""
         d, half = self.dimension, _BITS // 2
         low_bits = d * half
         whole = np.int64(1) << low_bits
-        start, end_high, end_low = 0, whole, np.int64(0)
+        start, end_high, end_low, checksum = 0, whole, np.int64(0), 0
         for trees, corner, level in self._batches(0, len(self)):
             self._check(level > _BITS, self.level, start, trees, level, f"a level of at most {_BITS}")
             edge = np.int64(1) << (_BITS - level)
@@ -265,10 +305,12 @@ class Mesh:
             odd = (high != np.where(first, 0, before_high)) | (low != np.where(first, 0, before_low))
             what = "the place on the Morton curve where the quadrant before it ends"
             self._check(odd, self.coordinates, start, trees, corner, what)
+            checksum += _terms(start, trees, level)
             start, end_high, end_low = start + len(trees), after_high[-1], after_low[-1]
         if end_high != whole or end_low != 0:
             what = f"{self.coordinates.name}: found the end of the quadrants, expected more in the last tree"
             self._forest._fail(what, self.coordinates)
+        return f"{checksum % 2**64:016x}"
 
     def _check(
         self,

@@ -638,10 +638,10 @@ impl Writer {
         self.session.operate(|state| {
             state.team.note_call(Function::Close);
             state.no_streams()?;
-            let Params { sync, atomic, .. } = state.params;
+            let Params { sync, atomic, later, .. } = state.params;
             // An atomic write gets its name later, so its seal may be synced together with what it seals.
             state.seal(sync && !atomic)?;
-            if atomic {
+            if atomic && (sync || !later) {
                 let synced = state.file.sync();
                 state.team.agree(synced)?;
             }

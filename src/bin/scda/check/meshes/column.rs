@@ -2,9 +2,10 @@
 
 use super::{Checked, Stop, wrong};
 use crate::datasets::in_order::InOrder;
-use crate::datasets::{Found, Pair, Walk};
+use crate::datasets::{Found, Pair, Walk, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, temporary_file};
+use scda::internals::json::compact;
 use scda::{DataType, Reader, Section};
 use std::fs::File;
 
@@ -127,6 +128,12 @@ impl Column {
     pub fn second(&self, name: &str) -> Option<u64> {
         let is_called = self.found.dataset.dimension_names.get(1)?.as_deref() == Some(name);
         self.shape().get(1).copied().filter(|_| is_called)
+    }
+
+    /// The value of an attribute, as JSON.
+    pub fn attribute(&self, key: &str) -> Option<String> {
+        let members = attributes_of(&self.found.dataset.attributes);
+        members.iter().find(|member| member.key == key).map(|member| compact(member.text))
     }
 
     /// How many indices the first dimension has; 1 if there is none.

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// The attribute of a group that is a forest.
 pub const ATTRIBUTE: &str = "scda_forest";
+/// The attribute of a mesh and of what belongs to it: the checksum of the mesh.
+const MESH: &str = "scda_mesh";
 /// Its attribute that says how many dimensions it has.
 pub const DIMENSION: &str = "dimension";
 
@@ -21,6 +23,38 @@ pub fn has(name: &str) -> bool {
     ["time", "coordinates", "level", "tree_offsets", "partition", "data"].contains(&name)
         || Connectivity::has(name)
         || name.starts_with("fields/")
+}
+
+/// A mesh that was checked.
+#[derive(Clone, Copy)]
+struct Quadrants {
+    quadrants: u64,
+    trees: u64,
+    checksum: u64,
+}
+
+/// What the quadrant with this number adds to the checksum of its mesh.
+const fn term(number: u64, tree: u64, level: u64) -> u64 {
+    const fn mixed(v: u64) -> u64 {
+        (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+    }
+    let place = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let what = (256 * tree + level).wrapping_mul(0xd134_2543_de82_ef95);
+    let v = mixed(mixed(place.wrapping_add(what)));
+    v ^ v >> 32
+}
+
+/// Requires that a dataset which names a mesh names this one.
+fn expect_mesh(column: Option<&Column>, number: u64, checksum: u64, whose: &str) -> Checked {
+    let Some(found) = column.and_then(|column| column.attribute(MESH)) else { return Ok(()) };
+    let expected = format!("\"{checksum:016x}\"");
+    if found == expected {
+        return Ok(());
+    }
+    wrong(
+        number,
+        format!("attribute {MESH}: found {found}, expected {expected}, the checksum of the mesh {whose}"),
+    )
 }
 
 /// Checks a forest of this convention.
@@ -40,12 +74,12 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
     }
     for &number in mesh.all("partition") {
         match sizes.range(..number).next_back() {
-            Some((_, &(quadrants, _))) => partition(datasets, number, quadrants)?,
+            Some((_, mesh)) => partition(datasets, number, mesh.quadrants)?,
             None => return wrong(number, "found a partition before the first mesh, expected it behind"),
         }
     }
     // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.
-    let most_trees = sizes.values().map(|&(_, trees)| trees).max().unwrap_or(0);
+    let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
     let mut trees = BTreeMap::new();
     let connectivities = mesh.all("tree_to_tree");
     for (place, &first) in connectivities.iter().enumerate() {
@@ -53,9 +87,9 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
         let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
         trees.insert(first, connectivity.check(most_trees)?);
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut checksums) = (Vec::new(), Vec::new());
     for (step, begin, end) in steps.iter() {
-        let Some((number, (quadrants, in_mesh))) = sizes.range(..end).next_back() else {
+        let Some((number, of_step)) = sizes.range(..end).next_back() else {
             return wrong(begin.max(mesh.number), format!("found no mesh up to the end of step {step}"));
         };
         let Some((_, in_connectivity)) = trees.range(..end).next_back() else {
@@ -64,25 +98,39 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
                 format!("found no connectivity up to the end of step {step}"),
             );
         };
-        if in_mesh != in_connectivity {
+        if of_step.trees != *in_connectivity {
             return wrong(
                 *number,
                 format!(
-                    "found {in_mesh} trees, expected {in_connectivity} as in the connectivity of step {step}"
+                    "found {} trees, expected {in_connectivity} as in the connectivity of step {step}",
+                    of_step.trees
                 ),
             );
         }
-        rows.push(*quadrants);
+        rows.push(of_step.quadrants);
+        checksums.push(of_step.checksum);
     }
+    let belongs = |column: Option<&Column>, number| match steps.of(number) {
+        Some(step) => expect_mesh(column, number, checksums[step], &format!("of step {step}")),
+        None => Ok(()),
+    };
     steps.fields(mesh, "data", &rows, |_, number, rows| {
         let is_raw = |found| matches!(found, DataType::Raw(_));
-        datasets.expect(number, is_raw, "bytes (r8, r16, ...)", &[Some(rows)]).map(drop)
+        let data = datasets.expect(number, is_raw, "bytes (r8, r16, ...)", &[Some(rows)])?;
+        belongs(Some(&data), number)
     })?;
     steps.fields(mesh, "fields/", &rows, |name, number, rows| {
         let (begin, end) = steps.range(number);
         match mesh.last(&format!("{name}:count"), begin, end) {
-            Some(counts) => ragged(datasets, number, counts, rows),
-            None => at_corners(expect_rows(datasets, number, rows, "quadrant")?, number, dimension),
+            Some(counts) => {
+                belongs(datasets.open(number)?.as_ref(), number)?;
+                ragged(datasets, number, counts, rows)
+            }
+            None => {
+                let field = expect_rows(datasets, number, rows, "quadrant")?;
+                belongs(field.as_ref(), number)?;
+                at_corners(field, number, dimension)
+            }
         }
     })
 }
@@ -99,12 +147,12 @@ fn at_corners(field: Option<Column>, number: u64, dimension: usize) -> Checked {
     }
 }
 
-/// Checks the quadrants, and returns their number and that of trees.
+/// Checks the quadrants.
 fn quadrants(
     datasets: &mut Datasets<'_>,
     dimension: usize,
     [coordinates, levels, offsets]: [u64; 3],
-) -> Checked<(u64, u64)> {
+) -> Checked<Quadrants> {
     let mut corners = datasets.typed(coordinates, DataType::Int32, &[None, Some(dimension as u64)])?;
     let quadrants = corners.rows();
     let mut level = datasets.typed(levels, DataType::Uint8, &[Some(quadrants)])?;
@@ -118,6 +166,7 @@ fn quadrants(
         return wrong(offsets, format!("number 0: found {begin}, expected 0"));
     }
     let mut corner = vec![0; dimension];
+    let mut checksum = 0_u64;
     for tree in 0..trees {
         let end = offset.next(datasets)?;
         if end <= begin || end > all || (tree + 1 == trees && end != all) {
@@ -134,6 +183,7 @@ fn quadrants(
                 *coordinate = i32::try_from(corners.next(datasets)?).unwrap_or(i32::MIN);
             }
             let level = u8::try_from(level.next(datasets)?).unwrap_or(u8::MAX);
+            checksum = checksum.wrapping_add(term(quadrant.unsigned_abs(), tree, u64::from(level)));
             if let Err(words) = curve.add(&corner, level) {
                 let at = if level > 30 { levels } else { coordinates };
                 return wrong(at, format!("quadrant {quadrant}, in tree {tree}: {words}"));
@@ -147,7 +197,8 @@ fn quadrants(
         }
         begin = end;
     }
-    Ok((quadrants, trees))
+    expect_mesh(Some(&corners), coordinates, checksum, "that it begins")?;
+    Ok(Quadrants { quadrants, trees, checksum })
 }
 
 /// Checks which rank had which quadrants.

@@ -27,7 +27,7 @@ impl Steps {
     }
 
     /// The step of a section; `None` before the first time.
-    fn of(&self, number: u64) -> Option<usize> {
+    pub fn of(&self, number: u64) -> Option<usize> {
         self.begins.partition_point(|&begin| begin <= number).checked_sub(1)
     }
 

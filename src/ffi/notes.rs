@@ -1,0 +1,84 @@
+//! Memory that is kept with an open file.
+
+use super::context::{Notes, scda_fcontext_t, with_notes};
+use super::memory::c_string;
+use super::{Outcome, guard};
+use crate::error::Error;
+use crate::memory::{copy, resize};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::null_mut;
+
+/// The note of a file that was opened to append: its path, a C string.
+const APPENDED: &[u8] = b"appended";
+/// The most bytes of a note.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Memory that is kept with an open file, for headers such as scda_p4est.h. It is filled with zeros when it is first asked for, stays
+/// where it is, and is freed when the file is closed. The library does not look at it, and writes one note itself: "appended" of a
+/// file that was opened by `scda_fopen_append`: its path, a C string.
+///
+/// Not collective.
+///
+/// @param [in] f      The file, open for writing or reading.
+/// @param [in] key    Which note: a C string.
+/// @param [in] bytes  Its size, at most 2^20; the same in each call for this key. 0: the note if it is there.
+/// @return            The note, aligned for numbers of 8 bytes. NULL if the file is not open, another call used another size, the
+///                    note is not there and `bytes` is 0, or there is no memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fnote(
+    f: *const scda_fcontext_t,
+    key: *const c_char,
+    bytes: usize,
+) -> *mut c_void {
+    let body = || {
+        if bytes > MOST_BYTES {
+            return Err(Error::argument(format!("bytes: found {bytes}, expected at most {MOST_BYTES}")));
+        }
+        // SAFETY: C passes a `key` that is NULL or a C string.
+        let key = unsafe { c_string(key, "key") }?.to_bytes();
+        let found = with_notes(f, |notes| note(notes, key, bytes));
+        Ok((found.flatten().map_or(null_mut(), <*mut u64>::cast), Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), null_mut(), body) }
+}
+
+/// The note of this key and size.
+fn note(notes: &mut Notes, key: &[u8], bytes: usize) -> Option<*mut u64> {
+    let words = bytes.div_ceil(8);
+    if bytes > 0 && !notes.contains_key(key) {
+        notes.insert(copy(key).ok()?, new(words)?);
+    }
+    let found = notes.get_mut(key)?;
+    (bytes == 0 || found.len() == words).then(|| found.as_mut_ptr())
+}
+
+fn new(words: usize) -> Option<Box<[u64]>> {
+    let mut memory = Vec::new();
+    resize(&mut memory, words as u64).ok()?;
+    Some(memory.into_boxed_slice())
+}
+
+/// Notes the path of a file that was opened to append.
+///
+/// # Safety
+/// `filename` is a C string.
+pub(super) unsafe fn note_path(f: *const scda_fcontext_t, filename: *const c_char) {
+    // SAFETY: the caller has a C string.
+    let filename = unsafe { CStr::from_ptr(filename) };
+    let path = std::path::absolute(OsStr::from_bytes(filename.to_bytes())).unwrap_or_default();
+    let bytes = path.as_os_str().as_bytes();
+    with_notes(f, |notes| {
+        // A byte more, which stays 0.
+        let Some(mut memory) = new(bytes.len() / 8 + 1) else { return };
+        for (word, bytes) in memory.iter_mut().zip(bytes.chunks(8)) {
+            let mut of_word = [0; 8];
+            of_word[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(of_word);
+        }
+        if let Ok(key) = copy(APPENDED) {
+            notes.insert(key, memory);
+        }
+    });
+}
