@@ -51,7 +51,7 @@ fn note(notes: &mut Notes, key: &[u8], bytes: usize) -> Option<*mut u64> {
         notes.insert(copy(key).ok()?, new(words)?);
     }
     let found = notes.get_mut(key)?;
-    (bytes == 0 || found.len() == words).then(|| found.as_mut_ptr())
+    (bytes == 0 || found.len() == words).then_some(found.as_mut_ptr())
 }
 
 fn new(words: usize) -> Option<Box<[u64]>> {

@@ -301,9 +301,9 @@ mod tests {
         std::fs::write(&target, "old").unwrap();
         std::fs::write(&part_path, "new").unwrap();
         let identity = status(&part_path).unwrap().unwrap().identity;
-        assert_eq!(commit(&part_path, &target, (0, 0)).unwrap_err().kind(), ErrorKind::FileInUse);
+        assert_eq!(commit(&part_path, &target, (0, 0), true).unwrap_err().kind(), ErrorKind::FileInUse);
         assert_eq!(std::fs::read(&target).unwrap(), b"old");
-        commit(&part_path, &target, identity).unwrap();
+        commit(&part_path, &target, identity, true).unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"new");
         assert_eq!(status(&part_path).unwrap(), None);
     }
