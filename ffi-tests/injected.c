@@ -10,7 +10,7 @@
 
 #include <signal.h>
 
-enum { patience = 60 }; /* seconds for one case */
+enum { patience = 240 }; /* seconds for one case: other programs may have the cores */
 
 typedef struct {
   const char *call;

@@ -35,6 +35,7 @@ def kill(pid):
         pass
 
 
+patience = 240  # seconds: other programs may have the cores
 last, alone, parts, news = 0, 0, 0, 0
 begin = time.time()
 for number in range(int(kills)):
@@ -49,7 +50,7 @@ for number in range(int(kills)):
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     while len(pids()) < ranks or not os.path.exists(state):
         time.sleep(0.005)
-        if job.poll() is not None or time.time() > started + 120:
+        if job.poll() is not None or time.time() > started + patience:
             sys.exit(f"kill {number}: the program does not run (status {job.poll()})")
     time.sleep(rng.uniform(0, 0.15))
     victims = pids()
@@ -61,15 +62,15 @@ for number in range(int(kills)):
         alone += 1
         kill(victims[0])
     try:
-        job.wait(60)
+        job.wait(patience)
     except subprocess.TimeoutExpired:
-        sys.exit(f"kill {number}: the other ranks still run after 60 seconds")
+        sys.exit(f"kill {number}: the other ranks still run after {patience} seconds")
     for pid in victims:  # a launcher that was killed may leave some
         kill(pid)
     while any(os.path.exists(f"/proc/{pid}/exe") for pid in victims):
         time.sleep(0.005)
     if in_place:
-        result = subprocess.run([program, "left", folder], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([program, "left", folder], capture_output=True, text=True, timeout=patience)
         if result.returncode != 0:
             sys.exit(f"kill {number}: {result.stdout}{result.stderr}")
         last = max(last, int(result.stdout))
@@ -80,7 +81,7 @@ for number in range(int(kills)):
     if left not in (["state.scda"], ["state.scda", "state.scda.scda-part"]):
         sys.exit(f"kill {number}: found {left}")
     parts += len(left) == 2
-    result = subprocess.run([program, "check", folder], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([program, "check", folder], capture_output=True, text=True, timeout=patience)
     if result.returncode != 0 or int(result.stdout) < last:
         sys.exit(f"kill {number}: after checkpoint {last} found {result.stdout}{result.stderr}")
     news += int(result.stdout) > last

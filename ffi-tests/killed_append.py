@@ -7,11 +7,12 @@ KILLS is how often, at random calls of the system and at random moments, in plac
 system in turn, and in the middle of each that writes. LAUNCHER is what starts the program on several ranks ("mpiexec -n 3"). After each
 kill everything that was committed must be there, all that can be read must be right, and the next run goes on. If SCDA_COMMAND is the
 command scda, it also salvages what killed_streams was writing, which must be right, too."""
-import glob, os, random, shutil, signal, subprocess, sys, time
+import glob, os, random, re, shutil, signal, subprocess, sys, time
 
 folder, kills, seed, driver, program, *launcher = sys.argv[1:]
 rng = random.Random(int(seed))
 ranks = int(launcher[-1]) if launcher else 1
+patience = 240  # seconds: other programs may have the cores
 begin = time.time()
 count, cuts, most_cut, alone, finished = 0, 0, 0, 0, 0
 scda = os.environ.get("SCDA_COMMAND") if os.path.basename(program) == "killed_streams" else None
@@ -27,9 +28,9 @@ def run(*arguments, launched=True, wait=True):
     if not wait:
         return job
     try:
-        out, errors = job.communicate(timeout=120)
+        out, errors = job.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
-        sys.exit(f"kill {count}: still runs after 120 seconds: {arguments}")
+        sys.exit(f"kill {count}: still runs after {patience} seconds: {arguments}")
     return job.returncode, out, errors
 
 
@@ -80,19 +81,22 @@ def append(atomic, call, how, rank, moment=None):
     job = run("append", folder, driver, atomic, call, how, rank, wait=False)
     if moment is not None:
         started = time.time()
-        while len(pids()) < ranks and job.poll() is None and time.time() < started + 120:
+        while len(pids()) < ranks and job.poll() is None and time.time() < started + patience:
             time.sleep(0.002)
         time.sleep(moment)
         victims = pids()
         for pid in victims if rank < 0 else victims[rank:rank + 1]:
             kill(pid)
-    try:
-        out, errors = job.communicate(timeout=60)
-    except subprocess.TimeoutExpired:
-        if any(map(lives, pids())):
-            sys.exit(f"kill {count}: the other ranks still run after 60 seconds")
-        kill(job.pid)  # Open MPI's mpiexec, whose ranks are all dead
-        out, errors = job.communicate()
+    started = time.time()
+    while True:
+        try:
+            out, errors = job.communicate(timeout=60)
+            break
+        except subprocess.TimeoutExpired:
+            if not any(map(lives, pids())):
+                kill(job.pid)  # Open MPI's mpiexec, whose ranks are all dead
+            elif time.time() > started + patience:
+                sys.exit(f"kill {count}: the other ranks still run after {patience} seconds")
     for pid in pids():
         kill(pid)
     while any(map(lives, pids())):
@@ -105,14 +109,22 @@ def append(atomic, call, how, rank, moment=None):
     return job.returncode != 0
 
 
+def last_part():
+    """The number of the part that the last streams in the file are, by the block before them; 0 if that is cut off."""
+    with open(os.path.join(folder, "series.scda"), "rb") as file:
+        data = file.read()
+    block = data[data.rfind(b"B scda streams 00 "):]
+    return int((re.search(rb"\nK (\d+) -", block[:400]) or [0, 0])[1])
+
+
 def salvage(words):
     global saved, most_saved
     files = [os.path.join(folder, name) for name in ("series.scda", "saved.scda")]
-    call = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 120}
+    call = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": patience}
     if subprocess.run([scda, "check", "--quiet", files[0]], **call).returncode == 0:
         return  # There is no torn end.
     made = subprocess.run([scda, "salvage", "--force", *files], **call)
-    status, out, errors = run("saved", folder, launched=False) if made.returncode == 0 else (made.returncode, "", made.stderr)
+    status, out, errors = run("saved", folder, last_part(), launched=False) if made.returncode == 0 else (made.returncode, "", made.stderr)
     if status != 0:
         sys.exit(f"kill {count}: {words}: salvage: {errors}")
     saved, most_saved = saved + (int(out) > 0), max(most_saved, int(out))

@@ -4,8 +4,9 @@
  *                   two sets to DIR/series.scda, the first with commits between its parts, the second in one part. Calls count from
  *                   when the file is opened for that
  *   killed_streams check DIR    cuts off what is not whole, and verifies what is left
- *   killed_streams saved DIR    verifies DIR/saved.scda, which scda salvage has made of the file that a killed run has left: of streams
- *                   that were not ended, it has their first bytes. Prints how many
+ *   killed_streams saved DIR PART    verifies DIR/saved.scda, which scda salvage has made of the file that a killed run has left: of
+ *                   streams that were not ended, it has their first bytes. The last streams that were begun are this part of a set: part 0
+ *                   of a new one, also behind a set that lacks parts because its run was killed. Prints how many bytes
  *
  * DIR/committed says how many bytes of all streams were committed. What stream `task` of set `set` has at byte i depends on these alone,
  * and so does the length of each part. */
@@ -117,15 +118,14 @@ static uint64_t check (group_t g, scda_params_t *params, uint64_t least, uint64_
 }
 
 /* The part that was not ended is behind all that were. */
-static int read_saved (const char *folder) {
+static int read_saved (const char *folder, uint64_t part) {
   uint64_t all = 0, parts = 0, tasks = 0, chunk_bytes = 0, saved = 0;
   int err = -1, found = 0;
   snprintf (filename, sizeof filename, "%s/saved.scda", folder);
-  const uint64_t whole = read_sets (NULL, &parts, &all), goes_on = whole > 0 && parts < parts_of (whole - 1);
-  const uint64_t set = whole - goes_on, part = goes_on ? parts : 0;
+  const uint64_t whole = read_sets (NULL, &parts, &all), set = whole - (part > 0);
   scda_fcontext_t *f = scda_fopen_read (SCDA_COMM_SELF, filename, NULL, NULL, NULL, &err);
   f = scda_ffind_streams (f, "salvaged streams", NULL, 0, &found, &tasks, &chunk_bytes, &err);
-  REQUIRE (f != NULL && (!found || chunk_bytes == chunk_of (set)));
+  REQUIRE (f != NULL && (!found || (chunk_bytes == chunk_of (set) && (part == 0 || (whole > 0 && parts == part)))));
   for (uint64_t task = 0; found && task < tasks; ++task) {
     uint64_t bytes = 0, before = 0, wrong = 0;
     for (uint64_t earlier = 0; earlier < part; ++earlier) { before += part_bytes (set, task, earlier); }
@@ -143,9 +143,9 @@ static int read_saved (const char *folder) {
 }
 
 int main (int argc, char **argv) {
-  if (argc == 3 && strcmp (argv[1], "saved") == 0) {
+  if (argc == 4 && strcmp (argv[1], "saved") == 0) {
     start (&argc, &argv);
-    return read_saved (argv[2]);
+    return read_saved (argv[2], strtoull (argv[3], NULL, 10));
   }
   return run (argc, argv, append, check);
 }

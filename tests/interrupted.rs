@@ -294,7 +294,11 @@ fn what_a_killed_program_leaves_is_right_up_to_where_it_ends() {
     let whole = common::write_on(1, &folder.path().join("whole"), &model(3), &params(), 3);
     let mut rng = Rng(0x5EED);
     let (mut incomplete, mut complete) = (0, 0);
-    for kill in 0..90_u64 {
+    // On a busy machine most kills may come too late: then there are more.
+    for kill in 0..900_u64 {
+        if kill >= 90 && incomplete > 20 {
+            break;
+        }
         let path = folder.path().join(format!("f{kill}"));
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "a_program_that_writes"])

@@ -154,7 +154,7 @@ fn compression_is_stopped_from_another_thread() {
         });
         assert!(error.to_string().contains("interrupted by the program"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Usage);
-        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+        assert!(start.elapsed().as_secs() < 100, "{:?}", start.elapsed());
     }
 }
 
