@@ -13,12 +13,14 @@ export OMPI_MCA_odls_base_sigkill_timeout=0 OMPI_MCA_mtl=^ofi,psm,psm2
 heading() { printf '\n== %s\n' "$*"; }
 
 # run SECONDS COMMAND...: quietly, its output in $log, which is shown if the command fails or takes too long. What gets only idle cores has
-# $SCDA_PATIENCE times as long.
+# $SCDA_PATIENCE times as long. If SCDA_TIMES names a file, it gets a line: seconds, those of all processors (of users, of the system), and
+# the name of the log.
 run() {
-  local seconds=$(($1 * ${SCDA_PATIENCE:-1})) status=0
+  local seconds=$(($1 * ${SCDA_PATIENCE:-1})) status=0 name=${log##*/}
+  local TIMEFORMAT="%R %U %S ${name%.log}"
   shift
   printf '$ %s\n' "$*" >"$log"
-  timeout --kill-after=10 "$seconds" "$@" >>"$log" 2>&1 </dev/null || status=$?
+  { time env -u SCDA_TIMES timeout --kill-after=10 "$seconds" "$@" >>"$log" 2>&1 </dev/null || status=$?; } 2>>"${SCDA_TIMES:-/dev/null}"
   if [ $status -ne 0 ]; then
     tail -n 100 "$log"
     [ $status -ne 124 ] && [ $status -ne 137 ] || echo "stopped after $seconds seconds"
@@ -34,6 +36,13 @@ step() {
   shift
   run "$@"
   grep -E '^test result: .* [1-9][0-9]* passed|tests run: [1-9]|tests passed|built and run$' "$log" || true
+}
+
+# show_times: what the steps took, by the file that SCDA_TIMES names; the longest first.
+show_times() {
+  echo "seconds, of processors, step"
+  awk '{ wall[$4] += $1; cpu[$4] += $2 + $3 } END { for (name in wall) printf "%7.0f  %13.0f  %s\n", wall[name], cpu[name], name }' "$SCDA_TIMES" |
+    sort -rn -k2
 }
 
 # beside NAME COMMAND...: starts it beside the steps that follow. `join` waits for it, shows what it printed, and ends the script if it
@@ -83,6 +92,7 @@ rust_tests() {
 # has them. They share a folder, and in it the crates that are the same.
 rust_with_mpi=(--locked --target-dir target/test/cargo --features sc,rsmpi)
 rust_serial=(--locked --target-dir target/test/cargo --no-default-features --features sc,cli)
+rust_alone=(--locked --target-dir target/test/cargo --no-default-features --features sc) # without the command
 
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
 mpicc_of() {

@@ -56,10 +56,15 @@ unpack_crate $folder/cargo
 measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc,cli
 heading "Built without a network"
 scripts/offline.sh openmpi
+scripts/offline.sh serial
+heading "A part of another project, with MPICH"
+measured ffi-tests/consumers/subproject.sh mpich
+heading "Python: pip install ./python"
+run 120 "$(system_python)" -m venv --clear $folder/venv
+run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps ./python
 heading "ParaView: the plugin"
 if command -v pvpython >/dev/null; then
   rm -rf $folder/paraview
-  run 120 "$(system_python)" -m venv --clear $folder/venv
   run 1200 $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps --target $folder/paraview ./python
   # As docs/python.md says for ParaView 5.11 with Python 3.11.
   echo 'import inspect; inspect.getargspec = inspect.getfullargspec' >$folder/paraview/sitecustomize.py

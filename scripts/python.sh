@@ -24,13 +24,10 @@ if cargo clippy --version >/dev/null 2>&1; then
   run 900 cargo clippy "${options[@]}" --all-targets -- -D warnings
 fi
 
-heading "Python package: pip install ./python"
+heading "Python package: source archive and wheel" # scripts/long.sh installs it from the folder
 # numpy, matplotlib, mpi4py and pytest are the system's: mpi4py then has the system's MPI.
 run 120 "$(system_python)" -m venv --clear --system-site-packages $folder/venv
 python=$folder/venv/bin/python
-run 1200 $python -m pip install --disable-pip-version-check --no-deps ./python
-
-heading "Python package: source archive and wheel"
 rm -rf $folder/dist
 run 300 $python -m pip install --disable-pip-version-check --ignore-installed 'maturin>=1.7,<2'
 run 300 $folder/venv/bin/maturin sdist --manifest-path python/Cargo.toml --out $folder/dist
