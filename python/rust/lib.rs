@@ -30,13 +30,25 @@ fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
     scda::uniform_partition(n, size)
 }
 
+/// The user string of a dataset with this name.
+#[pyfunction]
+fn stored_name(name: &str) -> String {
+    scda::internals::stored_name(name).into_owned()
+}
+
+/// The path of this group in its user string, which has a slash behind it.
+#[pyfunction]
+fn stored_path(path: &str) -> String {
+    scda::internals::stored_path(path).into_owned()
+}
+
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use super::{
         is_coherent,
         reader::{Reader, Stream, Streams},
-        uniform_partition,
+        stored_name, stored_path, uniform_partition,
         writer::Writer,
     };
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
-from scda import _import
+from scda import _spool
 from scda._import import Invalid, convert
 
 FORMATS = {"NETCDF3_CLASSIC": 1, "NETCDF3_64BIT_OFFSET": 2, "NETCDF3_64BIT_DATA": 5}
@@ -28,7 +28,7 @@ def test_as_the_library_of_netcdf_reads_it(
     kind: str, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netCDF4 = pytest.importorskip("netCDF4")
-    monkeypatch.setattr(_import, "_MOST_HELD", held)
+    monkeypatch.setattr(_spool, "_MOST_HELD", held)
     generator = np.random.default_rng(FORMATS[kind])
     types = ["i1", "i2", "i4", "f4", "f8"] + (["u1", "u2", "u4", "i8", "u8"] if kind == "NETCDF3_64BIT_DATA" else [])
     expected = {}
@@ -50,12 +50,16 @@ def test_as_the_library_of_netcdf_reads_it(
     assert (tmp_path / "f.nc").read_bytes()[:4] == b"CDF" + bytes([FORMATS[kind]])
     with imported(tmp_path / "f.nc") as f:
         source = {"format": "NetCDF", "file": "f.nc", "bytes": (tmp_path / "f.nc").stat().st_size, "complete": True}
-        assert f.attrs == {"title": "ein Fluß", "levels": [1, 2, 3], "x": 0.5, "imported": source}
+        types = {} if kind == "NETCDF3_64BIT_DATA" else {"scda_types": {"levels": "int32"}}
+        assert f.attrs == {"title": "ein Fluß", "levels": [1, 2, 3], "x": 0.5, **types, "imported": source}
         assert f.keys() == list(expected)
         for name, (data, dims, fill) in expected.items():
             found = f[name]
             assert found.dtype == data.dtype and found.dims == dims and np.array_equal(found[...], data), name
-            assert found.attrs == {"units": "m", **({} if fill is None else {"_FillValue": fill})}
+            wanted = {"units": "m", **({} if fill is None else {"_FillValue": fill})}
+            if "time" in dims:
+                wanted["scda_max_shape"] = [None, *data.shape[1:]]
+            assert found.attrs == wanted
             assert found.fill_value == (fill or 0)
 
 

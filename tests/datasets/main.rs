@@ -320,3 +320,22 @@ fn zlib_is_an_encoder_of_chunks_too() {
     file.close().unwrap();
     check_file(&path, &dataset, &data);
 }
+
+#[test]
+fn a_long_name_finds_its_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let name = "a group/".repeat(10) + "u";
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let group = name.trim_end_matches("/u");
+    file.group(&scda::internals::stored_path(group), "{\"title\": \"long\"}").unwrap();
+    let mut dataset = Dataset::new(&*scda::internals::stored_name(&name), DataType::Uint8, [3]);
+    dataset.attributes = format!("{{\"scda_name\": \"{name}\"}}");
+    file.dataset(&dataset, &[Region::all(&[3])], b"abc").unwrap();
+    file.close().unwrap();
+    let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+    assert_eq!(file.find_dataset(&name, 0).unwrap().unwrap().shape, [3]);
+    assert!(file.find_dataset(&(name.clone() + "v"), 0).unwrap().is_none());
+    assert_eq!(file.find_group(group).unwrap().unwrap(), "{\"title\": \"long\"}");
+    file.close().unwrap();
+}

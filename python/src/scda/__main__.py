@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from typing import Callable, Iterator, Optional, Sequence
 
 from . import Error, __version__, _errors, _vtk, references
+from ._progress import Progress
 
-# Exit codes, as those of the command scda: the answer is no, and something else went wrong.
+# Exit codes, as those of the command scda: the answer is no, something else went wrong, and something was left out.
 _NO = 1
 _TROUBLE = 2
+_INCOMPLETE = 3
 _INVALID = (
     *(_errors.FormatError, _errors.DecodeError, _errors.ShortFileError, _errors.VersionError, _errors.RangeError),
     _errors.ChecksumError,
@@ -30,6 +32,10 @@ _EXTRAS = {"h5py": "h5py", "zarr": "'zarr>=3.1'", "xarray": "xarray"}
 
 class Trouble(Exception):
     """What ends a command, in words."""
+
+
+class Incomplete(Exception):
+    """What a command has done, though not all of it."""
 
 
 def _check_free(path: str, force: bool, source: str) -> None:
@@ -84,8 +90,9 @@ def export(arguments: argparse.Namespace) -> None:
     if ending not in (*_HDF5_ENDINGS, *_NETCDF_ENDINGS):
         expected = " ".join((*_HDF5_ENDINGS, *_NETCDF_ENDINGS))
         raise Trouble(f"{arguments.out}: found a name that ends with {ending!r}, expected one of {expected}")
-    with new_file(arguments.out, arguments.force, arguments.file) as part:
-        left_out = write(arguments.file, part, netcdf=ending in _NETCDF_ENDINGS, without=arguments.without)
+    with new_file(arguments.out, arguments.force, arguments.file) as part, Progress(arguments.file) as progress:
+        netcdf = ending in _NETCDF_ENDINGS
+        left_out = write(arguments.file, part, netcdf=netcdf, without=arguments.without, progress=progress)
     if left_out:
         _tell(f"{arguments.file}: {left_out} sections that belong to no dataset are left out")
 
@@ -94,7 +101,18 @@ def import_file(arguments: argparse.Namespace) -> None:
     from ._import import convert
 
     _check_free(arguments.out, arguments.force, arguments.file)
-    convert(arguments.file, arguments.out, seal=not arguments.no_seal, without=arguments.without, tell=_tell)
+    with Progress(arguments.file) as progress:
+        left_out = convert(
+            arguments.file,
+            arguments.out,
+            seal=not arguments.no_seal,
+            without=arguments.without,
+            strict=arguments.strict,
+            tell=_tell,
+            progress=progress,
+        )
+    if left_out:
+        raise Incomplete(f"{arguments.file}: {left_out} left out, all else is in {arguments.out}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,6 +159,8 @@ def _parser() -> argparse.ArgumentParser:
     command = add(import_file, "import", text, ("IN", "the file to import"))
     command.add_argument("out", metavar="OUT", help="the file to write")
     _add_without(command)
+    text = "stop at the first thing that an scda file has no place for, instead of leaving it out"
+    command.add_argument("--strict", action="store_true", help=text)
     command.add_argument("--no-seal", action="store_true", help="do not seal the new file")
     return parser
 
@@ -174,6 +194,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         return _complain(f"{where}{error.strerror or error}", _TROUBLE)
+    except Incomplete as error:
+        return _complain(str(error), _INCOMPLETE)
     except (Trouble, ValueError, TypeError) as error:
         return _complain(str(error), _NO if type(error).__name__ == "Invalid" else _TROUBLE)
     except (RuntimeError, KeyError, MemoryError) as error:  # as h5py has them

@@ -1,44 +1,72 @@
-"""Attributes as HDF5, NetCDF and xarray have them: numbers, texts, and lists of these. Everything else is JSON."""
+"""Attributes as HDF5, NetCDF and xarray have them: numbers, texts, and lists of these, with types. In a dataset they are JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+import re
+from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
+
+from ._variables import MISSING, as_item
 
 # The attribute that names those of the same object that are JSON. It is a JSON list itself, since not all of NetCDF has lists
 # of texts.
 JSON_NAMES = "scda_json"
-# HDF5 takes no larger attribute, but for text.
-_MOST_BYTES = 60_000
-_NUMBERS = {math.inf: "Infinity", -math.inf: "-Infinity"}
+# The attribute that says the types of others, where their JSON does not.
+TYPES = "scda_types"
+# Those with the type of the data that they belong to, as CF has them.
+_OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "valid_range", "actual_range"}
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_TYPE = re.compile(r"(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>null|[0-9]+(?:,[0-9]+)*)\])?")
+_TEXTS = {"char", "string"}
+_NUMERIC = {f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)} | {"bool"}
+_NUMERIC |= {"float16", "float32", "float64", "complex64", "complex128"}
 
 
-def with_json(attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of an object, in JSON where only JSON has them."""
-    names = [name for name, value in attrs.items() if plain_value(value) is None]
-    if not names:
-        return attrs
-    return {**attrs, **{name: json.dumps(attrs[name]) for name in names}, JSON_NAMES: json.dumps(names)}
+class Null(NamedTuple):
+    """An attribute without data: of HDF5, and the empty text of NetCDF."""
+
+    type: str
 
 
-def without_json(attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of an object that :func:`with_json` made, as they were. What is no JSON stays a text."""
-    found = {name: value for name, value in attrs.items() if name != JSON_NAMES}
-    for name in _names(attrs.get(JSON_NAMES)):
-        text = found.get(name)
-        if isinstance(text, str):
-            try:
-                found[name] = json.loads(text)
-            except (ValueError, RecursionError):
-                pass
+class Text(NamedTuple):
+    """Text, or a list of texts. Of fixed length it is `NC_CHAR` in NetCDF, otherwise `NC_STRING`."""
+
+    value: Any
+    is_fixed: bool
+
+
+def with_json(attrs: dict[str, Any], dtype: Optional[np.dtype[Any]] = None) -> dict[str, Any]:
+    """The attributes of an object for xarray: with their types, and in JSON where only JSON has them."""
+    types = attrs.get(TYPES)
+    found = {name: value for name, value in attrs.items() if name != TYPES or not isinstance(types, dict)}
+    as_json = []
+    for name, value in found.items():
+        plain = plain_value(name, value, types, dtype, netcdf=True)
+        if plain is None:
+            as_json.append(name)
+            found[name] = json.dumps(value)
+        elif isinstance(plain, Null):
+            found[name] = "" if plain.type in _TEXTS else np.empty(0, plain.type)
+        elif isinstance(plain, Text):
+            found[name] = plain.value
+        elif _is_typed(name, types) or name in _OF_DATA and dtype is not None or np.ndim(plain) == 0:
+            found[name] = plain
+        else:
+            found[name] = plain.tolist()
+    if as_json:
+        found[JSON_NAMES] = json.dumps(as_json)
     return found
 
 
-def _names(marker: Any) -> set[str]:
-    """Those in this attribute: a list as JSON; otherwise a list, or only the name in a list of one."""
+def _is_typed(name: str, types: Any) -> bool:
+    return isinstance(types, dict) and name in types
+
+
+def json_names(marker: Any) -> set[str]:
+    """The names in the attribute `scda_json`: a list as JSON; otherwise a list, or only the name in a list of one."""
     names = marker
     if isinstance(marker, str):
         try:
@@ -50,52 +78,210 @@ def _names(marker: Any) -> set[str]:
     return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
-def plain_value(value: Any) -> Any:
-    """What HDF5 has for it, with numpy's numbers; None if it has nothing from which the value can be told."""
-    if isinstance(value, str):
-        return value if "\0" not in value else None
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float)):
-        return _number(value)
-    if isinstance(value, list) and value:
-        if all(isinstance(item, str) and "\0" not in item for item in value):
-            return value
-        for kind in (int, float):
-            if all(type(item) is kind for item in value):
-                items = [_number(item) for item in value]
-                if any(item is None for item in items) or len({item.dtype for item in items}) > 1:
-                    return None
-                return np.array(items) if 8 * len(items) <= _MOST_BYTES else None
-    return None
+def plain_value(name: str, value: Any, types: Any, dtype: Optional[np.dtype[Any]], *, netcdf: bool) -> Any:
+    """What HDF5 or NetCDF has for an attribute, with numpy's numbers; None if it has nothing from which the value can be told.
 
-
-def _number(value: Any) -> Any:
-    if isinstance(value, float):
-        return np.float64(value)
-    for dtype in (np.int64, np.uint64):
-        if np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-            return dtype(value)
-    return None
-
-
-def json_value(value: Any) -> Any:
-    """What JSON has for it.
-
-    Raises:
-        TypeError, ValueError: it has nothing.
+    Args:
+        types: the attribute `scda_types`.
+        dtype: the type of the data that the attribute belongs to.
     """
-    if isinstance(value, bytes):
-        return value.decode()
+    text = types.get(name) if isinstance(types, dict) else None
+    if isinstance(text, str):
+        typed = _typed_value(value, text)
+        if typed is not None and not (netcdf and _is_not_of_netcdf(typed)):
+            return typed
     if isinstance(value, str):
+        if value not in _NUMBERS:
+            return _text(value, netcdf) if "\0" not in value else None
+    elif isinstance(value, list):
+        if not value or netcdf and any(isinstance(item, list) for item in value):
+            return None
+        if all(isinstance(item, str) for item in value) and not all(item in _NUMBERS for item in value):
+            return Text(value, False) if not any("\0" in item for item in value) else None
+    numbers = as_item(value, dtype) if dtype is not None and name in _OF_DATA else None
+    return _numbers(value, netcdf) if numbers is None else numbers
+
+
+def _text(value: str, netcdf: bool) -> Any:
+    if netcdf and not value:
+        return Null("char")
+    return Text(value, netcdf)
+
+
+def _is_not_of_netcdf(value: Any) -> bool:
+    """Whether it has another type than NetCDF has for attributes, or several dimensions."""
+    return isinstance(value, (np.generic, np.ndarray)) and (
+        value.ndim > 1 or value.dtype.kind in "bcV" or value.dtype == "f2"
+    )
+
+
+def _items(value: Any) -> Any:
+    """The items of nested lists, one after the other."""
+    return [item for each in value for item in _items(each)] if isinstance(value, list) else [value]
+
+
+def _numbers(value: Any, netcdf: bool) -> Any:
+    """Numbers of one type, as JSON has them."""
+    items = _items(value)
+    kinds = set(map(type, items))
+    if str in kinds:
+        if any(isinstance(item, str) and item not in _NUMBERS for item in items):
+            return None
+        kinds = kinds - {str} or {float}
+        value = _mapped(value, lambda item: _NUMBERS[item] if isinstance(item, str) else item)
+    if len(kinds) != 1 or not items:
+        return None
+    kind = kinds.pop()
+    dtype = {bool: None if netcdf else "bool", float: "float64", int: "int64"}.get(kind)
+    if dtype is None:
+        return None
+    try:
+        if kind is int and max(items) > np.iinfo(np.int64).max:
+            dtype = "uint64"
+        array = np.array(value, dtype)
+    except (ValueError, OverflowError):  # of lists of different lengths, or too large
+        return None
+    return array[()] if array.ndim == 0 else array
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    return [_mapped(item, change) for item in value] if isinstance(value, list) else change(value)
+
+
+def _typed_value(value: Any, text: str) -> Any:
+    """What the text in `scda_types` says that the attribute was; None if its JSON is no such value."""
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        return None
+    name, shape = match["name"], match["shape"]
+    is_raw = re.fullmatch("r[1-9][0-9]{0,5}", name) is not None and int(name[1:]) % 8 == 0
+    if name not in _TEXTS and name not in _NUMERIC and not is_raw:
+        return None
+    if shape == "null":
+        return Null(name)
+    whole = None if shape is None else tuple(map(int, shape.split(",")))
+    items = _items(value)
+    if name in _TEXTS:
+        if not all(isinstance(item, str) and "\0" not in item for item in items):
+            return None
+        if whole is not None and math.prod(whole) != len(items):
+            return None
+        return Text(value if whole is None else _nested(items, whole), name == "char")
+    try:
+        if is_raw:
+            raw = np.array(items, np.uint8).tobytes()
+            return np.void(raw) if 8 * len(raw) == int(name[1:]) else None
+        dtype = np.dtype(name)
+        if dtype.kind == "c":
+            parts = np.array(_mapped(value, _as_float) if items else np.empty((0, 2)), np.float64)
+            array = (parts[..., 0] + 1j * parts[..., 1]).astype(dtype) if parts.shape[-1:] == (2,) else None
+        elif dtype.kind == "f":
+            array = np.array(_mapped(value, _as_float), dtype)
+        elif all(type(item) is (bool if dtype.kind == "b" else int) for item in items):
+            array = np.array(value, dtype)
+        else:
+            array = None
+        if array is not None and whole is not None:
+            array = array.reshape(whole)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if array is None:
+        return None
+    return array[()] if array.ndim == 0 else array
+
+
+def _as_float(value: Any) -> float:
+    if isinstance(value, str):
+        return _NUMBERS[value] if value in _NUMBERS else float("text")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return value
+
+
+def _nested(items: list[Any], shape: tuple[int, ...]) -> Any:
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array.reshape(shape).tolist()
+
+
+def described(
+    raw: dict[str, Any], dtype: Optional[np.dtype[Any]], *, netcdf: bool
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The attributes of an object of HDF5 or NetCDF as JSON has them, and the attribute `scda_types` for what JSON does not say;
+    and the names of those that JSON cannot have, with the reason.
+
+    Args:
+        raw: numpy's numbers, :class:`Text` with bytes or str in it, :class:`Null`, or an exception that says why there is no value.
+        dtype: the type of the data that they belong to.
+    """
+    attrs: dict[str, Any] = {}
+    types: dict[str, str] = {}
+    left_out = []
+    for name, value in raw.items():
+        try:
+            if isinstance(value, Exception):
+                raise value
+            attrs[name], text = _described(value, netcdf)
+        except (TypeError, ValueError) as error:
+            left_out.append((name, str(error)))
+            continue
+        again = plain_value(name, attrs[name], None, dtype, netcdf=netcdf)
+        if again is None or _described(again, netcdf) != (attrs[name], text):
+            types[name] = text
+    types.pop(JSON_NAMES, None)
+    for name in json_names(attrs.pop(JSON_NAMES, None)):
+        if isinstance(attrs.get(name), str):
+            try:
+                attrs[name] = json.loads(attrs[name])
+                types.pop(name, None)
+            except (ValueError, RecursionError):
+                pass
+    if types:
+        attrs[TYPES] = types
+    return attrs, left_out
+
+
+def _described(value: Any, netcdf: bool) -> tuple[Any, str]:
+    """A value in JSON, and its type as text."""
+    if isinstance(value, Null):
+        return ("" if value.type in _TEXTS else []), f"{value.type}[null]"
+    if isinstance(value, Text):
+        made, name = _mapped(value.value, _decoded), "char" if value.is_fixed else "string"
+        shape = _shape_of(made)
+    else:
+        array = np.asarray(value)
+        shape = array.shape
+        if array.dtype.kind == "V" and array.dtype.names is None and shape == ():
+            return list(array.tobytes()), f"r{8 * array.dtype.itemsize}"
+        name = array.dtype.name
+        if name not in _NUMERIC:
+            raise TypeError(f"found {array.dtype}, which JSON has not")
+        if array.dtype.kind == "c":
+            array = np.stack([array.real, array.imag], -1)
+        made = _mapped(array.tolist(), _number) if array.dtype.kind == "f" else array.tolist()
+    # NetCDF has a number as an array of one.
+    if shape == (1,):
+        return made[0], name if netcdf else f"{name}[1]"
+    return made, f"{name}[{','.join(map(str, shape))}]" if 0 in shape else name
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    return (len(value), *(_shape_of(value[0]) if value else ())) if isinstance(value, list) else ()
+
+
+def _number(value: float) -> Any:
+    if math.isfinite(value):
         return value
-    if isinstance(value, (list, np.ndarray)):
-        # NetCDF has a number as an array of one.
-        items = [json_value(item) for item in value]
-        return items[0] if len(items) == 1 and np.ndim(value) == 1 and isinstance(value, np.ndarray) else items
-    if isinstance(value, (np.bool_, np.integer)):
-        return value.item()
-    if isinstance(value, (float, np.floating)):
-        number = float(value)
-        return "NaN" if math.isnan(number) else _NUMBERS.get(number, number)
-    raise TypeError(type(value).__name__)
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _decoded(text: Any) -> str:
+    """Text as UTF-8, or what can only be Latin-1: without the control characters that any bytes have there."""
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        found = data.decode("latin-1")
+        if all(c.isprintable() or c in "\t\n\r\xa0\xad" for c in found):
+            return found
+        raise ValueError("found text that is neither UTF-8 nor Latin-1") from None

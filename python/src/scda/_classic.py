@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple, Optional
 
 import numpy as np
 
-from ._attributes import json_value, without_json
+from ._attributes import Null, Text
 
 # By their number in the file.
 _TYPES = {
@@ -28,6 +28,8 @@ class Variable(NamedTuple):
     dtype: np.dtype[Any]
     attrs: dict[str, Any]
     items: Any
+    # Whether the first dimension has no greatest size.
+    has_records: bool
 
 
 class Classic:
@@ -78,7 +80,8 @@ class Classic:
             items = self._items(name, shape, dtype, offset)
             if name in rows:
                 items = self._items(name, (records, *shape[1:]), dtype, offset, stride)
-            self.variables.append(Variable(name, [dims[number][0] for number in own], items.shape, dtype, attrs, items))
+            names = [dims[number][0] for number in own]
+            self.variables.append(Variable(name, names, items.shape, dtype, attrs, items, name in rows))
         total = sum(variable.items.nbytes for variable in self.variables)
         if total > self._size:
             raise ValueError(f"found variables of {total} bytes together, expected at most {self._size}")
@@ -137,20 +140,15 @@ class Classic:
         return np.dtype(_TYPES[number])
 
     def _attributes(self) -> dict[str, Any]:
-        attrs = {}
+        """As :func:`scda._attributes.described` takes them. Programs in C write a byte 0 at the end of texts."""
+        attrs: dict[str, Any] = {}
         for _ in range(self._count(_ATTRIBUTE)):
             name, dtype = self._name(), self._type()
             data = self._padded(dtype.itemsize * self._number())
             if dtype.kind == "S":
-                attrs[name] = _text(data)
+                text = data.rstrip(b"\0")
+                attrs[name] = Text(text, True) if text else Null("char")
             else:
-                attrs[name] = json_value(np.frombuffer(data, dtype)) if data else []
-        return without_json(attrs)
-
-
-def _text(data: bytes) -> str:
-    """The formats name no encoding. Programs in C write a byte 0 at the end."""
-    try:
-        return data.rstrip(b"\0").decode()
-    except UnicodeDecodeError:
-        return data.rstrip(b"\0").decode("latin-1")
+                numbers = np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
+                attrs[name] = numbers if len(numbers) else Null(numbers.dtype.name)
+        return attrs

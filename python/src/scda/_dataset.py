@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._common import bytes_of
-from ._description import Description, integers
+from ._description import Description, integers, without_name
 from ._selection import PIECE_BYTES, Box, Selection, calls, select
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Dataset:
     @property
     def name(self) -> str:
         """The name, with a slash behind that of each group."""
-        return self._description.name
+        return self._description.full_name
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -95,8 +95,7 @@ class Dataset:
     @property
     def attrs(self) -> dict[str, Any]:
         """The attributes: a dict of its own each time, that can be changed without effect on the file."""
-        attributes: dict[str, Any] = json.loads(self._description.attributes)
-        return attributes
+        return without_name(json.loads(self._description.attributes), self.name)
 
     @property
     def section(self) -> Section:

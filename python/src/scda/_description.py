@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
+
+from . import _core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,6 +18,28 @@ _NAMES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
+
+
+# The attribute with the name of a dataset or group that has too many bytes for a user string.
+FULL_NAME = "scda_name"
+_SHORTENED = re.compile(r".*~[0-9a-f]{16}")
+
+
+def may_be_long(user: str) -> bool:
+    """Whether the user string may be that of a longer name."""
+    return _SHORTENED.fullmatch(user) is not None
+
+
+def with_name(attrs: Optional[Mapping[str, Any]], name: str, stored: str) -> Optional[Mapping[str, Any]]:
+    """The attributes in the file of what has this name, and one that is stored."""
+    return attrs if name == stored or not isinstance(attrs or {}, Mapping) else {FULL_NAME: name, **(attrs or {})}
+
+
+def without_name(attrs: dict[str, Any], name: str) -> dict[str, Any]:
+    """The attributes without the one that :func:`with_name` adds."""
+    if attrs.get(FULL_NAME) == name:
+        del attrs[FULL_NAME]
+    return attrs
 
 
 class Description(NamedTuple):
@@ -31,6 +56,15 @@ class Description(NamedTuple):
     dims: Sequence[Optional[str]]
     attributes: str
     unsupported: Optional[str]
+
+    @property
+    def full_name(self) -> str:
+        """The name, also if it has too many bytes for a user string."""
+        if may_be_long(self.name):
+            found = json.loads(self.attributes).get(FULL_NAME)
+            if isinstance(found, str) and _core.stored_name(found) == self.name:
+                return found
+        return self.name
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any, Iterable, Iterator, Optional
 
 import h5py
 import numpy as np
 
+from . import __version__
+from ._attributes import Text
 from ._common import Path
 from ._dataset import Dataset
-from ._file import open
-from ._hdf5 import NO_VARIABLE, PIECE_BYTES, RECORDS, Filters, write_attributes
+from ._file import File, open
+from ._hdf5 import (
+    ENUMERATION,
+    NO_VARIABLE,
+    OF_RECORDS,
+    PIECE_BYTES,
+    PLACES,
+    RECORDS,
+    USER,
+    Filters,
+    write_attribute,
+    write_attributes,
+)
+from ._progress import Progress
 from ._selection import pieces
-from ._variables import Array, Level, Variable, levels
+from ._variables import Array, Level, Variable, has_fill_attribute, levels, max_shape
 from ._zarr_arrays import raw_metadata
 
 # Items of a chunk where each record is one item.
 _SCALARS = 1024
+_CHUNK_BYTES = 256 << 10
 # The names under which NetCDF's tools know complex numbers.
 _COMPLEX = {"complex64": "_PFNC_FLOAT_COMPLEX_TYPE", "complex128": "_PFNC_DOUBLE_COMPLEX_TYPE"}
 
 
-def export(path: Path, out: str, *, netcdf: bool, without: Iterable[str] = ()) -> int:
+def export(
+    path: Path, out: str, *, netcdf: bool, without: Iterable[str] = (), progress: Optional[Progress] = None
+) -> int:
     """Writes the datasets of a file to a new HDF5 file.
 
     Args:
@@ -31,123 +49,229 @@ def export(path: Path, out: str, *, netcdf: bool, without: Iterable[str] = ()) -
         netcdf: whether it shall be a NetCDF-4 file: dimensions without coordinates have a place in it, and types that NetCDF
             has not are an error, or integers.
         without: patterns of names to leave out.
+        progress: is told the bytes that are done.
 
     Returns:
         The number of sections that are left out, because they belong to no dataset or group.
     """
-    with open(path) as file, h5py.File(out, "w", track_order=True) as to:
-        scales: dict[str, dict[str, h5py.Dataset]] = {}
+    # Since HDF5 1.8, attributes may be large.
+    with open(path) as file, h5py.File(out, "w", track_order=True, libver=("v108", "v108")) as to:
+        write = _Export(file, to, netcdf, progress or Progress(str(path)))
         found = levels(file, lambda dataset: (dataset.dtype, dataset.shape, dataset._description.fill), without)
-        for level in found:
-            group = to if level.path == "/" else to.create_group(level.path, track_order=True)
-            write_attributes(group, level.attrs, f"group {level.path!r}")
-            if netcdf:
-                _check_names(level)
-            # Those of the groups around it, the nearest last.
-            around = [each for path, each in scales.items() if path == "/" or level.path.startswith(f"{path}/")]
-            outer = {name: scale for each in around for name, scale in each.items()}
-            scales[level.path] = _write_level(group, level, outer, netcdf)
+        write.all(found)
         names = file.keys()
         sections = 2 * sum(len(file.records(name)) for name in names)
         return len(file) - sections - 2 * len(file.find(b"scda group 00"))
 
 
-def _write_level(group: Any, level: Level, outer: dict[str, h5py.Dataset], netcdf: bool) -> dict[str, h5py.Dataset]:
-    """The arrays of a group, and its dimensions. Returns the scales of its coordinates by name."""
-    made = []
-    scales: dict[str, h5py.Dataset] = {}
-    for array in level.arrays:
-        variable = array.variable
-        dataset = _create(group, level.path_of(variable.name), array, netcdf)
-        made.append((variable, dataset))
-        if variable.dims == (variable.name,):
-            dataset.make_scale(variable.name)
-            scales[variable.name] = dataset
-    coordinates = dict(scales)
-    sizes = {dim: n for variable, _ in made for dim, n in zip(variable.dims, variable.shape)}
-    for dim, n in sizes.items():
-        if dim in scales:
-            continue
-        if dim in outer and outer[dim].shape == (n,):
-            scales[dim] = outer[dim]
-        elif netcdf:
-            scales[dim] = _dimension(group, dim, n, any(v.has_records and v.dims[0] == dim for v, _ in made))
-    for variable, dataset in made:
-        for d, dim in enumerate(variable.dims):
-            if dim in scales and variable.dims != (variable.name,):
-                dataset.dims[d].attach_scale(scales[dim])
-            elif dim not in scales and _is_named(variable, dim):
-                dataset.dims[d].label = dim
-    return coordinates
+class _Export:
+    """What writes the datasets of a file to another one."""
+
+    def __init__(self, file: File, to: h5py.File, netcdf: bool, progress: Progress) -> None:
+        self._file = file
+        self._to = to
+        self._netcdf = netcdf
+        self._progress = progress
+        # Where each dataset stands among all of them, by its section; none if that need not be known.
+        self._places: dict[int, int] = {}
+
+    def all(self, found: list[Level]) -> None:
+        every = [dataset for level in found for array in level.arrays for dataset in array.datasets]
+        self._progress.total = sum(dataset.nbytes for dataset in every)
+        has_several = any(level.records or len(array.datasets) > 1 for level in found for array in level.arrays)
+        if has_several and not self._netcdf:
+            sections = sorted(dataset.section.index for dataset in every)
+            self._places = {section: place for place, section in enumerate(sections)}
+        if self._netcdf:
+            text = f"version=2,scda={__version__},hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
+            write_attribute(self._to, "_NCProperties", Text(text, True), netcdf=True)
+        scales: dict[str, dict[str, h5py.Dataset]] = {}
+        for level in found:
+            group = self._to if level.path == "/" else self._to.create_group(level.path, track_order=True)
+            attrs = level.attrs
+            if level.path == "/":
+                attrs = {name: value for name, value in attrs.items() if name != "imported" or not _is_source(value)}
+                user = self._file.user_text
+                if attrs == level.attrs and not self._netcdf and user.encode() == self._file.user and "\0" not in user:
+                    write_attribute(group, USER, Text(user, False), netcdf=False)
+            write_attributes(group, attrs, f"group {level.path!r}", netcdf=self._netcdf)
+            if level.records and not self._netcdf:
+                group.attrs[RECORDS] = np.int64(level.records)
+            if self._netcdf:
+                _check_names(level)
+            # Those of the groups around it, the nearest last.
+            around = [each for path, each in scales.items() if path == "/" or level.path.startswith(f"{path}/")]
+            outer = {name: scale for each in around for name, scale in each.items()}
+            scales[level.path] = self._level(group, level, outer)
+
+    def _level(self, group: Any, level: Level, outer: dict[str, h5py.Dataset]) -> dict[str, h5py.Dataset]:
+        """The arrays of a group, and its dimensions. Returns the scales of its coordinates by name."""
+        made = []
+        scales: dict[str, h5py.Dataset] = {}
+        unlimited = self._unlimited(level, outer)
+        for array in level.arrays:
+            variable = array.variable
+            dataset = self._dataset(group, level.path_of(variable.name), array, unlimited)
+            made.append((variable, dataset))
+            if variable.dims == (variable.name,):
+                dataset.make_scale(variable.name)
+                scales[variable.name] = dataset
+        coordinates = dict(scales)
+        sizes = {dim: n for variable, _ in made for dim, n in zip(variable.dims, variable.shape)}
+        for dim, n in sizes.items():
+            if dim in scales:
+                continue
+            if dim in outer and outer[dim].shape == (n,):
+                scales[dim] = outer[dim]
+            elif self._netcdf:
+                scales[dim] = coordinates[dim] = _dimension(group, dim, n, dim in unlimited)
+        for variable, dataset in made:
+            for d, dim in enumerate(variable.dims):
+                own = variable.own_dim(d)
+                if dim in scales and variable.dims != (variable.name,):
+                    dataset.dims[d].attach_scale(scales[dim])
+                if own is not None and (own != dim or dim not in scales):
+                    dataset.dims[d].label = own
+        return coordinates
+
+    def _unlimited(self, level: Level, outer: dict[str, h5py.Dataset]) -> set[str]:
+        """The dimensions that may grow. In NetCDF they do so for all variables."""
+        found = set()
+        for variable, _ in level.arrays:
+            for dim, most in zip(variable.dims, max_shape(variable)):
+                if most is None:
+                    found.add(dim)
+        fixed = {dim for dim, scale in outer.items() if scale.maxshape != (None,)}
+        own = {variable.name for variable, _ in level.arrays if variable.dims == (variable.name,)}
+        grown = {dim for dim, scale in outer.items() if scale.maxshape == (None,)}
+        return (found - (fixed - own)) | (grown - own)
+
+    def _dataset(self, group: Any, path: str, array: Array, unlimited: set[str]) -> h5py.Dataset:
+        variable, first = array.variable, array.datasets[0]
+        netcdf = self._netcdf
+        metadata = raw_metadata(first)
+        filters = Filters.of_codecs(metadata, first.dtype.itemsize) if first.chunks else None
+        most = max_shape(variable)
+        if netcdf:
+            most = tuple(None if dim in unlimited else n for dim, n in zip(variable.dims, variable.shape))
+        # HDF5 has no chunks without a single index.
+        has_chunks = bool(variable.shape) and 0 not in most
+        may_grow = has_chunks and most != variable.shape
+        chunks = _chunks(variable) if has_chunks and (first.chunks or may_grow) else None
+        options: dict[str, Any] = {}
+        if chunks is not None and first.chunks:
+            level = first._description.level if filters is None else filters.level
+            options["shuffle"] = first._description.shuffle if filters is None else filters.shuffle
+            if level is not None:
+                options.update(compression="gzip", compression_opts=level)
+        endian = metadata["codecs"][0]
+        endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
+        dtype = first.dtype.newbyteorder(">" if endian == "big" else "<")
+        attrs = dict(variable.attrs)
+        names = _enumeration(attrs.get(ENUMERATION), dtype)
+        if names is not None and netcdf:
+            attrs.setdefault("flag_values", list(names.values()))
+            attrs.setdefault("flag_meanings", " ".join(map("_".join, map(str.split, names))))
+        dataset = group.create_dataset(
+            variable.name,
+            variable.shape,
+            _type(group.file, dtype, path) if netcdf else dtype if names is None else h5py.enum_dtype(names, dtype),
+            chunks=chunks,
+            maxshape=most if may_grow else None,
+            fillvalue=_fill_value(first, dtype, netcdf),
+            track_order=True,
+            **options,
+        )
+        if netcdf and dtype.kind == "b":
+            attrs.setdefault("dtype", "bool")  # as xarray writes them
+        if netcdf and has_fill_attribute(variable):
+            attrs.setdefault("_FillValue", float(first.fill_value))
+        write_attributes(dataset, attrs, f"dataset {path!r}", first.dtype, netcdf=netcdf)
+        self._mark_records(dataset, array)
+        own = tuple(c for c in chunks or ())[1 if variable.has_records else 0 :]
+        # NetCDF has one type for complex numbers, in one byte order.
+        has_order = dtype.kind != "c" or dataset.dtype == dtype
+        for record, each in enumerate(array.datasets):
+            start = (record,) if variable.has_records else ()
+            other = metadata if each is first else raw_metadata(each)
+            is_same = (other["codecs"], other["chunk_grid"]) == (metadata["codecs"], metadata["chunk_grid"])
+            if (
+                is_same
+                and has_order
+                and filters is not None
+                and each.chunks == own
+                and each.section.kind == "varray"
+                and own
+            ):
+                self._copy_chunks(dataset, each, start)
+            else:
+                self._write_items(dataset, each, start)
+        return dataset
+
+    def _mark_records(self, dataset: h5py.Dataset, array: Array) -> None:
+        """Says what HDF5 does not have: that there are records, and what is different in each of them."""
+        records = array.datasets
+        if array.variable.has_records:
+            dataset.attrs[RECORDS] = np.int64(len(records))
+            every = [each._description.attributes for each in records]
+            if any(text != every[0] for text in every):
+                text = json.dumps([each.attrs for each in records])
+                write_attribute(dataset, OF_RECORDS, Text(text, self._netcdf), netcdf=self._netcdf)
+        if self._places:
+            dataset.attrs[PLACES] = np.array([self._places[each.section.index] for each in records], np.int64)
+
+    def _copy_chunks(self, to: h5py.Dataset, dataset: Dataset, start: tuple[int, ...]) -> None:
+        """The chunks as they are."""
+        assert dataset.chunks is not None
+        section = dataset.section
+        sizes = section.sizes()
+        origins = itertools.product(*(range(0, n, c) for n, c in zip(dataset.shape, dataset.chunks)))
+        chunk_bytes = dataset.dtype.itemsize * int(np.prod(dataset.chunks, dtype=object))
+        for first, end in _batches(sizes):
+            for data in section[first:end]:
+                origin = next(origins)
+                if data:  # else all items have the fill value
+                    to.id.write_direct_chunk((*start, *origin), data)
+            self._progress.add((end - first) * chunk_bytes)
+
+    def _write_items(self, to: h5py.Dataset, dataset: Dataset, start: tuple[int, ...]) -> None:
+        """The items, piece by piece."""
+        for key in pieces(dataset.shape, dataset.chunks, dataset.dtype.itemsize):
+            items = np.asarray(dataset[key])
+            to[(*start, *key)] = items.view("i1") if self._netcdf and items.dtype.kind == "b" else items
+            self._progress.add(items.nbytes)
 
 
-def _is_named(variable: Variable, dim: str) -> bool:
-    """Whether the name is not one that stands for none."""
-    return dim in variable.dataset.dims or variable.has_records and dim == variable.dims[0]
+def _is_source(value: Any) -> bool:
+    """Whether it is what `scda import` says of the file that an scda file comes from."""
+    return isinstance(value, dict) and "format" in value and "complete" in value
 
 
 def _dimension(group: Any, name: str, size: int, is_unlimited: bool) -> h5py.Dataset:
     """A dimension without a variable of its name, as NetCDF-4 has it."""
-    more = {"chunks": (_SCALARS,), "maxshape": (None,)} if is_unlimited and size else {}
+    more = {"chunks": (_SCALARS,), "maxshape": (None,)} if is_unlimited else {}
     scale = group.create_dataset(name, (size,), ">f4", **more)
     scale.make_scale(f"{NO_VARIABLE} {size:10}")
     return scale
 
 
-def _create(group: Any, path: str, array: Array, netcdf: bool) -> h5py.Dataset:
-    variable, first = array.variable, array.datasets[0]
-    metadata = raw_metadata(first)
-    filters = Filters.of_codecs(metadata, first.dtype.itemsize) if first.chunks else None
-    has_chunks = bool(variable.shape) and 0 not in variable.shape
-    is_unlimited = variable.has_records and has_chunks
-    chunks = _chunks(variable) if has_chunks and (first.chunks or is_unlimited) else None
-    options: dict[str, Any] = {}
-    if chunks is not None and first.chunks:
-        level = first._description.level if filters is None else filters.level
-        options["shuffle"] = first._description.shuffle if filters is None else filters.shuffle
-        if level is not None:
-            options.update(compression="gzip", compression_opts=level)
-    endian = metadata["codecs"][0]
-    endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
-    dtype = first.dtype.newbyteorder(">" if endian == "big" else "<")
-    dataset = group.create_dataset(
-        variable.name,
-        variable.shape,
-        _type(group.file, dtype, path) if netcdf else dtype,
-        chunks=chunks,
-        maxshape=(None, *variable.shape[1:]) if is_unlimited else None,
-        fillvalue=_fill_value(first, dtype, netcdf),
-        **options,
-    )
-    attrs = dict(variable.attrs)
-    if netcdf and dtype.kind == "b":
-        attrs.setdefault("dtype", "bool")  # as xarray writes them
-    if netcdf and dtype.kind == "f" and first.fill_value != 0:
-        attrs.setdefault("_FillValue", float(first.fill_value))
-    write_attributes(dataset, attrs, f"dataset {path!r}", first.dtype)
-    if variable.has_records:
-        dataset.attrs[RECORDS] = np.int64(len(array.datasets))
-    own = tuple(c for c in chunks or ())[1 if variable.has_records else 0 :]
-    # NetCDF has one type for complex numbers, in one byte order.
-    has_order = dtype.kind != "c" or dataset.dtype == dtype
-    for record, each in enumerate(array.datasets):
-        start = (record,) if variable.has_records else ()
-        other = metadata if each is first else raw_metadata(each)
-        is_same = (other["codecs"], other["chunk_grid"]) == (metadata["codecs"], metadata["chunk_grid"])
-        if is_same and has_order and filters is not None and each.chunks == own and each.section.kind == "varray" and own:
-            _copy_chunks(dataset, each, start)
-        else:
-            _write_items(dataset, each, start, netcdf)
-    return dataset
+def _enumeration(names: Any, dtype: np.dtype[Any]) -> Optional[dict[str, int]]:
+    """The names of integers, if these are such."""
+    if dtype.kind not in "iu" or not isinstance(names, dict) or not names:
+        return None
+    info = np.iinfo(dtype)
+    fits = all(key and type(value) is int and info.min <= value <= info.max for key, value in names.items())
+    return names if fits and not any("\0" in key for key in names) else None
 
 
 def _chunks(variable: Variable) -> tuple[int, ...]:
     """The shape of a chunk, no larger than the array."""
-    if variable.chunks is None:
-        return variable.shape
-    if len(variable.shape) == 1 and variable.has_records:
+    if len(variable.shape) == 1 and (variable.has_records or variable.chunks is None):
         return (_SCALARS,)
-    chunks = [min(c, n) for c, n in zip(variable.chunks, variable.shape)]
+    # Data in one piece that may grow: rows of about as many bytes as a good chunk has.
+    row = variable.dataset.dtype.itemsize * int(np.prod(variable.shape[1:], dtype=object))
+    whole = (max(1, _CHUNK_BYTES // max(row, 1)), *variable.shape[1:])
+    chunks = [max(1, min(c, n)) for c, n in zip(variable.chunks or whole, variable.shape)]
     if variable.dataset.chunks is None:
         # Data in one piece: as many rows as are written at once, or parts of rows.
         for d in range(1, len(chunks)):
@@ -178,19 +302,6 @@ def _fill_value(dataset: Dataset, dtype: np.dtype[Any], netcdf: bool) -> Any:
     return fill.astype("i1") if netcdf and dtype.kind == "b" else fill
 
 
-def _copy_chunks(to: h5py.Dataset, dataset: Dataset, start: tuple[int, ...]) -> None:
-    """The chunks as they are."""
-    assert dataset.chunks is not None
-    section = dataset.section
-    sizes = section.sizes()
-    origins = itertools.product(*(range(0, n, c) for n, c in zip(dataset.shape, dataset.chunks)))
-    for first, end in _batches(sizes):
-        for data in section[first:end]:
-            origin = next(origins)
-            if data:  # else all items have the fill value
-                to.id.write_direct_chunk((*start, *origin), data)
-
-
 def _batches(sizes: Any) -> Iterator[tuple[int, int]]:
     """Elements that are read at once."""
     first, held = 0, 0
@@ -200,13 +311,6 @@ def _batches(sizes: Any) -> Iterator[tuple[int, int]]:
             first, held = number, 0
         held += size + 64
     yield first, len(sizes)
-
-
-def _write_items(to: h5py.Dataset, dataset: Dataset, start: tuple[int, ...], netcdf: bool) -> None:
-    """The items, piece by piece."""
-    for key in pieces(dataset.shape, dataset.chunks, dataset.dtype.itemsize):
-        items = np.asarray(dataset[key])
-        to[(*start, *key)] = items.view("i1") if netcdf and items.dtype.kind == "b" else items
 
 
 def _check_names(level: Level) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from . import _core
 from ._common import Handle, Path, bytes_of, local_count, prepare, reason, text_of, together
 from ._dataset import Dataset, Group, Part, Records, read_selections
-from ._description import Description
+from ._description import FULL_NAME, Description, may_be_long, without_name
 from ._errors import Error, FileInUseError, FormatError, ShortFileError
 from ._finding import Finder, Seal, Walk
 from ._section import Section
@@ -262,7 +262,8 @@ class File(Handle):
             for before in self._finder.find(_METADATA):
                 section = self._finder.get(before.index + 1)
                 if section is not None and section.kind in _OF_DATA and self._is_metadata(before):
-                    names[section.user_text] = None
+                    name = section.user_text
+                    names[self._dataset(section, before).name if may_be_long(name) else name] = None
             self._names = count, list(names)
         return list(self._names[1])
 
@@ -324,7 +325,7 @@ class File(Handle):
         """What is known of the dataset that has this place among those of its name. None: of the only one."""
         with self._reading() as core:
             found = core.find_dataset(name, number or 0)
-            is_only = number is not None or core.find(name.encode(), 1) is None
+            is_only = number is not None or core.find(_core.stored_name(name).encode(), 1) is None
         if found is not None and is_only:
             return Description(*found)
         records = self._finder.find(name.encode())
@@ -377,7 +378,7 @@ class File(Handle):
 
     def _group_attributes(self, path: str) -> dict[str, Any]:
         self._check_decodes()
-        user = path if path == "/" else f"{path}/"
+        user = path if path == "/" else f"{_core.stored_path(path)}/"
         section = self._finder.record(user.encode(), -1)
         if section is None:
             return {}
@@ -387,8 +388,13 @@ class File(Handle):
         if text is None:
             message = f"{self._path}: section {user!r}: found another section before it, expected that of a group"
             raise FormatError(message, section.offset, self._path)
-        attributes: dict[str, Any] = json.loads(text)
-        return attributes
+        return without_name(json.loads(text), path)
+
+    def _group_path(self, stored: str) -> str:
+        """The path of the group with this one in its user string."""
+        attrs = self._group_attributes(stored) if may_be_long(stored) else {}
+        found = attrs.get(FULL_NAME)
+        return found if isinstance(found, str) and _core.stored_path(found) == stored else stored
 
     def _record(self, user: Union[str, bytes], *number: Any) -> Union[Section, Dataset]:
         """The dataset, or the section, that has this place among those of its user string."""

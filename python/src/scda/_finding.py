@@ -6,6 +6,7 @@ import fnmatch
 import threading
 from typing import TYPE_CHECKING, Optional, Protocol, Union
 
+from . import _core
 from ._common import text_of
 from ._errors import Error
 from ._section import Section
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ._file import File
 
 _FILE_HEADER_BYTES = 128
+# A character has up to four bytes: shorter texts need not be looked at.
+_MOST_CHARACTERS = 58 // 4
 # So many sections or user strings are listed in an error.
 _MOST_NAMED = 20
 # What the library writes for itself, such as the metadata of datasets.
@@ -205,28 +208,42 @@ class _Names:
         self._by_text.setdefault(section.user_text, []).append(section)
 
     def fitting(self, user: Union[str, bytes]) -> list[Section]:
-        if isinstance(user, bytes):
-            return [s for s in self._by_text.get(text_of(user), ()) if s.user == user]
-        if user in self._by_text:
-            return list(self._by_text[user])
+        stored = _stored(user)
+        if isinstance(stored, bytes):
+            return [s for s in self._by_text.get(text_of(stored), ()) if s.user == stored]
+        if stored in self._by_text:
+            return list(self._by_text[stored])
+        assert isinstance(user, str)
         names = fnmatch.filter(list(self._by_text), user)
         return sorted((s for name in names for s in self._by_text[name]), key=lambda s: s.index)
 
 
 def _bytes_of(user: Union[str, bytes]) -> Optional[bytes]:
     """The only user string of this text. None: a text that stands for bytes that are no UTF-8, or cannot be one."""
-    if isinstance(user, bytes):
-        return user
     try:
-        return None if "\\" in user else user.encode()
+        stored = _stored(user)
+        return stored if isinstance(stored, bytes) else None if "\\" in stored else stored.encode()
     except UnicodeEncodeError:
         return None
 
 
+def _stored(user: Union[str, bytes]) -> Union[str, bytes]:
+    """That of a dataset whose name has too many bytes for a user string is another one."""
+    if len(user) <= _MOST_CHARACTERS:
+        return user
+    try:
+        if isinstance(user, str):
+            return _core.stored_name(user)
+        return _core.stored_name(user.decode()).encode()
+    except UnicodeError:
+        return user
+
+
 def _fits(section: Section, user: Union[str, bytes]) -> bool:
+    stored = _stored(user)
     if isinstance(user, bytes):
-        return section.user == user
-    return section.user_text == user or fnmatch.fnmatchcase(section.user_text, user)
+        return section.user == stored
+    return section.user_text == stored or fnmatch.fnmatchcase(section.user_text, user)
 
 
 def _at(sections: list[Section], number: int) -> Optional[Section]:

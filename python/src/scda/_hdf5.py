@@ -8,16 +8,31 @@ from typing import Any, NamedTuple, Optional
 import h5py
 import numpy as np
 
-from ._attributes import JSON_NAMES, json_value, plain_value, without_json
+from ._attributes import JSON_NAMES, TYPES, Null, Text, described, plain_value
 from ._description import native
-from ._variables import MISSING, as_item
+from ._variables import MAX_SHAPE
 
-# An attribute that says that the first dimension counts records.
+# An attribute that says that the first dimension counts records, or that a group has them as `0`, `1`, ...
 RECORDS = "scda_records"
+# Where each record of a dataset stands among those of all datasets of the file.
+PLACES = "scda_places"
+# The attributes of each record, without those that all records have: a JSON list.
+OF_RECORDS = "scda_record_attributes"
+# The user string of the file.
+USER = "scda_user"
+# Attributes in an scda file that say what HDF5 says in other ways, with the type of their values.
+ENUMERATION = "scda_enum"
+OF_IMPORT = {TYPES: dict, MAX_SHAPE: list, ENUMERATION: dict}
 # Those of HDF5's dimension scales and of NetCDF-4.
 RESERVED = {
     *("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"),
-    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties", JSON_NAMES, RECORDS),
+    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"),
+    *(JSON_NAMES, RECORDS, PLACES, OF_RECORDS, USER, *OF_IMPORT),
+}
+# Registered filters, which files need not name.
+_FILTERS = {
+    **{32000: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32017: "SZ"},
+    **{307: "bzip2", 32026: "blosc2", 4: "szip", 32028: "SPERR", 32019: "jpeg", 32024: "SZ3"},
 }
 # How NetCDF-4 marks a dimension without a variable of its name.
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
@@ -57,37 +72,117 @@ class Filters(NamedTuple):
         return cls(len(codes) == 2, found[-1][1][0])
 
 
-def write_attributes(where: Any, attrs: dict[str, Any], of: str, dtype: Optional[np.dtype[Any]] = None) -> None:
-    """The attributes of an object: numbers, texts and lists of these as HDF5 has them, everything else as JSON."""
+def write_attributes(
+    where: Any, attrs: dict[str, Any], of: str, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
+) -> None:
+    """The attributes of an object: numbers, texts and lists of these as HDF5 or NetCDF has them, everything else as JSON."""
     as_json = []
+    types = attrs.get(TYPES)
     for name, value in attrs.items():
+        if name in OF_IMPORT and isinstance(value, OF_IMPORT[name]):
+            continue
         if name in RESERVED:
             raise ValueError(f"{of}: attribute {name!r}: found a name that HDF5 or NetCDF uses itself")
-        plain = as_item(value, dtype) if name in MISSING and dtype is not None else None
-        if plain is None:
-            plain = plain_value(value)
-        if isinstance(plain, list):
-            plain = np.array(plain, h5py.string_dtype())
+        plain = plain_value(name, value, types, dtype, netcdf=netcdf)
         if plain is None:
             as_json.append(name)
-            plain = json.dumps(value)  # in ASCII: HDF5's texts have no NUL
-        where.attrs[name] = plain
+            plain = Text(json.dumps(value), netcdf)  # in ASCII: HDF5's texts have no NUL
+        write_attribute(where, name, plain, netcdf=netcdf)
     if as_json:
-        where.attrs[JSON_NAMES] = json.dumps(as_json)
+        write_attribute(where, JSON_NAMES, Text(json.dumps(as_json), netcdf), netcdf=netcdf)
 
 
-def read_attributes(where: Any) -> tuple[dict[str, Any], list[str]]:
-    """The attributes of an object as JSON has them, and the names of those that it cannot have."""
-    attrs: dict[str, Any] = {}
-    left_out = []
+def write_attribute(where: Any, name: str, value: Any, *, netcdf: bool) -> None:
+    """A value of :func:`scda._attributes.plain_value`. NetCDF's own library has each number, and each text of variable length, as an
+    array of one."""
+    if isinstance(value, Null):
+        where.attrs[name] = h5py.Empty(np.dtype("S1") if value.type in ("char", "string") else _dtype(value.type))
+        return
+    if not isinstance(value, Text):
+        items = np.asarray(value)
+        dtype = items.dtype
+    elif value.is_fixed:
+        items = np.array(_encoded(value.value))
+        encoding = "ascii" if items.tobytes().isascii() else "utf-8"
+        dtype = h5py.string_dtype(encoding, max(items.dtype.itemsize, 1))
+    else:
+        items = np.array(_encoded(value.value), object)
+        dtype = h5py.string_dtype()
+    if netcdf and items.ndim == 0 and dtype.kind != "S":
+        items = items.reshape(1)
+    items = items.astype(dtype, copy=False)
+    # By HDF5's own calls: those of h5py look for an older attribute, and take a multiple of the time if there are many.
+    space = h5py.h5s.create_simple(items.shape) if items.ndim else h5py.h5s.create(h5py.h5s.SCALAR)
+    kind = h5py.h5t.py_create(dtype, logical=True)
+    is_fixed = isinstance(value, Text) and value.is_fixed
+    attribute = h5py.h5a.create(where.id, name.encode(), kind, space)
+    attribute.write(np.ascontiguousarray(items) if items.ndim else items, mtype=kind if is_fixed else None)
+
+
+def _encoded(text: Any) -> Any:
+    return [_encoded(each) for each in text] if isinstance(text, list) else text.encode()
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(f"V{int(name[1:]) // 8}" if name[0] == "r" else name)
+
+
+def read_attributes(
+    where: Any, dtype: Optional[np.dtype[Any]] = None, *, netcdf: bool = False
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The attributes of an object as JSON has them, and the names of those that it cannot have, with the reason.
+
+    Args:
+        dtype: the type of the data that they belong to.
+        netcdf: whether the library of NetCDF wrote them.
+    """
+    raw: dict[str, Any] = {}
     for name in where.attrs:
         if name in RESERVED - {JSON_NAMES}:
             continue
         try:
-            attrs[name] = json_value(where.attrs[name])
-        except (TypeError, ValueError, OSError):
-            left_out.append(name)
-    return without_json(attrs), left_out
+            raw[name] = _raw_attribute(where, name)
+        except (TypeError, ValueError, OSError, RuntimeError, KeyError) as error:
+            raw[name] = ValueError(str(error))
+    return described(raw, dtype, netcdf=netcdf)
+
+
+def _raw_attribute(where: Any, name: str) -> Any:
+    """As :func:`scda._attributes.described` takes it."""
+    name.encode()  # fails for a name that is no UTF-8
+    found = where.attrs.get_id(name)
+    text = h5py.check_string_dtype(found.dtype)
+    if found.get_space().get_simple_extent_type() == h5py.h5s.NULL:
+        if text is not None:
+            return Null("char" if text.length is not None else "string")
+        return Null(native(np.dtype(found.dtype.str)).name)
+    _expect_plain(found.dtype)
+    if text is None:
+        value = where.attrs[name]
+        return value if found.dtype.kind == "V" else np.asarray(value, np.dtype(found.dtype.str).newbyteorder("="))
+    if text.length is None:
+        value = where.attrs[name]
+        return Text(value.tolist() if isinstance(value, np.ndarray) else value, False)
+    # As they are, whatever their encoding is.
+    items = np.empty(found.shape, f"S{text.length}")
+    found.read(items, mtype=found.get_type())
+    if found.get_type().get_strpad() == h5py.h5t.STR_SPACEPAD:
+        items = np.char.rstrip(items, b" ")
+    return Text(items.tolist(), True)
+
+
+def _expect_plain(dtype: np.dtype[Any]) -> None:
+    """A TypeError, with what was found, for types that no dataset has."""
+    if h5py.check_string_dtype(dtype) is not None:
+        return
+    if h5py.check_ref_dtype(dtype) is not None:
+        raise TypeError("found references")
+    if h5py.check_vlen_dtype(dtype) is not None:
+        raise TypeError("found lists of variable length")
+    if dtype.names is not None:
+        raise TypeError(f"found a compound type ({', '.join(dtype.names)})")
+    if dtype.subdtype is not None or dtype.hasobject:
+        raise TypeError(f"found {dtype}")
 
 
 def type_of(dataset: h5py.Dataset) -> np.dtype[Any]:
@@ -97,13 +192,33 @@ def type_of(dataset: h5py.Dataset) -> np.dtype[Any]:
         TypeError: scda has none such.
     """
     dtype: np.dtype[Any] = dataset.dtype
+    if h5py.check_string_dtype(dtype) is not None:
+        raise TypeError("found strings, which no dataset of scda has")
+    try:
+        _expect_plain(dtype)
+    except TypeError as error:
+        raise TypeError(f"{error}, which no dataset of scda has") from None
     if dataset.shape is None:
-        raise TypeError("found no data space, expected numbers")
-    if h5py.check_vlen_dtype(dtype) is not None or h5py.check_ref_dtype(dtype) is not None or dtype.names is not None:
-        raise TypeError(f"found {dtype}, which no dataset of scda has, expected numbers")
+        raise TypeError("found no data space, which each dataset of scda has")
     plain = np.dtype(dtype.str)  # without what h5py says of enumerations
     native(plain)
     return plain
+
+
+def expect_filters(dataset: h5py.Dataset) -> None:
+    """A TypeError if this HDF5 cannot read the chunks."""
+    properties = dataset.id.get_create_plist()
+    for number in range(properties.get_nfilters()):
+        code, _, _, name = properties.get_filter(number)
+        if h5py.h5z.filter_avail(code):
+            continue
+        try:
+            import hdf5plugin  # noqa: F401 # it registers filters
+        except ImportError:
+            pass
+        if not h5py.h5z.filter_avail(code):
+            known = name.decode("utf-8", "replace").partition(";")[0] or _FILTERS.get(code, "without a name")
+            raise TypeError(f"found filter {code} ({known}), which HDF5 has not here; pip install hdf5plugin has many")
 
 
 def has_plain_items(dataset: h5py.Dataset) -> bool:

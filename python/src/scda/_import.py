@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-import errno
 import fnmatch
-import itertools
-import math
+import json
 import os
-import re
-import tempfile
+import unicodedata
 import zipfile
 import zlib
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
 
 import numpy as np
 
+from ._attributes import described
 from ._description import native
 from ._errors import Error
-from ._file import open as open_scda
+from ._progress import Progress
 from ._selection import pieces
+from ._spool import Spool
 from ._variables import as_item
 from ._writer import Writer, create
 
 if TYPE_CHECKING:
-    import h5py
-
     from ._classic import Variable as ClassicVariable
-    from ._hdf5 import Filters
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _ZIP = b"PK\x03\x04"
-_STRINGS = "strings, which no dataset of scda has"
+_STRINGS = "found strings, which no dataset of scda has"
 _USER_BYTES = 58
-# More than these are held in a temporary file.
-_MOST_HELD = 64 << 20
-# Of a dataset, stored or not, and so many records: a small file can claim any number.
-_MOST_CHUNKS = 1 << 22
-_MOST_CHUNK_BYTES = (1 << 31) - 1
-# So many chunks, or chunks of 1 MiB, for what was never written.
-_FEW_CHUNKS = 1 << 10
+# Of the attributes of an object, as their JSON lies in the file: a dataset may have 4 MiB of metadata.
+_MOST_ATTRIBUTE_BYTES = 4_000_000
+_RESERVED = {"A compressed scda 00", "B compressed scda 00", "V compressed scda 00"}
 
 
 class Invalid(ValueError):
@@ -50,7 +42,16 @@ class Invalid(ValueError):
 Tell = Callable[[str], None]
 
 
-def convert(path: str, out: str, *, seal: bool = True, without: Iterable[str] = (), tell: Tell = print) -> None:
+def convert(
+    path: str,
+    out: str,
+    *,
+    seal: bool = True,
+    without: Iterable[str] = (),
+    strict: bool = False,
+    tell: Tell = print,
+    progress: Optional[Progress] = None,
+) -> int:
     """Writes the arrays of a file to a new scda file.
 
     Args:
@@ -58,7 +59,12 @@ def convert(path: str, out: str, *, seal: bool = True, without: Iterable[str] = 
         out: the new file.
         seal: whether it is sealed.
         without: patterns of names to leave out.
-        tell: is called with a line about each thing that a scda file has no place for.
+        strict: whether what a scda file has no place for is an error.
+        tell: else it is called with a line about each such thing.
+        progress: is told the bytes that are done.
+
+    Returns:
+        The number of such things, which are left out.
     """
     with open(path, "rb") as file:
         head = file.read(8)
@@ -68,79 +74,152 @@ def convert(path: str, out: str, *, seal: bool = True, without: Iterable[str] = 
             file.seek(at)
             if file.read(8) == _HDF5:
                 head = _HDF5
-    kinds = {_HDF5: _Hdf5, **dict.fromkeys(_CLASSIC, _NetCDF), _ZIP: _Npz}
-    kind = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
-    if kind is None:
+    if head == _HDF5:
+        from ._import_hdf5 import Hdf5
+
+        kind: type[Importer] = Hdf5
+    elif head.startswith(_CLASSIC):
+        kind = _NetCDF
+    elif head.startswith(_ZIP):
+        kind = _Npz
+    else:
         raise Invalid(f"{path}: byte 0: found neither an HDF5 or NetCDF file nor a .npz file")
     patterns = list(without)
 
     def is_wanted(name: str) -> bool:
         return not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
+    progress = progress or Progress(path)
+
+    def say(line: str) -> None:
+        progress.clear()
+        tell(line)
+
     name = os.path.basename(path)
-    user = name.encode("utf-8", "replace")[:_USER_BYTES].decode("utf-8", "ignore")
     source = {"format": kind.format, "file": name, "bytes": os.path.getsize(path), "complete": not patterns}
-    with create(out, user, seal=seal) as w:
-        work = kind(w, path, os.path.dirname(out) or ".", is_wanted, tell)
+    with create(out, kind.user(path), seal=seal) as w:
+        work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, progress)
         attrs = work.run({"imported": source})
-        if work.left_out and not patterns:
+        if work.is_incomplete and not patterns:
             w.group("/", {**attrs, "imported": {**source, "complete": False}})
+    return work.left_out
 
 
-class _Importer:
+class Importer:
     """What imports one file. A folder for temporary files is that of the new file."""
 
     format: str
 
-    def __init__(self, w: Writer, path: str, folder: str, is_wanted: Callable[[str], bool], tell: Tell) -> None:
+    def __init__(
+        self,
+        w: Writer,
+        path: str,
+        folder: str,
+        is_wanted: Callable[[str], bool],
+        tell: Tell,
+        is_strict: bool,
+        progress: Progress,
+    ) -> None:
         self._w = w
         self._name = path
         self._folder = folder
         self._is_wanted = is_wanted
         self._tell = tell
-        # Whether an array, or all below a group, has no place in the new file.
-        self.left_out = False
+        self._is_strict = is_strict
+        self._progress = progress
+        # How many things have no place in the new file; and whether an array, or all below a group, is among them.
+        self.left_out = 0
+        self.is_incomplete = False
+
+    @classmethod
+    def user(cls, path: str) -> str:
+        """The user string of the new file."""
+        return os.path.basename(path).encode("utf-8", "replace")[:_USER_BYTES].decode("utf-8", "ignore")
 
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
         """Writes everything. Returns the attributes of the file, which are those that it has and these."""
         raise NotImplementedError
 
-    def _leave_out(self, path: str, found: str) -> None:
-        self._tell(f"{self._name}: {path!r}: found {found}; it is left out")
-        self.left_out = True
+    def _leave_out(self, path: str, reason: str, *, is_array: bool = True) -> None:
+        if self._is_strict:
+            raise ValueError(f"{self._name}: {path!r}: {reason}; without --strict it is left out")
+        self._tell(f"{self._name}: {path!r}: {reason}; it is left out")
+        self.left_out += 1
+        self.is_incomplete |= is_array
+
+    def _attributes_of(self, path: str, found: tuple[dict[str, Any], list[tuple[str, str]]]) -> dict[str, Any]:
+        """What :func:`scda._attributes.described` returns, with a line about each that is left out."""
+        attrs, left_out = found
+        for name, reason in left_out:
+            self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
+        sizes = {name: _json_bytes(value) for name, value in attrs.items()}
+        while sum(sizes.values()) > _MOST_ATTRIBUTE_BYTES:
+            name = max(sizes, key=lambda name: sizes[name])
+            reason = (
+                f"found {sizes.pop(name)} bytes of JSON, expected at most {_MOST_ATTRIBUTE_BYTES} of all attributes"
+            )
+            del attrs[name]
+            self._leave_out(path, f"attribute {name!r}: {reason}", is_array=False)
+        return attrs
 
     @contextmanager
     def _of(self, path: str) -> Iterator[None]:
-        """Errors name the array."""
+        """What an scda file has no place for is left out. Errors name the array."""
         try:
             yield
+        except Invalid as error:
+            raise Invalid(f"{self._name}: {path!r}: {error}; --without leaves it out") from None
         except (TypeError, ValueError) as error:
             if isinstance(error, Error):
                 raise
-            kind = Invalid if isinstance(error, Invalid) else ValueError
-            raise kind(f"{self._name}: {path!r}: {error}; --without leaves it out") from None
+            self._leave_out(path, str(error))
 
 
-class _Npz(_Importer):
+def expect_name(path: str) -> None:
+    """A ValueError for a name that no dataset can have, whatever its length."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ValueError("found a name that is no UTF-8") from None
+    if any(unicodedata.category(c) == "Cc" for c in path):
+        raise ValueError("found control characters in the name")
+    if not all(path.split("/")):
+        raise ValueError("found a slash at an end of the name, or two together")
+    if path.startswith("scda ") or path in _RESERVED:
+        raise ValueError("found a name that is reserved")
+
+
+def _json_bytes(value: Any) -> int:
+    """The bytes of an attribute in the file, where each item of a list has a line of its own; not fewer than that."""
+    if isinstance(value, (list, dict)):
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        return len(text.encode()) + 4 * text.count("\n") + 64
+    return len(json.dumps(value, ensure_ascii=False).encode()) + 64
+
+
+class _Npz(Importer):
     format = "NPZ"
 
     def run(self, source: dict[str, Any]) -> dict[str, Any]:
         self._w.group("/", source)
         try:
             with np.load(self._name, allow_pickle=False) as file:
+                self._progress.total = sum(each.file_size for each in file.zip.infolist())
                 for name in filter(self._is_wanted, file.files):
                     with self._of(name):
+                        expect_name(name)
                         array = file[name]
                         if array.dtype.kind in "SU":
-                            self._leave_out(name, _STRINGS)
-                        else:
-                            self._w.dataset(name, array)
+                            raise TypeError(_STRINGS)
+                        native(array.dtype)
+                        self._w.dataset(name, array)
+                        self._progress.add(array.nbytes)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise Invalid(f"{self._name}: {error}") from None
         return source
 
 
-class _NetCDF(_Importer):
+class _NetCDF(Importer):
     """Of the classic formats."""
 
     format = "NetCDF"
@@ -153,375 +232,37 @@ class _NetCDF(_Importer):
                 classic = Classic(file)
             except ValueError as error:
                 raise Invalid(f"{self._name}: {error}") from None
-            attrs = {**classic.attrs, **source}
+            attrs = {**self._attributes_of("/", described(classic.attrs, None, netcdf=True)), **source}
             self._w.group("/", attrs)
+            self._progress.total = sum(variable.items.nbytes for variable in classic.variables)
             for variable in classic.variables:
-                if not self._is_wanted(variable.name):
-                    continue
-                if variable.dtype.kind == "S":
-                    self._leave_out(variable.name, _STRINGS)
-                    continue
-                with self._of(variable.name):
-                    self._variable(variable)
+                if self._is_wanted(variable.name):
+                    with self._of(variable.name):
+                        expect_name(variable.name)
+                        self._variable(variable)
         return attrs
 
     def _variable(self, variable: ClassicVariable) -> None:
-        attrs = dict(variable.attrs)
+        if variable.dtype.kind == "S":
+            raise TypeError(_STRINGS)
         item = native(variable.dtype)
-        if item == np.int8 and attrs.get("dtype") == "bool":
-            item = np.dtype("?")
-            del attrs["dtype"]
+        attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
+        item = as_bool(item, attrs)
+        if variable.has_records:
+            attrs["scda_max_shape"] = [None, *variable.shape[1:]]
         fill = as_item(attrs.get("_FillValue"), item)
-        with _Spool(self._folder) as spool:
+        with Spool(self._folder) as spool:
             items = spool.room(variable.shape, item)
             for key in pieces(variable.shape, None, item.itemsize):
                 items[key] = variable.items[key]
+                self._progress.add(items[key].nbytes)
             fill_value = fill if np.ndim(fill) == 0 else None
             self._w.dataset(variable.name, items, attrs=attrs, dims=variable.dims or None, fill_value=fill_value)
 
 
-class _Hdf5(_Importer):
-    format = "HDF5"
-
-    def run(self, source: dict[str, Any]) -> dict[str, Any]:
-        import h5py
-
-        path = self._name
-        try:
-            with h5py.File(path, "r") as file:
-                self._seen = {file.id: "/"}
-                return self._group(file, "", source)
-        except (OSError, RuntimeError, KeyError) as error:
-            # Those of the library of HDF5, which has no other kind for a damaged file.
-            if isinstance(error, Error) or getattr(error, "errno", None) is not None:
-                raise
-            raise Invalid(f"{path}: {error}") from None
-
-    def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> dict[str, Any]:
-        import h5py
-
-        attrs = {**self._attributes(group, path or "/"), **more}
-        if attrs:
-            self._w.group(path or "/", attrs)
-        for name in group:
-            whole = f"{path}/{name}" if path else name
-            if not self._is_wanted(whole):
-                continue
-            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                self._leave_out(whole, "a link to another place")
-                continue
-            item = group[name]
-            if isinstance(item, h5py.Dataset):
-                self._dataset(item, whole)
-            elif isinstance(item, h5py.Group):
-                first = self._seen.setdefault(item.id, whole)
-                if first != whole:
-                    self._tell(f"{self._name}: {whole!r}: found the group {first!r} once more; it is left out")
-                else:
-                    self._group(item, whole, {})
-        return attrs
-
-    def _attributes(self, item: Any, path: str) -> dict[str, Any]:
-        from ._hdf5 import read_attributes
-
-        attrs, left_out = read_attributes(item)
-        for name in left_out:
-            self._tell(f"{self._name}: {path!r}: attribute {name!r}: found a type that JSON has not; it is left out")
-        return attrs
-
-    def _dataset(self, dataset: h5py.Dataset, path: str) -> None:
-        import h5py
-
-        from ._hdf5 import NO_VARIABLE, RECORDS, Filters, dimension_names, has_plain_items, type_of
-
-        mark = dataset.attrs.get("NAME")
-        if isinstance(mark, bytes):
-            mark = mark.decode("latin-1")
-        if isinstance(mark, str) and mark.startswith(NO_VARIABLE):
-            return
-        name = path.rpartition("/")[2]
-        if h5py.check_string_dtype(dataset.dtype) is not None:
-            self._leave_out(path, _STRINGS)
-            return
-        with self._of(path):
-            dtype = type_of(dataset)
-            attrs = self._attributes(dataset, path)
-            if dtype == np.int8 and attrs.get("dtype") == "bool":
-                dtype = np.dtype("?")
-                del attrs["dtype"]
-            invented = re.compile(re.escape(name) + r"_dim_\d+")
-            dims = [None if dim and invented.fullmatch(dim) else dim for dim in dimension_names(dataset)]
-            count = dataset.attrs.get(RECORDS)
-            has_records = count is not None and dataset.ndim > 0 and int(count) == dataset.shape[0]
-            _expect_few(dataset, has_records)
-            first = 1 if has_records else 0
-            shape, dims = dataset.shape[first:], dims[first:]
-            # Chunks of HDF5 that are one record each have those of the record.
-            is_cut = dataset.chunks and shape and (not has_records or dataset.chunks[0] == 1)
-            options = {
-                "attrs": attrs,
-                "fill_value": _fill_value(dataset, dtype),
-                "dims": dims if any(dims) else None,
-                "shape": shape,
-                "chunks": dataset.chunks[first:] if is_cut else None,
-            }
-            starts: list[tuple[int, ...]] = [(record,) for record in range(dataset.shape[0])] if has_records else [()]
-            filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
-            if is_cut and _is_sparse(dataset):
-                filters = Filters(False, None)
-            if _was_never_written(dataset) and shape and 0 not in shape:
-                self._nothing(path, len(starts), dtype, filters, options)
-            elif filters is not None and has_plain_items(dataset):
-                self._chunks(dataset, path, starts, dtype, filters, options)
-            else:
-                self._items(dataset, path, starts, dtype, options)
-
-    def _nothing(
-        self, path: str, count: int, dtype: np.dtype[Any], filters: Optional[Filters], options: dict[str, Any]
-    ) -> None:
-        """Records without any item: chunks of fill values take no bytes, however many items they have."""
-        item = native(dtype)
-        chunks = options["chunks"]
-        if chunks is None or item.itemsize * math.prod(chunks) > _MOST_CHUNK_BYTES:
-            options["chunks"] = _chunks_of_nothing(options["shape"], item.itemsize)
-        total = count * math.prod(-(-n // c) for n, c in zip(options["shape"], options["chunks"]))
-        if total > _MOST_CHUNKS:
-            raise ValueError(f"found {total} chunks that were never written, expected at most {_MOST_CHUNKS}")
-        if filters is not None:
-            options.update(level=filters.level, shuffle=filters.shuffle)
-        for _ in range(count):
-            self._w.dataset(path, dtype=item, **options)
-
-    def _items(
-        self,
-        dataset: h5py.Dataset,
-        path: str,
-        starts: list[tuple[int, ...]],
-        dtype: np.dtype[Any],
-        options: dict[str, Any],
-    ) -> None:
-        """The items of each record."""
-        shape, chunks = options.pop("shape"), options.pop("chunks")
-        # What was not compressed is not now.
-        has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-        layout = {"chunks": chunks} if chunks is not None and has_filters else {}
-        item = native(dtype)
-        for start in starts:
-            with _Spool(self._folder) as spool:
-                items = spool.room(shape, item)
-                for key in pieces(shape, chunks, item.itemsize):
-                    items[key] = dataset[(*start, *key)].astype(item, copy=False)
-                self._w.dataset(path, items, **options, **layout)
-
-    def _chunks(
-        self,
-        dataset: h5py.Dataset,
-        path: str,
-        starts: list[tuple[int, ...]],
-        dtype: np.dtype[Any],
-        filters: Filters,
-        options: dict[str, Any],
-    ) -> None:
-        """The chunks of each record as they are."""
-        shape, chunks = options["shape"], options["chunks"]
-        is_big = dtype.newbyteorder("=") != dtype and dtype.itemsize > 1
-        text = self._metadata(path, native(dtype), filters, options, is_big)
-        found = _Chunks(dataset, filters, dtype, math.prod(chunks), options["fill_value"])
-        grid = [range(0, n, c) for n, c in zip(shape, chunks)]
-        offsets = np.zeros(1 + math.prod(len(each) for each in grid), np.int64)
-        for start in starts:
-            with _Spool(self._folder) as spool:
-                for number, origin in enumerate(itertools.product(*grid)):
-                    data = found.read((*start, *origin))
-                    offsets[number + 1] = offsets[number] + len(data)
-                    spool.write(data)
-                self._w.block("scda dataset 00", text)
-                self._w.varray(path, (offsets, spool.written()))
-
-    def _metadata(
-        self, path: str, dtype: np.dtype[Any], filters: Filters, options: dict[str, Any], is_big: bool
-    ) -> bytes:
-        """The metadata, as the library writes them: for a dataset without data."""
-        with tempfile.TemporaryDirectory(prefix=".scda-", dir=self._folder) as folder:
-            name = os.path.join(folder, "metadata")
-            with create(name, seal=False, atomic=False) as w:
-                w.dataset(path, dtype=dtype, level=filters.level, shuffle=filters.shuffle, **options)
-            with open_scda(name) as f:
-                text: bytes = f[0].read()
-        # Before it, there is no text of the user's.
-        return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
-
-
-def _masks(dataset: h5py.Dataset) -> Callable[[tuple[int, ...]], Optional[int]]:
-    """The filters that were left out of a chunk with this first item; None if the chunk is not stored."""
-    identity = dataset.id
-    if not hasattr(identity, "chunk_iter"):  # with an HDF5 before 1.12.3
-
-        def ask(origin: tuple[int, ...]) -> Optional[int]:
-            found = identity.get_chunk_info_by_coord(origin)
-            return None if found.byte_offset is None else found.filter_mask
-
-        return ask
-    masks: dict[tuple[int, ...], int] = {}
-
-    def add(chunk: Any) -> None:
-        masks[tuple(chunk.chunk_offset)] = chunk.filter_mask
-
-    identity.chunk_iter(add)
-    return masks.get
-
-
-def _was_never_written(dataset: h5py.Dataset) -> bool:
-    """Whether HDF5 has no byte of it, here or in another file: all items are the fill value."""
-    return not dataset.is_virtual and dataset.external is None and dataset.id.get_storage_size() == 0
-
-
-def _is_sparse(dataset: h5py.Dataset) -> bool:
-    """Whether it has no filters, and most of its chunks were never written."""
-    has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-    return not has_filters and 0 < dataset.id.get_storage_size() < dataset.nbytes // 2
-
-
-def _chunks_of_nothing(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
-    """The shape of few chunks, of 1 MiB each if these are few enough."""
-    total = item_bytes * math.prod(shape)
-    size = min(max(total // _FEW_CHUNKS, 1 << 20), 1 << 30)
-    if total // size > _MOST_CHUNKS:
-        raise ValueError(f"found {total} bytes that were never written, expected at most {_MOST_CHUNKS * size}")
-    chunks = []
-    left = max(1, size // item_bytes)
-    for n in reversed(shape):
-        chunks.append(min(n, left))
-        left = max(1, left // n)
-    return tuple(reversed(chunks))
-
-
-def _expect_few(dataset: h5py.Dataset, has_records: bool) -> None:
-    """A bound on what takes time and memory, though the file need not have it."""
-    if has_records and dataset.shape[0] > _MOST_CHUNKS:
-        raise ValueError(f"found {dataset.shape[0]} records, expected at most {_MOST_CHUNKS}")
-    count = 1
-    for n, c in zip(dataset.shape, dataset.chunks or ()):
-        count *= -(-n // c)
-    if count > _MOST_CHUNKS:
-        what = "h5repack makes larger ones of them"
-        raise ValueError(f"found room for {count} chunks, expected at most {_MOST_CHUNKS}; {what}")
-
-
-class _Chunks:
-    """The chunks of a dataset as they are in HDF5, each checked."""
-
-    def __init__(
-        self, dataset: h5py.Dataset, filters: Filters, dtype: np.dtype[Any], items: int, fill_value: Any
-    ) -> None:
-        self._dataset = dataset
-        self._filters = filters
-        self._dtype = dtype
-        self._mask = _masks(dataset)
-        self._items = items
-        self._size = items * dtype.itemsize
-        self._fill_value = fill_value
-        self._fill: Optional[bytes] = None
-
-    def read(self, origin: tuple[int, ...]) -> bytes:
-        """The bytes of a chunk; none if all its items have the fill value."""
-        mask = self._mask(origin)
-        if mask is None:
-            return b""
-        data = bytes(self._dataset.id.read_direct_chunk(origin)[1])
-        last = 1 if self._filters.shuffle else 0
-        is_compressed = self._filters.level is not None and not mask >> last & 1
-        raw = self._decompressed(data, origin) if is_compressed else data
-        if len(raw) != self._size:
-            raise Invalid(f"chunk at {origin}: found {len(raw)} bytes, expected {self._size}")
-        if last and mask & 1:
-            raw = self._shuffled(raw)
-            is_compressed = False
-        if self._dtype.kind == "b":
-            items = np.frombuffer(raw, np.uint8)
-            if len(items) and items.max() > 1:  # true, but no bool has such a byte
-                raw = (items != 0).tobytes()
-                is_compressed = False
-        if self._fill is None:
-            fill = np.asarray(self._fill_value, native(self._dtype)).astype(self._dtype)
-            self._fill = self._shuffled(fill.tobytes() * self._items)
-        if raw == self._fill:
-            return b""
-        return data if is_compressed else zlib.compress(raw, 2 if self._filters.level is None else self._filters.level)
-
-    def _decompressed(self, data: bytes, origin: tuple[int, ...]) -> bytes:
-        stream = zlib.decompressobj()
-        try:
-            raw = stream.decompress(data, self._size + 1)
-        except zlib.error as error:
-            raise Invalid(f"chunk at {origin}: {error}") from None
-        if not stream.eof or stream.unused_data:
-            raise Invalid(f"chunk at {origin}: found no zlib stream of {self._size} bytes")
-        return raw
-
-    def _shuffled(self, raw: bytes) -> bytes:
-        if not self._filters.shuffle:
-            return raw
-        return np.frombuffer(raw, np.uint8).reshape(-1, self._dtype.itemsize).T.tobytes()
-
-
-def _fill_value(dataset: h5py.Dataset, dtype: np.dtype[Any]) -> Any:
-    fill = dataset.fillvalue
-    if dtype.kind == "V":
-        return np.asarray(fill, dtype).tobytes() if fill is not None else bytes(dtype.itemsize)
-    return None if fill is None else np.asarray(fill).astype(native(dtype))[()]
-
-
-class _Spool:
-    """Memory for the data of a dataset; where they are many, a temporary file that is mapped."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._file: Optional[IO[bytes]] = None
-        self._held = bytearray()
-        self._size = 0
-
-    def __enter__(self) -> _Spool:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def write(self, data: bytes) -> None:
-        """Data behind those that are there."""
-        self._size += len(data)
-        if self._file is None and self._size > _MOST_HELD:
-            self._open().write(self._held)
-            self._held = bytearray()
-        if self._file is None:
-            self._held += data
-        else:
-            self._file.write(data)
-
-    def written(self) -> Any:
-        """All of them."""
-        if self._file is None:
-            return np.frombuffer(self._held, np.uint8) if self._held else np.empty(0, np.uint8)
-        self._file.flush()
-        return np.memmap(self._file, np.uint8, "r", 0, (self._size,))
-
-    def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """An array to be filled."""
-        size = dtype.itemsize * math.prod(shape)
-        if size <= _MOST_HELD:
-            return np.empty(shape, dtype)
-        file = self._open()
-        # A store into a mapped hole ends the process where the disk is full; this is an error.
-        try:
-            os.posix_fallocate(file.fileno(), 0, size)
-        except (AttributeError, OSError) as error:
-            if isinstance(error, OSError) and error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                text = f"{error.strerror} (for {size} bytes of temporary data)"
-                raise OSError(error.errno, text, self._folder) from None
-            file.truncate(size)  # where there is no such call
-        return np.memmap(file, dtype, "r+", 0, shape)
-
-    def _open(self) -> IO[bytes]:
-        self._file = tempfile.TemporaryFile(prefix=".scda-", dir=self._folder)
-        return self._file
+def as_bool(item: np.dtype[Any], attrs: dict[str, Any]) -> np.dtype[Any]:
+    """The type of items that xarray has written as bools; the attribute that says so is taken away."""
+    if item != np.int8 or attrs.get("dtype") != "bool":
+        return item
+    del attrs["dtype"]
+    return np.dtype("?")

@@ -41,7 +41,17 @@ class Variable(NamedTuple):
             return chunks
         return (1, *(self.dataset.shape if chunks is None else chunks))
 
+    def own_dim(self, d: int) -> Optional[str]:
+        """The name that a dimension has in the file; of the one that counts records that of the variable."""
+        if self.has_records:
+            return self.dims[0] if d == 0 else self.dataset.dims[d - 1]
+        return self.dataset.dims[d]
 
+
+# What NetCDF has where nothing was written, of single and double precision.
+_NETCDF_FILL = 9.969209968386869e36
+# The attribute with the greatest number of indices of each dimension.
+MAX_SHAPE = "scda_max_shape"
 # The attributes whose numbers stand for missing values.
 MISSING = ("_FillValue", "missing_value")
 
@@ -65,6 +75,25 @@ def as_item(value: Any, dtype: np.dtype[Any]) -> Any:
         return None
 
 
+def has_fill_attribute(variable: Variable) -> bool:
+    """Whether the fill value of floating-point numbers is to be the attribute `_FillValue`. Zero is that of those who chose none,
+    and there is that of NetCDF; coordinates miss no values."""
+    fill = variable.dataset.fill_value if variable.dataset.dtype.kind == "f" else 0.0
+    return float(fill) not in (0.0, _NETCDF_FILL) and variable.dims != (variable.name,)
+
+
+def max_shape(variable: Variable) -> tuple[Optional[int], ...]:
+    """The greatest number of indices of each dimension; None if there is none."""
+    start = 1 if variable.has_records else 0
+    shape = variable.shape[start:]
+    found = variable.attrs.get(MAX_SHAPE)
+    inner: tuple[Optional[int], ...] = shape
+    if isinstance(found, list) and len(found) == len(shape):
+        if all(most is None or type(most) is int and n <= most < 1 << 63 for most, n in zip(found, shape)):
+            inner = tuple(found)
+    return (None, *inner) if variable.has_records else inner
+
+
 class _Named(Protocol):
     """Datasets with names: a group, or some of its names."""
 
@@ -86,10 +115,22 @@ class _One(NamedTuple):
         return self.group.records(name)
 
 
+class _Direct(NamedTuple):
+    """The names that are directly in a group."""
+
+    group: Group
+
+    def keys(self) -> list[str]:
+        return [name for name in self.group.keys() if "/" not in name]
+
+    def records(self, name: str) -> Records:
+        return self.group.records(name)
+
+
 def with_coordinates(
     file: File, path: str, record: Optional[int] = None, without: Iterable[str] = ()
 ) -> list[tuple[str, Variable]]:
-    """The variables of a group, and the coordinates of their dimensions that are in groups around it, the nearest one of
+    """The variables directly in a group, and the coordinates of their dimensions that are in groups around it, the nearest one of
     each name. Each with the path of its group, and a slash behind it; nothing for the file.
 
     Args:
@@ -112,7 +153,7 @@ def with_coordinates(
 
     time = coordinate(_TIME) if around else None
     times = time.shape[0] if time is not None and time.dims == (_TIME,) else None
-    made = variables(file.group(path), record, without, times, time is not None and time.has_records)
+    made = variables(_Direct(file.group(path)), record, without, times, time is not None and time.has_records)
     names = {variable.name for variable in made}
     sizes = {dim: n for variable in made for dim, n in zip(variable.dims, variable.shape)}
     found = []
@@ -189,6 +230,8 @@ class Level(NamedTuple):
     path: str
     attrs: dict[str, Any]
     arrays: list[Array]
+    # How many records of one name the arrays are, `0`, `1`, ...; 0 if they are not.
+    records: int = 0
 
     def path_of(self, name: str) -> str:
         """The path of something directly below it."""
@@ -203,6 +246,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
         without: patterns of names to leave out.
     """
     patterns = list(without)
+    split: dict[str, int] = {}
     found: dict[str, tuple[list[Dataset], range]] = {}
     names = [name for name in file.keys() if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
     taken = set(names)
@@ -211,6 +255,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
         if len({likeness(each) for each in records}) == 1:
             found[name] = records, range(len(records))
             continue
+        split[name] = len(records)
         for number, each in enumerate(records):
             path = f"{name}/{number}"
             if path in taken:
@@ -240,7 +285,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
         if path == "/":
             times = next((v.shape[0] for v in variables if v.name == _TIME and v.dims == (_TIME,)), None)
         arrays = [Array(v, found[below[v.name]][0]) for v in variables]
-        made.append(Level(path, file.group(path).attrs, arrays))
+        made.append(Level(path, file.group(path).attrs, arrays, split.get(path, 0)))
     return [_with_own_dimension(level, made) for level in made]
 
 
@@ -263,7 +308,7 @@ def _groups(file: File) -> list[str]:
         section = file._finder.get(mark.index + 1)
         is_group = section is not None and (mark.kind, section.kind) == ("inline", "block")
         if section is not None and is_group and section.user_text.endswith("/"):
-            paths.append(section.user_text.rstrip("/") or "/")
+            paths.append(file._group_path(section.user_text.rstrip("/") or "/"))
     return paths
 
 

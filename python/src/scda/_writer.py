@@ -23,6 +23,7 @@ from ._description import (
     names_of,
     native,
     type_name,
+    with_name,
 )
 from ._errors import CutOffWarning, Error, FileInUseError, UsageError
 from ._streams import StreamWriter
@@ -320,7 +321,8 @@ class Writer(Handle):
         fill value; what is given twice is an error.
 
         Args:
-            name: up to 58 bytes; slashes separate the names of groups and the dataset's own.
+            name: slashes separate the names of groups and the dataset's own. Of one with more than 58 bytes, the section has
+                a shorter user string (docs/datasets.md).
             data: an array, or what numpy makes one of. Numbers may have any byte order in memory. None: none of
                 this rank.
             start: where the data begin in the array, an index for each dimension; None: at its beginning.
@@ -470,7 +472,8 @@ class Writer(Handle):
         with self._writing():
             if not isinstance(path, str):
                 raise TypeError(f"path: found {type(path).__name__}, expected a str")
-            self._core.group(path, attributes_text(attrs))
+            stored = _core.stored_path(path)
+            self._core.group(stored, attributes_text(with_name(attrs, path, stored)))
 
     @contextmanager
     def streams(self, name: Union[str, bytes], *, chunk_bytes: int = 0) -> Iterator[StreamWriter]:
@@ -767,8 +770,9 @@ def _describe(
 ) -> Description:
     if not isinstance(name, str):
         raise TypeError(f"name: found {type(name).__name__}, expected a str")
+    stored = _core.stored_name(name)
     return Description(
-        name=name,
+        name=stored,
         type=type_name(dtype_of(dtype)),
         shape=list(shape),
         layout=layout,
@@ -777,6 +781,6 @@ def _describe(
         shuffle=shuffle is None or bool(shuffle),
         fill=fill_bytes(fill_value, dtype),
         dims=names_of(dims, len(shape)),
-        attributes=attributes_text(attrs),
+        attributes=attributes_text(with_name(attrs, name, stored)),
         unsupported=None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, TypeVar, Union
 
 import numpy as np
@@ -20,7 +21,7 @@ from ._attributes import with_json
 from ._dataset import Dataset, Group
 from ._errors import UsageError
 from ._file import File, open
-from ._variables import MISSING, Variable, as_item, with_coordinates
+from ._variables import MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,6 +59,26 @@ class Backend(BackendEntrypoint):
         record: Optional[int] = None,
         **decoders: Any,
     ) -> Any:
+        dataset = self._open(filename_or_obj, drop_variables=drop_variables, group=group, record=record, **decoders)
+        if not dataset.variables:
+            with open(dataset.encoding["source"]) as file:
+                prefix = file.group((group or "/").strip("/") or "/")._prefix
+                names = [name for name in file.keys() if name.startswith(prefix)]
+            groups = sorted({name.rpartition("/")[0] for name in names} - {prefix[:-1], ""})
+            if groups:
+                what = f"found datasets only in groups below {group!r}, such as {groups[0]!r}; group= opens one of them"
+                warnings.warn(f"{dataset.encoding['source']}: {what}, open_datatree all", stacklevel=3)
+        return dataset
+
+    def _open(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: Union[str, Iterable[str], None] = None,
+        group: str = "/",
+        record: Optional[int] = None,
+        **decoders: Any,
+    ) -> Any:
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             raise TypeError(f"engine scda: found {type(filename_or_obj).__name__}, expected the path of a file")
         path = os.path.abspath(os.path.expanduser(os.fspath(filename_or_obj)))
@@ -71,13 +92,13 @@ class Backend(BackendEntrypoint):
         if "time" in dataset and dataset["time"].ndim == 0:  # that of one record
             dataset = dataset.set_coords("time")
             dataset.set_close(store.close)
+        dataset.encoding["source"] = path
         return dataset
 
     def open_groups_as_dict(
         self, filename_or_obj: Any, *, drop_variables: Union[str, Iterable[str], None] = None, **options: Any
     ) -> dict[str, Any]:
         """Each group of the file as a dataset, by its path, with the variables directly in it."""
-        dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
         first = options.pop("group", None) or "/"
         prefix = "" if first.strip("/") == "" else f"{first.strip('/')}/"
         with open(os.path.expanduser(os.fspath(filename_or_obj))) as file:
@@ -88,13 +109,8 @@ class Backend(BackendEntrypoint):
         opened: dict[str, Any] = {}
         try:
             for path in sorted(paths):
-                start = f"{path}/" if path else ""
-                below = {name[len(start) :] for name in names if name.startswith(start)}
-                nested = {name for name in below if "/" in name}
                 group = f"{prefix}{path}".rstrip("/") or "/"
-                opened[f"/{path}"] = self.open_dataset(
-                    filename_or_obj, drop_variables=dropped | nested, group=group, **options
-                )
+                opened[f"/{path}"] = self._open(filename_or_obj, drop_variables=drop_variables, group=group, **options)
         except BaseException:
             for dataset in opened.values():
                 dataset.close()
@@ -134,7 +150,7 @@ class _Store(AbstractDataStore):
         # It keeps the path, to open the file again in another process.
         self._manager = CachingFileManager(_open, path, mode="r")
         try:
-            self._attrs, self._variables = _with_file(
+            self._attrs, self._variables, self._unlimited = _with_file(
                 self._manager, path, lambda file: self._found(file, path, group, record, without)
             )
         except BaseException:
@@ -143,15 +159,20 @@ class _Store(AbstractDataStore):
 
     def _found(
         self, file: File, path: str, group: str, record: Optional[int], without: list[str]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The attributes and the variables."""
+    ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+        """The attributes, the variables, and the dimensions that may grow."""
         found: Group = file.group(group.strip("/") or "/")
         attrs = found.attrs
         if not found.keys() and not attrs and found.name != "/":
             groups = sorted({name.rpartition("/")[0] for name in file.keys()} - {""})
             raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
         made = with_coordinates(file, found.name, record, without)
-        return with_json(attrs), {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
+        found_variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
+        unlimited = {dim for _, each in made for dim, most in zip(each.dims, max_shape(each)) if most is None}
+        return with_json(attrs), found_variables, unlimited
+
+    def get_encoding(self) -> Any:
+        return {"unlimited_dims": self._unlimited}
 
     def get_variables(self) -> Any:
         return self._variables
@@ -170,15 +191,12 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
     if chunks is not None:
         most = (max(n, 1) for n in variable.shape)
         encoding["preferred_chunks"] = {dim: min(n, m) for dim, n, m in zip(variable.dims, chunks, most)}
-    # Zero is the fill value of those who chose none. Of other types, masked items would change the type.
-    if dataset.dtype.kind == "f" and dataset.fill_value != 0:
+    # Of other types, masked items would change the type.
+    if has_fill_attribute(variable):
         attrs.setdefault("_FillValue", float(dataset.fill_value))
-    items = {}
-    for name in MISSING:
-        item = as_item(attrs.get(name), dataset.dtype)
-        if item is not None:
-            items[name] = item
-    attrs = {**with_json({name: value for name, value in attrs.items() if name not in items}), **items}
+    if isinstance(attrs.get(MAX_SHAPE), list):
+        del attrs[MAX_SHAPE]
+    attrs = with_json(attrs, dataset.dtype)
     data = indexing.LazilyIndexedArray(_Array(manager, path, prefix, variable))
     return XarrayVariable(variable.dims, data, attrs, encoding)
 

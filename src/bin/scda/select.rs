@@ -3,7 +3,7 @@
 use crate::datasets::Item;
 use crate::fail::{Fail, Result};
 use crate::output::escape;
-use scda::{Section, UserString};
+use scda::{Section, UserString, internals};
 use std::convert::Infallible;
 use std::str::FromStr;
 
@@ -27,7 +27,9 @@ impl FromStr for Selection {
             Some((from, to)) => Some((number(from)?, number(to)?)),
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-        Ok(ranges.map_or_else(|| Self::Pattern(text.chars().collect()), Self::Numbers))
+        let is_pattern = text.contains(['*', '?']);
+        let user = if is_pattern { text.into() } else { internals::stored_name(text) };
+        Ok(ranges.map_or_else(|| Self::Pattern(user.chars().collect()), Self::Numbers))
     }
 }
 
@@ -166,6 +168,16 @@ fn matches(pattern: &[char], text: &[char]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_is_its_user_string() {
+        let name = "a group/".repeat(10) + "u";
+        let Ok(selection) = name.parse::<Selection>();
+        let user = UserString::new(internals::stored_name(&name).as_bytes()).unwrap();
+        assert!(selection.has(0, &user) && selection.is_name(&user) && user.len() <= 58);
+        let Ok(other) = (name + "v").parse::<Selection>();
+        assert!(!other.has(0, &user));
+    }
 
     #[test]
     fn patterns() {

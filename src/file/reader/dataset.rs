@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::dataset::bools::find_other;
 use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
-use crate::format::dataset::{DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs};
+use crate::format::dataset::{DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs, stored_name};
 use crate::format::layout::sum;
 use crate::memory::{reserve, resize};
 use crate::numbers::to_usize;
@@ -33,7 +33,8 @@ impl Reader {
         self.session.state()?.current_dataset().ok()
     }
 
-    /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The `record` is 0 for the first dataset of
+    /// The dataset of this name, whose data can then be read by [`Self::read_dataset`]. The name may be one of more than 58 bytes, under
+    /// which `scda import` and Python write (docs/datasets.md). The `record` is 0 for the first dataset of
     /// the name in the file, −1 for the last, as in [`Self::find`]. `None` if there are not so many.
     ///
     /// # Errors
@@ -151,7 +152,9 @@ impl Wanted<'_> {
 impl ReaderState {
     /// Goes to the dataset of this name; whether there is one.
     fn find_dataset(&mut self, name: &str, record: i64) -> Result<bool, Failure> {
-        let Some(has_before) = self.find_pair(name.as_bytes(), record)? else { return Ok(false) };
+        let Some(has_before) = self.find_pair(stored_name(name).as_bytes(), record)? else {
+            return Ok(false);
+        };
         if has_before && self.going_back(Self::read_metadata)? {
             return Ok(true);
         }

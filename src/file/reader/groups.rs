@@ -3,7 +3,7 @@
 use super::{Expect, Reader, ReaderState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function};
-use crate::format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse};
+use crate::format::dataset::{GROUP_CONVENTION, Group, group_of, group_user, parse, stored_path};
 use crate::format::header::SectionType;
 
 impl Reader {
@@ -14,7 +14,7 @@ impl Reader {
     /// `Argument` for a path that no group can have, `Format` if the section of this user string is no group; those of
     /// [`Self::find`], [`Self::seek_section`], [`Self::next_section`] and [`Self::group`].
     pub fn find_group(&mut self, path: &str) -> Result<Option<String>> {
-        let user = self.session.operate(|_| Ok(group_user(path)?))?;
+        let user = self.session.operate(|_| Ok(group_user(&stored_path(path))?))?;
         let has_before = self.session.operate(|state| state.find_pair(user.as_bytes(), -1))?;
         let Some(has_before) = has_before else { return Ok(None) };
         let found = if has_before { self.group()? } else { None };

@@ -16,6 +16,7 @@ pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
 pub use region::{Region, Run, Runs, items};
 
+use super::crc;
 use super::header::UserString;
 use super::layout::product;
 use super::{COMPRESSION_CONVENTIONS, INLINE_BYTES, MAX_LEVEL, USER_STRING_BYTES};
@@ -210,6 +211,30 @@ fn check_chunk_bytes(grid: &ChunkGrid) -> Result<()> {
     Err(Error::range(format!("chunk: found {bytes} bytes, expected at most {MAX_CHUNK_BYTES}")))
 }
 
+/// What `~` and the CRC of a name take in place of its end.
+const SHORTENED_BYTES: usize = 17;
+
+/// The user string of a dataset with this name: the name, or of a longer one the beginning, `~`, and its CRC-64.
+#[must_use]
+pub fn stored_name(name: &str) -> Cow<'_, str> {
+    shortened(name, USER_STRING_BYTES)
+}
+
+/// Likewise the path of a group, which has a slash behind it in the user string.
+#[must_use]
+pub fn stored_path(path: &str) -> Cow<'_, str> {
+    shortened(path, USER_STRING_BYTES - 1)
+}
+
+fn shortened(name: &str, most: usize) -> Cow<'_, str> {
+    if name.len() <= most {
+        return Cow::Borrowed(name);
+    }
+    let ends = name.char_indices().map(|(at, c)| at + c.len_utf8());
+    let end = ends.take_while(|&end| end <= most - SHORTENED_BYTES).last().unwrap_or(0);
+    Cow::Owned(format!("{}~{:016x}", &name[..end], crc::extend(0, name.as_bytes())))
+}
+
 /// An error unless a dataset can have this name.
 pub fn check_name(name: &str) -> Result<()> {
     let wrong = |what: &str| Err(Error::argument(format!("name of a dataset: found {what}")));
@@ -276,6 +301,22 @@ mod tests {
         }
         for user in [&b"a"[..], b"", b"//", b"/a/", b"\xff/", b"a\n/"] {
             assert_eq!(group_of(user), None);
+        }
+    }
+
+    #[test]
+    fn long_names_end_in_their_checksum() {
+        let longest = "x".repeat(58);
+        assert_eq!(stored_name(&longest), longest);
+        assert_eq!(stored_path(&longest), format!("{}~27a745967f0d2d70", "x".repeat(40)));
+        let long = "é".repeat(30);
+        assert_eq!(
+            stored_name(&long),
+            format!("{}~{:016x}", "é".repeat(20), crc::extend(0, long.as_bytes()))
+        );
+        for name in [long, "group/".repeat(20) + "u"] {
+            check_name(&stored_name(&name)).unwrap();
+            group_user(&stored_path(&name)).unwrap();
         }
     }
 

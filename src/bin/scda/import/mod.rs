@@ -38,6 +38,9 @@ pub struct Args {
     /// Leave out the arrays of this name, which may be a pattern; not from SDF and SIONlib
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,
+    /// Stop at the first thing that an scda file has no place for, instead of leaving it out; not from SDF and SIONlib
+    #[arg(long)]
+    strict: bool,
     /// Do not seal the new file
     #[arg(long)]
     no_seal: bool,
@@ -120,8 +123,9 @@ pub fn run(args: &Args) -> Result<()> {
         }
         return python::run();
     }
-    if !args.without.is_empty() {
-        return Err(Fail::file(&name, "--without is for HDF5, NetCDF and .npz files"));
+    if !args.without.is_empty() || args.strict {
+        let option = if args.strict { "--strict" } else { "--without" };
+        return Err(Fail::file(&name, format_args!("{option} is for HDF5, NetCDF and .npz files")));
     }
     if file.begins_with(internals::sdf::MAGIC)? {
         return sdf::run(args, input, &file);

@@ -1,0 +1,397 @@
+"""scda files from HDF5 and NetCDF-4 files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import re
+import tempfile
+import zlib
+from functools import partial
+from typing import Any, Callable, NamedTuple, Optional
+
+import h5py
+import numpy as np
+
+from . import _core
+from ._description import native
+from ._errors import Error
+from ._file import open as open_scda
+from ._hdf5 import (
+    ENUMERATION,
+    NO_VARIABLE,
+    OF_RECORDS,
+    PLACES,
+    RECORDS,
+    USER,
+    Filters,
+    dimension_names,
+    expect_filters,
+    has_plain_items,
+    read_attributes,
+    type_of,
+)
+from ._import import Importer, Invalid, as_bool, expect_name
+from ._selection import pieces
+from ._spool import Spool
+from ._variables import MAX_SHAPE
+from ._writer import create
+
+# Of a dataset, stored or not, and so many records: a small file can claim any number.
+_MOST_CHUNKS = 1 << 22
+_MOST_CHUNK_BYTES = (1 << 31) - 1
+# So many chunks, or chunks of 1 MiB, for what was never written.
+_FEW_CHUNKS = 1 << 10
+
+
+# Writes a record with this first index, or none, and these attributes.
+_Write = Callable[[tuple[int, ...], dict[str, Any]], None]
+
+
+class _Record(NamedTuple):
+    """A dataset that is to be written: where it stands among all of them, if that is known, its path, and what writes it."""
+
+    place: Optional[int]
+    path: str
+    write: Callable[[], None]
+
+
+class Hdf5(Importer):
+    format = "HDF5"
+
+    @classmethod
+    def user(cls, path: str) -> str:
+        """That of the file of which `scda export` has made this one."""
+        try:
+            with h5py.File(path, "r") as file:
+                user = file.attrs.get(USER)
+                return str(user) if isinstance(user, str) and len(user.encode()) <= 58 else super().user(path)
+        except (OSError, RuntimeError, KeyError, ValueError):
+            return super().user(path)
+
+    def run(self, source: dict[str, Any]) -> dict[str, Any]:
+        path = self._name
+        try:
+            with h5py.File(path, "r") as file:
+                self._seen = {file.id: "/"}
+                self._is_netcdf = "_NCProperties" in file.attrs
+                self._records: list[_Record] = []
+                attrs = self._group(file, "", source)
+                # What has no place goes first, in the order of the groups.
+                self._records.sort(key=lambda record: -1 if record.place is None else record.place)
+                for record in self._records:
+                    with self._of(record.path):
+                        record.write()
+                return attrs
+        except (OSError, RuntimeError, KeyError) as error:
+            # Those of the library of HDF5, which has no other kind for a damaged file.
+            if isinstance(error, Error) or getattr(error, "errno", None) is not None:
+                raise
+            raise Invalid(f"{path}: {error}") from None
+
+    def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> dict[str, Any]:
+        attrs = {**self._attributes_of(path or "/", read_attributes(group, netcdf=self._is_netcdf)), **more}
+        names = list(group)
+        if attrs or not names:
+            with self._of(path or "/"):
+                if path:
+                    expect_name(path)
+                self._w.group(path or "/", attrs)
+        numbered = _numbered(group, names)
+        for name in numbered or names:
+            whole = f"{path}/{name}" if path else name
+            if not self._is_wanted(whole) or numbered and not self._is_wanted(path):
+                continue
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                self._leave_out(whole, "found a link to another place")
+                continue
+            item = group[name]
+            if isinstance(item, h5py.Dataset):
+                with self._of(whole):
+                    self._dataset(item, path if numbered else whole)
+            elif isinstance(item, h5py.Group):
+                first = self._seen.setdefault(item.id, whole)
+                if first != whole:
+                    self._leave_out(whole, f"found the group {first!r} once more", is_array=False)
+                else:
+                    self._group(item, whole, {})
+        return attrs
+
+    def _dataset(self, dataset: h5py.Dataset, path: str) -> None:
+        """Prepares the records of a dataset, which are then written in the order of the file that they come from."""
+        mark = dataset.attrs.get("NAME")
+        if isinstance(mark, bytes):
+            mark = mark.decode("latin-1")
+        if isinstance(mark, str) and mark.startswith(NO_VARIABLE):
+            return
+        expect_name(path)
+        name = path.rpartition("/")[2]
+        dtype = type_of(dataset)
+        expect_filters(dataset)
+        attrs = self._attributes_of(path, read_attributes(dataset, dtype, netcdf=self._is_netcdf))
+        dtype = as_bool(dtype, attrs)
+        names = h5py.check_enum_dtype(dataset.dtype) if dtype.kind != "b" else None
+        if names is not None:
+            attrs[ENUMERATION] = {key: int(value) for key, value in names.items()}
+        invented = re.compile(re.escape(name) + r"_dim_\d+")
+        dims = [None if dim and invented.fullmatch(dim) else dim for dim in dimension_names(dataset)]
+        count = dataset.attrs.get(RECORDS)
+        has_records = count is not None and dataset.ndim > 0 and int(count) == dataset.shape[0]
+        _expect_few(dataset, has_records)
+        first = 1 if has_records else 0
+        shape, dims = dataset.shape[first:], dims[first:]
+        if dataset.maxshape[first:] != shape:
+            attrs[MAX_SHAPE] = list(dataset.maxshape[first:])
+        # Chunks of HDF5 that are one record each have those of the record.
+        is_cut = dataset.chunks and shape and (not has_records or dataset.chunks[0] == 1)
+        options = {
+            "fill_value": _fill_value(dataset, dtype),
+            "dims": dims if any(dims) else None,
+            "shape": shape,
+            "chunks": dataset.chunks[first:] if is_cut else None,
+        }
+        starts: list[tuple[int, ...]] = [(record,) for record in range(dataset.shape[0])] if has_records else [()]
+        filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
+        if is_cut and _is_sparse(dataset):
+            filters = Filters(False, None)
+        if _was_never_written(dataset) and shape and 0 not in shape:
+            write = self._nothing(path, len(starts), dtype, filters, options)
+        elif filters is not None and has_plain_items(dataset):
+            write = self._chunks(dataset, path, dtype, filters, options)
+        else:
+            write = self._items(dataset, path, dtype, options)
+        of_records = _of_records(dataset, attrs, len(starts))
+        for place, start, own in zip(_places(dataset, len(starts)), starts, of_records):
+            self._records.append(_Record(place, path, partial(write, start, own)))
+        self._progress.total += dataset.nbytes
+
+    def _nothing(
+        self, path: str, count: int, dtype: np.dtype[Any], filters: Optional[Filters], options: dict[str, Any]
+    ) -> _Write:
+        """Records without any item: chunks of fill values take no bytes, however many items they have."""
+        item = native(dtype)
+        chunks = options["chunks"]
+        if chunks is None or item.itemsize * math.prod(chunks) > _MOST_CHUNK_BYTES:
+            options["chunks"] = _chunks_of_nothing(options["shape"], item.itemsize)
+        total = count * math.prod(-(-n // c) for n, c in zip(options["shape"], options["chunks"]))
+        if total > _MOST_CHUNKS:
+            raise ValueError(f"found {total} chunks that were never written, expected at most {_MOST_CHUNKS}")
+        if filters is not None:
+            options.update(level=filters.level, shuffle=filters.shuffle)
+        return lambda _, attrs: self._w.dataset(path, dtype=item, attrs=attrs, **options)
+
+    def _items(self, dataset: h5py.Dataset, path: str, dtype: np.dtype[Any], options: dict[str, Any]) -> _Write:
+        """The items of a record."""
+        shape, chunks = options.pop("shape"), options.pop("chunks")
+        # What was not compressed is not now.
+        has_filters = dataset.id.get_create_plist().get_nfilters() > 0
+        layout = {"chunks": chunks} if chunks is not None and has_filters else {}
+        item = native(dtype)
+
+        def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
+            with Spool(self._folder) as spool:
+                items = spool.room(shape, item)
+                for key in pieces(shape, chunks, item.itemsize):
+                    try:
+                        items[key] = dataset[(*start, *key)].astype(item, copy=False)
+                    except OSError as error:
+                        if dataset.external is None and not dataset.is_virtual:
+                            raise
+                        raise ValueError(f"found data in other files: {error}") from None
+                    self._progress.add(items[key].nbytes)
+                self._w.dataset(path, items, attrs=attrs, **options, **layout)
+
+        return write
+
+    def _chunks(
+        self, dataset: h5py.Dataset, path: str, dtype: np.dtype[Any], filters: Filters, options: dict[str, Any]
+    ) -> _Write:
+        """The chunks of a record as they are."""
+        shape, chunks = options["shape"], options["chunks"]
+        is_big = dtype.newbyteorder("=") != dtype and dtype.itemsize > 1
+        texts: dict[str, bytes] = {}
+        found: list[_Chunks] = []
+        grid = [range(0, n, c) for n, c in zip(shape, chunks)]
+        offsets = np.zeros(1 + math.prod(len(each) for each in grid), np.int64)
+
+        def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
+            if not found:
+                found.append(_Chunks(dataset, filters, dtype, math.prod(chunks), options["fill_value"]))
+            key = json.dumps(attrs)
+            if key not in texts:
+                texts.clear()
+                texts[key] = self._metadata(path, native(dtype), filters, {**options, "attrs": attrs}, is_big)
+            with Spool(self._folder) as spool:
+                for number, origin in enumerate(itertools.product(*grid)):
+                    data = found[0].read((*start, *origin))
+                    offsets[number + 1] = offsets[number] + len(data)
+                    spool.write(data)
+                    self._progress.add(math.prod(chunks) * dtype.itemsize)
+                self._w.block("scda dataset 00", texts[key])
+                self._w.varray(_core.stored_name(path), (offsets, spool.written()))
+
+        return write
+
+    def _metadata(
+        self, path: str, dtype: np.dtype[Any], filters: Filters, options: dict[str, Any], is_big: bool
+    ) -> bytes:
+        """The metadata, as the library writes them: for a dataset without data."""
+        with tempfile.TemporaryDirectory(prefix=".scda-", dir=self._folder) as folder:
+            name = os.path.join(folder, "metadata")
+            with create(name, seal=False, atomic=False) as w:
+                w.dataset(path, dtype=dtype, level=filters.level, shuffle=filters.shuffle, **options)
+            with open_scda(name) as f:
+                text: bytes = f[0].read()
+        # Before it, there is no text of the user's.
+        return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
+
+
+def _numbered(group: h5py.Group, names: list[str]) -> list[str]:
+    """The names of a group's datasets if they are the records of one dataset, as `scda export` has written them."""
+    count = group.attrs.get(RECORDS)
+    expected = [str(number) for number in range(len(names))]
+    if not isinstance(count, np.integer) or int(count) != len(names) or sorted(names) != sorted(expected):
+        return []
+    return expected if all(isinstance(group.get(name), h5py.Dataset) for name in names) else []
+
+
+def _places(dataset: h5py.Dataset, count: int) -> list[Optional[int]]:
+    """Where each record stands among the datasets of the file that was exported; None if that is not known."""
+    found = dataset.attrs.get(PLACES)
+    if not isinstance(found, np.ndarray) or found.shape != (count,) or found.dtype.kind not in "iu":
+        return [None] * count
+    return [max(0, int(place)) for place in found]
+
+
+def _of_records(dataset: h5py.Dataset, attrs: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """The attributes of each record."""
+    text = dataset.attrs.get(OF_RECORDS)
+    try:
+        found = json.loads(text) if isinstance(text, (str, bytes)) else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or len(found) != count or not all(isinstance(own, dict) for own in found):
+        return [attrs] * count
+    return found
+
+
+def _masks(dataset: h5py.Dataset) -> Callable[[tuple[int, ...]], Optional[int]]:
+    """The filters that were left out of a chunk with this first item; None if the chunk is not stored."""
+    identity = dataset.id
+    if not hasattr(identity, "chunk_iter"):  # with an HDF5 before 1.12.3
+
+        def ask(origin: tuple[int, ...]) -> Optional[int]:
+            found = identity.get_chunk_info_by_coord(origin)
+            return None if found.byte_offset is None else found.filter_mask
+
+        return ask
+    masks: dict[tuple[int, ...], int] = {}
+
+    def add(chunk: Any) -> None:
+        masks[tuple(chunk.chunk_offset)] = chunk.filter_mask
+
+    identity.chunk_iter(add)
+    return masks.get
+
+
+def _was_never_written(dataset: h5py.Dataset) -> bool:
+    """Whether HDF5 has no byte of it, here or in another file: all items are the fill value."""
+    return not dataset.is_virtual and dataset.external is None and dataset.id.get_storage_size() == 0
+
+
+def _is_sparse(dataset: h5py.Dataset) -> bool:
+    """Whether it has no filters, and most of its chunks were never written."""
+    has_filters = dataset.id.get_create_plist().get_nfilters() > 0
+    return not has_filters and 0 < dataset.id.get_storage_size() < dataset.nbytes // 2
+
+
+def _chunks_of_nothing(shape: tuple[int, ...], item_bytes: int) -> tuple[int, ...]:
+    """The shape of few chunks, of 1 MiB each if these are few enough."""
+    total = item_bytes * math.prod(shape)
+    size = min(max(total // _FEW_CHUNKS, 1 << 20), 1 << 30)
+    if total // size > _MOST_CHUNKS:
+        raise ValueError(f"found {total} bytes that were never written, expected at most {_MOST_CHUNKS * size}")
+    chunks = []
+    left = max(1, size // item_bytes)
+    for n in reversed(shape):
+        chunks.append(min(n, left))
+        left = max(1, left // n)
+    return tuple(reversed(chunks))
+
+
+def _expect_few(dataset: h5py.Dataset, has_records: bool) -> None:
+    """A bound on what takes time and memory, though the file need not have it."""
+    if has_records and dataset.shape[0] > _MOST_CHUNKS:
+        raise ValueError(f"found {dataset.shape[0]} records, expected at most {_MOST_CHUNKS}")
+    count = 1
+    for n, c in zip(dataset.shape, dataset.chunks or ()):
+        count *= -(-n // c)
+    if count > _MOST_CHUNKS:
+        what = "h5repack makes larger ones of them"
+        raise ValueError(f"found room for {count} chunks, expected at most {_MOST_CHUNKS}; {what}")
+
+
+class _Chunks:
+    """The chunks of a dataset as they are in HDF5, each checked."""
+
+    def __init__(
+        self, dataset: h5py.Dataset, filters: Filters, dtype: np.dtype[Any], items: int, fill_value: Any
+    ) -> None:
+        self._dataset = dataset
+        self._filters = filters
+        self._dtype = dtype
+        self._mask = _masks(dataset)
+        self._items = items
+        self._size = items * dtype.itemsize
+        self._fill_value = fill_value
+        self._fill: Optional[bytes] = None
+
+    def read(self, origin: tuple[int, ...]) -> bytes:
+        """The bytes of a chunk; none if all its items have the fill value."""
+        mask = self._mask(origin)
+        if mask is None:
+            return b""
+        data = bytes(self._dataset.id.read_direct_chunk(origin)[1])
+        last = 1 if self._filters.shuffle else 0
+        is_compressed = self._filters.level is not None and not mask >> last & 1
+        raw = self._decompressed(data, origin) if is_compressed else data
+        if len(raw) != self._size:
+            raise Invalid(f"chunk at {origin}: found {len(raw)} bytes, expected {self._size}")
+        if last and mask & 1:
+            raw = self._shuffled(raw)
+            is_compressed = False
+        if self._dtype.kind == "b":
+            items = np.frombuffer(raw, np.uint8)
+            if len(items) and items.max() > 1:  # true, but no bool has such a byte
+                raw = (items != 0).tobytes()
+                is_compressed = False
+        if self._fill is None:
+            fill = np.asarray(self._fill_value, native(self._dtype)).astype(self._dtype)
+            self._fill = self._shuffled(fill.tobytes() * self._items)
+        if raw == self._fill:
+            return b""
+        return data if is_compressed else zlib.compress(raw, 2 if self._filters.level is None else self._filters.level)
+
+    def _decompressed(self, data: bytes, origin: tuple[int, ...]) -> bytes:
+        stream = zlib.decompressobj()
+        try:
+            raw = stream.decompress(data, self._size + 1)
+        except zlib.error as error:
+            raise Invalid(f"chunk at {origin}: {error}") from None
+        if not stream.eof or stream.unused_data:
+            raise Invalid(f"chunk at {origin}: found no zlib stream of {self._size} bytes")
+        return raw
+
+    def _shuffled(self, raw: bytes) -> bytes:
+        if not self._filters.shuffle:
+            return raw
+        return np.frombuffer(raw, np.uint8).reshape(-1, self._dtype.itemsize).T.tobytes()
+
+
+def _fill_value(dataset: h5py.Dataset, dtype: np.dtype[Any]) -> Any:
+    fill = dataset.fillvalue
+    if dtype.kind == "V":
+        return np.asarray(fill, dtype).tobytes() if fill is not None else bytes(dtype.itemsize)
+    return None if fill is None else np.asarray(fill).astype(native(dtype))[()]

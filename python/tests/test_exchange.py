@@ -1,0 +1,477 @@
+"""scda export and scda import: what goes over unchanged, compared by the libraries of HDF5 and NetCDF, and what is left out, and told."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+from conftest import SECONDS
+from forests import Brick, Quadrants, begin, towards
+
+h5py = pytest.importorskip("h5py")
+netCDF4 = pytest.importorskip("netCDF4")
+xr = pytest.importorskip("xarray")
+
+from scda import _import, _progress  # noqa: E402
+from scda._export import export  # noqa: E402
+from scda._import import convert  # noqa: E402
+
+CLASSIC = ("NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA")
+
+
+def library_of_netcdf() -> Any:
+    """That of C, which the package netCDF4 has loaded."""
+    maps = Path("/proc/self/maps").read_text()
+    found = {line.split()[-1] for line in maps.splitlines() if "libnetcdf" in line}
+    assert len(found) == 1, found
+    return ctypes.CDLL(found.pop())
+
+
+def attributes_by_c(path: Path) -> dict[tuple[str, str], tuple[int, int, bytes]]:
+    """Each attribute of a NetCDF file as C programs get it: its type, its length, and its bytes."""
+    c = library_of_netcdf()
+    found: dict[tuple[str, str], tuple[int, int, bytes]] = {}
+
+    def ok(code: int) -> None:
+        assert code == 0, (path, code)
+
+    def visit(group: int, prefix: str) -> None:
+        count, total = ctypes.c_int(), ctypes.c_int()
+        ok(c.nc_inq_nvars(group, ctypes.byref(total)))
+        for variable in range(-1, total.value):
+            name = ctypes.create_string_buffer(300)
+            if variable < 0:
+                ok(c.nc_inq_natts(group, ctypes.byref(count)))
+            else:
+                ok(c.nc_inq_varname(group, variable, name))
+                ok(c.nc_inq_varnatts(group, variable, ctypes.byref(count)))
+            for number in range(count.value):
+                attribute, kind, length = ctypes.create_string_buffer(300), ctypes.c_int(), ctypes.c_size_t()
+                ok(c.nc_inq_attname(group, variable, number, attribute))
+                ok(c.nc_inq_att(group, variable, attribute, ctypes.byref(kind), ctypes.byref(length)))
+                if kind.value == 12:  # NC_STRING
+                    texts = (ctypes.c_char_p * length.value)()
+                    ok(c.nc_get_att_string(group, variable, attribute, texts))
+                    data = b"\0".join(text or b"" for text in texts)
+                else:
+                    room = ctypes.create_string_buffer(8 * length.value + 1)
+                    get = c.nc_get_att_text if kind.value == 2 else c.nc_get_att
+                    ok(get(group, variable, attribute, room))
+                    width = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}[kind.value]
+                    data = room.raw[: width * length.value]
+                found[prefix + name.value.decode(), attribute.value.decode()] = kind.value, length.value, data
+        groups, ids = ctypes.c_int(), (ctypes.c_int * 100)()
+        ok(c.nc_inq_grps(group, ctypes.byref(groups), ids))
+        for each in ids[: groups.value]:
+            name = ctypes.create_string_buffer(300)
+            ok(c.nc_inq_grpname(each, name))
+            visit(each, f"{prefix}{name.value.decode()}/")
+
+    number = ctypes.c_int()
+    ok(c.nc_open(os.fsencode(path), 0, ctypes.byref(number)))
+    visit(number.value, "")
+    ok(c.nc_close(number))
+    return found
+
+
+def write_netcdf(path: Path, kind: str) -> None:
+    """Every type of attribute, a record dimension, packed data, flags, coordinates."""
+    is_classic = kind in CLASSIC
+    with netCDF4.Dataset(path, "w", format=kind) as nc:
+        nc.title, nc.plain, nc.empty, nc.text_nan = "ein Fluß", "plain", "", "NaN"
+        nc.n, nc.levels, nc.x, nc.nan = np.int16(3), np.array([1, 2, 3], "i4"), np.float32(0.1), np.nan
+        nc.inf, nc.nans = np.float32(-np.inf), np.array([1.0, np.nan])
+        if not is_classic:
+            nc.setncattr_string("string", "a")
+            nc.setncattr_string("strings", ["a", "bé"])
+            nc.big = np.uint64(2**63)
+        for name, size in (("time", None), ("x", 4), ("y", 3)):
+            nc.createDimension(name, size)
+        more = {} if is_classic else {"zlib": True, "shuffle": True, "chunksizes": (1, 3, 4)}
+        nc.createVariable("time", "f8", ("time",))[:] = [0, 1, 2.5]
+        nc["time"].units, nc["time"].calendar = "days since 2000-01-01", "standard"
+        nc.createVariable("x", "f4", ("x",))[:] = range(4)
+        nc["x"].units = "m"
+        flags = nc.createVariable("flags", "i1", ("time", "y", "x"), fill_value=-1, **more)
+        flags.flag_values, flags.flag_meanings = np.array([0, 1, 2], "i1"), "dry wet ice"
+        flags.valid_range = np.array([0, 2], "i1")
+        flags[:] = np.arange(36).reshape(3, 3, 4) % 3
+        packed = nc.createVariable("packed", "i2", ("time", "y", "x"))
+        packed.set_auto_maskandscale(False)
+        packed.scale_factor, packed.add_offset, packed.missing_value = np.float32(0.5), 2.0, np.int16(-9)
+        packed[:] = np.arange(36).reshape(3, 3, 4) - 10
+        nc.createVariable("u", "f8", ("y",), fill_value=np.nan)[:] = [1, np.nan, 3]
+        nc["u"].valid_min = 0.0
+        nc.createVariable("crs", "i4", ())[...] = 7
+        if not is_classic:
+            group = nc.createGroup("sub")
+            group.note = "n"
+            group.createDimension("z", 2)
+            group.createVariable("w", "f4", ("time", "z"))[:] = np.arange(6.0).reshape(3, 2)
+            group["w"].small = np.uint8(2)
+
+
+@pytest.mark.parametrize("kind", ["NETCDF4", *CLASSIC])
+def test_netcdf_there_and_back(kind: str, tmp_path: Path) -> None:
+    old, middle, new, again = (tmp_path / name for name in ("old.nc", "middle.scda", "new.nc", "again.scda"))
+    write_netcdf(old, kind)
+    assert convert(str(old), str(middle), tell=pytest.fail) == 0
+    assert export(middle, str(new), netcdf=True) == 0
+    assert convert(str(new), str(again), tell=pytest.fail) == 0
+    wanted = attributes_by_c(old)
+    if kind in CLASSIC:  # netCDF4 writes one byte 0 for it, which is the end of a text of C
+        assert wanted["", "empty"] == (2, 1, b"\0")
+        wanted["", "empty"] = 2, 0, b""
+    assert len(wanted) > 20 and attributes_by_c(new) == wanted
+    with netCDF4.Dataset(old) as a, netCDF4.Dataset(new) as b:
+        sizes = [{n: (len(d), d.isunlimited()) for n, d in nc.dimensions.items()} for nc in (a, b)]
+        assert sizes[0] == sizes[1] and sizes[0]["time"] == (3, True)
+        for name in a.variables:
+            assert a[name].dtype == b[name].dtype and a[name].dimensions == b[name].dimensions
+    for group in ("/", "sub")[: 1 if kind in CLASSIC else 2]:
+        for decode in (True, False):
+            options = {"group": group, "decode_cf": decode}
+            with xr.open_dataset(old, engine="netcdf4", **options) as a:
+                with xr.open_dataset(new, engine="netcdf4", **options) as b:
+                    xr.testing.assert_identical(a.load(), b.load())
+                    assert all("_FillValue" not in b[name].encoding for name in b.coords)
+                with xr.open_dataset(middle, engine="scda", **options) as c:
+                    for name in ("imported", "scda_json"):
+                        c.attrs.pop(name, None)
+                    # Coordinates of the groups around it, too.
+                    xr.testing.assert_identical(a.load(), c.load().drop_vars(set(c.coords) - set(a.coords)))
+                    assert c.encoding["unlimited_dims"] == {"time"}
+    with scda.open(middle) as f, scda.open(again) as g:
+        assert sorted(f.keys()) == sorted(g.keys())
+        for name in f.keys():
+            assert f[name].attrs == g[name].attrs and f[name].dims == g[name].dims, name
+
+
+def write_hdf5(path: Path) -> None:
+    with h5py.File(path, "w", track_order=True) as h:
+        data = np.arange(24, dtype="i4").reshape(4, 6)
+        h.create_dataset("chunks", data=data, chunks=(2, 6), maxshape=(None, 6), compression="gzip", shuffle=True)
+        h.create_dataset("grows", data=data.astype(">f8"), chunks=(4, 3), maxshape=(8, None), fillvalue=np.nan)
+        h.create_dataset("states", data=data % 3, dtype=h5py.enum_dtype({"A": 0, "B": 1, "C": 2}, "i4"))
+        h.create_group("empty group")
+        for where in (h, h["chunks"]):
+            for dtype in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "?"):
+                where.attrs[f"scalar {dtype}"] = np.array(1, dtype)[()]
+                where.attrs[f"one {dtype}"] = np.ones(1, dtype)
+                where.attrs[f"none {dtype}"] = np.ones((0, 2), dtype)
+                where.attrs[f"matrix {dtype}"] = np.arange(6).reshape(2, 3).astype(dtype)
+                where.attrs[f"null {dtype}"] = h5py.Empty(dtype)
+            where.attrs["nan"], where.attrs["text nan"] = np.float32(np.nan), "NaN"
+            where.attrs["text"], where.attrs["empty"] = "é", ""
+            where.attrs["fixed"], where.attrs["fixed é"] = np.bytes_("abc"), np.array("é".encode(), "S9")
+            where.attrs["texts"], where.attrs["one text"] = ["a", "é"], np.array(["a"], object)
+            where.attrs["fixed texts"] = np.array([b"abc", b"d"])
+            where.attrs["null text"], where.attrs["opaque"] = h5py.Empty("S1"), np.void(b"abc")
+            where.attrs["valid_range"], where.attrs["flag_values"] = np.array([0, 9], "i2"), [0.5]
+
+
+def test_hdf5_there_and_back(tmp_path: Path) -> None:
+    write_hdf5(tmp_path / "a.h5")
+    assert convert(str(tmp_path / "a.h5"), str(tmp_path / "a.scda"), tell=pytest.fail) == 0
+    export(tmp_path / "a.scda", str(tmp_path / "b.h5"), netcdf=False)
+    with h5py.File(tmp_path / "a.h5") as a, h5py.File(tmp_path / "b.h5") as b:
+        assert list(b["empty group"]) == []
+        for name in ("/", "chunks"):
+            assert list(a[name].attrs) == list(b[name].attrs)
+            for key in a[name].attrs:
+                one, other = (h[name].attrs.get_id(key) for h in (a, b))
+                assert one.shape == other.shape, (key, one.shape, other.shape)
+                spaces = [each.get_space().get_simple_extent_type() for each in (one, other)]
+                assert spaces[0] == spaces[1], key
+                kinds = [h5py.check_string_dtype(each.dtype) for each in (one, other)]
+                if kinds[0] is None:
+                    assert one.dtype == other.dtype, key
+                else:
+                    assert (kinds[0].length is None) == (kinds[1].length is None), key
+                if spaces[0] != h5py.h5s.NULL:
+                    values = [np.asarray(h[name].attrs[key]) for h in (a, b)]
+                    assert values[0].tolist() == values[1].tolist() or "nan" in key, key
+        assert np.isnan(b.attrs["nan"]) and b.attrs["text nan"] == "NaN"
+        for name in ("chunks", "grows", "states"):
+            assert a[name].maxshape == b[name].maxshape and np.array_equal(a[name][...], b[name][...])
+        assert h5py.check_enum_dtype(b["states"].dtype) == {"A": 0, "B": 1, "C": 2} and np.isnan(b["grows"].fillvalue)
+    # NetCDF has them as flags.
+    export(tmp_path / "a.scda", str(tmp_path / "c.nc"), netcdf=True)
+    with netCDF4.Dataset(tmp_path / "c.nc") as nc:
+        assert nc["states"].flag_values.tolist() == [0, 1, 2] and nc["states"].flag_meanings == "A B C"
+        assert nc["states"].flag_values.dtype == np.int32
+
+
+def test_texts_are_of_fixed_length_in_netcdf(tmp_path: Path) -> None:
+    """As `nc_get_att_text` reads them; those that programs in C cannot, lists, stay `NC_STRING`."""
+    with scda.create(tmp_path / "f.scda") as w:
+        w.group("/", {"title": "a", "empty": "", "list": ["a", "b"], "object": {"a": 1}})
+        attrs = {
+            "units": "m",
+            "valid_range": [0, 5],
+            "flag_values": [1, 2],
+            "missing_value": "NaN",
+            "n": 1,
+            "x": "Infinity",
+        }
+        w.dataset("u", np.arange(3.0, dtype="f4"), dims=["x"], fill_value=-1, attrs=attrs)
+        w.dataset("x", np.arange(3.0), dims=["x"], fill_value=9)
+    export(tmp_path / "f.scda", str(tmp_path / "f.nc"), netcdf=True)
+    found = attributes_by_c(tmp_path / "f.nc")
+    assert found["", "title"] == (2, 1, b"a") and found["", "empty"] == (2, 0, b"")
+    assert found["", "list"] == (12, 2, b"a\0b") and found["", "object"][0] == found["", "scda_json"][0] == 2
+    assert found["u", "units"] == (2, 1, b"m") and found["u", "valid_range"][:2] == (5, 2)
+    assert found["u", "flag_values"][0] == found["u", "missing_value"][0] == found["u", "_FillValue"][0] == 5
+    assert found["u", "n"][0] == 10 and found["u", "x"] == (6, 1, np.array(np.inf).tobytes())
+    assert ("x", "_FillValue") not in found
+
+
+def odd_hdf5(path: Path) -> None:
+    """What no dataset can be, beside what can."""
+    with h5py.File(path, "w") as h:
+        h["good"] = np.arange(3)
+        h["good"].attrs["latin"] = np.bytes_("Überfluß".encode("latin-1"))
+        h["good"].attrs["bytes"] = np.bytes_(b"\x81\xff\x01")
+        h["good"].attrs["table"] = np.zeros(2, "i4,f8")
+        h["good"].attrs["ref"] = h["good"].ref
+        h["g/table"] = np.zeros(2, "i4,f8")
+        h.create_dataset("g/lists", 2, h5py.vlen_dtype("i4"))
+        h["g/empty"] = h5py.Empty("f4")
+        h["g/texts"] = ["a", "b"]
+        h["g/" + "long " * 20] = [1.5]
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_chunk((4,))
+        properties.set_filter(39999, h5py.h5z.FLAG_OPTIONAL, (1,))
+        space = h5py.h5s.create_simple((4,))
+        packed = h5py.h5d.create(h.id, b"packed", h5py.h5t.STD_I32LE, space, properties)
+        packed.write_direct_chunk((0,), b"no such filter here", 0)
+        h["last"] = 7
+
+
+def test_import_goes_on(tmp_path: Path) -> None:
+    odd_hdf5(tmp_path / "f.h5")
+    command = [sys.executable, "-m", "scda", "import", "f.h5", "f.scda"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
+    assert done.returncode == 3 and done.stdout == "", done
+    lines = done.stderr.splitlines()
+    for line, (what, why) in zip(
+        lines,
+        [
+            ("'g/empty'", "found no data space"),
+            ("'g/lists'", "found lists of variable length"),
+            ("'g/table'", r"found a compound type \(f0, f1\)"),
+            ("'g/texts'", "found strings"),
+            ("'good'", "attribute 'bytes': found text that is neither UTF-8 nor Latin-1"),
+            ("'good'", "attribute 'ref': found references"),
+            ("'good'", r"attribute 'table': found a compound type \(f0, f1\)"),
+            ("'packed'", r"found filter 39999 \(without a name\), which HDF5 has not here"),
+        ],
+    ):
+        assert re.fullmatch(f"scda: f.h5: {what}: {why}.*; it is left out", line), line
+    assert lines[8:] == ["scda: f.h5: 8 left out, all else is in f.scda"]
+    with scda.open(tmp_path / "f.scda", verify=True) as f:
+        assert f.keys() == ["g/" + "long " * 20, "good", "last"] and int(f["last"][...]) == 7
+        assert f["good"].attrs["latin"] == "Überfluß" and f.attrs["imported"]["complete"] is False
+    done = subprocess.run([*command, "-f", "--strict"], capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "'g/empty'" in done.stderr, done
+    done = subprocess.run(
+        [*command, "-f", "--without", "good", "--without", "packed", "--without", "g/[elt]*"], cwd=tmp_path
+    )
+    assert done.returncode == 0
+
+
+def test_attributes_beyond_the_limit_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_import, "_MOST_ATTRIBUTE_BYTES", 1000)
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        h["u"] = 1
+        h["u"].attrs.update({"small": 1, "large": np.arange(1000), "units": "m"})
+    told: list[str] = []
+    assert convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append) == 1
+    assert len(told) == 1 and "'u': attribute 'large': found" in told[0]
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f["u"].attrs == {"small": 1, "units": "m"} and f.attrs["imported"]["complete"] is True
+
+
+LONG = "a/long path of groups/that has/more than fifty-eight bytes/" + "é" * 30
+
+
+@pytest.mark.parametrize("seal", [True, False])
+def test_long_names(seal: bool, tmp_path: Path) -> None:
+    """They are found by the full name, and listed by it."""
+    group = LONG.rpartition("/")[0]
+    other = LONG[:-1] + "x"
+    with scda.create(tmp_path / "f.scda", seal=seal) as w:
+        w.group(group, {"title": "long"})
+        w.dataset(LONG, np.arange(3.0), attrs={"units": "m"})
+        w.dataset(other, np.arange(4.0), chunks=2)
+        w.dataset(LONG, np.arange(3.0) + 1, attrs={"units": "m"})
+        w.dataset("a/short", 1)
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f.keys() == [LONG, other, "a/short"] and f.group(group).keys() == [
+            LONG[len(group) + 1 :],
+            other[len(group) + 1 :],
+        ]
+        assert f[LONG, 1][...].tolist() == [1, 2, 3] and f[LONG.encode(), 0].name == LONG
+        assert len(f.records(LONG)) == 2 and LONG in f and LONG[:-1] not in f
+        assert f[LONG, 0].attrs == {"units": "m"} and f.group(group).attrs == {"title": "long"}
+        assert f.read_datasets([other])[other].tolist() == [0, 1, 2, 3]
+        section = f[LONG, 0].section
+        assert len(section.user) <= 58 and re.fullmatch(r"a/long path of .*~[0-9a-f]{16}", section.user_text)
+        metadata = json.loads(f[section.index - 1].read())
+        assert metadata["attributes"] == {"scda_name": LONG, "units": "m"}
+    for ending in ("h5", "nc"):
+        export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc")
+        with h5py.File(tmp_path / f"f.{ending}") as h:
+            assert h[LONG][1].tolist() == [1, 2, 3] and h[group].attrs["title"] in ("long", b"long")
+        convert(str(tmp_path / f"f.{ending}"), str(tmp_path / f"{ending}.scda"), tell=pytest.fail)
+        with scda.open(tmp_path / f"{ending}.scda") as f:
+            assert sorted(f.keys()) == sorted([LONG, other, "a/short"]) and len(f.records(LONG)) == 2
+            assert f[other].chunks == (2,) and f.group(group).attrs["title"] == "long"
+
+
+def write_forest(path: Path) -> None:
+    """Steps with meshes that change, or not, fields that come and go, and values of the program's own."""
+    brick = Brick(2, 2)
+    with scda.create(path, "a forest") as w:
+        begin(w, 2)
+        brick.write(w)
+        for step in range(4):
+            w.dataset("forest/time", 0.5 * step, attrs={"units": "s"})
+            if step != 2:
+                mesh = Quadrants(2, 2, towards(0.3 * step, 0.4, finest=2 + step % 3))
+                mesh.write(w)
+            n = len(mesh)
+            w.dataset(
+                "forest/fields/depth", np.arange(n) * 1.0, dims=["quadrant"], attrs={"units": "m", "mesh": f"{step}"}
+            )
+            if step > 0:
+                w.dataset(
+                    "forest/fields/u", np.arange(n * 4.0).reshape(-1, 4), dims=["quadrant", "corner"], chunks=(7, 4)
+                )
+            w.dataset("forest/fields/c:count", np.full(n, 2), dims=["quadrant"], attrs={"sample_dimension": "c:sample"})
+            w.dataset("forest/fields/c", np.zeros(2 * n), dims=["c:sample"])
+            w.dataset("forest/data", np.zeros(n, "V5"), attrs={"byte_order": "little"})
+            w.dataset("total", np.zeros(3) + step, attrs={"step": step, "units": "kg"})
+
+
+def test_a_forest_survives_hdf5(tmp_path: Path) -> None:
+    write_forest(tmp_path / "f.scda")
+    assert export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False) == 0
+    assert convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail) == 0
+    with scda.open(tmp_path / "f.scda") as f, scda.open(tmp_path / "g.scda", verify=True) as g:
+        names = [[s.user_text for s in file if s.user_text != "/"] for file in (f, g)]
+        assert names[0] == [name for name in names[1]][names[1].index("scda group 00") + 1 :] and f.user == g.user
+        for name in f.keys():
+            for one, other in zip(f.records(name), g.records(name)):
+                assert list(one.attrs.items()) == list(other.attrs.items()) and one.dims == other.dims
+                assert one.dtype == other.dtype and one.chunks == other.chunks
+                assert np.array_equal(one[...], other[...])
+        forests = scda.Forest(f), scda.Forest(g)
+        assert forests[0].fields == forests[1].fields and len(forests[0]) == len(forests[1]) == 4
+        for one, other in zip(*forests):
+            assert one.time == other.time and len(one.mesh) == len(other.mesh)
+            for field in forests[0].fields:
+                pair = one.field(field), other.field(field)
+                assert (pair[0] is None) == (pair[1] is None)
+    prefix = os.environ.get("SCDA_PREFIX")
+    command = Path(prefix or "/none") / "bin" / "scda"
+    if command.exists():
+        check = subprocess.run(
+            [command, "check", "g.scda"], capture_output=True, text=True, cwd=tmp_path, timeout=SECONDS
+        )
+        assert check.returncode == 0, check
+
+
+def test_many_attributes_take_a_moment(tmp_path: Path) -> None:
+    """4 MiB of them: small ones, and lists, in all records."""
+    small = {f"attribute {number}": f"a text of some letters {number}" for number in range(20_000)}
+    with scda.create(tmp_path / "f.scda") as w:
+        w.group("/", {"numbers": list(range(100_000)), "object": {str(k): k for k in range(50_000)}})
+        w.dataset("u", 1, attrs=small)
+        for step in range(10):
+            w.dataset("v", 1, attrs={"text": "x" * 100_000, "numbers": [0.5] * 1000, "step": step})
+    for ending in ("h5", "nc"):
+        before = time.monotonic()
+        export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc")
+        assert time.monotonic() - before < 10
+        with h5py.File(tmp_path / f"f.{ending}") as h:
+            assert h.attrs["numbers"].shape == (100_000,) and len(h["u"].attrs) >= 20_000
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail)
+    with scda.open(tmp_path / "g.scda") as g:
+        assert g["u"].attrs == small and g["v", 3].attrs["step"] == 3
+
+
+@pytest.mark.parametrize("ending", ["h5", "nc"])
+def test_groups_go_through_xarray(ending: str, tmp_path: Path) -> None:
+    """What the file itself has is a dataset that NetCDF can have; groups are opened by their names, or all as a tree."""
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("x", np.arange(6.0), dims=["x"])
+        w.dataset("u", np.arange(6.0), dims=["x"])
+        w.dataset("a/u", np.arange(6.0), dims=["x"])
+        w.dataset("a/b/v", np.arange(3.0))
+        w.dataset("a/b/c/deep", np.arange(3.0))
+    engine = {"h5": "h5netcdf", "nc": "netcdf4"}[ending]
+    for group, names in (("/", ["u"]), ("a", ["u"]), ("a/b", ["v"])):
+        with xr.open_dataset(tmp_path / "f.scda", group=group) as ds:
+            assert list(ds.data_vars) == names
+            ds.to_netcdf(tmp_path / "out.nc", engine=engine)
+            with xr.open_dataset(tmp_path / "out.nc", engine=engine) as again:
+                xr.testing.assert_identical(again.load(), ds.load())
+    with xr.open_datatree(tmp_path / "f.scda", engine="scda") as tree:
+        assert {"/", "/a", "/a/b", "/a/b/c"} == set(tree.groups)
+        tree.to_netcdf(tmp_path / "tree.nc", engine=engine)
+
+
+@pytest.mark.parametrize("command", [["export", "f.scda", "g.h5"], ["import", "f.h5", "g.scda"]])
+def test_progress_is_shown_on_a_terminal(command: list[str], tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f.scda") as w:
+        w.dataset("u", np.zeros((512, 1024)), chunks=(64, 1024))
+        w.dataset("v", np.zeros((512, 1024)))
+    export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
+    program = (
+        "import sys, scda._progress as p; p._PATIENCE = p._INTERVAL = 0\n"
+        "from scda.__main__ import main; sys.exit(main())"
+    )
+    line = [sys.executable, "-c", program, *command]
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(line, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    assert running.wait(SECONDS) == 0
+    name = re.escape(command[1].encode())
+    assert re.search(rb"\r\x1b\[K" + name + rb"  +[0-9]+ %  [0-9]+ MiB  [0-9]+ MiB/s", shown), shown
+    assert shown.endswith(b"\r\x1b[K"), shown
+    (tmp_path / command[2]).unlink()
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, timeout=SECONDS)
+    assert done.returncode == 0 and done.stdout == done.stderr == b""
+
+
+def test_a_line_of_progress_fits() -> None:
+    for text, columns, expected in (
+        ("f.h5  10 %", 80, "f.h5  10 %"),
+        ("f.h5  10 %", 5, " 10 %"),
+        ("語 10 %", 6, " 10 %"),
+    ):
+        assert _progress._cut(text, columns) == expected
+    assert shutil.get_terminal_size().columns > 0
