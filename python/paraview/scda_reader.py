@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import scda
+from scda._cf import unpacked
 from scda._vtk import AROUND, apart, vtk_values
 from vtkmodules.util.numpy_support import numpy_to_vtk, numpy_to_vtkIdTypeArray
 from vtkmodules.vtkCommonCore import vtkDataArraySelection, vtkPoints
@@ -132,7 +133,7 @@ class ScdaReader(VTKPythonAlgorithmBase):
         for name in names:
             if name in forest.fields:
                 field = step.field(name)
-                values = None if field is None else field[start:stop]
+                values = None if field is None else unpacked(field)[start:stop]
             else:
                 values = mesh.level[start:stop] if name == "level" else mesh.trees(start, stop)
             if values is not None and 0 not in values.shape[1:]:

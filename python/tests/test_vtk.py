@@ -439,7 +439,7 @@ def test_fields_that_a_step_lacks(
             w.dataset("forest/fields/p:count", np.arange(count))
             w.dataset("forest/fields/p", np.zeros(count * (count - 1) // 2))
     assert run("f.scda") == 0
-    assert "left out: n: time step 1 has none, and int64 has no number that says so" in capsys.readouterr().out
+    assert "left out: n: time step 1 has none, and int64 has no number that says so" in capsys.readouterr().err
     reader, messages = opened(tmp_path / "f.vtkhdf")
     for step in range(3):
         found = arrays(step_of(reader, step, messages).GetCellData())
@@ -620,7 +620,7 @@ def test_a_field_with_other_dimensions_is_not_turned(
         for name, dims in (("a", None), ("u", ("y", "x")), ("v", ("x", "y")), ("half", (None, "x")), ("w", ("y", "z"))):
             w.dataset(name, np.arange(9.0).reshape(3, 3), dims=dims)
     assert run("f.scda") == 0
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     assert "left out: v: its dimensions are (x, y), not (y, x)\n" in said
     assert "left out: w: its dimensions are (y, z), not (y, x)\n" in said
     reader, messages = opened(tmp_path / "f.vtkhdf")
@@ -866,3 +866,98 @@ def test_several_meshes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     for group, count in (("forest", len(mesh)), ("mesh", 5)):
         assert again("f.scda", "--group", group) == 0
         assert f", {count} cells in the last step" in capsys.readouterr().out
+
+
+def cf_file(path: str, *, records: str) -> None:
+    """A file as climate codes have it: two grids of 3 times, 4 latitudes and 5 longitudes."""
+    t = np.arange(60, dtype="i2").reshape(3, 4, 5)
+    packed = t.copy()
+    packed[1, 2, 3] = -9
+    with scda.create(path) as w:
+        attrs: dict[str, Any] = {} if records == "name" else {"scda_max_shape": [None]} if records == "unlimited" else {
+            "units": {"units": "days since 2000-01-01"}, "axis": {"axis": "T"}, "standard_name": {"standard_name": "time"}
+        }[records]
+        dim = "time" if records == "name" else "t"
+        w.dataset(dim, np.array([0.5, 1.5, 4.0]), dims=[dim], attrs=attrs)
+        w.dataset("lat", np.array([10.0, 20, 30, 40]), dims=["lat"], attrs={"units": "degrees_north"})
+        w.dataset("lon", np.arange(5.0), dims=["lon"])
+        dims = (dim, "lat", "lon")
+        w.dataset("raw", t.astype("f4"), dims=dims)
+        more = {"scale_factor": 0.5, "add_offset": 100, "_FillValue": -9}
+        w.dataset("packed", packed, dims=dims, attrs=more, chunks=(2, 4, 5), fill_value=-9)
+        w.dataset("far", np.where(packed == -9, 1e20, packed).astype("f4"), dims=dims, attrs={"missing_value": 1e20})
+        w.dataset("land", np.arange(20, dtype="i1").reshape(4, 5), dims=dims[1:])
+        w.dataset("wind", np.stack([t, 2.0 * t, -t], -1), dims=(*dims, "component"))
+        w.dataset("flux", np.stack([t, 3.0 * t]), dims=("c", *dims))
+        w.dataset("series", np.arange(3.0), dims=[dim])
+        w.dataset("bounds", np.zeros((3, 2)), dims=(dim, "nv"))
+
+
+@pytest.mark.parametrize("where", ["--copy", "--absolute"])
+@pytest.mark.parametrize("records", ["units", "axis", "standard_name", "unlimited", "name"])
+def test_time_is_no_axis_in_space(
+    records: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has the steps; numbers are unpacked, missing ones NaN; vectors have components."""
+    monkeypatch.chdir(tmp_path)
+    cf_file("f.scda", records=records)
+    assert run("f.scda", where) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0] == "f.vtkhdf: 3 time steps of 4 x 5 points"
+    if where == "--absolute":
+        assert said.out.splitlines()[-1].endswith("f.scda: raw, land, wind")
+    assert "left out: series: it has no dimension in space\n" in said.err
+    assert "left out: bounds: its shape is (3, 2)\n" in said.err and said.err.count("\n") == 2
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    assert reader.GetNumberOfSteps() == 3
+    t = np.arange(60.0).reshape(3, 4, 5)
+    for step in range(3):
+        output = step_of(reader, step, messages)
+        assert reader.GetTimeValue() == [0.5, 1.5, 4.0][step]
+        assert output.GetDimensions() == (5, 4, 1) and output.GetPoint(19)[:2] == (4, 40)
+        found = arrays(output.GetPointData())
+        assert set(found) == {"raw", "packed", "far", "land", "wind", "flux"}
+        u = t[step].ravel()
+        missing = np.where(u == 33, np.nan, u)
+        np.testing.assert_array_equal(found["raw"], u)
+        np.testing.assert_array_equal(found["packed"], missing * 0.5 + 100)
+        np.testing.assert_array_equal(found["far"], missing)
+        np.testing.assert_array_equal(found["land"], np.arange(20))
+        np.testing.assert_array_equal(found["wind"], np.stack([u, 2 * u, -u], -1))
+        np.testing.assert_array_equal(found["flux"], np.stack([u, 3 * u], -1))
+
+
+def test_vectors_on_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    u = np.arange(60.0).reshape(3, 4, 5)
+    with scda.create("f.scda") as w:
+        w.dataset("p", u)
+        w.dataset("last", np.stack([u, -u, 2 * u], -1))
+        w.dataset("first", np.stack([u, -u, 2 * u]))
+        w.dataset("stress", np.stack([u] * 6, -1))
+        w.dataset("many", np.zeros((3, 4, 5, 50)))
+    assert run("f.scda") == 0
+    said = capsys.readouterr().err
+    assert said == "scda: f.scda: left out: many: its shape is (3, 4, 5, 50)\n"
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    found = arrays(step_of(reader, 0, messages).GetPointData())
+    wanted = np.stack([u.ravel(), -u.ravel(), 2 * u.ravel()], -1)
+    np.testing.assert_array_equal(found["last"], wanted)
+    np.testing.assert_array_equal(found["first"], wanted)
+    assert found["stress"].shape == (60, 6) and found["p"].shape == (60,)
+
+
+def test_fields_of_meshes_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with scda.create("f.scda") as w:
+        w.group("roof", {"scda_cells": 1})
+        w.dataset("roof/points", np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]))
+        w.dataset("roof/cell_points", np.array([0, 1, 2, 1, 3, 2]))
+        w.dataset("roof/cell_offsets", np.array([0, 3, 6]))
+        w.dataset("roof/cell_types", np.array([5, 5], "u1"))
+        attrs = {"scale_factor": 0.1, "missing_value": 7}
+        w.dataset("roof/cell_fields/t", np.array([20, 7], "i2"), attrs=attrs)
+    assert run("f.scda") == 0
+    reader, messages = opened(tmp_path / "f.vtkhdf")
+    found = arrays(step_of(reader, 0, messages).GetCellData())["t"]
+    np.testing.assert_array_equal(found, np.array([2, np.nan], "f4"))

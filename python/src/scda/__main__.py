@@ -70,7 +70,7 @@ def refs(arguments: argparse.Namespace) -> None:
 def vtk(arguments: argparse.Namespace) -> None:
     out = arguments.output or f"{os.path.splitext(arguments.file)[0]}.vtkhdf"
     with new_file(out, arguments.force, arguments.file) as part:
-        lines = _vtk.write(
+        lines, left_out = _vtk.write(
             arguments.file,
             out,
             part,
@@ -81,6 +81,8 @@ def vtk(arguments: argparse.Namespace) -> None:
             group=arguments.group,
         )
     print("\n".join(lines))
+    for what in left_out:
+        _tell(f"{arguments.file}: left out: {what}")
 
 
 def export(arguments: argparse.Namespace) -> None:

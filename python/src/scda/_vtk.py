@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence,
 import numpy as np
 
 from ._cells import CellMesh, Cells, cell_meshes
+from ._cf import View, unpacked
 from ._dataset import Dataset
 from ._errors import ShortFileError
 from ._file import File, open
@@ -34,7 +35,7 @@ _CHUNK_ROWS = 1 << 16
 _SMALL_BYTES = 1 << 26
 
 
-Entry = Union[Dataset, "NDArray[Any]", "_Trees"]
+Entry = Union[Dataset, View, "NDArray[Any]", "_Trees"]
 
 
 class Column(NamedTuple):
@@ -237,15 +238,16 @@ class Sidecar:
 
     def _field(self, name: str, found: list[Optional[Dataset]], counts: list[int]) -> Optional[Column]:
         """A field that some steps may lack: there it is NaN."""
-        some = next((dataset for dataset in found if dataset is not None), None)
+        entries_found = [None if dataset is None else unpacked(dataset) for dataset in found]
+        some = next((entry for entry in entries_found if entry is not None), None)
         if some is None:
             self.left_out.append(f"{name}: no time step has it")
             return None
-        for dataset in found:
-            if dataset is not None and (dataset.shape[1:], _kind(dataset)) != (some.shape[1:], _kind(some)):
+        for entry in entries_found:
+            if entry is not None and (entry.shape[1:], _kind(entry)) != (some.shape[1:], _kind(some)):
                 raise ValueError(
-                    f"{dataset.name}: found {dataset.dtype} {dataset.shape} after {some.dtype} {some.shape}, expected "
-                    "values of the same shape and kind in all time steps"
+                    f"{_dataset_of(entry).name}: found {entry.dtype} {entry.shape} after {some.dtype} {some.shape}, "
+                    "expected values of the same shape and kind in all time steps"
                 )
         if 0 in some.shape[1:]:
             self.left_out.append(f"{name}: its values have no components")
@@ -255,8 +257,8 @@ class Sidecar:
             self.left_out.append(f"{name}: time step {missing} has none, and {some.dtype} has no number that says so")
             return None
         entries = [
-            np.broadcast_to(np.array(np.nan, some.dtype), (count, *some.shape[1:])) if dataset is None else dataset
-            for dataset, count in zip(found, counts)
+            np.broadcast_to(np.array(np.nan, some.dtype), (count, *some.shape[1:])) if entry is None else entry
+            for entry, count in zip(entries_found, counts)
         ]
         return Column(name, entries, range(len(entries)))
 
@@ -275,11 +277,14 @@ class Sidecar:
     def _images(self, group: Any, name: str, column: Column, shape: tuple[int, ...], has_steps: bool) -> None:
         """A dataset with an index for each entry, or if there are no time steps that of the only one."""
         item, parts = _vtk_type([entry.dtype for entry in column.entries])
+        first = column.entries[0].shape
+        # Components are behind the dimensions of the grid.
+        parts *= int(np.prod(first, dtype=np.int64)) // int(np.prod(shape, dtype=np.int64))
         whole = shape if parts == 1 else (*shape, parts)
         dataset = self._create(group, name, column, (len(column.entries), *whole) if has_steps else whole, item)
         for number, entry in enumerate(column.entries if dataset is not None else ()):
-            if entry.shape != shape:
-                dataset[number if has_steps else ...] = _values(entry[:], item).reshape(whole)
+            if entry.shape[: len(shape)] != shape:
+                dataset[number if has_steps else ...] = _values(entry[0 : len(entry)], item).reshape(whole)
                 continue
             for rows, values in _pieces(entry, item, whole[1:]):
                 dataset[(number, rows) if has_steps else rows] = values
@@ -288,7 +293,7 @@ class Sidecar:
         """A dataset that is to be filled; None if its data are where they are in the scda file."""
         places = self._places(column, item)
         if places is None:
-            if isinstance(column.entries[0], Dataset):
+            if isinstance(column.entries[0], (Dataset, View)):
                 self.copied.append(column.name)
             return group.create_dataset(name, shape, item)
         group.create_dataset(name, shape, item, external=places)
@@ -301,18 +306,28 @@ class Sidecar:
             return None
         places = []
         for entry in column.entries:
-            if not isinstance(entry, Dataset) or not _is_plain(self._file, entry, item):
+            if not isinstance(entry, (Dataset, View)):
                 return None
-            start = entry.section.data_offset
+            dataset = _dataset_of(entry)
+            offset = entry.offset if isinstance(entry, View) else 0
+            if offset is None or not _is_plain(self._file, dataset, item):
+                return None
+            start = dataset.section.data_offset + offset
             size = os.path.getsize(self._file._path)
             if start + entry.nbytes > size:
-                message = f"{self._file._path}: {entry.name}: found the end of the file, expected {entry.nbytes} bytes"
+                message = (
+                    f"{self._file._path}: {dataset.name}: found the end of the file, expected {entry.nbytes} bytes"
+                )
                 raise ShortFileError(message, size, self._file._path)
             places.append((self._external, start, entry.nbytes))
         return places
 
 
-def _kind(dataset: Dataset) -> str:
+def _dataset_of(entry: Union[Dataset, View]) -> Dataset:
+    return entry.dataset if isinstance(entry, View) else entry
+
+
+def _kind(dataset: Union[Dataset, View]) -> str:
     """That of numpy; raw bytes of different lengths are of different kinds."""
     return dataset.dtype.str if dataset.dtype.kind == "V" else dataset.dtype.kind
 
@@ -413,8 +428,8 @@ def write(
     relative: bool = False,
     fields: Optional[Sequence[str]] = None,
     group: Optional[str] = None,
-) -> list[str]:
-    """Writes the VTKHDF file of an scda file. Returns lines that say what was done.
+) -> tuple[list[str], list[str]]:
+    """Writes the VTKHDF file of an scda file. Returns lines that say what was done, and what was left out.
 
     Args:
         path: the scda file.
@@ -460,4 +475,4 @@ def write(
                 f"{external} is relative to the folder of {os.path.basename(out)}: start the program that reads it "
                 "there, or with HDF5_EXTFILE_PREFIX='${ORIGIN}'"
             )
-    return lines + [f"left out: {what}" for what in sidecar.left_out]
+    return lines, sidecar.left_out
