@@ -336,6 +336,6 @@ fn a_long_name_finds_its_dataset() {
     let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
     assert_eq!(file.find_dataset(&name, 0).unwrap().unwrap().shape, [3]);
     assert!(file.find_dataset(&(name.clone() + "v"), 0).unwrap().is_none());
-    assert_eq!(file.find_group(group).unwrap().unwrap(), "{\"title\": \"long\"}");
+    assert_eq!(file.find_group(group).unwrap().unwrap(), "{\"title\":\"long\"}");
     file.close().unwrap();
 }
