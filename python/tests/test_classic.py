@@ -51,7 +51,7 @@ def test_as_the_library_of_netcdf_reads_it(
     with imported(tmp_path / "f.nc") as f:
         source = {"format": "NetCDF", "file": "f.nc", "bytes": (tmp_path / "f.nc").stat().st_size, "complete": True}
         types = {} if kind == "NETCDF3_64BIT_DATA" else {"scda_types": {"levels": "int32"}}
-        assert f.attrs == {"title": "ein Fluß", "levels": [1, 2, 3], "x": 0.5, **types, "imported": source}
+        assert f.attrs == {"title": "ein Fluß", "levels": [1, 2, 3], "x": 0.5, **types, "scda_dimensions": {"none": 1}, "imported": source}
         assert f.keys() == list(expected)
         for name, (data, dims, fill) in expected.items():
             found = f[name]

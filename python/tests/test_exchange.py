@@ -97,7 +97,7 @@ def write_netcdf(path: Path, kind: str) -> None:
             nc.setncattr_string("string", "a")
             nc.setncattr_string("strings", ["a", "bé"])
             nc.big = np.uint64(2**63)
-        for name, size in (("time", None), ("x", 4), ("y", 3)):
+        for name, size in (("time", None), ("x", 4), ("y", 3), ("unused", 7)):
             nc.createDimension(name, size)
         more = {} if is_classic else {"zlib": True, "shuffle": True, "chunksizes": (1, 3, 4)}
         nc.createVariable("time", "f8", ("time",))[:] = [0, 1, 2.5]
@@ -119,6 +119,7 @@ def write_netcdf(path: Path, kind: str) -> None:
             group = nc.createGroup("sub")
             group.note = "n"
             group.createDimension("z", 2)
+            group.createDimension("grows", None)
             group.createVariable("w", "f4", ("time", "z"))[:] = np.arange(6.0).reshape(3, 2)
             group["w"].small = np.uint8(2)
 
@@ -137,7 +138,8 @@ def test_netcdf_there_and_back(kind: str, tmp_path: Path) -> None:
     assert len(wanted) > 20 and attributes_by_c(new) == wanted
     with netCDF4.Dataset(old) as a, netCDF4.Dataset(new) as b:
         sizes = [{n: (len(d), d.isunlimited()) for n, d in nc.dimensions.items()} for nc in (a, b)]
-        assert sizes[0] == sizes[1] and sizes[0]["time"] == (3, True)
+        assert sizes[0] == sizes[1] and sizes[0]["time"] == (3, True) and sizes[0]["unused"] == (7, False)
+        assert kind in CLASSIC or b["sub"].dimensions["grows"].isunlimited()
         for name in a.variables:
             assert a[name].dtype == b[name].dtype and a[name].dimensions == b[name].dimensions
     for group in ("/", "sub")[: 1 if kind in CLASSIC else 2]:

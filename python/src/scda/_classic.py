@@ -50,6 +50,8 @@ class Classic:
         records = self._unsigned(self._wide)
         is_known = records != (1 << 8 * self._wide) - 1
         dims = [(self._name(), self._number()) for _ in range(self._count(_DIMENSION))]
+        # Name and size of each; 0 of that of records.
+        self.dims = dims
         self.attrs = self._attributes()
         found = []
         for _ in range(self._count(_VARIABLE)):

@@ -28,7 +28,7 @@ from ._hdf5 import (
 )
 from ._progress import Progress
 from ._selection import pieces
-from ._variables import Array, Level, Variable, has_fill_attribute, levels, max_shape
+from ._variables import DIMENSIONS, Array, Level, Variable, has_fill_attribute, levels, max_shape
 from ._zarr_arrays import raw_metadata
 
 # Items of a chunk where each record is one item.
@@ -89,10 +89,14 @@ class _Export:
         for level in found:
             group = self._to if level.path == "/" else self._to.create_group(level.path, track_order=True)
             attrs = level.attrs
+            unused = attrs.get(DIMENSIONS) if self._netcdf else None
+            if isinstance(unused, dict):
+                attrs = {name: value for name, value in attrs.items() if name != DIMENSIONS}
             if level.path == "/":
+                source = attrs
                 attrs = {name: value for name, value in attrs.items() if name != "imported" or not _is_source(value)}
                 user = self._file.user_text
-                if attrs == level.attrs and not self._netcdf and user.encode() == self._file.user and "\0" not in user:
+                if attrs == source and not self._netcdf and user.encode() == self._file.user and "\0" not in user:
                     write_attribute(group, USER, Text(user, False), netcdf=False)
             write_attributes(group, attrs, f"group {level.path!r}", netcdf=self._netcdf)
             if level.records and not self._netcdf:
@@ -103,6 +107,9 @@ class _Export:
             around = [each for path, each in scales.items() if path == "/" or level.path.startswith(f"{path}/")]
             outer = {name: scale for each in around for name, scale in each.items()}
             scales[level.path] = self._level(group, level, outer)
+            for name, size in unused.items() if isinstance(unused, dict) else ():
+                if name not in group and (size is None or type(size) is int and 0 <= size < 1 << 31):
+                    _dimension(group, name, size or 0, size is None)
 
     def _level(self, group: Any, level: Level, outer: dict[str, h5py.Dataset]) -> dict[str, h5py.Dataset]:
         """The arrays of a group, and its dimensions. Returns the scales of its coordinates by name."""

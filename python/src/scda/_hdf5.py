@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NamedTuple, Optional
 
 import h5py
@@ -36,6 +37,8 @@ _FILTERS = {
 }
 # How NetCDF-4 marks a dimension without a variable of its name.
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
+# More do not fit into the metadata of a dataset.
+_MOST_ATTRIBUTE_BYTES = 16 << 20
 # Data are read and written in pieces of about so many bytes.
 PIECE_BYTES = 16 << 20
 
@@ -152,6 +155,9 @@ def _raw_attribute(where: Any, name: str) -> Any:
     name.encode()  # fails for a name that is no UTF-8
     found = where.attrs.get_id(name)
     text = h5py.check_string_dtype(found.dtype)
+    size = found.dtype.itemsize * math.prod(found.shape or ())
+    if size > _MOST_ATTRIBUTE_BYTES:
+        raise ValueError(f"found {size} bytes, expected at most {_MOST_ATTRIBUTE_BYTES}")
     if found.get_space().get_simple_extent_type() == h5py.h5s.NULL:
         if text is not None:
             return Null("char" if text.length is not None else "string")
@@ -218,7 +224,8 @@ def expect_filters(dataset: h5py.Dataset) -> None:
             pass
         if not h5py.h5z.filter_avail(code):
             known = name.decode("utf-8", "replace").partition(";")[0] or _FILTERS.get(code, "without a name")
-            raise TypeError(f"found filter {code} ({known}), which HDF5 has not here; pip install hdf5plugin has many")
+            what = "which HDF5 has not here (the package hdf5plugin has many)"
+            raise TypeError(f"found filter {code} ({known}), {what}")
 
 
 def has_plain_items(dataset: h5py.Dataset) -> bool:

@@ -19,7 +19,7 @@ from ._errors import Error
 from ._progress import Progress
 from ._selection import pieces
 from ._spool import Spool
-from ._variables import as_item
+from ._variables import DIMENSIONS, MAX_SHAPE, as_item
 from ._writer import Writer, create
 
 if TYPE_CHECKING:
@@ -233,6 +233,10 @@ class _NetCDF(Importer):
             except ValueError as error:
                 raise Invalid(f"{self._name}: {error}") from None
             attrs = {**self._attributes_of("/", described(classic.attrs, None, netcdf=True)), **source}
+            used = {dim for variable in classic.variables for dim in variable.dims}
+            unused = {dim: size or None for dim, size in classic.dims if dim not in used}
+            if unused:
+                attrs[DIMENSIONS] = unused
             self._w.group("/", attrs)
             self._progress.total = sum(variable.items.nbytes for variable in classic.variables)
             for variable in classic.variables:
@@ -249,7 +253,7 @@ class _NetCDF(Importer):
         attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
         item = as_bool(item, attrs)
         if variable.has_records:
-            attrs["scda_max_shape"] = [None, *variable.shape[1:]]
+            attrs[MAX_SHAPE] = [None, *variable.shape[1:]]
         fill = as_item(attrs.get("_FillValue"), item)
         with Spool(self._folder) as spool:
             items = spool.room(variable.shape, item)

@@ -36,7 +36,7 @@ from ._hdf5 import (
 from ._import import Importer, Invalid, as_bool, expect_name
 from ._selection import pieces
 from ._spool import Spool
-from ._variables import MAX_SHAPE
+from ._variables import DIMENSIONS, MAX_SHAPE
 from ._writer import create
 
 # Of a dataset, stored or not, and so many records: a small file can claim any number.
@@ -94,6 +94,9 @@ class Hdf5(Importer):
     def _group(self, group: h5py.Group, path: str, more: dict[str, Any]) -> dict[str, Any]:
         attrs = {**self._attributes_of(path or "/", read_attributes(group, netcdf=self._is_netcdf)), **more}
         names = list(group)
+        unused = self._unused(group, names) if self._is_netcdf else {}
+        if unused:
+            attrs[DIMENSIONS] = unused
         if attrs or not names:
             with self._of(path or "/"):
                 if path:
@@ -119,12 +122,20 @@ class Hdf5(Importer):
                     self._group(item, whole, {})
         return attrs
 
+    @staticmethod
+    def _unused(group: h5py.Group, names: list[str]) -> dict[str, Optional[int]]:
+        """The dimensions of NetCDF that no variable has: their sizes, None for one that may grow."""
+        found: dict[str, Optional[int]] = {}
+        for name in names:
+            item = group[name] if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
+            if isinstance(item, h5py.Dataset) and _is_dimension(item) and "REFERENCE_LIST" not in item.attrs:
+                if item.shape is not None and len(item.shape) == 1:
+                    found[name] = None if item.maxshape == (None,) else item.shape[0]
+        return found
+
     def _dataset(self, dataset: h5py.Dataset, path: str) -> None:
         """Prepares the records of a dataset, which are then written in the order of the file that they come from."""
-        mark = dataset.attrs.get("NAME")
-        if isinstance(mark, bytes):
-            mark = mark.decode("latin-1")
-        if isinstance(mark, str) and mark.startswith(NO_VARIABLE):
+        if _is_dimension(dataset):
             return
         expect_name(path)
         name = path.rpartition("/")[2]
@@ -246,6 +257,14 @@ class Hdf5(Importer):
                 text: bytes = f[0].read()
         # Before it, there is no text of the user's.
         return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
+
+
+def _is_dimension(dataset: h5py.Dataset) -> bool:
+    """Whether it is a dimension of NetCDF without a variable."""
+    mark = dataset.attrs.get("NAME")
+    if isinstance(mark, bytes):
+        mark = mark.decode("latin-1")
+    return isinstance(mark, str) and mark.startswith(NO_VARIABLE)
 
 
 def _numbered(group: h5py.Group, names: list[str]) -> list[str]:

@@ -52,6 +52,8 @@ class Variable(NamedTuple):
 _NETCDF_FILL = 9.969209968386869e36
 # The attribute with the greatest number of indices of each dimension.
 MAX_SHAPE = "scda_max_shape"
+# The attribute of a group with the dimensions of NetCDF that no variable has: their sizes, null for one that may grow.
+DIMENSIONS = "scda_dimensions"
 # The attributes whose numbers stand for missing values.
 MISSING = ("_FillValue", "missing_value")
 

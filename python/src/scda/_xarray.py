@@ -21,7 +21,7 @@ from ._attributes import with_json
 from ._dataset import Dataset, Group
 from ._errors import UsageError
 from ._file import File, open
-from ._variables import MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
+from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -168,6 +168,8 @@ class _Store(AbstractDataStore):
             raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
         made = with_coordinates(file, found.name, record, without)
         found_variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}
+        if isinstance(attrs.get(DIMENSIONS), dict):
+            del attrs[DIMENSIONS]
         unlimited = {dim for _, each in made for dim, most in zip(each.dims, max_shape(each)) if most is None}
         return with_json(attrs), found_variables, unlimited
 
