@@ -542,8 +542,9 @@ struct scda_params {
   /**
    * Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section
-   * takes 256 bytes in it. 0 (default): the file gets no seal, unless it has one already
-   * (`scda_fopen_append`).
+   * takes 256 bytes in it. The header of a new file says so, and is in stable storage when
+   * `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0 (default): the file
+   * gets no seal, unless it has one already (`scda_fopen_append`).
    */
   int seal;
   /**
@@ -738,6 +739,10 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
 /**
  * Creates a file for writing, or truncates an existing one, and writes its header.
  *
+ * Two jobs do not write a file at once: while another one creates it or appends to it, this fails with
+ * `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
+ * file systems, only while the other one opens it.
+ *
  * Collective; `info` and the seed in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
@@ -747,7 +752,8 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
  * @param [in] params    The parameters. NULL: the defaults.
  * @param [out] err      The error code.
  * @return               The file, to be closed by `scda_fclose`, or NULL on error.
- * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
+ * Errors: `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the
+ * file system.
  * Spec: 2.2, A.3.1.
  */
 scda_fcontext_t *scda_fopen_write(MPI_Comm comm,
@@ -912,15 +918,19 @@ scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
  * If the file has a seal, writing continues behind the last one, which stays valid for the part of the file
  * before it. Sections that were not committed, because a job was killed while it appended, are cut off,
  * whole or not: `scda_fcut_off` returns how many bytes, and so does `scda_last_error_message` after this
- * call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without.
+ * call. `scda_fcommit` and `scda_fclose` seal the new sections, with `params.seal` or without. The same holds
+ * for a file that was created with `params.seal` and has no seal yet: all behind its header is cut off.
  *
- * A file without a seal must be whole. With `params.seal`, its old sections are sealed, too.
+ * Another file without a seal must be whole. With `params.seal`, its old sections are sealed before this call
+ * returns.
  *
  * With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
  * of the new sections are those of `params`.
  *
- * Two jobs must not write to a file at once. With the POSIX driver, or with `params.atomic`, opening fails
- * with `SCDA_ERR_FILE_IN_USE` while another job writes to it, if the file system has locks (`flock`).
+ * While another job writes the file, opening fails with `SCDA_ERR_FILE_IN_USE`, as `scda_fopen_write` does.
+ *
+ * A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
+ * interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
  *
  * Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
  *
@@ -932,7 +942,7 @@ scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
  * @param [out] err      The error code.
  * @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
  * Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
- * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
+ * `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
  * is not running, and those of the file system.
  */
 scda_fcontext_t *scda_fopen_append(MPI_Comm comm,
@@ -973,7 +983,8 @@ scda_fcontext_t *scda_fcut_off(scda_fcontext_t *f,
  * @param [in] f     The file, open for writing with `params.seal`, or opened to append to a file with a seal.
  * @param [out] err  The error code.
  * @return           `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for another file, and those of all sections since the last flush.
+ * Errors: `SCDA_ERR_USAGE` for another file, `SCDA_ERR_FILE_IN_USE` if the name is that of another file now,
+ * or of none, and those of all sections since the last flush.
  */
 scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
                               int *err);

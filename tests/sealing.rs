@@ -209,9 +209,15 @@ fn appending_goes_on_where_a_file_ends() {
             torn[twice.len() - 288..][missing].fill(0);
             same(&append_to(&torn, middle, &params), tail, &twice);
         }
-        for (no_scda, kind) in
-            [(&b"something else"[..], scda::ErrorKind::Format), (b"", scda::ErrorKind::ShortFile)]
-        {
+        // A file whose creation was interrupted is none.
+        let torn = [&once[..0], &once[..1], &once[..64], &once[..127], &[0; 1], &[0; 128]];
+        let no_files = torn.iter().map(|&torn| (torn, scda::ErrorKind::NoSuchFile));
+        let others = [
+            (&b"something else"[..], scda::ErrorKind::Format),
+            (&[0; 129], scda::ErrorKind::Format),
+            (b"scdata0 x", scda::ErrorKind::NoSuchFile),
+        ];
+        for (no_scda, kind) in no_files.chain(others) {
             let (result, left) = append_to(no_scda, 0, &params);
             assert_eq!((result, left), (Err(kind), no_scda.to_vec()));
         }

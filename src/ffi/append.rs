@@ -51,8 +51,10 @@ pub(super) unsafe fn append(
 /// With `params.atomic` the sections go to a copy of the file, which gets its name at close. The line breaks
 /// of the new sections are those of `params`.
 ///
-/// Two jobs must not write to a file at once. With the POSIX driver, or with `params.atomic`, opening fails
-/// with `SCDA_ERR_FILE_IN_USE` while another job writes to it, if the file system has locks (`flock`).
+/// While another job writes the file, opening fails with `SCDA_ERR_FILE_IN_USE`, as `scda_fopen_write` does.
+///
+/// A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
+/// interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
 ///
 /// Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
 ///
@@ -64,7 +66,7 @@ pub(super) unsafe fn append(
 /// @param [out] err      The error code.
 /// @return               The file, to be closed by `scda_fclose`, or NULL on error: the file is as it was.
 /// Errors: `SCDA_ERR_FORMAT`, `SCDA_ERR_VERSION`, `SCDA_ERR_COUNT`, `SCDA_ERR_RANGE`,
-/// `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
+/// `SCDA_ERR_DECODE`, `SCDA_ERR_CHECKSUM`, `SCDA_ERR_NO_SUCH_FILE`, `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI
 /// is not running, and those of the file system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_append(
@@ -127,7 +129,8 @@ pub unsafe extern "C" fn scda_fcut_off(
 /// @param [in] f     The file, open for writing with `params.seal`, or opened to append to a file with a seal.
 /// @param [out] err  The error code.
 /// @return           `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` for another file, and those of all sections since the last flush.
+/// Errors: `SCDA_ERR_USAGE` for another file, `SCDA_ERR_FILE_IN_USE` if the name is that of another file now,
+/// or of none, and those of all sections since the last flush.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
     // SAFETY: C passes an `err` that is NULL or may be written.

@@ -357,14 +357,14 @@ mod tests {
     #[test]
     fn a_handle_that_was_given_up_is_never_given_again() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
-        let open = || {
+        let open = |name| {
+            let path = folder.path().join(name);
             let writer = Writer::create(crate::Solo, &path, b"", &crate::Params::default()).unwrap();
             register(Context::Writing(writer)).unwrap()
         };
         let mut seen = Vec::new();
         for _ in 0..40 {
-            let pair = [open(), open()];
+            let pair = [open("f"), open("g")];
             for f in pair {
                 assert!(!f.is_null() && !seen.contains(&f));
                 let mut err = 0;

@@ -127,6 +127,10 @@ pub unsafe extern "C" fn scda_fopen(
 
 /// Creates a file for writing, or truncates an existing one, and writes its header.
 ///
+/// Two jobs do not write a file at once: while another one creates it or appends to it, this fails with
+/// `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
+/// file systems, only while the other one opens it.
+///
 /// Collective; `info` and the seed in `params` may differ between the ranks.
 ///
 /// @param [in] comm      The communicator. The library duplicates it.
@@ -136,7 +140,8 @@ pub unsafe extern "C" fn scda_fopen(
 /// @param [in] params    The parameters. NULL: the defaults.
 /// @param [out] err      The error code.
 /// @return               The file, to be closed by `scda_fclose`, or NULL on error.
-/// Errors: `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the file system.
+/// Errors: `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the
+/// file system.
 /// Spec: 2.2, A.3.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fopen_write(

@@ -89,8 +89,9 @@ pub struct scda_params {
     pub reserved: [u64; 5],
     /// Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
     /// their checksums, by which readers know that the file is whole and find each section. Each section
-    /// takes 256 bytes in it. 0 (default): the file gets no seal, unless it has one already
-    /// (`scda_fopen_append`).
+    /// takes 256 bytes in it. The header of a new file says so, and is in stable storage when
+    /// `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0 (default): the file
+    /// gets no seal, unless it has one already (`scda_fopen_append`).
     pub seal: c_int,
     /// Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
     /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they

@@ -14,7 +14,7 @@ use crate::storage::{Driver, ParallelFile, names};
 use rustix::fs::OFlags;
 use std::path::Path;
 #[cfg(not(feature = "mpi"))]
-use without_mpi::{Access, create_mpi_io, open_mpi_io};
+use without_mpi::{Access, create_mpi_io, lock_for_mpi_io, open_mpi_io};
 
 /// The environment variable that chooses the driver where the program does not.
 const DRIVER_VARIABLE: &str = "SCDA_IO";
@@ -79,14 +79,16 @@ fn create_posix(
     header: &[u8],
 ) -> Result<Box<dyn ParallelFile>, Failure> {
     let first = if team.rank() == 0 { target.prepare(Driver::Posix) } else { Ok(None) };
-    let (opened, _) = open_posix(team, first, || {
-        let mut file = PosixFile::open(target.goal(), OFlags::WRONLY)?;
-        let _ = file.share_lock();
-        Ok(file)
-    })?;
+    let (opened, _) = open_posix(team, first, || target.open_again(OFlags::WRONLY))?;
     let opened = opened.and_then(|file| {
         let mut file = with_faults(team, params, Box::new(file));
-        write_header(team, &mut *file, header).map(|()| Some(file))
+        if team.rank() == 0 {
+            file.write_at(0, &[header])?;
+            if is_header_synced(params) {
+                file.sync()?;
+            }
+        }
+        Ok(Some(file))
     });
     let (file, mine) = split(opened);
     let mut block = [if team.rank() == 0 { target.block_bytes().min(FINE) } else { FINE }];
@@ -95,9 +97,10 @@ fn create_posix(
     file.ok_or_else(lost).map_err(Failure::Mine)
 }
 
-/// Rank 0 writes the header of the file.
-fn write_header(team: &Team, file: &mut dyn ParallelFile, header: &[u8]) -> Result<()> {
-    if team.rank() == 0 { file.write_at(0, &[header]) } else { Ok(()) }
+/// Whether the header of a new file is brought to stable storage before anything follows it: so a file that is to be sealed has all
+/// of its header, or nothing but its header is missing (`Target::check_begun`). A part file is nothing without its seal.
+fn is_header_synced(params: &Params) -> bool {
+    params.seal && !params.atomic
 }
 
 /// Opens the file for reading. Tells its size, and what `examine` finds on rank 0, which gets both. Collective.
@@ -124,14 +127,18 @@ pub(crate) fn append(
 ) -> Result<(Box<dyn ParallelFile>, Target, u64), Failure> {
     let driver = choose(team, path, params)?;
     let mut target = Target::new(real_path(team, path, params), params);
-    let first = if team.rank() == 0 { target.prepare_to_append().map(Some) } else { Ok(None) };
+    let first = if team.rank() == 0 { target.prepare_to_append(driver).map(Some) } else { Ok(None) };
     // MPI-IO knows the prefix of the name; a part has none.
-    let name = if params.atomic { target.goal() } else { path };
-    let open = || {
-        let mut file = PosixFile::open(target.goal(), OFlags::RDWR | OFlags::NONBLOCK)?;
-        file.share_lock().map(|()| file)
+    let name = if params.atomic { target.goal() } else { path }.to_owned();
+    let open = || target.open_again(OFlags::RDWR | OFlags::NONBLOCK);
+    let opened = open_existing(team, &name, params, (driver, Access::Append), (first, open), |_, _| Ok(0));
+    let locked = match opened {
+        Ok((file, sizes)) if driver == Driver::MpiIo => {
+            lock_for_mpi_io(team, file, &mut target).map(|file| (file, sizes))
+        }
+        opened => opened,
     };
-    match open_existing(team, name, params, (driver, Access::Append), (first, open), |_, _| Ok(0)) {
+    match locked {
         Ok((file, [size, _])) => Ok((file, target, size)),
         Err(failure) => {
             target.discard();
@@ -346,6 +353,20 @@ fn close(team: &mut Team, file: Box<dyn ParallelFile>, failure: Failure) -> Fail
     Failure::Agreed(error)
 }
 
+/// Locks the file that MPI-IO has opened to append to it.
+#[cfg(feature = "mpi")]
+fn lock_for_mpi_io(
+    team: &mut Team,
+    file: Box<dyn ParallelFile>,
+    target: &mut Target,
+) -> Result<Box<dyn ParallelFile>, Failure> {
+    let locked = if team.rank() == 0 { target.opened_by_name() } else { Ok(()) };
+    match team.agree(locked).map(drop) {
+        Ok(()) => Ok(file),
+        Err(failure) => Err(close(team, file, failure)),
+    }
+}
+
 /// Creates a file with MPI-IO: only MPI-IO understands hints, and the prefix that names a driver of ROMIO.
 #[cfg(feature = "mpi")]
 fn create_mpi_io(
@@ -367,8 +388,10 @@ fn create_mpi_io(
     let mut file = with_faults(team, params, file);
     let emptied = empty(team, &mut *file, target).and_then(|block| {
         params.find_stripe(block);
-        let written = write_header(team, &mut *file, header);
-        team.agree(written).map(drop)
+        let written = if team.rank() == 0 { file.write_at(0, &[header]) } else { Ok(()) };
+        team.agree(written).map(drop)?;
+        let synced = if is_header_synced(params) { file.sync() } else { Ok(()) };
+        team.agree(synced).map(drop)
     });
     match emptied {
         Ok(()) => Ok(file),
@@ -410,6 +433,14 @@ mod without_mpi {
         _: &Params,
         _: Access,
         _: impl FnOnce() -> Result<()>,
+    ) -> Result<Box<dyn ParallelFile>, Failure> {
+        Err(chosen())
+    }
+
+    pub fn lock_for_mpi_io(
+        _: &mut Team,
+        _: Box<dyn ParallelFile>,
+        _: &mut Target,
     ) -> Result<Box<dyn ParallelFile>, Failure> {
         Err(chosen())
     }
@@ -463,7 +494,7 @@ mod tests {
                 let inode = std::fs::metadata(&path).unwrap().ino();
                 run_on_threads(size, |comm| {
                     let mut team = team(comm, &path);
-                    let (mut file, target, found) =
+                    let (mut file, mut target, found) =
                         append(&mut team, &path, &mut params(atomic)).ok().unwrap();
                     assert_eq!((found, target.goal() == path), (4, !atomic));
                     let mut old = [0; 4];
@@ -504,7 +535,7 @@ mod tests {
         std::fs::write(&path, "old").unwrap();
         symlink("f", &link).unwrap();
         for atomic in [false, true] {
-            let (file, target, _) = append_alone(&path, &params(atomic)).unwrap();
+            let (file, mut target, _) = append_alone(&path, &params(atomic)).unwrap();
             for other in [false, true] {
                 assert_eq!(kind(append_alone(&link, &params(other))), ErrorKind::FileInUse);
             }
@@ -515,7 +546,7 @@ mod tests {
             drop(target);
         }
         // Nor after an error that leaves the file as it is.
-        let (file, target, _) = append_alone(&link, &params(true)).unwrap();
+        let (file, mut target, _) = append_alone(&link, &params(true)).unwrap();
         file.close().unwrap();
         target.discard();
         drop(target);

@@ -2,6 +2,9 @@
 
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::FILE_HEADER_BYTES;
+use crate::format::header::begins_as_header;
+use crate::numbers::to_usize;
 use crate::storage::file_system::{self, Status};
 use crate::storage::posix::PosixFile;
 use crate::storage::{Driver, ParallelFile};
@@ -30,8 +33,9 @@ pub struct Target {
     status: Option<Status>,
     /// Rank 0: this write has created the part file.
     has_part: bool,
-    /// Rank 0: the file of which the part file began as a copy, locked until the part file has its name.
-    copied: Option<PosixFile>,
+    /// Rank 0: the locks of this write that no open file of the ranks has: on the file that the part file is to replace, on the
+    /// part file, and on a file that MPI-IO writes.
+    locks: Vec<PosixFile>,
 }
 
 impl Target {
@@ -41,8 +45,8 @@ impl Target {
             path = names::target_path(&path);
         }
         let part = params.atomic.then(|| names::part_path(&path));
-        let (sync, sync_part) = (params.sync, params.sync || !params.later);
-        Self { path, part, sync, sync_part, old: None, status: None, has_part: false, copied: None }
+        let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
+        Self { path, part, sync, sync_part, old: None, status: None, has_part: false, locks }
     }
 
     /// The name under which the file is written.
@@ -50,53 +54,131 @@ impl Target {
         self.part.as_deref().unwrap_or(&self.path)
     }
 
-    /// Rank 0: checks that the file may be written, and with POSIX creates it. MPI-IO creates it later.
+    /// Rank 0: checks that the file may be written and that nobody else writes it, and with POSIX creates it. MPI-IO creates it
+    /// later.
     pub fn prepare(&mut self, driver: Driver) -> Result<Option<PosixFile>> {
         self.check()?;
-        self.part.as_deref().map_or(Ok(()), file_system::remove_stale)?;
+        if let Some(part) = self.part.clone() {
+            if self.old.is_some() {
+                let old = self.lock_old(OFlags::WRONLY)?;
+                self.locks.push(old);
+            }
+            clear(&part)?;
+            return match driver {
+                Driver::MpiIo => Ok(None),
+                _ => self.create_part(&part, driver).map(Some),
+            };
+        }
         if driver == Driver::MpiIo {
             return Ok(None);
         }
-        let mut file = match &self.part {
-            Some(part) => PosixFile::create_new(part, self.first_mode())?,
-            None => PosixFile::open(&self.path, OFlags::WRONLY | OFlags::CREATE)?,
-        };
+        let mut file = PosixFile::open(&self.path, OFlags::WRONLY | OFlags::CREATE)?;
         self.opened(|| file.status().map(Some))?;
-        if self.part.is_none() && self.status.is_some_and(|status| status.is_regular) {
-            // Nobody appends to it meanwhile. Who creates a file takes it from whoever has it.
-            let _ = file.lock();
+        if self.is_regular() {
+            self.lock(&mut file)?;
         }
         // Truncating costs, on ext4 a write-back at close, even where there is nothing to truncate.
-        if self.status.is_some_and(|status| status.is_regular && status.size > 0) {
+        if self.is_regular() && file.status()?.size > 0 {
             file.truncate(0)?;
         }
         Ok(Some(file))
     }
 
     /// Rank 0: opens the file that exists, to append to it. An atomic write appends to a copy.
-    pub fn prepare_to_append(&mut self) -> Result<PosixFile> {
+    pub fn prepare_to_append(&mut self, driver: Driver) -> Result<PosixFile> {
         self.check()?;
-        let mut old = PosixFile::open(&self.path, OFlags::RDWR | OFlags::NONBLOCK)?.regular()?;
-        old.lock()?;
-        let status = old.status()?;
-        if file_system::status(&self.path)?.map(|found| found.identity) != Some(status.identity) {
-            // An atomic write that had the lock has replaced it.
-            return Err(Error::new(
-                ErrorKind::FileInUse,
-                "open: found that the file was replaced while it was opened",
-            ));
-        }
-        self.old = Some(status);
-        let Some(part) = &self.part else {
-            self.status = Some(status);
+        let mut old = self.lock_old(OFlags::RDWR)?;
+        self.check_begun(&mut old)?;
+        let Some(part) = self.part.clone() else {
+            self.status = self.old;
             return Ok(old);
         };
-        file_system::remove_stale(part)?;
-        let mut part = PosixFile::create_new(part, self.first_mode())?;
-        self.opened(|| part.status().map(Some))?;
-        copy::copy(&mut old, &mut part, status.size)?;
-        self.copied = Some(old);
-        Ok(part)
+        clear(&part)?;
+        let mut copy = self.create_part(&part, driver)?;
+        copy::copy(&mut old, &mut copy, self.old.map_or(0, |old| old.size))?;
+        self.locks.push(old);
+        Ok(copy)
+    }
+
+    /// Creates the part file, where there is none. Where MPI-IO opens it anew, it is locked then.
+    fn create_part(&mut self, part: &Path, driver: Driver) -> Result<PosixFile> {
+        let file = PosixFile::create_new(part, self.first_mode()).map_err(|error| match error.kind() {
+            ErrorKind::FileExists => taken(),
+            _ => error,
+        })?;
+        self.opened(|| file.status().map(Some))?;
+        if driver != Driver::MpiIo {
+            self.lock_goal()?;
+        }
+        Ok(file)
+    }
+
+    /// An error if the job that created this file was stopped before all of its header was written: there is nothing to append
+    /// to, and whoever would create the file may do so.
+    fn check_begun(&self, file: &mut PosixFile) -> Result<()> {
+        let size = file.status()?.size;
+        if size > FILE_HEADER_BYTES as u64 {
+            return Ok(());
+        }
+        let mut header = [0; FILE_HEADER_BYTES];
+        let header = &mut header[..to_usize(size)];
+        file.read_at(0, header)?;
+        let is_torn = size < FILE_HEADER_BYTES as u64 && begins_as_header(header);
+        if !is_torn && header.iter().any(|&byte| byte != 0) {
+            return Ok(());
+        }
+        let words = format!(
+            "file header: found {size} bytes of a file whose creation was interrupted, expected {FILE_HEADER_BYTES}; create it anew"
+        );
+        Err(Error::new(ErrorKind::NoSuchFile, words))
+    }
+
+    /// The file that has the name, opened and locked.
+    fn lock_old(&mut self, flags: OFlags) -> Result<PosixFile> {
+        let mut old = PosixFile::open(&self.path, flags | OFlags::NONBLOCK)?.regular()?;
+        old.lock()?;
+        let status = old.status()?;
+        if !is_file(&self.path, status.identity)? {
+            // An atomic write that had the lock has replaced it.
+            return Err(taken());
+        }
+        self.old = Some(status);
+        Ok(old)
+    }
+
+    /// Locks the file that is written, which this rank has open; an error if its name has become that of another one.
+    fn lock(&self, file: &mut PosixFile) -> Result<()> {
+        file.lock()?;
+        match is_file(self.goal(), file.status()?.identity)? {
+            true => Ok(()),
+            false => Err(taken()),
+        }
+    }
+
+    /// Locks the file that is written by a descriptor of its own.
+    fn lock_goal(&mut self) -> Result<()> {
+        let opened = PosixFile::open(self.goal(), OFlags::WRONLY | OFlags::NONBLOCK);
+        let mut file = opened.map_err(|error| match error.kind() {
+            ErrorKind::NoSuchFile => taken(),
+            _ => error,
+        })?;
+        self.lock(&mut file)?;
+        self.locks.push(file);
+        Ok(())
+    }
+
+    /// Another rank than 0: opens the file. As long as any rank has it open under its name, nobody else writes it; a part file
+    /// is nothing without rank 0, which has its lock.
+    pub fn open_again(&self, flags: OFlags) -> Result<PosixFile> {
+        let mut file = PosixFile::open(self.goal(), flags)?;
+        if self.part.is_none() && file.status()?.is_regular {
+            file.share_lock()?;
+        }
+        Ok(file)
+    }
+
+    fn is_regular(&self) -> bool {
+        self.status.is_some_and(|status| status.is_regular)
     }
 
     /// The mode with which a part file is created: nobody who may not open the old file may ever open this one.
@@ -136,11 +218,27 @@ impl Target {
         self.status.map_or(0, |status| status.block_bytes)
     }
 
-    /// Rank 0: the file is open under its name, and nothing is written to it yet.
+    /// Rank 0: MPI-IO has opened the file under its name, and nothing is written to it yet. The lock is held until the end where
+    /// it is not what MPI-IO's own locks would wait for, as on NFS.
     #[cfg(feature = "mpi")]
     pub fn opened_by_name(&mut self) -> Result<()> {
         let goal = self.goal().to_owned();
-        self.opened(|| file_system::status(&goal))
+        if self.status.is_none() {
+            self.opened(|| file_system::status(&goal))?;
+        }
+        if self.is_regular() {
+            self.lock_goal()?;
+            if !file_system::FileSystem::of(&goal).is_ok_and(|system| system.is_coherent) {
+                self.locks.pop().map_or(Ok(()), |lock| Box::new(lock).close())?;
+            }
+            // Until it was locked, somebody else may have written or replaced it.
+            let found = file_system::status(&goal)?;
+            if found.map(|found| found.identity) != self.status.map(|status| status.identity) {
+                return Err(taken());
+            }
+            self.status = found;
+        }
+        Ok(())
     }
 
     /// As above; `status` tells which file it is.
@@ -148,10 +246,7 @@ impl Target {
         self.has_part = self.part.is_some();
         self.status = status()?;
         let Some(status) = self.status else {
-            return Err(Error::new(
-                ErrorKind::FileInUse,
-                "open: found that the file was removed while it was opened",
-            ));
+            return Err(taken());
         };
         match (&self.part, self.old) {
             (Some(part), Some(old)) => file_system::adopt(part, status.identity, &old),
@@ -161,21 +256,28 @@ impl Target {
 
     /// Rank 0, when all ranks have closed the file: compares its size with what was written, and
     /// gives an atomic write its name.
-    pub fn complete(&self, expected: u64) -> Result<()> {
+    pub fn complete(&mut self, expected: u64) -> Result<()> {
+        self.finish(expected)?;
+        self.unlock();
+        Ok(())
+    }
+
+    fn finish(&mut self, expected: u64) -> Result<()> {
         if self.status.is_some_and(|status| !status.is_regular) {
             return Ok(());
         }
         let lost = |found: &str| {
             Error::new(ErrorKind::Io, format!("close: found {found}, expected {expected} bytes"))
         };
-        let Some(found) = file_system::fresh_status(self.goal())? else {
-            return Err(lost("the file removed"));
+        let found = match self.find()? {
+            Ok(found) => found,
+            Err(words) => return Err(lost(words)),
         };
-        if self.status.is_some_and(|status| status.identity != found.identity) {
-            return Err(lost("another file under its name"));
-        }
         if found.size != expected {
             return Err(lost(&format!("{} bytes in the file", found.size)).at(found.size.min(expected)));
+        }
+        if self.part.is_some() {
+            self.lock_successor()?;
         }
         match &self.part {
             Some(part) => file_system::commit(part, &self.path, found.identity, self.sync_part),
@@ -184,8 +286,48 @@ impl Target {
         }
     }
 
+    /// What has the name under which the file is written; in words, if that is not this file.
+    fn find(&self) -> Result<std::result::Result<Status, &'static str>> {
+        Ok(match file_system::fresh_status(self.goal())? {
+            None => Err("the file removed"),
+            Some(found) if self.status.is_some_and(|status| status.identity != found.identity) => {
+                Err("another file under its name")
+            }
+            Some(found) => Ok(found),
+        })
+    }
+
+    /// If there is another file than before under the name that the part file gets: an error if somebody writes it.
+    fn lock_successor(&mut self) -> Result<()> {
+        let found = file_system::status(&self.path)?;
+        let is_known = found.map(|found| found.identity) == self.old.map(|old| old.identity);
+        if !is_known && let Ok(mut file) = PosixFile::open(&self.path, OFlags::WRONLY | OFlags::NONBLOCK) {
+            file.lock()?;
+            self.locks.push(file);
+        }
+        Ok(())
+    }
+
+    /// Rank 0: what was committed has the name of the file: an error if that is another file's now.
+    pub fn commit(&self) -> Result<()> {
+        if self.is_regular()
+            && let Err(words) = self.find()?
+        {
+            let words = format!("commit: found {words}, expected the one that is being written");
+            return Err(Error::new(ErrorKind::FileInUse, words));
+        }
+        self.sync_name()
+    }
+
+    /// Gives the locks back: also those that a process which was forked off has, too.
+    fn unlock(&mut self) {
+        for lock in self.locks.drain(..) {
+            let _ = Box::new(lock).close();
+        }
+    }
+
     /// Rank 0: brings the name of a new file to stable storage. That of an atomic write is brought there when it gets it.
-    pub fn sync_name(&self) -> Result<()> {
+    fn sync_name(&self) -> Result<()> {
         if self.part.is_some() || self.old.is_some() {
             return Ok(());
         }
@@ -194,7 +336,7 @@ impl Target {
 
     /// Rank 0, when writing failed and all ranks have closed the file: removes an incomplete atomic write; the old
     /// file stays. Any other file is marked, if that is wanted.
-    pub fn give_up(&self, mark: bool) {
+    pub fn give_up(&mut self, mark: bool) {
         self.discard();
         if mark && self.part.is_none() {
             // The sections in it are right all the same.
@@ -216,7 +358,12 @@ impl Target {
     }
 
     /// When writing failed: removes an incomplete atomic write. The old file stays.
-    pub fn discard(&self) {
+    pub fn discard(&mut self) {
+        self.remove_part();
+        self.unlock();
+    }
+
+    fn remove_part(&self) {
         let Some(part) = self.part.as_deref().filter(|_| self.has_part) else { return };
         let found = file_system::link_status(part).ok().flatten();
         // Without a status, the step after its creation failed.
@@ -226,4 +373,24 @@ impl Target {
             let _ = file_system::remove_stale(part);
         }
     }
+}
+
+/// Whether this is the name of the file of this identity.
+fn is_file(path: &Path, identity: (u64, u64)) -> Result<bool> {
+    Ok(file_system::status(path)?.map(|found| found.identity) == Some(identity))
+}
+
+/// The error for a name that another program has removed or taken while the file was opened.
+fn taken() -> Error {
+    Error::new(ErrorKind::FileInUse, "open: found that the file was removed or replaced while it was opened")
+}
+
+/// Removes the part file that a killed job has left. An error if a job still writes it.
+fn clear(part: &Path) -> Result<()> {
+    // The lock is held until the file is removed. What cannot be opened is no part file of ours.
+    let mut left = PosixFile::open(part, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    if let Ok(left) = &mut left {
+        left.lock()?;
+    }
+    file_system::remove_stale(part)
 }

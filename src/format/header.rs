@@ -235,6 +235,12 @@ pub fn parse_file_header(bytes: &[u8]) -> Result<FileHeader> {
     })
 }
 
+/// Whether these bytes may be the beginning of a file header of this version.
+#[must_use]
+pub fn begins_as_header(bytes: &[u8]) -> bool {
+    bytes.iter().zip(MAGIC).all(|(found, expected)| found == expected)
+}
+
 /// The error for first bytes that are not the magic of this version.
 fn magic_error(seen: &[u8]) -> Error {
     // Versions are numbered in hexadecimal from a0 to ff (figure 1).

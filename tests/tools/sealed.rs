@@ -301,15 +301,17 @@ fn what_only_looks_like_a_seal_is_told() {
 fn what_is_sealed_is_sealed_again() {
     let place = Place::new();
     with_sections(&place, "plain.scda");
+    place.scda("copy --seal plain.scda sealed.scda").good();
     assert_eq!(place.scda("seal plain.scda plain.scda").good().text().lines().count(), 2);
-    let sealed = place.read("plain.scda");
+    // Only a file that was created to be sealed says so in its header.
+    let sealed = place.read("sealed.scda");
+    assert!(sealed[..32] != place.read("plain.scda")[..32] && sealed.len() == place.read("plain.scda").len());
     let sealing = |name: &str| {
         let run = place.scda(&format!("check --json --strict {name}")).good();
         run.json()["sealed"]["seals"].clone()
     };
-    place.write("sealed.scda", &sealed);
     with_sections(&place, "plain.scda -f");
-    assert!(sealed.starts_with(&place.read("plain.scda")));
+    assert!(sealed[128..].starts_with(&place.read("plain.scda")[128..]));
     for (command, count) in [
         ("copy sealed.scda out.scda", 1),
         ("copy --no-seal sealed.scda out.scda", 0),
@@ -552,6 +554,7 @@ fn old_files_are_sealed() {
     let begun = &sealed[..sealed.len() - 288];
     place.write("b.scda", begun);
     place.shell("flock -x b.scda scda seal b.scda").bad(2, "another program is writing the file");
+    place.shell("flock -x b.scda scda copy -f a.scda b.scda").bad(2, "another program is writing the file");
     assert!(place.read("b.scda") == begun);
     // One that is damaged is left as it is.
     let mut bad = sealed.clone();

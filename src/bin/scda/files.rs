@@ -182,10 +182,9 @@ pub fn status(path: &Path) -> Result<Metadata> {
     path.metadata().map_err(|e| Fail::file(&path.display().to_string(), e))
 }
 
-/// A file that is read and then replaced. It has the lock of those who write it until the new one has its name: nobody
-/// writes to the old one meanwhile.
+/// A file that is read and then replaced. Whoever replaces it has the lock of those who write it; what they did before is seen
+/// by its state.
 pub struct Held {
-    _file: File,
     path: PathBuf,
     before: Metadata,
 }
@@ -198,7 +197,7 @@ impl Held {
         let file = File::options().read(true).write(true).open(path).map_err(trouble)?;
         lock(&file, &name)?;
         let before = file.metadata().map_err(trouble)?;
-        let held = Self { _file: file, path: path.to_owned(), before };
+        let held = Self { path: path.to_owned(), before };
         // The program that had the lock may have replaced the file.
         held.check()?;
         Ok(held)

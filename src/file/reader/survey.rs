@@ -160,7 +160,10 @@ impl ReaderState {
             match self.survey_section(&mut survey) {
                 Ok(true) => {}
                 Ok(false) => break Ok(()),
-                Err(failure) => break Err(self.team.settle(failure)),
+                Err(failure) => match self.team.settle(failure) {
+                    error if error.kind().is_of_file() => break Err(error),
+                    error => return Err(Failure::Agreed(error)),
+                },
             }
         };
         if let Some(offset) = survey.damaged_seal {
@@ -168,17 +171,15 @@ impl ReaderState {
             return Err(Failure::Agreed(error.at(offset)));
         }
         match (walked, survey.committed()) {
-            (Err(error), Some(end)) if error.kind().is_of_file() => {
-                self.check_not_sealed(end, &error)?;
-                survey.go_back_to(end);
-                survey.anchors = 0;
-            }
-            (Err(error), _) => return Err(Failure::Agreed(error)),
-            (Ok(()), Some(end)) => {
-                survey.go_back_to(end);
-                survey.anchors = 0;
-            }
             (Ok(()), None) => survey.go_back_to(survey.tables.unwrap_or(self.size)),
+            (Err(error), None) => return Err(Failure::Agreed(error)),
+            (walked, Some(end)) => {
+                if let Err(error) = walked {
+                    self.check_not_sealed(end, &error)?;
+                }
+                survey.go_back_to(end);
+                survey.anchors = 0;
+            }
         }
         Ok(survey)
     }

@@ -196,7 +196,7 @@ impl Writer {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let (team, params, (file, target, size)) =
+        let (team, params, (file, mut target, size)) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
         let mut reading = ReaderState::over(team, file, size, &params);
         let found = Self::continued(&mut reading, &params);
@@ -613,7 +613,7 @@ impl Writer {
             }
             state.between_stream_parts(|state| {
                 state.seal(true)?;
-                let named = if state.team.rank() == 0 { state.target.sync_name() } else { Ok(()) };
+                let named = if state.team.rank() == 0 { state.target.commit() } else { Ok(()) };
                 state.team.agree(named)?;
                 Ok(())
             })
@@ -647,14 +647,14 @@ impl Writer {
             }
             Ok(())
         })?;
-        let WriterState { mut team, file, target, params, end, .. } = self.session.take()?;
-        let finish = |team: &mut Team| -> Result<(), Failure> {
+        let WriterState { mut team, file, mut target, params, end, .. } = self.session.take()?;
+        let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(Box::new(file).close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
             team.agree(complete)?;
             Ok(())
         };
-        finish(&mut team).map_err(|failure| {
+        finish(&mut team, &mut target).map_err(|failure| {
             if team.rank() == 0 {
                 target.give_up(params.mark_incomplete);
             }
@@ -714,7 +714,7 @@ impl State for WriterState {
         self.params.check
     }
 
-    fn drop_alone(self) {
+    fn drop_alone(mut self) {
         if self.team.is_alone() {
             return self.abandon(&Error::usage("the file was not closed"));
         }

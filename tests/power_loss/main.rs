@@ -1,0 +1,290 @@
+//! What the disk may have after a loss of power, while a file is written: each commit that was reported is there, no check accepts
+//! a wrong byte, and the next job goes on.
+//!
+//! The calls of the system on the files of a small run are recorded. From the record, disks are made up. What a completed sync covers is
+//! there. Of what came later, any part is: each write whole, by pages or by sectors; each truncation; the size or zeros where
+//! it grew; each change of names up to any one. `SCDA_SEED` chooses others, `SCDA_STATES` how many.
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // test data
+#![allow(unsafe_code)] // stands between the library and the system
+
+use scda::{
+    Driver, Encode, ErrorKind, Params, Reader, Result, Solo, Source, ThreadComm, Writer, run_on_threads,
+    uniform_partition,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+#[path = "../common/mod.rs"]
+mod common;
+mod record;
+
+use common::Rng;
+use record::{Event, Log};
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// A folder in memory, if there is one: nothing here depends on the disk.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Elements of a step.
+const COUNT: u64 = 2500;
+
+/// A step is two sections, which belong together.
+fn write_step(file: &mut Writer, step: u8, (rank, ranks): (usize, usize)) -> Result<()> {
+    let counts = uniform_partition(COUNT, ranks);
+    file.inline(b"step", 0, (rank == 0).then_some(&[step; 32]))?;
+    let data = vec![step; 8 * counts[rank] as usize];
+    file.array(b"u", &counts, 8, Source::Contiguous(&data), Encode::None)
+}
+
+/// The steps of a file, all of whose bytes are compared with its checksums.
+fn steps(path: &Path) -> Result<Vec<u8>> {
+    let mut params = Params::default();
+    params.verify = true;
+    let mut file = Reader::open(Solo, path, &params)?;
+    let (mut steps, mut data) = (Vec::new(), vec![0; 8 * COUNT as usize]);
+    while let Some(section) = file.next_section(true)? {
+        let mut number = [0; 32];
+        assert_eq!(&*section.user, b"step");
+        file.read_inline(0, Some(&mut number))?;
+        assert_eq!(&*file.next_section(true)?.expect("half a step").user, b"u");
+        file.read_array(&[COUNT], 8, scda::Sink::Contiguous(&mut data))?;
+        assert!(number.iter().chain(&data).all(|&byte| byte == number[0]), "wrong bytes were accepted");
+        steps.push(number[0]);
+    }
+    Ok(steps)
+}
+
+fn params(atomic: bool, buffer: usize) -> Params {
+    let mut params = Params::default();
+    (params.seal, params.sync, params.atomic, params.driver) = (true, true, atomic, Driver::Posix);
+    params.aggregation_bytes = buffer;
+    params
+}
+
+/// What a job does with a file of some steps.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    /// The steps that the file has before; without any, there is none.
+    old: &'static [u8],
+    /// Bytes behind its last seal, that a killed job has left: most of a step, or one that lacks only its seal.
+    torn: Torn,
+    appends: bool,
+    atomic: bool,
+    /// The steps that the job writes, each committed.
+    new: &'static [u8],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Torn {
+    No,
+    Half,
+    Unsealed,
+}
+
+const JOBS: [Job; 6] = {
+    let job = Job { old: b"", torn: Torn::No, appends: false, atomic: false, new: b"abc" };
+    [
+        job,
+        Job { old: b"xy", ..job },
+        Job { old: b"xy", atomic: true, ..job },
+        Job { old: b"xy", appends: true, ..job },
+        Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
+        Job { old: b"xy", appends: true, torn: Torn::Unsealed, ..job },
+    ]
+};
+
+impl Job {
+    /// Makes the old file.
+    fn prepare(self, path: &Path) {
+        if self.old.is_empty() {
+            return;
+        }
+        let mut file = Writer::create(Solo, path, b"series", &params(false, 0)).unwrap();
+        self.old.iter().for_each(|&step| {
+            write_step(&mut file, step, (0, 1)).unwrap();
+            file.commit().unwrap();
+        });
+        if self.torn != Torn::No {
+            let before = file.position().unwrap();
+            write_step(&mut file, b'z', (0, 1)).unwrap();
+            file.close().unwrap();
+            let mut bytes = std::fs::read(path).unwrap();
+            let end = if self.torn == Torn::Half { before as usize + 5000 } else { bytes.len() - 288 };
+            bytes.truncate(end);
+            // A page that did not come to the disk.
+            let page = (before as usize).next_multiple_of(4096);
+            bytes[page..end.min(page + 4096)].fill(0);
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
+
+    /// Writes; tells how many steps it was told to be durable.
+    fn run(self, comm: ThreadComm, path: &Path, buffer: usize, durable: impl Fn(usize)) -> Result<()> {
+        let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
+        let params = params(self.atomic, buffer);
+        let mut file = match self.appends {
+            true => Writer::append(comm, path, &params)?,
+            false => Writer::create(comm, path, b"series", &params)?,
+        };
+        for (count, &step) in (1..).zip(self.new) {
+            write_step(&mut file, step, ranks)?;
+            file.commit()?;
+            if !self.atomic {
+                durable(count);
+            }
+        }
+        file.close()?;
+        durable(self.new.len());
+        Ok(())
+    }
+
+    /// Whether a file may have these steps, when so many were told to be durable.
+    fn allows(self, found: &[u8], durable: usize) -> bool {
+        let all = if self.appends { [self.old, self.new].concat() } else { self.new.to_vec() };
+        let least = if self.appends { self.old.len() + durable } else { durable };
+        let is_new = all.starts_with(found) && found.len() >= least;
+        match (self.appends, self.atomic) {
+            (true, _) => is_new,
+            (false, true) => found == self.old && durable == 0 || found == self.new,
+            // Who creates a file gives up the old one.
+            (false, false) => is_new || durable == 0 && self.old.starts_with(found),
+        }
+    }
+}
+
+/// A disk that a loss of power may leave after these events.
+fn disk(events: &[Event], rng: &mut Rng) -> BTreeMap<String, Vec<u8>> {
+    // How much of what is not synced is there, and in which pieces.
+    let kept = [0, 1, 5, 9, 10][rng.below(5) as usize];
+    let piece = [u64::MAX, 4096, 512][rng.below(3) as usize];
+    let size = rng.below(3);
+    let is_kept = |rng: &mut Rng| rng.below(10) < kept;
+    let mut files: BTreeMap<u64, [Vec<u8>; 2]> = BTreeMap::new(); // as on the disk, and as the program sees them
+    let (mut names, mut pending) = (BTreeMap::new(), Vec::new());
+    for event in events {
+        match event {
+            Event::Name(name, file) => pending.push((name, *file)),
+            Event::SyncFolder => names.extend(pending.drain(..)),
+            Event::Sync(file, bytes) => *files.entry(*file).or_default() = [bytes.clone(), bytes.clone()],
+            Event::Truncate(file, length) => {
+                let [stored, seen] = files.entry(*file).or_default();
+                seen.resize(*length, 0);
+                if is_kept(rng) {
+                    stored.resize(*length, 0);
+                }
+            }
+            Event::Write(file, offset, bytes) => {
+                let [stored, seen] = files.entry(*file).or_default();
+                put(seen, *offset, bytes);
+                let (mut at, end) = (*offset as u64, (*offset + bytes.len()) as u64);
+                while at < end {
+                    let next = (at / piece).saturating_add(1).saturating_mul(piece).min(end);
+                    if is_kept(rng) {
+                        put(stored, at as usize, &bytes[at as usize - offset..next as usize - offset]);
+                    }
+                    at = next;
+                }
+            }
+        }
+    }
+    let some = rng.below(pending.len() as u64 + 1) as usize;
+    names.extend(pending.into_iter().take(some));
+    let mut disk = BTreeMap::new();
+    for (name, file) in names {
+        let Some(file) = file else { continue };
+        let [mut stored, seen] = files.remove(&file).unwrap_or_default();
+        if size == 0 {
+            stored.resize(seen.len(), 0);
+        }
+        disk.insert(name.clone(), stored);
+    }
+    disk
+}
+
+fn put(file: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    let end = offset + bytes.len();
+    if file.len() < end {
+        file.resize(end, 0);
+    }
+    file[offset..end].copy_from_slice(bytes);
+}
+
+/// What the next job finds: it appends a step, or creates the file if there is none.
+fn go_on(path: &Path) -> Result<Vec<u8>> {
+    let mut file = match Writer::append(Solo, path, &params(false, 0)) {
+        Err(error) if error.kind() == ErrorKind::NoSuchFile => {
+            Writer::create(Solo, path, b"series", &params(false, 0))?
+        }
+        file => file?,
+    };
+    write_step(&mut file, b'!', (0, 1))?;
+    file.close()?;
+    let mut found = steps(path)?;
+    assert_eq!(found.pop(), Some(b'!'));
+    Ok(found)
+}
+
+#[test]
+fn after_a_loss_of_power_each_commit_is_there_and_the_next_job_goes_on() {
+    let (seed, states) = (number("SCDA_SEED", 24), number("SCDA_STATES", 4000));
+    println!("SCDA_SEED={seed} SCDA_STATES={states}");
+    let mut rng = Rng(seed);
+    let scratch = folder();
+    let runs: Vec<_> = JOBS
+        .into_iter()
+        .flat_map(|job| {
+            [(1, 0), (1, 4 << 20), (2, 0), (3, 4 << 20)].map(|(ranks, buffer)| (job, ranks, buffer))
+        })
+        .map(|(job, ranks, buffer)| {
+            let folder = folder();
+            let path = folder.path().join("f");
+            job.prepare(&path);
+            let log = Log::of(folder.path());
+            for result in run_on_threads(ranks, |comm| {
+                let is_first = scda::Communicator::rank(&comm) == 0;
+                job.run(comm, &path, buffer, |count| {
+                    if is_first {
+                        log.note_durable(count)
+                    }
+                })
+            }) {
+                result.unwrap();
+            }
+            (job, ranks, log.end())
+        })
+        .collect();
+    let path = scratch.path().join("f");
+    let (mut torn, mut most) = (0, 0);
+    for state in 0..states {
+        let (job, ranks, record) = &runs[(state % runs.len() as u64) as usize];
+        let count = rng.below(record.events.len() as u64 + 1) as usize;
+        let durable = record.durable_after(count);
+        let disk = disk(&record.events[..count.max(record.initial)], &mut rng);
+        std::fs::read_dir(scratch.path()).unwrap().for_each(|entry| {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        });
+        disk.iter().for_each(|(name, bytes)| std::fs::write(scratch.path().join(name), bytes).unwrap());
+        let what = format!("SCDA_SEED={seed}, state {state}: {job:?} on {ranks} ranks, {durable} durable");
+        // A whole file is one whose steps were written so; half of one is no file of steps.
+        let seen = steps(&path);
+        if let Ok(found) = &seen {
+            assert!(job.allows(found, durable), "{what}: verified {found:?}");
+        }
+        torn += u64::from(seen.is_err());
+        match go_on(&path) {
+            Ok(found) => {
+                assert!(job.allows(&found, durable), "{what}: went on behind {found:?}");
+                most = most.max(found.len());
+            }
+            Err(error) => panic!("{what}: does not go on: {error}"),
+        }
+    }
+    assert!(torn > states / 5 && most == 5, "{torn} of {states} states had a torn end");
+}
