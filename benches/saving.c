@@ -2,18 +2,21 @@
  *
  *   mpirun -n 2 saving FOLDER [REPETITIONS [QUADRANTS...]]
  *
- * For each number of quadrants (default: 10^5, 10^6, 10^7), and for data of 0, 8 and 64 bytes a quadrant, a row: the median times of
- * p4est_save, of scda_p4est_save, and of scda_p4est_save with sync, and the medians of the ratios of p4est_save to the other two in the same
- * repetition: above 1, libscda was faster. Each file is removed after it was written, and the disk gets what is due before the next. */
+ * For each number of quadrants (default: 10^5, 10^6, 10^7; there are up to four times as many), and for data of 0, 8 and 64 bytes a
+ * quadrant, a row: ranks, quadrants, bytes of data, the medians of the times of p4est_save, scda_p4est_save and scda_p4est_save_params with
+ * sync, in ms, and the medians of the ratios of p4est_save to the other two in the same repetition (above 1, libscda was faster): of the time, and of the
+ * first also of the time of the processors, which depends less on what else is running. A file is written where none is; it is removed, and
+ * the disk gets what is due, before the next one. With SAVING_ONLY=1 in the environment scda_p4est_save alone is called (0: p4est_save), to profile it. */
 #define _GNU_SOURCE
 #include <scda_p4est.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { contenders = 3, most = 200 };
 
-static int finest;
+static int finest, only = -1;
 
 /* Quadrants of two levels: more in a half of the square. */
 static int refine (p4est_t *p, p4est_topidx_t tree, p4est_quadrant_t *q) {
@@ -40,17 +43,32 @@ static double median (const double *times, int n) {
   return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* Until the slowest rank is done. */
-static double save (p4est_t *p, const char *path, int contender) {
+static double processor_seconds (void) {
+  struct rusage used;
+  getrusage (RUSAGE_SELF, &used);
+  return (double) (used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double) (used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+/* Until the slowest rank is done; the time of the processors of all ranks is *used. */
+static double save (p4est_t *p, const char *path, int contender, double *used) {
   const int save_data = p->data_size > 0;
-  double begin, time;
+  double begin, time, before;
+  scda_params_t params;
   int err = 0;
+  scda_params_init (&params);
+  params.seal = params.atomic = params.sync = 1;
   MPI_Barrier (p->mpicomm);
+  before = processor_seconds ();
   begin = MPI_Wtime ();
-  if (contender == 0) { p4est_save (path, p, save_data); }
-  else if (contender == 1) { err = scda_p4est_save (path, p, save_data); }
+  if (only < 0 || contender == only) {
+    if (contender == 0) { p4est_save (path, p, save_data); }
+    else if (contender == 1) { err = scda_p4est_save (path, p, save_data); }
+    else { err = scda_p4est_save_params (path, p, save_data, 0, &params); }
+  }
   time = MPI_Wtime () - begin;
+  *used = processor_seconds () - before;
   MPI_Allreduce (MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, p->mpicomm);
+  MPI_Allreduce (MPI_IN_PLACE, used, 1, MPI_DOUBLE, MPI_SUM, p->mpicomm);
   if (err != 0) {
     fprintf (stderr, "%s\n", scda_last_error_message ());
     MPI_Abort (p->mpicomm, 1);
@@ -59,7 +77,7 @@ static double save (p4est_t *p, const char *path, int contender) {
 }
 
 static void measure (const char *folder, long quadrants, size_t data_size, int repetitions) {
-  static double times[contenders][most], ratios[contenders][most];
+  static double times[contenders][most], used[contenders][most], ratios[contenders][most], of_used[most];
   p4est_connectivity_t *c = p4est_connectivity_new_unitsquare ();
   p4est_t *p;
   char path[4096];
@@ -72,10 +90,14 @@ static void measure (const char *folder, long quadrants, size_t data_size, int r
     p4est_partition (p, 0, NULL);
   }
   for (i = -1; i < repetitions; ++i) { /* the first one does not count */
-    for (k = 0; k < contenders - 1; ++k) {
-      const int contender = (k + i + contenders) % (contenders - 1);
-      const double time = save (p, path, contender);
-      if (i >= 0) { times[contender][i] = time; }
+    for (k = 0; k < contenders; ++k) {
+      const int contender = (k + i + contenders) % contenders;
+      double cpu = 0;
+      const double time = save (p, path, contender, &cpu);
+      if (i >= 0) {
+        times[contender][i] = time;
+        used[contender][i] = cpu;
+      }
       if (p->mpirank == 0) {
         const int folder_fd = open (folder, O_RDONLY);
         unlink (path);
@@ -83,11 +105,13 @@ static void measure (const char *folder, long quadrants, size_t data_size, int r
         close (folder_fd);
       }
     }
-    for (k = 1; k < contenders - 1 && i >= 0; ++k) { ratios[k][i] = times[0][i] / times[k][i]; }
+    for (k = 1; k < contenders && i >= 0; ++k) { ratios[k][i] = times[0][i] / times[k][i]; }
+    if (i >= 0) { of_used[i] = used[0][i] / used[1][i]; }
   }
   if (p->mpirank == 0) {
-    printf ("| %d | %lld | %d | %.1f | %.1f | %.2f |\n", p->mpisize, (long long) p->global_num_quadrants, (int) data_size, 1e3 * median (times[0], repetitions),
-            1e3 * median (times[1], repetitions), median (ratios[1], repetitions));
+    printf ("| %d | %lld | %d | %.1f | %.1f | %.1f | %.2f | %.2f | %.2f |\n", p->mpisize, (long long) p->global_num_quadrants, (int) data_size,
+            1e3 * median (times[0], repetitions), 1e3 * median (times[1], repetitions), 1e3 * median (times[2], repetitions),
+            median (ratios[1], repetitions), median (of_used, repetitions), median (ratios[2], repetitions));
     fflush (stdout);
   }
   p4est_destroy (p);
@@ -102,6 +126,7 @@ int main (int argc, char **argv) {
   MPI_Init (&argc, &argv);
   sc_init (MPI_COMM_WORLD, 1, 1, NULL, SC_LP_ERROR);
   p4est_init (NULL, SC_LP_ERROR);
+  only = getenv ("SAVING_ONLY") == NULL ? -1 : atoi (getenv ("SAVING_ONLY"));
   if (argc < 2 || repetitions < 1 || repetitions > most) { MPI_Abort (MPI_COMM_WORLD, 2); }
   for (i = 0; i < (argc > 3 ? argc - 3 : 3); ++i) {
     for (k = 0; k < 3; ++k) { measure (argv[1], argc > 3 ? atol (argv[i + 3]) : numbers[i], sizes[k], repetitions); }

@@ -74,6 +74,14 @@ static inline uint64_t SCDA_P4 (sketch_internal) (const SCDA_P4EST_T *p4est) {
          7 * (uint64_t) p4est->global_num_quadrants + 11 * (uint64_t) p4est->first_local_tree + 13 * (uint64_t) p4est->last_local_tree;
 }
 
+/* Keeps the checksum of a forest. */
+static inline void SCDA_P4 (know_internal) (scda_forest_state_internal_t *state, const SCDA_P4EST_T *p4est, uint64_t checksum) {
+  state->forest = p4est;
+  state->revision = p4est->revision;
+  state->sketch = SCDA_P4 (sketch_internal) (p4est);
+  state->forest_checksum = checksum;
+}
+
 /* The checksum of the mesh, which is kept with the file for as long as the forest does not change. NULL if an error was found. */
 static inline scda_fcontext_t *SCDA_P4 (checksum_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
                                                             uint64_t *checksum, int *err) {
@@ -89,11 +97,9 @@ static inline scda_fcontext_t *SCDA_P4 (checksum_internal) (scda_fcontext_t *f, 
     return scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
   }
   if (least == 0) {
-    uint64_t sum = SCDA_P4 (sum_internal) (p4est, 1);
-    MPI_Allreduce (&sum, &state->forest_checksum, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
-    state->forest = p4est;
-    state->revision = p4est->revision;
-    state->sketch = sketch;
+    uint64_t sum = SCDA_P4 (sum_internal) (p4est, 1), all = 0;
+    MPI_Allreduce (&sum, &all, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
+    SCDA_P4 (know_internal) (state, p4est, all);
   }
   *checksum = state->forest_checksum;
   return f;
@@ -109,6 +115,7 @@ static inline void SCDA_P4 (look_internal) (scda_fcontext_t *f, const char *grou
   scda_forest_error_internal_t e;
   scda_fcontext_t *r = NULL;
   scda_dataset_t d;
+  if (path == NULL) { return; } /* on all ranks */
   MPI_Allreduce (MPI_IN_PLACE, &look, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
   if (!look) { return; }
   state->looked = 1;
@@ -336,52 +343,105 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
   return f;
 }
 
-static inline void SCDA_P4 (visit_coordinates_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
-  int32_t *xyz = (int32_t *) context + SCDA_P4_DIM * i;
-  xyz[0] = (int32_t) ((uint32_t) quadrant->x << SCDA_P4_SHIFT);
-  xyz[1] = (int32_t) ((uint32_t) quadrant->y << SCDA_P4_SHIFT);
+/* What is written of the local quadrants, of which there are n: their coordinates, `data_size` bytes of user data of each, and their levels. */
+typedef struct {
+  char *room; /* of all three */
+  uint64_t n;
+  size_t data_size;
+} SCDA_P4 (gathered_internal_t);
+
+static inline char *SCDA_P4 (data_of_internal) (const SCDA_P4 (gathered_internal_t) * all) {
+  return all->room + all->n * SCDA_P4_DIM * sizeof (int32_t);
+}
+
+static inline uint8_t *SCDA_P4 (levels_of_internal) (const SCDA_P4 (gathered_internal_t) * all) {
+  return (uint8_t *) SCDA_P4 (data_of_internal) (all) + all->n * all->data_size;
+}
+
+/* Copies user data: the usual sizes without a call. */
+static inline void SCDA_P4 (copy_internal) (char *to, const void *from, size_t bytes) {
+  switch (bytes) {
+  case 0: break;
+  case 8: memcpy (to, from, 8); break;
+  case 16: memcpy (to, from, 16); break;
+  case 24: memcpy (to, from, 24); break;
+  case 32: memcpy (to, from, 32); break;
+  case 40: memcpy (to, from, 40); break;
+  case 48: memcpy (to, from, 48); break;
+  case 64: memcpy (to, from, 64); break;
+  default: memcpy (to, from, bytes);
+  }
+}
+
+/* Gathers it all on one way through the quadrants, because that takes longer than what is done on the way. Returns what they add to the checksum. */
+static inline uint64_t SCDA_P4 (gather_internal) (const SCDA_P4EST_T *p4est, const SCDA_P4 (gathered_internal_t) * all) {
+  int32_t *xyz = (int32_t *) (void *) all->room;
+  char *data = SCDA_P4 (data_of_internal) (all);
+  uint8_t *levels = SCDA_P4 (levels_of_internal) (all);
+  const size_t data_size = all->data_size;
+  uint64_t sum = 0, i = SCDA_P4 (first_internal) (p4est);
+  p4est_topidx_t t;
+  for (t = p4est->first_local_tree; t >= 0 && t <= p4est->last_local_tree; ++t) {
+    const sc_array_t *quadrants = &SCDA_P4EST (tree_array_index) (p4est->trees, t)->quadrants;
+    const SCDA_P4EST (quadrant_t) *q = (const SCDA_P4EST (quadrant_t) *) (const void *) quadrants->array, *end = q + quadrants->elem_count;
+    for (; q < end; ++q, ++i, xyz += SCDA_P4_DIM) {
+      xyz[0] = (int32_t) ((uint32_t) q->x << SCDA_P4_SHIFT);
+      xyz[1] = (int32_t) ((uint32_t) q->y << SCDA_P4_SHIFT);
 #if SCDA_P4_DIM == 3
-  xyz[2] = (int32_t) ((uint32_t) quadrant->z << SCDA_P4_SHIFT);
+      xyz[2] = (int32_t) ((uint32_t) q->z << SCDA_P4_SHIFT);
 #endif
+      *levels++ = (uint8_t) q->level;
+      SCDA_P4 (copy_internal) (data, q->p.user_data, data_size);
+      data += data_size;
+      sum += scda_forest_term_internal (i, (uint64_t) t, (uint64_t) q->level);
+    }
+  }
+  return sum;
 }
 
-static inline void SCDA_P4 (visit_level_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
-  ((uint8_t *) context)[i] = (uint8_t) quadrant->level;
-}
-
-/* The mesh; `room` is for the coordinates of the local quadrants. */
-static inline scda_fcontext_t *SCDA_P4 (write_mesh_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, void *room, int *err) {
+/* Gathers all, with so many bytes of user data, and writes the mesh. The caller frees the room, also after an error. */
+static inline scda_fcontext_t *SCDA_P4 (write_mesh_internal) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, size_t data_size,
+                                                              SCDA_P4 (gathered_internal_t) * all, int *err) {
   const uint64_t N = (uint64_t) p4est->global_num_quadrants, T = (uint64_t) p4est->connectivity->num_trees;
   const uint64_t first = SCDA_P4 (first_internal) (p4est), n = (uint64_t) p4est->local_num_quadrants;
   scda_forest_state_internal_t *state = NULL;
   scda_forest_error_internal_t e;
   char text[scda_forest_checksum_bytes_internal], attributes[192];
   p4est_gloidx_t *tree_offsets = NULL;
-  uint64_t checksum = 0;
+  uint64_t checksum = 0, sum = 0;
   scda_forest_no_error_internal (&e);
+  all->room = NULL;
+  all->n = n;
+  all->data_size = data_size;
   f = SCDA_P4 (group_internal) (f, group, p4est, err);
-  if (f != NULL) { f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err); }
   if (f == NULL) { return NULL; }
   state = scda_forest_state_internal (f, group);
-  if (state->has_mesh && state->has_fields && state->checksum != checksum) { /* on all ranks */
-    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
-                                "scda_forest_write_time or " SCDA_P4_NAME "_write_step", scda_forest_group_internal (group));
-    return scda_forest_fail_internal (f, &e, err);
-  }
+  if (state == NULL) { scda_forest_error_internal (&e, SCDA_ERR_MEMORY, "no memory for what is known of a forest"); }
+  all->room = (char *) scda_forest_room_internal (n, SCDA_P4_DIM * sizeof (int32_t) + 1 + data_size, &e);
   tree_offsets = (p4est_gloidx_t *) scda_forest_room_internal (T + 1, sizeof (p4est_gloidx_t), &e);
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
   if (f != NULL) {
-    SCDA_P4EST (comm_count_pertree) (p4est, tree_offsets);
-    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_coordinates_internal), room);
+    sum = SCDA_P4 (gather_internal) (p4est, all);
+    MPI_Allreduce (&sum, &checksum, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
+    SCDA_P4 (know_internal) (state, p4est, checksum);
+    if (state->has_mesh && state->has_fields && state->checksum != checksum) { /* on all ranks */
+      scda_forest_error_internal (&e, SCDA_ERR_USAGE, "another mesh of the forest %.58s, where the time step has fields of the one before: begin a step by "
+                                  "scda_forest_write_time or " SCDA_P4_NAME "_write_step", scda_forest_group_internal (group));
+      f = scda_forest_fail_internal (f, &e, err);
+    }
+  }
+  if (f != NULL) {
+    if (T > 1) { SCDA_P4EST (comm_count_pertree) (p4est, tree_offsets); }
+    tree_offsets[0] = 0;
+    tree_offsets[T] = p4est->global_num_quadrants;
     scda_forest_checksum_text_internal (checksum, text);
     sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}",
              text);
-    f = SCDA_P4 (write_part_internal) (f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", attributes, first, n, room, err);
+    f = SCDA_P4 (write_part_internal) (f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", attributes, first, n, all->room, err);
   }
   if (f != NULL) {
-    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_level_internal), room);
     f = SCDA_P4 (write_part_internal) (f, group, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL,
-                                       "{\"long_name\": \"level of refinement\"}", first, n, room, err);
+                                       "{\"long_name\": \"level of refinement\"}", first, n, SCDA_P4 (levels_of_internal) (all), err);
   }
   if (f != NULL) {
     f = SCDA_P4 (write_part_internal) (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
@@ -398,20 +458,10 @@ static inline scda_fcontext_t *SCDA_P4 (write_mesh_internal) (scda_fcontext_t *f
   return f;
 }
 
-/* Room for so many bytes of each local quadrant, at least those of its coordinates. NULL on error. */
-static inline scda_fcontext_t *SCDA_P4 (room_internal) (scda_fcontext_t *f, const SCDA_P4EST_T *p4est, uint64_t bytes, void **room, int *err) {
-  const uint64_t least = SCDA_P4_DIM * sizeof (int32_t);
-  scda_forest_error_internal_t e;
-  scda_forest_no_error_internal (&e);
-  *room = scda_forest_room_internal ((uint64_t) p4est->local_num_quadrants, bytes < least ? least : bytes, &e);
-  return scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-}
-
 static inline scda_fcontext_t *SCDA_P4 (write_mesh) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int *err) {
-  void *room = NULL;
-  f = SCDA_P4 (room_internal) (f, p4est, 0, &room, err);
-  if (f != NULL) { f = SCDA_P4 (write_mesh_internal) (f, group, p4est, room, err); }
-  free (room);
+  SCDA_P4 (gathered_internal_t) all;
+  f = SCDA_P4 (write_mesh_internal) (f, group, p4est, 0, &all, err);
+  free (all.room);
   return f;
 }
 
@@ -422,60 +472,65 @@ typedef struct {
 
 static inline void SCDA_P4 (visit_data_internal) (void *context, size_t i, const SCDA_P4EST (quadrant_t) * quadrant) {
   SCDA_P4 (data_internal_t) *data = (SCDA_P4 (data_internal_t) *) context;
-  memcpy (data->bytes + i * data->size, (const char *) quadrant->p.user_data + data->offset, data->size);
+  SCDA_P4 (copy_internal) (data->bytes + i * data->size, (const char *) quadrant->p.user_data + data->offset, data->size);
 }
 
-/* The user data; `room` is for those of the local quadrants. */
-static inline scda_fcontext_t *SCDA_P4 (write_data_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, void *room, int *err) {
+/* The user data, which are gathered, of a mesh that was compared. */
+static inline scda_fcontext_t *SCDA_P4 (write_data_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                              const char *mesh, const void *bytes, int *err) {
   const uint16_t one = 1;
   const char *const quadrant = "quadrant";
-  char mesh[scda_forest_checksum_bytes_internal], attributes[96];
+  char attributes[96];
   scda_forest_error_internal_t e;
   scda_forest_name_internal_t name;
-  SCDA_P4 (data_internal_t) data;
   scda_dataset_t d;
   scda_forest_no_error_internal (&e);
   if (!scda_forest_name_internal (&name, group, "", "data", "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = SCDA_P4 (belong_internal) (f, group, p4est, "data", mesh, err);
-  if (f == NULL) { return NULL; }
-  data.offset = 0;
-  data.size = p4est->data_size;
-  data.bytes = (char *) room;
-  SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
   sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"byte_order\": \"%s\"}", mesh, *(const unsigned char *) &one == 1 ? "little" : "big");
   scda_dataset_init (&d);
   d.type = SCDA_TYPE_RAW;
-  d.item_bytes = data.size;
+  d.item_bytes = p4est->data_size;
   d.ndims = 1;
   d.shape[0] = (uint64_t) p4est->global_num_quadrants;
   d.dimension_names = &quadrant;
   d.attributes = attributes;
-  return SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, room, err);
+  return SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, bytes, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
+  char mesh[scda_forest_checksum_bytes_internal];
   scda_forest_error_internal_t e;
-  void *room = NULL;
+  SCDA_P4 (data_internal_t) data;
   scda_forest_no_error_internal (&e);
-  if (p4est->data_size == 0) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "the quadrants of this forest have no data to write");
-    return scda_forest_fail_internal (f, &e, err);
+  data.offset = 0;
+  data.size = p4est->data_size;
+  data.bytes = NULL;
+  if (data.size == 0) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the quadrants of this forest have no data to write"); }
+  else { data.bytes = (char *) scda_forest_room_internal ((uint64_t) p4est->local_num_quadrants, data.size, &e); }
+  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
+  if (f != NULL) { f = SCDA_P4 (belong_internal) (f, group, p4est, "data", mesh, err); }
+  if (f != NULL) {
+    SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
+    f = SCDA_P4 (write_data_internal) (f, group, p4est, mesh, data.bytes, err);
   }
-  f = SCDA_P4 (room_internal) (f, p4est, p4est->data_size, &room, err);
-  if (f != NULL) { f = SCDA_P4 (write_data_internal) (f, group, p4est, room, err); }
-  free (room);
+  free (data.bytes);
   return f;
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_forest) (scda_fcontext_t *f, const char *group, SCDA_P4EST_T *p4est, int save_data,
                                                        int *err) {
-  const size_t data_size = save_data ? p4est->data_size : 0;
-  void *room = NULL; /* one for all: memory that is new costs time */
+  SCDA_P4 (gathered_internal_t) all;
+  all.room = NULL;
   f = SCDA_P4 (write_connectivity) (f, group, p4est, err);
-  if (f != NULL) { f = SCDA_P4 (room_internal) (f, p4est, data_size, &room, err); }
-  if (f != NULL) { f = SCDA_P4 (write_mesh_internal) (f, group, p4est, room, err); }
-  if (f != NULL && data_size > 0) { f = SCDA_P4 (write_data_internal) (f, group, p4est, room, err); }
-  free (room);
+  if (f != NULL) { f = SCDA_P4 (write_mesh_internal) (f, group, p4est, save_data ? p4est->data_size : 0, &all, err); }
+  if (f != NULL && all.data_size > 0) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group); /* of this mesh */
+    char mesh[scda_forest_checksum_bytes_internal];
+    scda_forest_checksum_text_internal (state->checksum, mesh);
+    state->has_fields = 1;
+    f = SCDA_P4 (write_data_internal) (f, group, p4est, mesh, SCDA_P4 (data_of_internal) (&all), err);
+  }
+  free (all.room);
   return f;
 }
 

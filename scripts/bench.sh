@@ -15,6 +15,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --streams           only streams of tasks, 1 GiB of 4 ranks (256 MiB in a folder without room) and little ones of 64, beside a file for
                     each process and MPI-IO
 --access            only finding a section among many and reading a few elements of many, beside HDF5
+--forest            only saving forests, beside p4est_save (Open MPI)
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
 --existing          write over existing files
@@ -24,7 +25,7 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" options=() folders=()
+scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" forest="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
   --quick) scale=quick ranks=2 reader=1 reps=2 works=(all) ;; # more ranks than cores would wait long for what runs beside
@@ -33,6 +34,7 @@ while [ $# -gt 0 ]; do
   --own) options+=(--own) ;;
   --seal) seal=yes scale=full access=too works=(array-8 small blocks) options+=(--own) ;;
   --access) access=only ;;
+  --forest) forest=only ;;
   --patterns) patterns=only ;;
   --streams) streams=only ;;
   --record) record=yes ;;
@@ -58,6 +60,7 @@ here=$(dirname -- "$0")
 [ -n "$installed" ] || "$here/setup.sh" bench >&2
 . "$here/lib.sh"
 
+[ -z "$forest" ] || mpis=(openmpi) # Debian's p4est
 [ ${#mpis[@]} -gt 0 ] || mpis=(openmpi mpich)
 if [ ${#folders[@]} -eq 0 ]; then
   folders=("$root/target/bench/files")
@@ -108,7 +111,7 @@ next_after() {
 }
 
 # Whether no workload is to be run.
-is_only() { [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
+is_only() { [ "$forest" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
 
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
@@ -116,6 +119,17 @@ measure() {
   size=$(scale_in "$1")
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
+  if [ -n "$forest" ]; then
+    printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
+    echo "| ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | in time of the processors | with sync |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for writers in $ranks; do
+      echo "$there, $1: forests on $writers" >&2
+      "$(in_pc mpiexec "$there")" -n "$writers" "$there/benches/peers/saving" "$files" "$reps" $([ $scale != quick ] || echo 10000) </dev/null
+    done
+    rm -rf "$files"
+    return 0
+  fi
   for what in access patterns streams; do
     [ -n "${!what}" ] || continue
     for writers in $ranks; do
@@ -153,7 +167,7 @@ files=""
 trap 'rm -rf "$files"' EXIT
 
 about() {
-  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; else echo "# libscda beside its peers"; fi
+  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ -n "$forest" ]; then echo "# Saving forests"; else echo "# libscda beside its peers"; fi
   echo
   echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
   echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
@@ -195,5 +209,6 @@ if [ -n "$record" ]; then
   [ -z "$seal" ] || name=seal
   [ "$streams" != only ] || name=streams
   [ "$patterns" != only ] || name=patterns
+  [ -z "$forest" ] || name=forest
   cp "$report" "benches/records/$name-$(date -u +%Y-%m-%d).md"
 fi
