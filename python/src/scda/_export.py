@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 from typing import Any, Iterable, Iterator, Optional
@@ -21,6 +22,7 @@ from ._hdf5 import (
     PIECE_BYTES,
     PLACES,
     RECORDS,
+    SECTIONS,
     USER,
     Filters,
     write_attribute,
@@ -34,6 +36,8 @@ from ._zarr_arrays import raw_metadata
 # Items of a chunk where each record is one item.
 _SCALARS = 1024
 _CHUNK_BYTES = 256 << 10
+# Of other sections than datasets, those up to so many bytes are kept.
+_MOST_KEPT = 64 << 10
 # The names under which NetCDF's tools know complex numbers.
 _COMPLEX = {"complex64": "_PFNC_FLOAT_COMPLEX_TYPE", "complex128": "_PFNC_DOUBLE_COMPLEX_TYPE"}
 
@@ -61,7 +65,7 @@ def export(
         write.all(found)
         names = file.keys()
         sections = 2 * sum(len(file.records(name)) for name in names)
-        return len(file) - sections - 2 * len(file.find(b"scda group 00"))
+        return len(file) - sections - 2 * len(file.find(b"scda group 00")) - write.kept
 
 
 class _Export:
@@ -74,12 +78,15 @@ class _Export:
         self._progress = progress
         # Where each dataset stands among all of them, by its section; none if that need not be known.
         self._places: dict[int, int] = {}
+        # How many sections that belong to no dataset or group are kept.
+        self.kept = 0
 
     def all(self, found: list[Level]) -> None:
         every = [dataset for level in found for array in level.arrays for dataset in array.datasets]
         self._progress.total = sum(dataset.nbytes for dataset in every)
         has_several = any(level.records or len(array.datasets) > 1 for level in found for array in level.arrays)
-        if has_several and not self._netcdf:
+        is_own = not _is_source(self._file.attrs.get("imported"))
+        if (has_several or is_own) and not self._netcdf:
             sections = sorted(dataset.section.index for dataset in every)
             self._places = {section: place for place, section in enumerate(sections)}
         if self._netcdf:
@@ -98,6 +105,7 @@ class _Export:
                 user = self._file.user_text
                 if attrs == source and not self._netcdf and user.encode() == self._file.user and "\0" not in user:
                     write_attribute(group, USER, Text(user, False), netcdf=False)
+                    write_attribute(group, SECTIONS, Text(json.dumps(self._others(every)), False), netcdf=False)
             write_attributes(group, attrs, f"group {level.path!r}", netcdf=self._netcdf)
             if level.records and not self._netcdf:
                 group.attrs[RECORDS] = np.int64(level.records)
@@ -110,6 +118,25 @@ class _Export:
             for name, size in unused.items() if isinstance(unused, dict) else ():
                 if name not in group and (size is None or type(size) is int and 0 <= size < 1 << 31):
                     _dimension(group, name, size or 0, size is None)
+
+    def _others(self, every: list[Dataset]) -> list[list[Any]]:
+        """The groups and the small blocks and inline sections of the file, each with the number of datasets before it."""
+        data = {dataset.section.index for dataset in every}
+        found: list[list[Any]] = []
+        place = 0
+        sections = iter(self._file)
+        for section in sections:
+            if section.index in data:
+                place += 1
+            elif section.kind == "inline" and section.user == b"scda group 00":
+                path = next(sections).user_text
+                found.append([place, "group", self._file._group_path(path.rstrip("/") or "/")])
+            elif section.kind in ("block", "inline") and section.user != b"scda dataset 00":
+                if section.nbytes <= _MOST_KEPT:
+                    text = [base64.b64encode(each).decode() for each in (section.user, section.read())]
+                    found.append([place, section.kind, *text, section.compressed])
+                    self.kept += 1
+        return found
 
     def _level(self, group: Any, level: Level, outer: dict[str, h5py.Dataset]) -> dict[str, h5py.Dataset]:
         """The arrays of a group, and its dimensions. Returns the scales of its coordinates by name."""

@@ -19,8 +19,9 @@ RECORDS = "scda_records"
 PLACES = "scda_places"
 # The attributes of each record, without those that all records have: a JSON list.
 OF_RECORDS = "scda_record_attributes"
-# The user string of the file.
+# The user string of the file, and its sections that are no datasets: a JSON list.
 USER = "scda_user"
+SECTIONS = "scda_sections"
 # Attributes in an scda file that say what HDF5 says in other ways, with the type of their values.
 ENUMERATION = "scda_enum"
 OF_IMPORT = {TYPES: dict, MAX_SHAPE: list, ENUMERATION: dict}
@@ -28,7 +29,7 @@ OF_IMPORT = {TYPES: dict, MAX_SHAPE: list, ENUMERATION: dict}
 RESERVED = {
     *("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"),
     *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"),
-    *(JSON_NAMES, RECORDS, PLACES, OF_RECORDS, USER, *OF_IMPORT),
+    *(JSON_NAMES, RECORDS, PLACES, OF_RECORDS, USER, SECTIONS, *OF_IMPORT),
 }
 # Registered filters, which files need not name.
 _FILTERS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import math
@@ -25,6 +26,7 @@ from ._hdf5 import (
     OF_RECORDS,
     PLACES,
     RECORDS,
+    SECTIONS,
     USER,
     Filters,
     dimension_names,
@@ -78,7 +80,12 @@ class Hdf5(Importer):
                 self._seen = {file.id: "/"}
                 self._is_netcdf = "_NCProperties" in file.attrs
                 self._records: list[_Record] = []
-                attrs = self._group(file, "", source)
+                # What `scda export` has written is again the file that it was.
+                is_whole = source["imported"]["complete"]
+                self._is_exported = is_whole and isinstance(file.attrs.get(USER), str) and SECTIONS in file.attrs
+                self._groups: dict[str, dict[str, Any]] = {}
+                attrs = self._group(file, "", {} if self._is_exported else source)
+                self._add_others(file.attrs.get(SECTIONS) if self._is_exported else "[]")
                 # What has no place goes first, in the order of the groups.
                 self._records.sort(key=lambda record: -1 if record.place is None else record.place)
                 for record in self._records:
@@ -101,7 +108,10 @@ class Hdf5(Importer):
             with self._of(path or "/"):
                 if path:
                     expect_name(path)
-                self._w.group(path or "/", attrs)
+                if self._is_exported:
+                    self._groups[path or "/"] = attrs
+                else:
+                    self._w.group(path or "/", attrs)
         numbered = _numbered(group, names)
         for name in numbered or names:
             whole = f"{path}/{name}" if path else name
@@ -121,6 +131,30 @@ class Hdf5(Importer):
                 else:
                     self._group(item, whole, {})
         return attrs
+
+    def _add_others(self, text: Any) -> None:
+        """The sections that are no datasets, as `scda export` has found them; groups with the attributes that they have now."""
+        try:
+            others = json.loads(text)
+            for place, kind, *more in others if isinstance(others, list) else ():
+                # Before the dataset that stands there.
+                before = 2 * int(place) - 1
+                if kind == "group" and len(more) == 1 and more[0] in self._groups:
+                    path = more[0]
+                    self._records.append(_Record(before, path, partial(self._w.group, path, self._groups[path])))
+                elif kind in ("block", "inline") and len(more) == 3:
+                    user, data = (base64.b64decode(each, validate=True) for each in more[:2])
+                    options = {"encode": bool(more[2])} if kind == "block" else {}
+                    is_free = len(user) <= 58 and not user.startswith(b"scda ")
+                    if is_free and (kind == "block" or len(data) == 32):
+                        write = self._w.block if kind == "block" else self._w.inline
+                        self._records.append(_Record(before, "/", partial(write, user, data, **options)))
+            listed = {more[0] for _, kind, *more in others if kind == "group" and more}
+        except (ValueError, TypeError, RecursionError):
+            listed = set()
+        for path, attrs in self._groups.items():
+            if path not in listed:
+                self._w.group(path, attrs)
 
     @staticmethod
     def _unused(group: h5py.Group, names: list[str]) -> dict[str, Optional[int]]:
@@ -175,7 +209,7 @@ class Hdf5(Importer):
             write = self._items(dataset, path, dtype, options)
         of_records = _of_records(dataset, attrs, len(starts))
         for place, start, own in zip(_places(dataset, len(starts)), starts, of_records):
-            self._records.append(_Record(place, path, partial(write, start, own)))
+            self._records.append(_Record(None if place is None else 2 * place, path, partial(write, start, own)))
         self._progress.total += dataset.nbytes
 
     def _nothing(
