@@ -1,6 +1,8 @@
 //! What the disk may have after a loss of power, while a file is written: each commit that was reported is there, no check accepts
 //! a wrong byte, and the next job goes on.
 //!
+//! And what it has if a job is killed at any call: all that was done before.
+//!
 //! The calls of the system on the files of a small run are recorded. From the record, disks are made up. What a completed sync covers is
 //! there. Of what came later, any part is: each write whole, by pages or by sectors; each truncation; the size or zeros where
 //! it grew; each change of names up to any one. `SCDA_SEED` chooses others, `SCDA_STATES` how many.
@@ -21,7 +23,7 @@ mod common;
 mod record;
 
 use common::Rng;
-use record::{Event, Log};
+use record::{Event, Log, Record};
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
@@ -159,12 +161,36 @@ impl Job {
     }
 }
 
-/// A disk that a loss of power may leave after these events.
-fn disk(events: &[Event], rng: &mut Rng) -> BTreeMap<String, Vec<u8>> {
-    // How much of what is not synced is there, and in which pieces.
-    let kept = [0, 1, 5, 9, 10][rng.below(5) as usize];
-    let piece = [u64::MAX, 4096, 512][rng.below(3) as usize];
-    let size = rng.below(3);
+/// What of the changes that no sync covers is on the disk.
+struct Loss {
+    /// How many of ten.
+    kept: u64,
+    /// The bytes of a write that are there or not together.
+    piece: u64,
+    /// Whether files are as long as the program saw them.
+    keeps_size: bool,
+    keeps_names: bool,
+}
+
+impl Loss {
+    /// Power is lost.
+    fn of_power(rng: &mut Rng) -> Self {
+        let kept = [0, 1, 5, 9, 10][rng.below(5) as usize];
+        let piece = [u64::MAX, 4096, 512][rng.below(3) as usize];
+        Self { kept, piece, keeps_size: rng.below(3) == 0, keeps_names: false }
+    }
+
+    /// The program is killed: the system goes on.
+    const OF_KILL: Self = Self { kept: 10, piece: u64::MAX, keeps_size: true, keeps_names: true };
+}
+
+/// A disk that is left after these events.
+fn disk<'a>(
+    events: impl Iterator<Item = &'a Event>,
+    loss: &Loss,
+    rng: &mut Rng,
+) -> BTreeMap<String, Vec<u8>> {
+    let &Loss { kept, piece, keeps_size, keeps_names } = loss;
     let is_kept = |rng: &mut Rng| rng.below(10) < kept;
     let mut files: BTreeMap<u64, [Vec<u8>; 2]> = BTreeMap::new(); // as on the disk, and as the program sees them
     let (mut names, mut pending) = (BTreeMap::new(), Vec::new());
@@ -194,13 +220,13 @@ fn disk(events: &[Event], rng: &mut Rng) -> BTreeMap<String, Vec<u8>> {
             }
         }
     }
-    let some = rng.below(pending.len() as u64 + 1) as usize;
+    let some = if keeps_names { pending.len() } else { rng.below(pending.len() as u64 + 1) as usize };
     names.extend(pending.into_iter().take(some));
     let mut disk = BTreeMap::new();
     for (name, file) in names {
         let Some(file) = file else { continue };
         let [mut stored, seen] = files.remove(&file).unwrap_or_default();
-        if size == 0 {
+        if keeps_size {
             stored.resize(seen.len(), 0);
         }
         disk.insert(name.clone(), stored);
@@ -231,60 +257,96 @@ fn go_on(path: &Path) -> Result<Vec<u8>> {
     Ok(found)
 }
 
-#[test]
-fn after_a_loss_of_power_each_commit_is_there_and_the_next_job_goes_on() {
-    let (seed, states) = (number("SCDA_SEED", 24), number("SCDA_STATES", 4000));
-    println!("SCDA_SEED={seed} SCDA_STATES={states}");
-    let mut rng = Rng(seed);
-    let scratch = folder();
-    let runs: Vec<_> = JOBS
-        .into_iter()
-        .flat_map(|job| {
-            [(1, 0), (1, 4 << 20), (2, 0), (3, 4 << 20)].map(|(ranks, buffer)| (job, ranks, buffer))
-        })
-        .map(|(job, ranks, buffer)| {
-            let folder = folder();
-            let path = folder.path().join("f");
-            job.prepare(&path);
-            let log = Log::of(folder.path());
-            for result in run_on_threads(ranks, |comm| {
-                let is_first = scda::Communicator::rank(&comm) == 0;
-                job.run(comm, &path, buffer, |count| {
-                    if is_first {
-                        log.note_durable(count)
-                    }
-                })
-            }) {
-                result.unwrap();
-            }
-            (job, ranks, log.end())
-        })
-        .collect();
-    let path = scratch.path().join("f");
-    let (mut torn, mut most) = (0, 0);
-    for state in 0..states {
-        let (job, ranks, record) = &runs[(state % runs.len() as u64) as usize];
-        let count = rng.below(record.events.len() as u64 + 1) as usize;
-        let durable = record.durable_after(count);
-        let disk = disk(&record.events[..count.max(record.initial)], &mut rng);
-        std::fs::read_dir(scratch.path()).unwrap().for_each(|entry| {
-            std::fs::remove_file(entry.unwrap().path()).unwrap();
-        });
-        disk.iter().for_each(|(name, bytes)| std::fs::write(scratch.path().join(name), bytes).unwrap());
-        let what = format!("SCDA_SEED={seed}, state {state}: {job:?} on {ranks} ranks, {durable} durable");
-        // A whole file is one whose steps were written so; half of one is no file of steps.
+/// A job that was run on some ranks, and what it did.
+struct Run {
+    job: Job,
+    ranks: usize,
+    record: Record,
+}
+
+impl Run {
+    fn all() -> Vec<Self> {
+        let ways = [(1, 0), (1, 4 << 20), (2, 0), (3, 4 << 20)];
+        JOBS.iter().flat_map(|&job| ways.map(|(ranks, buffer)| Self::of(job, ranks, buffer))).collect()
+    }
+
+    fn of(job: Job, ranks: usize, buffer: usize) -> Self {
+        let folder = folder();
+        let path = folder.path().join("f");
+        job.prepare(&path);
+        let log = Log::of(folder.path());
+        for result in run_on_threads(ranks, |comm| {
+            let is_first = scda::Communicator::rank(&comm) == 0;
+            job.run(comm, &path, buffer, |count| {
+                if is_first {
+                    log.note_durable(count)
+                }
+            })
+        }) {
+            result.unwrap();
+        }
+        Self { job, ranks, record: log.end() }
+    }
+
+    /// Lets the next job run on a disk that was left after so many events. Tells whether a check found the file whole, and
+    /// how many steps were left.
+    fn check(&self, disk: &BTreeMap<String, Vec<u8>>, count: usize, what: &str) -> (bool, usize) {
+        let (job, durable) = (self.job, self.record.durable_after(count));
+        let what = format!("{what}, {count} events of {job:?} on {} ranks, {durable} durable", self.ranks);
+        let folder = folder();
+        disk.iter().for_each(|(name, bytes)| std::fs::write(folder.path().join(name), bytes).unwrap());
+        let path = folder.path().join("f");
         let seen = steps(&path);
         if let Ok(found) = &seen {
             assert!(job.allows(found, durable), "{what}: verified {found:?}");
         }
-        torn += u64::from(seen.is_err());
         match go_on(&path) {
             Ok(found) => {
                 assert!(job.allows(&found, durable), "{what}: went on behind {found:?}");
-                most = most.max(found.len());
+                (seen.is_ok(), found.len())
             }
             Err(error) => panic!("{what}: does not go on: {error}"),
         }
     }
+}
+
+#[test]
+fn after_a_loss_of_power_each_commit_is_there_and_the_next_job_goes_on() {
+    let (seed, states) = (number("SCDA_SEED", 24), number("SCDA_STATES", 4000));
+    println!("SCDA_SEED={seed} SCDA_STATES={states}");
+    let (mut rng, runs) = (Rng(seed), Run::all());
+    let (mut torn, mut most) = (0, 0);
+    for state in 0..states {
+        let run = &runs[(state % runs.len() as u64) as usize];
+        let Record { events, initial, .. } = &run.record;
+        let count = initial + rng.below((events.len() - initial) as u64 + 1) as usize;
+        let loss = Loss::of_power(&mut rng);
+        let disk = disk(events[..count].iter(), &loss, &mut rng);
+        let (is_whole, left) = run.check(&disk, count, &format!("SCDA_SEED={seed}, state {state}"));
+        torn += u64::from(!is_whole);
+        most = most.max(left);
+    }
     assert!(torn > states / 5 && most == 5, "{torn} of {states} states had a torn end");
+}
+
+/// Before each call that changes something, and in the middle of each write.
+#[test]
+fn after_a_kill_at_any_call_the_next_job_goes_on() {
+    let (mut rng, mut kills) = (Rng(1), 0);
+    for run in Run::all() {
+        let Record { events, initial, .. } = &run.record;
+        for count in *initial..=events.len() {
+            let mut check = |torn: Option<&Event>| {
+                let disk = disk(events[..count].iter().chain(torn), &Loss::OF_KILL, &mut rng);
+                run.check(&disk, count, "killed");
+                kills += 1;
+            };
+            check(None);
+            if let Some(Event::Write(file, offset, bytes)) = events.get(count) {
+                check(Some(&Event::Write(*file, *offset, bytes[..bytes.len() / 2].to_vec())));
+            }
+        }
+    }
+    println!("{kills} kills");
+    assert!(kills > 800, "{kills}");
 }

@@ -52,12 +52,17 @@ fn recorder() -> MutexGuard<'static, Option<Recorder>> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A record that is being made.
-pub struct Log(());
+/// A record that is being made. One at a time: tests may run on threads of one process.
+pub struct Log {
+    _one: MutexGuard<'static, ()>,
+}
+
+static ONE: Mutex<()> = Mutex::new(());
 
 impl Log {
     /// Begins to record what happens in a folder.
     pub fn of(folder: &Path) -> Self {
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let record = Record { events: Vec::new(), initial: 0, durable: Vec::new() };
         let mut this = Recorder { folder: folder.to_owned(), record, files: BTreeMap::new(), next: 0 };
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
@@ -69,7 +74,7 @@ impl Log {
         this.record.events.push(Event::SyncFolder);
         this.record.initial = this.record.events.len();
         *recorder() = Some(this);
-        Self(())
+        Self { _one: one }
     }
 
     /// The program was told that something is durable.
