@@ -25,6 +25,8 @@ builds)
     step clippy 900 cargo clippy "${rust_with_mpi[@]}" --all-targets -- -D warnings
     heading "Rust lints, serial"
     step clippy-serial 900 cargo clippy "${rust_serial[@]}" --all-targets -- -D warnings
+  else
+    echo "Rust lints: left out: rustup component add clippy"
   fi
   heading "Builds for the sanitizers, the fuzzers and the counted instructions"
   step sanitize-build 1800 scripts/sanitize.sh address-build

@@ -92,7 +92,7 @@ if [ ${#packages[@]} -gt 0 ]; then
     status=1
   else
     echo "Installing ${packages[*]}"
-    install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}")
+    install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qq -y --no-install-recommends "${packages[@]}")
     # The second try is for package lists that are missing or out of date.
     "${install[@]}" >/dev/null 2>&1 || { "${as_root[@]}" apt-get update -qq && "${install[@]}" >/dev/null; }
   fi

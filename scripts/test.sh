@@ -31,6 +31,8 @@ beside libraries scripts/beside.sh libraries
 if cargo fmt --version >/dev/null 2>&1; then
   heading "Rust format"
   step fmt 60 cargo fmt --check
+else
+  echo "Rust format: left out: rustup component add rustfmt"
 fi
 # Those that try every failure in turn, or read the source, have no MPI in them: they run once, serially.
 heading "Rust tests"
