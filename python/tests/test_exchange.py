@@ -294,6 +294,47 @@ def test_import_goes_on(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+def test_names_that_are_no_utf_8_are_left_out(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        h["good"] = 1
+        space = h5py.h5s.create_simple((1,))
+        h5py.h5d.create(h.id, b"caf\xe9", h5py.h5t.STD_I32LE, space)
+        h5py.h5a.create(h["good"].id, b"\xe9t\xe9", h5py.h5t.STD_I32LE, space).write(np.zeros(1, "i4"))
+    told: list[str] = []
+    assert convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append) == 2
+    assert all("no UTF-8; it is left out" in line for line in told)
+    with scda.open(tmp_path / "f.scda") as f:
+        assert f.keys() == ["good"] and f["good"].attrs == {}
+
+
+def test_a_damaged_export_is_no_surprise(tmp_path: Path) -> None:
+    """Its attributes, too, may say anything: an error in words, or other data."""
+    write_forest(tmp_path / "f.scda")
+    export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False)
+    with h5py.File(tmp_path / "f.h5", "r+") as h:
+        sections = json.loads(h.attrs["scda_sections"])
+        for odd in (
+            "[",
+            "7",
+            "[[]]",
+            '[[0, "block", "!", "", false]]',
+            '[["a", "group", {}]]',
+            '[[1, "inline", "", ""]]',
+        ):
+            h.attrs["scda_sections"] = odd
+            h.flush()
+            convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail)
+            with scda.open(tmp_path / "g.scda") as g:
+                assert len(scda.Forest(g)) == 4 and "about this file" not in g
+        reserved = [[0, "block", "c2NkYSBkYXRhc2V0IDAw", "e30=", False]]  # "scda dataset 00"
+        h.attrs["scda_sections"] = json.dumps(reserved + sections)
+        h["forest/time"].attrs["scda_places"] = np.array([3.5] * 4)
+        h["total"].attrs["scda_record_attributes"] = "[1, 2, 3, 4]"
+    convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail)
+    with scda.open(tmp_path / "g.scda", verify=True) as g:
+        assert "about this file" in g and len(g.find("scda dataset 00")) == sum(len(g.records(n)) for n in g.keys())
+
+
 def test_attributes_beyond_the_limit_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_import, "_MOST_ATTRIBUTE_BYTES", 1000)
     with h5py.File(tmp_path / "f.h5", "w") as h:
@@ -403,7 +444,7 @@ def test_many_attributes_take_a_moment(tmp_path: Path) -> None:
     for ending in ("h5", "nc"):
         before = time.monotonic()
         export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc")
-        assert time.monotonic() - before < 10
+        assert time.monotonic() - before < 30
         with h5py.File(tmp_path / f"f.{ending}") as h:
             assert h.attrs["numbers"].shape == (100_000,) and len(h["u"].attrs) >= 20_000
     convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail)

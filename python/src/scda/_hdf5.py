@@ -153,7 +153,8 @@ def read_attributes(
 
 def _raw_attribute(where: Any, name: str) -> Any:
     """As :func:`scda._attributes.described` takes it."""
-    name.encode()  # fails for a name that is no UTF-8
+    if isinstance(name, bytes):
+        raise ValueError("found a name that is no UTF-8")
     found = where.attrs.get_id(name)
     text = h5py.check_string_dtype(found.dtype)
     size = found.dtype.itemsize * math.prod(found.shape or ())
@@ -246,6 +247,6 @@ def dimension_names(dataset: h5py.Dataset) -> list[Optional[str]]:
         return [dataset.name.rpartition("/")[2]]
     names: list[Optional[str]] = []
     for dimension in dataset.dims:
-        scale = dimension[0].name.rpartition("/")[2] if len(dimension) else None
-        names.append(scale or dimension.label or None)
+        scale = dimension[0].name if len(dimension) else None  # None: of a reference to nothing
+        names.append((scale or "").rpartition("/")[2] or dimension.label or None)
     return names

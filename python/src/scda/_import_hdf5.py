@@ -77,7 +77,7 @@ class Hdf5(Importer):
         path = self._name
         try:
             with h5py.File(path, "r") as file:
-                self._seen = {file.id: "/"}
+                self._seen = {_address(file): "/"}
                 self._is_netcdf = "_NCProperties" in file.attrs
                 self._records: list[_Record] = []
                 # What `scda export` has written is again the file that it was.
@@ -114,6 +114,9 @@ class Hdf5(Importer):
                     self._w.group(path or "/", attrs)
         numbered = _numbered(group, names)
         for name in numbered or names:
+            if isinstance(name, bytes):
+                self._leave_out(path or "/", f"found the name {name!r}, which is no UTF-8")
+                continue
             whole = f"{path}/{name}" if path else name
             if not self._is_wanted(whole) or numbered and not self._is_wanted(path):
                 continue
@@ -125,7 +128,7 @@ class Hdf5(Importer):
                 with self._of(whole):
                     self._dataset(item, path if numbered else whole)
             elif isinstance(item, h5py.Group):
-                first = self._seen.setdefault(item.id, whole)
+                first = self._seen.setdefault(_address(item), whole)
                 if first != whole:
                     self._leave_out(whole, f"found the group {first!r} once more", is_array=False)
                 else:
@@ -293,6 +296,11 @@ class Hdf5(Importer):
         return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
 
 
+def _address(group: h5py.Group) -> int:
+    """Where a group is in the file: the same for all of its names."""
+    return int(h5py.h5o.get_info(group.id).addr)
+
+
 def _is_dimension(dataset: h5py.Dataset) -> bool:
     """Whether it is a dimension of NetCDF without a variable."""
     mark = dataset.attrs.get("NAME")
@@ -305,7 +313,7 @@ def _numbered(group: h5py.Group, names: list[str]) -> list[str]:
     """The names of a group's datasets if they are the records of one dataset, as `scda export` has written them."""
     count = group.attrs.get(RECORDS)
     expected = [str(number) for number in range(len(names))]
-    if not isinstance(count, np.integer) or int(count) != len(names) or sorted(names) != sorted(expected):
+    if not isinstance(count, np.integer) or int(count) != len(names) or set(names) != set(expected):
         return []
     return expected if all(isinstance(group.get(name), h5py.Dataset) for name in names) else []
 
