@@ -85,6 +85,50 @@ def test_steps(tmp_path: Path) -> None:
             scda.Forest(f, "other")[0].mesh
 
 
+def test_a_step_reads_only_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many records, a step looks at its own, and a loop over all steps at each once."""
+    brick, mesh = made(2)
+    steps = 100
+    with scda.create(tmp_path / "f") as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        for step in range(steps):
+            w.dataset("forest/time", float(step))
+            if step % 10 == 0:
+                mesh.write(w)
+            w.dataset("forest/fields/u", np.full(len(mesh), float(step)))
+            w.dataset("forest/fields/v", np.full(len(mesh), float(-step)))
+    looked: list[int] = []
+    dataset = scda.File._dataset
+    monkeypatch.setattr(
+        scda.File, "_dataset", lambda self, section, *more: looked.append(section.index) or dataset(self, section, *more)
+    )
+    with scda.open(tmp_path / "f") as f:
+        forest = scda.Forest(f)
+        assert len(looked) == steps  # the times
+        looked.clear()
+        assert forest[steps - 1].field("u")[0] == steps - 1.0
+        assert len(looked) <= 4
+        assert [step.field("v")[0] for step in forest] == [-float(step) for step in range(steps)]
+        assert len(looked) == len(set(looked)) <= 4 + steps + steps // 10
+
+
+def test_a_field_that_moves_to_the_corners(tmp_path: Path) -> None:
+    brick, mesh = made(2)
+    with scda.create(tmp_path / "f") as w:
+        forests.begin(w, 2)
+        brick.write(w)
+        mesh.write(w)
+        for step, shape in enumerate([(len(mesh),), (len(mesh), 4)]):
+            w.dataset("forest/time", float(step))
+            w.dataset("forest/fields/u", np.zeros(shape), dims=("quadrant", "corner")[: len(shape)])
+    with scda.open(tmp_path / "f") as f:
+        forest = scda.Forest(f)
+        assert not forest.at_corners("u") and forest[0].field("u").shape == (len(mesh),)
+        with pytest.raises(scda.FormatError, match="with corners in the second dimension, expected none as in the first"):
+            forest[1].field("u")
+
+
 def test_fields_name_their_mesh(tmp_path: Path) -> None:
     """A field is read with the mesh that it names; numbers of quadrants do not tell meshes apart."""
     brick, mesh = made(2)

@@ -44,7 +44,7 @@ class CellMesh(Series):
     def fields(self, where: str) -> list[str]:
         """The names of the fields on ``points`` or ``cells``."""
         prefix = f"{where}_fields/"
-        return [name[len(prefix) :] for name in self._records if name.startswith(prefix)]
+        return [name[len(prefix) :] for name in self._names if name.startswith(prefix)]
 
     def cells(self, number: int) -> Cells:
         """The mesh of a time step: the last one before its end, validated; the same object while it does not change."""
@@ -52,7 +52,7 @@ class CellMesh(Series):
         points = self._last("points", 0, end)
         if points is None:
             self._fail(f"{self.name}/points: found none before section {end}, expected those of the mesh")
-        record = self._records["points"].index(points)
+        record = self._number("points", points.section.index)
         if record not in self._cells:
             self._cells[record] = Cells(self, record)
         return self._cells[record]

@@ -99,12 +99,13 @@ class Forest(Series):
     def fields(self) -> list[str]:
         """The names of the fields that have a value for each quadrant, in the order of the file. Of a field with as
         many values as each quadrant needs, it is the number of values, ``NAME:count``."""
-        names = [name[len("fields/") :] for name in self._records if name.startswith("fields/")]
+        names = [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
         return [name for name in names if f"{name}:count" not in names]
 
     def at_corners(self, name: str) -> bool:
-        """Whether a field has values at the corners of the quadrants: its second dimension is called ``corner``."""
-        return any(d.ndim > 1 and d.dims[1] == "corner" for d in self._records.get(f"fields/{name}", ()))
+        """Whether a field has values at the corners of the quadrants: the second dimension of its first record is called
+        ``corner``. Collective."""
+        return bool(self._places(f"fields/{name}")) and _is_at_corners(self._record(f"fields/{name}", 0))
 
     def _mesh_before(self, end: int) -> Mesh:
         """The mesh, with its connectivity, before this section. The last one is kept: steps often share it."""
@@ -129,6 +130,10 @@ class Forest(Series):
         return f"<scda forest {self.name!r}: {self.dimension}D, {len(self)} time steps, fields {self.fields}>"
 
 
+def _is_at_corners(field: Dataset) -> bool:
+    return field.ndim > 1 and field.dims[1] == "corner"
+
+
 class Step:
     """A time step of a forest.
 
@@ -151,12 +156,16 @@ class Step:
         return self._forest._mesh_before(self._forest._bounds[self.number + 1])
 
     def field(self, name: str) -> Optional[Dataset]:
-        """A field, its first dimension that of quadrants; None if this step has none."""
+        """A field, its first dimension that of quadrants; None if this step has none. Collective."""
         forest = self._forest
         coordinates, _ = forest._mesh_parts(forest._bounds[self.number + 1])
         found = forest._field(f"fields/{name}", self.number, len(coordinates), "quadrants")
         corners = 2**forest.dimension
-        if found is not None and forest.at_corners(name) and found.shape[1:2] != (corners,):
+        at_corners = found is not None and forest.at_corners(name)
+        if found is not None and _is_at_corners(found) and not at_corners:
+            what = f"found shape {found.shape} with corners in the second dimension, expected none as in the first record"
+            forest._fail(f"{found.name}: {what}", found)
+        if found is not None and at_corners and found.shape[1:2] != (corners,):
             what = f"found shape {found.shape}, expected {corners} corners in the second dimension"
             forest._fail(f"{found.name}: {what}", found)
         if found is not None and _MESH in found.attrs:
@@ -192,7 +201,7 @@ class Mesh:
         self._forest = forest
         self.key = key
         self.dimension = d = forest.dimension
-        number = forest._records["coordinates"].index(coordinates)
+        number = forest._number("coordinates", coordinates.section.index)
         self.coordinates = coordinates
         self.level = forest._paired("level", "coordinates", number)
         offsets = forest._paired("tree_offsets", "coordinates", number)
@@ -239,8 +248,8 @@ class Mesh:
 
     def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
         forest = self._forest
-        later = [d.section.index for d in forest._records["tree_to_tree"]]
-        end = min((index for index in later if index > connectivity.section.index), default=len(forest.file))
+        later = forest._number("tree_to_tree", connectivity.section.index + 1)
+        end = [*forest._places("tree_to_tree")[later : later + 1], len(forest.file)][0]
         vertices = forest._last("vertices", connectivity.section.index, end)
         corners = forest._last("tree_to_vertex", connectivity.section.index, end)
         if vertices is None or corners is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NoReturn, Optional
 
 from ._dataset import Dataset
@@ -50,13 +51,15 @@ class Series:
         if type(self.attrs[attribute]) is not int or self.attrs[attribute] != version:
             self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {version}")
         prefix = f"{name}/"
-        self._records: dict[str, list[Dataset]] = {
-            key[len(prefix) :]: list(file.records(key)) for key in file.keys() if key.startswith(prefix)
-        }
-        self._times = self._records.get("time", [])
+        # The names, in the order of the file.
+        self._names = [key[len(prefix) :] for key in file.keys() if key.startswith(prefix)]
+        # The sections of the records of each name that was asked for, and the records that were.
+        self._sections: dict[str, list[int]] = {}
+        self._known: dict[int, Dataset] = {}
+        places = self._places("time")
+        self._times = [self._record("time", number) for number in range(len(places))]
         # The sections of a step: those from its time to the next one.
-        self._bounds = [d.section.index for d in self._times] or [0]
-        self._bounds.append(len(file))
+        self._bounds = [*(places or [0]), len(file)]
         for d in self._times:
             self._expect(d, "float64", ())
         self.times = [float(d[()]) for d in self._times] or [0.0]
@@ -71,10 +74,30 @@ class Series:
         units = self._times[0].attrs.get("units") if self._times else None
         return units if isinstance(units, str) else ""
 
+    def _places(self, name: str) -> list[int]:
+        """The numbers of the sections that are records of this name, in order."""
+        if name not in self._sections:
+            found = self.file._finder.find(f"{self.name}/{name}".encode()) if name in self._names else []
+            self._sections[name] = [section.index for section in found]
+        return self._sections[name]
+
+    def _record(self, name: str, number: int) -> Dataset:
+        """A record of a name that has so many."""
+        index = self._places(name)[number]
+        if index not in self._known:
+            section = self.file._finder.get(index)
+            assert section is not None
+            self._known[index] = self.file._dataset(section)
+        return self._known[index]
+
+    def _number(self, name: str, index: int) -> int:
+        """How many records of this name stand before the section with this number."""
+        return bisect_left(self._places(name), index)
+
     def _last(self, name: str, start: int, stop: int) -> Optional[Dataset]:
         """The last dataset of this name among the sections from start to stop."""
-        within = [d for d in self._records.get(name, []) if start <= d.section.index < stop]
-        return within[-1] if within else None
+        before = self._number(name, stop)
+        return self._record(name, before - 1) if before > self._number(name, start) else None
 
     def _field(self, name: str, number: int, count: int, what: str) -> Optional[Dataset]:
         """A field of a time step, its first dimension that of so many quadrants, cells or points."""
@@ -87,11 +110,11 @@ class Series:
 
     def _paired(self, name: str, first: str, number: int) -> Dataset:
         """What belongs to the record of ``first`` with this number."""
-        records = self._records.get(name, [])
-        if number >= len(records):
+        records = len(self._places(name))
+        if number >= records:
             prefix = f"{self.name}/"
-            self._fail(f"{prefix}{name}: found {len(records)} records, expected one for each of {prefix}{first}")
-        return records[number]
+            self._fail(f"{prefix}{name}: found {records} records, expected one for each of {prefix}{first}")
+        return self._record(name, number)
 
     def _expect(self, dataset: Dataset, dtype: str, shape: tuple[Optional[int], ...]) -> None:
         same = len(dataset.shape) == len(shape) and all(n in (None, m) for m, n in zip(dataset.shape, shape))
