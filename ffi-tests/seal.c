@@ -130,32 +130,36 @@ static void torn (group_t g, const char *dir, const char *reference, const conte
   snprintf (name, sizeof name, "%s/torn-%016llx.scda", dir, (unsigned long long) seed);
   for (int turn = 0; turn < often (12); ++turn) {
     const int k = turn * 12 / often (12), i = k == 0 ? 2 : 1 + (int) below (&rng, num_commits - 1);
-    const long start = places->end[i], next = places->end[i + 1], tables = places->tables[i + 1];
-    /* Whole sections that were not committed go, too: in the first case an inline section. Only if nothing but the seal behind the
-     * tables is missing, the sections stay, and the tables go. */
+    const long start = places->end[i], next = places->end[i + 1];
+    /* Whole sections that were not committed go, too: in the first case an inline section; and if nothing but the seal is missing. */
     const long at = k == 0 ? start + 96 : k < 7 ? start + (long) below (&rng, (uint64_t) (next - 288 - start))
                                                 : next - 288 + (long) below (&rng, 288);
-    const int stay = at >= next - 288;
     copy (g, reference, name, at);
     params.seal = k % 2; /* what has a seal is sealed again in any case */
-    scda_fcontext_t *f = open_append (g, name, c, &params, at - (stay ? tables : start));
-    write_rest (g, f, c, stay && i + 1 == num_commits ? c->count : commits[i + stay], seed, NULL, name);
+    scda_fcontext_t *f = open_append (g, name, c, &params, at - start);
+    write_rest (g, f, c, commits[i], seed, NULL, name);
     SAME (name, reference);
   }
-  /* A file without a seal, to which sections are added, and then a seal of all. */
+  /* A file without a seal, which gets one of what it has before sections are added: as if it were opened twice for that. */
   char once[1200];
   int err;
   scda_fcontext_t *f;
-  params.seal = 0;
-  RIGHT (scda_fopen_write (g.comm, name, c->user.bytes, &c->user.len, &params, &err));
-  f = content_write_some (g, f, c, 0, 30, seed);
-  CLOSE ();
-  params.seal = 1;
-  f = open_append (g, name, c, &params, 0);
-  f = content_write_some (g, f, c, 30, c->count, seed);
-  CLOSE ();
   snprintf (once, sizeof once, "%s/once-%016llx.scda", dir, (unsigned long long) seed);
-  content_write (g, once, c, seed, &params);
+  for (int is_twice = 0; is_twice < 2; ++is_twice) {
+    const char *file = is_twice ? once : name;
+    params.seal = 0;
+    RIGHT (scda_fopen_write (g.comm, file, c->user.bytes, &c->user.len, &params, &err));
+    f = content_write_some (g, f, c, 0, 30, seed);
+    CLOSE ();
+    params.seal = 1;
+    f = open_append (g, file, c, &params, 0);
+    if (is_twice) {
+      CLOSE ();
+      f = open_append (g, file, c, &params, 0);
+    }
+    f = content_write_some (g, f, c, 30, c->count, seed);
+    CLOSE ();
+  }
   SAME (name, once);
   params.seal = 0; /* and without one */
   RIGHT (scda_fopen_write (g.comm, name, c->user.bytes, &c->user.len, &params, &err));
@@ -202,7 +206,7 @@ static void refused (group_t g, const char *dir, const char *reference, const co
       REQUIRE (out != NULL && fputs (k ? "" : words, out) >= 0 && fclose (out) == 0);
     }
     copy (g, original, name, k ? 0 : (long) sizeof words - 1);
-    REFUSED (k ? SCDA_ERR_COUNT : SCDA_ERR_FORMAT);
+    REFUSED (k ? SCDA_ERR_NO_SUCH_FILE : SCDA_ERR_FORMAT);
   }
   params.seal = 0, params.atomic = 0;
   content_write (g, original, c, seed, &params);
