@@ -116,6 +116,10 @@ module scda_implementation
   integer, parameter, public :: SCDA_LAYOUT_CHUNKED = 1
   integer, parameter, public :: SCDA_LAYOUT_TEXT = 2
   integer, parameter, public :: SCDA_LAYOUT_AUTO = 3
+  integer, parameter, public :: SCDA_CODEC_ZSTD = 0
+  integer, parameter, public :: SCDA_CODEC_LZ4 = 1
+  integer, parameter, public :: SCDA_CODEC_PCODEC = 2
+  integer, parameter, public :: SCDA_CODEC_ZLIB = 3
   integer, parameter, public :: SCDA_MAX_DIMS = 32
   integer, parameter, public :: SCDA_NAME_BYTES = 64
 
@@ -155,7 +159,7 @@ module scda_implementation
   !> A dataset that was found: what scda_dataset_t in scda.h says, with the dimensions in the order of Fortran.
   type, public :: scda_dataset_t
     character(:), allocatable :: name
-    integer :: type = 0, layout = 0
+    integer :: type = 0, layout = 0, codec = SCDA_CODEC_ZSTD
     integer(int64) :: item_bytes = 0
     integer(int64), allocatable :: shape(:), chunk(:)
     logical :: shuffle = .true.
@@ -174,6 +178,7 @@ module scda_implementation
     integer(c_int64_t) :: shape(SCDA_MAX_DIMS) = 0
     integer(c_int64_t) :: chunk(SCDA_MAX_DIMS) = 0
     integer(c_int) :: layout = 0
+    integer(c_int) :: codec = 0
     integer(c_int) :: level = 0
     integer(c_int) :: shuffle = 0
     type(c_ptr) :: dimension_names = c_null_ptr
@@ -277,8 +282,8 @@ module scda_implementation
 #endif
   end interface scda_fopen_append
 
-  !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, layout, level, shuffle, fill,
-  !> attributes, units, dimension_names, ierr, type). data is of a type integer, real, complex or logical and of a rank from 0 to 7.
+  !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, layout, codec, level, shuffle,
+  !> fill, attributes, units, dimension_names, ierr, type). data is of a type integer, real, complex or logical and of a rank from 0 to 7.
   interface scda_write
     module procedure write_integer8
     module procedure write_integer16
@@ -1607,15 +1612,15 @@ contains
   ! Dimensions, indices and boxes have the order of Fortran in the arguments, and that of C where C gets them.
 
   ! Writes boxes of this rank: those of start and count, or the rows that Nq says, or the array of rank 0.
-  subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, layout, level, shuffle, fill_value, &
-    & attributes, units, dimension_names, ierr, type)
+  subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, layout, codec, level, shuffle, &
+    & fill_value, attributes, units, dimension_names, ierr, type)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in) :: code
     type(c_ptr), intent(in) :: items
     integer(int64), intent(in) :: found(:)
     type(memory_t), intent(in), target :: shape, start, count, Nq, chunk
-    integer, intent(in), optional :: layout, level
+    integer, intent(in), optional :: layout, codec, level
     logical, intent(in), optional :: shuffle
     type(c_ptr), intent(in) :: fill_value
     character(*), intent(in), optional :: attributes, units, dimension_names(:)
@@ -1692,6 +1697,7 @@ contains
 
     ! How it is stored.
     given%d%layout = chosen(layout, merge(SCDA_LAYOUT_CHUNKED, SCDA_LAYOUT_CONTIGUOUS, c_associated(chunk%address)))
+    given%d%codec = chosen(codec, SCDA_CODEC_ZSTD)
     given%d%level = chosen(level, -1)
     if (present(shuffle)) given%d%shuffle = flag(shuffle)
     if (c_associated(chunk%address)) then
@@ -2248,6 +2254,7 @@ contains
     call copy_if(address, d%name)
     d%type = int(c%type)
     d%layout = int(c%layout)
+    d%codec = int(c%codec)
     d%item_bytes = c%item_bytes
     d%shape = c%shape(c%ndims:1:-1)
     d%chunk = c%chunk(c%ndims:1:-1)

@@ -432,7 +432,7 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_LAYOUT_CONTIGUOUS 0
 
 /**
- * The data are cut into chunks, each of which is compressed: a zlib stream.
+ * The data are cut into chunks, each of which is compressed by the `codec` of the dataset.
  */
 #define SCDA_LAYOUT_CHUNKED 1
 
@@ -446,6 +446,28 @@ typedef struct scda_serial_info *MPI_Info;
  * data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
  */
 #define SCDA_LAYOUT_AUTO 3
+
+/**
+ * Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
+ */
+#define SCDA_CODEC_ZSTD 0
+
+/**
+ * Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
+ * faster than Zstandard.
+ */
+#define SCDA_CODEC_LZ4 1
+
+/**
+ * Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
+ * `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
+ */
+#define SCDA_CODEC_PCODEC 2
+
+/**
+ * Chunks are zlib streams (RFC 1950) behind a byte shuffle: for readers that have zlib and nothing else.
+ */
+#define SCDA_CODEC_ZLIB 3
 
 /**
  * A file that is open for writing or reading. Opaque.
@@ -610,8 +632,13 @@ struct scda_dataset {
    */
   int layout;
   /**
-   * The level of compression of chunks, 0 to 9; -1 (default): that of `scda_params_t`; after reading: not
-   * known.
+   * How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
+   * `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
+   */
+  int codec;
+  /**
+   * The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 1 for Zstandard and LZ4, 8 for Pcodec, that of
+   * `scda_params_t` for zlib and text; after reading: not known.
    */
   int level;
   /**

@@ -615,7 +615,9 @@ public:
   }
   /** One of `SCDA_LAYOUT_...`: chunks as text, chunks if the data become smaller, ... */
   dataset &layout (int chosen) noexcept { return d_.layout = chosen, *this; }
-  /** The level of compression, 0 to 9; -1: that of the file. */
+  /** One of `SCDA_CODEC_...`: how chunks are compressed. */
+  dataset &codec (int chosen) noexcept { return d_.codec = chosen, *this; }
+  /** The level of compression, 0 to 9; -1: that of the codec. */
   dataset &level (int chosen) noexcept { return d_.level = chosen, *this; }
   /** Whether the bytes of numbers are sorted before they are compressed. */
   dataset &shuffle (bool chosen) noexcept { return d_.shuffle = chosen, *this; }
@@ -637,6 +639,7 @@ public:
   int type () const noexcept { return d_.type; }
   std::uint64_t item_bytes () const noexcept { return d_.item_bytes; }
   int layout () const noexcept { return d_.layout; }
+  int codec () const noexcept { return d_.codec; }
   int level () const noexcept { return d_.level; }
   bool shuffle () const noexcept { return d_.shuffle != 0; }
   /** The type as docs/datasets.md names it. */

@@ -38,6 +38,7 @@ pub mod internals {
     pub use crate::file::{Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
     pub use crate::foreign::{Foreign, sdf, sion};
     pub use crate::format::dataset::bools::Bools;
+    pub use crate::format::dataset::codecs::Codecs;
     pub use crate::format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION, fill, json, metadata, parse};
     pub use crate::format::dataset::{stored_name, stored_path};
     pub use crate::format::entry::{CountFormat, parse_counts};
@@ -57,7 +58,7 @@ pub use file::{
     DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt, Params, Reader, Request, Section,
     Sink, Source, Stream, StreamReader, Streams, Writer,
 };
-pub use format::dataset::{DataType, Dataset, Group, Layout, Region};
+pub use format::dataset::{Codec, DataType, Dataset, Group, Layout, Region};
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};

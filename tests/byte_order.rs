@@ -2,7 +2,7 @@
 //! own byte order. `scripts/sanitize.sh big-endian` runs this on a machine where the highest byte of a number comes first.
 
 use scda::{
-    Communicator, DataType, Dataset, Encoder, Layout, Params, Reader, Region, Writer, run_on_threads,
+    Codec, Communicator, DataType, Dataset, Encoder, Layout, Params, Reader, Region, Writer, run_on_threads,
 };
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,7 @@ fn datasets() -> Vec<(Dataset, u64)> {
         ] {
             let mut dataset = Dataset::new(format!("{data_type}/{name}"), data_type, SHAPE);
             dataset.layout = layout;
+            dataset.codec = Codec::Zlib;
             dataset.fill_value = item(data_type, 99 * seed).1;
             dataset.attributes = r#"{"units": "m"}"#.into();
             datasets.push((dataset, seed));

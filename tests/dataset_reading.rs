@@ -717,17 +717,17 @@ fn codecs_that_are_not_there_are_shown_and_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("blosc.scda");
     let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
-    let text = simple(Kind::Binary).metadata().to_string().replace("numcodecs.zlib", "blosc");
+    let text = simple(Kind::Binary).metadata().to_string().replace("numcodecs.zlib", "blosc2");
     put_block(&mut file, b"scda dataset 00", text.as_bytes(), Encode::None);
     file.varray(b"a", &[6], &[1; 6], None, Source::Contiguous(b"abcdef"), Encode::None).unwrap();
     file.close().unwrap();
     let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
     let dataset = file.find_dataset("a", 0).unwrap().unwrap();
     assert_eq!((&dataset.shape[..], dataset.data_type), (&[10, 6][..], DataType::Uint32));
-    assert!(dataset.unsupported.unwrap().contains("\"blosc\""));
+    assert!(dataset.unsupported.unwrap().contains("\"blosc2\""));
     let error = file.read_dataset(&[], &mut []).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("dataset \"a\": found the codec \"blosc\" at place 2"), "{error}");
+    assert!(error.to_string().contains("dataset \"a\": found the codec \"blosc2\" at place 2"), "{error}");
 }
 
 #[test]

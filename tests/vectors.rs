@@ -8,8 +8,8 @@ use common::{Data, Model, ModelSection, Want, folder, manifest, read_anything, r
 use scda::internals::index::{CRC_TAIL_BYTES, ROW_BYTES, TABLE_HEADER_BYTES};
 use scda::internals::seal::{SEAL_BYTES, Seal};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, LineBreak, Params, Reader, Region,
-    Sink, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, LineBreak, Params, Reader,
+    Region, Sink, Source, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
 use std::io::Read;
 use std::path::Path;
@@ -234,6 +234,7 @@ impl Content {
         let chunked = |name: &str, data_type, fill: &[u8], text| {
             let mut dataset = Dataset::new(name, data_type, SHAPE);
             dataset.layout = Layout::Chunked { shape: Some(vec![2, 3]), text };
+            dataset.codec = Codec::Zlib;
             dataset.fill_value = fill.to_vec();
             dataset
         };

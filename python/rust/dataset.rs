@@ -2,7 +2,7 @@
 
 use crate::errors::invalid;
 use pyo3::prelude::*;
-use scda::{DataType, Dataset, Layout, Region};
+use scda::{Codec, DataType, Dataset, Layout, Region};
 
 /// The first index of a box in each dimension, and the numbers of indices.
 pub type Box = (Vec<u64>, Vec<u64>);
@@ -24,6 +24,8 @@ pub struct Description(
     String,
     /// Shape of the chunks; None: the library's choice, or none.
     Option<Vec<u64>>,
+    /// Codec of chunks: `zstd`, `lz4`, `pcodec` or `zlib`.
+    String,
     /// Level of compression; None: that of the file. Not known of what was read.
     Option<u32>,
     /// Whether bytes are shuffled.
@@ -52,6 +54,7 @@ impl Description {
             dataset.shape,
             layout.to_owned(),
             chunks,
+            dataset.codec.to_string(),
             dataset.level,
             dataset.shuffle,
             dataset.fill_value,
@@ -62,7 +65,8 @@ impl Description {
     }
 
     pub fn dataset(self) -> PyResult<Dataset> {
-        let Self(name, data_type, shape, layout, chunks, level, shuffle, fill, dims, attributes, _) = self;
+        let Self(name, data_type, shape, layout, chunks, codec, level, shuffle, fill, dims, attributes, _) =
+            self;
         let data_type = DataType::from_name(&data_type)
             .ok_or_else(|| invalid(format!("data type: found {data_type:?}")))?;
         let mut dataset = Dataset::new(name, data_type, shape);
@@ -73,6 +77,7 @@ impl Description {
             "text" => Layout::Chunked { shape: chunks, text: true },
             _ => return Err(invalid(format!("layout: found {layout:?}"))),
         };
+        dataset.codec = Codec::from_name(&codec).ok_or_else(|| invalid(format!("codec: found {codec:?}")))?;
         (dataset.level, dataset.shuffle, dataset.fill_value) = (level, shuffle, fill);
         (dataset.dimension_names, dataset.attributes) = (dims, attributes);
         Ok(dataset)

@@ -1,53 +1,100 @@
-//! One chunk of a dataset: its bytes shuffled, then compressed; and back.
+//! One chunk of a dataset: its bytes by the steps of its codecs, and back.
 
+use super::blosc::{Blosc, BloscDecoder, BloscEncoder, zstd_frame};
 use super::deflate::{Deflater, Encoder};
-use super::element::ElementEncoder;
+use super::element::{ElementEncoder, can_expand, max_encoded_bytes};
 use super::inflate::{Inflater, ZEROS};
+use super::pcodec;
 use super::shuffle::{shuffle, unshuffle};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::crc::crc32c;
+use crate::format::dataset::codecs::{Codecs, Step};
+use crate::format::dataset::{DataType, Dataset};
 use crate::format::padding::LineBreak;
 use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
+use zstd::zstd_safe::DCtx;
 
 /// How chunks are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkCodec {
-    /// Which library compresses.
-    pub encoder: Encoder,
-    /// The level, 0 to 9.
-    pub level: u32,
-    /// The bytes of the items that are shuffled; 1: nothing is.
+    /// The bytes of the items that are shuffled before; 1: nothing is.
     pub item_bytes: usize,
-    /// As an element of the compression convention, with this line break; else as a zlib stream.
-    pub text: Option<LineBreak>,
+    /// What is done with the bytes then.
+    pub method: Method,
+}
+
+/// How the bytes of a chunk are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// As an element of the compression convention, with this line break.
+    Text(Encoder, u32, LineBreak),
+    /// As a zlib stream.
+    Zlib(Encoder, u32),
+    /// As a frame of Blosc.
+    Blosc(Blosc),
+    /// As numbers of this type, at this level.
+    Pcodec(DataType, u32),
+}
+
+impl ChunkCodec {
+    /// That of a dataset in chunks; without a level of its own, zlib and text have this one.
+    pub fn of(dataset: &Dataset, encoder: Encoder, level: u32, line_break: LineBreak) -> Self {
+        let codecs = Codecs::of(dataset, level);
+        let shuffled = |step: &Step| match step {
+            Step::Shuffle(size) => Some(to_usize(*size)),
+            _ => None,
+        };
+        let item_bytes = codecs.steps.iter().find_map(shuffled).unwrap_or(1);
+        let level = dataset.level.unwrap_or(level);
+        let method = match codecs.compressor() {
+            Some(Step::Blosc { compressor, level, shuffle, item_bytes, .. }) => {
+                // No larger ones are shuffled.
+                let item_bytes = u8::try_from(item_bytes).unwrap_or(1);
+                Method::Blosc(Blosc { compressor, level, shuffle, item_bytes })
+            }
+            Some(Step::Pcodec { level }) => Method::Pcodec(dataset.data_type, level),
+            Some(_) => Method::Zlib(encoder, level),
+            None => Method::Text(encoder, level, line_break),
+        };
+        Self { item_bytes, method }
+    }
+
+    /// Whether chunks are elements of the compression convention.
+    pub fn is_text(self) -> bool {
+        matches!(self.method, Method::Text(..))
+    }
 }
 
 /// Encodes chunks one after the other, with state made once.
 pub struct ChunkEncoder {
     codec: ChunkCodec,
-    method: Method,
+    state: State,
     shuffled: Vec<u8>,
     stream: Vec<u8>,
 }
 
-enum Method {
+enum State {
     Stream(Deflater),
     Text(Box<ElementEncoder>),
+    Blosc(Box<BloscEncoder>),
+    Pcodec(DataType, u32),
 }
 
 impl ChunkEncoder {
     /// # Errors
     /// `Argument` if the level is not 0 to 9; `Memory`.
     pub fn new(codec: ChunkCodec) -> Result<Self> {
-        let ChunkCodec { encoder, level, text, .. } = codec;
-        let method = match text {
-            None => Method::Stream(Deflater::new(encoder, level)?),
-            Some(style) => {
+        let state = match codec.method {
+            Method::Zlib(encoder, level) => State::Stream(Deflater::new(encoder, level)?),
+            Method::Text(encoder, level, style) => {
                 let encoder = ElementEncoder::new(encoder, level, style)?;
-                Method::Text(Box::new(encoder.of_planes(codec.item_bytes)))
+                State::Text(Box::new(encoder.of_planes(codec.item_bytes)))
             }
+            Method::Blosc(blosc) => State::Blosc(Box::new(BloscEncoder::new(blosc)?)),
+            Method::Pcodec(data_type, level) => State::Pcodec(data_type, level),
         };
-        Ok(Self { codec, method, shuffled: Vec::new(), stream: Vec::new() })
+        Ok(Self { codec, state, shuffled: Vec::new(), stream: Vec::new() })
     }
 
     /// How it encodes.
@@ -67,9 +114,11 @@ impl ChunkEncoder {
             shuffle(chunk, self.codec.item_bytes, shuffled);
             data = shuffled;
         }
-        match &mut self.method {
-            Method::Text(encoder) => encoder.encode(data, out),
-            Method::Stream(deflater) => {
+        match &mut self.state {
+            State::Text(encoder) => encoder.encode(data, out),
+            State::Blosc(encoder) => encoder.encode(data, out),
+            State::Pcodec(data_type, level) => pcodec::encode(data, *data_type, *level, out),
+            State::Stream(deflater) => {
                 let bound = deflater.bound(data.len(), self.codec.item_bytes);
                 grow(&mut self.stream, bound)?;
                 let length = deflater.compress(data, self.codec.item_bytes, &mut self.stream[..bound])?;
@@ -81,11 +130,30 @@ impl ChunkEncoder {
     }
 }
 
-/// Undoes zlib and shuffling, with memory that is used again.
+/// The bytes of a CRC.
+const CRC_BYTES: usize = 4;
+
+/// Whether so many bytes can be a chunk of that many.
+pub fn can_be_chunk(codecs: &Codecs, bytes: u64, chunk_bytes: u64) -> bool {
+    let crc = if codecs.steps.contains(&Step::Crc32c) { CRC_BYTES } else { 0 };
+    let Some(without) = bytes.checked_sub(crc as u64) else { return false };
+    match codecs.compressor() {
+        None => without == chunk_bytes,
+        Some(Step::Zlib { .. }) => {
+            can_expand(without, chunk_bytes) && without <= max_encoded_bytes(chunk_bytes)
+        }
+        // Those that others write may be a little longer than what they compress, in pieces of any size.
+        Some(_) => without <= chunk_bytes.saturating_mul(2).saturating_add(1 << 16),
+    }
+}
+
+/// Undoes the steps, with memory that is used again.
 pub struct ChunkDecoder {
     strict: bool,
     inflater: Option<Box<Inflater>>,
-    /// The stream, and the zeros behind it.
+    zstd: Option<DCtx<'static>>,
+    blosc: BloscDecoder,
+    /// The encoded chunk, and the zeros behind it.
     stream: Vec<u8>,
     shuffled: Vec<u8>,
 }
@@ -93,10 +161,11 @@ pub struct ChunkDecoder {
 impl ChunkDecoder {
     /// `strict`: as [`Inflater::new`].
     pub fn new(strict: bool) -> Self {
-        Self { strict, inflater: None, stream: Vec::new(), shuffled: Vec::new() }
+        let (stream, shuffled) = (Vec::new(), Vec::new());
+        Self { strict, inflater: None, zstd: None, blosc: BloscDecoder::default(), stream, shuffled }
     }
 
-    /// Memory into which a stream of so many bytes is to be read.
+    /// Memory into which an encoded chunk of so many bytes is to be read.
     ///
     /// # Errors
     /// `Memory`.
@@ -107,41 +176,102 @@ impl ChunkDecoder {
         Ok(&mut self.stream[..bytes])
     }
 
-    /// Decompresses the stream of so many bytes that was read, and sorts the bytes of the items of this size back.
+    /// Decodes the chunk of so many bytes that was read, of items of this type.
     ///
     /// # Errors
-    /// `Decode` if the stream is not one of as many bytes as `out` has; `Memory`.
-    pub fn inflate(&mut self, bytes: u64, item_bytes: Option<u64>, out: &mut [u8]) -> Result<()> {
-        let inflater = match &mut self.inflater {
-            Some(inflater) => inflater,
-            none => none.insert(Box::new(Inflater::new(self.strict)?)),
+    /// `Decode` if it is not one of as many bytes as `out` has; `Memory`.
+    pub fn decode(&mut self, bytes: u64, codecs: &Codecs, data_type: DataType, out: &mut [u8]) -> Result<()> {
+        let mut n = to_usize(bytes);
+        if codecs.steps.contains(&Step::Crc32c) {
+            n = check_crc(&self.stream[..n]).map_err(bad)?;
+            self.stream[n..n + CRC_BYTES].fill(0);
+        }
+        let Some(item_bytes) = shuffled_items(codecs) else {
+            return self.decompress(n, codecs.compressor(), data_type, out);
         };
-        let stream = &self.stream[..to_usize(bytes) + ZEROS];
-        let bad = |what: String| Error::new(ErrorKind::Decode, format!("zlib stream: {what}"));
-        let Some(item_bytes) = item_bytes else { return inflater.inflate(stream, out).map_err(bad) };
-        grow(&mut self.shuffled, out.len())?;
-        let shuffled = &mut self.shuffled[..out.len()];
-        inflater.inflate(stream, shuffled).map_err(bad)?;
-        unshuffle(shuffled, to_usize(item_bytes), out);
+        let mut shuffled = std::mem::take(&mut self.shuffled);
+        grow(&mut shuffled, out.len())?;
+        self.decompress(n, codecs.compressor(), data_type, &mut shuffled[..out.len()])?;
+        unshuffle(&shuffled[..out.len()], item_bytes, out);
+        self.shuffled = shuffled;
         Ok(())
     }
 
-    /// Sorts the bytes back that `read` puts into memory.
+    fn decompress(
+        &mut self,
+        n: usize,
+        step: Option<Step>,
+        data_type: DataType,
+        out: &mut [u8],
+    ) -> Result<()> {
+        let (with_zeros, stream) = (&self.stream[..n + ZEROS], &self.stream[..n]);
+        let done = match step {
+            Some(Step::Blosc { .. }) => {
+                self.blosc.decode(stream, out)?.map_err(|what| format!("Blosc frame: {what}"))
+            }
+            Some(Step::Zstd { .. }) => zstd_frame(&mut self.zstd, stream, out)?,
+            Some(Step::Pcodec { .. }) => pcodec::decode(stream, data_type, out)?,
+            Some(step) => {
+                let inflater = match &mut self.inflater {
+                    Some(inflater) => inflater,
+                    none => none.insert(Box::new(Inflater::new(self.strict)?)),
+                };
+                if matches!(step, Step::Gzip { .. }) {
+                    inflater.gunzip(stream, out).map_err(|what| format!("gzip stream: {what}"))
+                } else {
+                    inflater.inflate(with_zeros, out).map_err(|what| format!("zlib stream: {what}"))
+                }
+            }
+            None if n == out.len() => {
+                out.copy_from_slice(stream);
+                Ok(())
+            }
+            None => Err(format!("found {n} bytes, expected {}", out.len())),
+        };
+        done.map_err(bad)
+    }
+
+    /// Sorts the bytes back that `read` puts into memory: all that is to be done where encoded chunks are as long as chunks.
     ///
     /// # Errors
     /// Those of `read`; `Memory`.
     pub fn unshuffle(
         &mut self,
-        item_bytes: Option<u64>,
+        codecs: &Codecs,
         out: &mut [u8],
         read: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
-        let Some(item_bytes) = item_bytes else { return read(out) };
+        let Some(item_bytes) = shuffled_items(codecs) else { return read(out) };
         grow(&mut self.shuffled, out.len())?;
         let shuffled = &mut self.shuffled[..out.len()];
         read(shuffled)?;
-        unshuffle(shuffled, to_usize(item_bytes), out);
+        unshuffle(shuffled, item_bytes, out);
         Ok(())
+    }
+}
+
+fn bad(what: String) -> Error {
+    Error::new(ErrorKind::Decode, what)
+}
+
+/// The bytes of the items whose bytes were shuffled by a step of its own.
+fn shuffled_items(codecs: &Codecs) -> Option<usize> {
+    codecs.steps.iter().find_map(|step| match step {
+        Step::Shuffle(size) => Some(to_usize(*size)),
+        _ => None,
+    })
+}
+
+/// The number of bytes before the CRC-32C that they must have. The error is what was found instead.
+fn check_crc(bytes: &[u8]) -> Result<usize, String> {
+    let Some((data, found)) = bytes.split_last_chunk::<CRC_BYTES>() else {
+        return Err(format!("found {} bytes, expected a checksum of {CRC_BYTES}", bytes.len()));
+    };
+    let (found, expected) = (u32::from_le_bytes(*found), crc32c(data));
+    if found == expected {
+        Ok(data.len())
+    } else {
+        Err(format!("found the CRC-32C {found:08x}, expected {expected:08x}"))
     }
 }
 
@@ -190,7 +320,7 @@ mod tests {
             let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
             // Bytes that are no whole item.
             data.resize(data.len() + more % item_bytes, 9);
-            let codec = ChunkCodec { encoder: Encoder::Fast, level, item_bytes, text: None };
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level) };
             let mut out = Vec::new();
             ChunkEncoder::new(codec).unwrap().encode(&data, &mut out).unwrap();
             let mut sorted = Vec::new();
@@ -217,7 +347,7 @@ mod tests {
             (Encoder::Fast, 2, 1, 80_000),
             (Encoder::Fast, 2, 4, 0),
         ] {
-            let codec = ChunkCodec { encoder, level, item_bytes, text: None };
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level) };
             let mut encoder = ChunkEncoder::new(codec).unwrap();
             let mut out = b"before".to_vec();
             let length = encoder.encode(&data[..bytes], &mut out).unwrap();

@@ -37,6 +37,16 @@ impl Inflater {
         Ok(Self { inflater, zlib, short: [0; ROOM_UP_TO + ROOM] })
     }
 
+    /// Decompresses a gzip stream (RFC 1952) of one member, and fills `out`. The error is what was found instead.
+    pub fn gunzip(&mut self, stream: &[u8], out: &mut [u8]) -> Result<(), String> {
+        let n = out.len();
+        match self.inflater.gzip_decompress(stream, out) {
+            Ok(found) if found == n => Ok(()),
+            Ok(found) => Err(format!("found data of {found} bytes, expected {n}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     /// Decompresses a zlib stream, which [`ZEROS`] zeros follow, and fills `out`. The error is what was found instead.
     pub fn inflate(&mut self, with_zeros: &[u8], out: &mut [u8]) -> Result<(), String> {
         let stream = &with_zeros[..with_zeros.len().saturating_sub(ZEROS)];

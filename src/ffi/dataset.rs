@@ -4,7 +4,7 @@ use super::memory::{c_string, put, slice};
 use super::{Outcome, guard};
 use crate::codec::chunk::swap;
 use crate::error::{Error, Result};
-use crate::format::dataset::{DataType, Dataset, Layout, MAX_DIMENSIONS};
+use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
 use crate::memory::copy;
 use crate::numbers::to_usize;
 use std::ffi::{c_char, c_int, c_void};
@@ -48,13 +48,24 @@ pub const SCDA_TYPE_RAW: c_int = 15;
 
 /// The data are plain, in C order: the default.
 pub const SCDA_LAYOUT_CONTIGUOUS: c_int = 0;
-/// The data are cut into chunks, each of which is compressed: a zlib stream.
+/// The data are cut into chunks, each of which is compressed by the `codec` of the dataset.
 pub const SCDA_LAYOUT_CHUNKED: c_int = 1;
 /// As `SCDA_LAYOUT_CHUNKED`, compressed by the convention of the scda format, as text: a third larger.
 pub const SCDA_LAYOUT_TEXT: c_int = 2;
 /// Writing: `SCDA_LAYOUT_CHUNKED` if that makes data and metadata smaller, otherwise `SCDA_LAYOUT_CONTIGUOUS`. The
 /// data alone decide: those of all chunks, or of 32 of them if these do not get smaller. A reader never gets it.
 pub const SCDA_LAYOUT_AUTO: c_int = 3;
+
+/// Chunks are compressed by Zstandard behind a byte shuffle, in frames of Blosc: fast, and small. The default.
+pub const SCDA_CODEC_ZSTD: c_int = 0;
+/// Chunks are compressed by LZ4 behind a byte shuffle, in frames of Blosc: faster, and a little larger. For disks that are
+/// faster than Zstandard.
+pub const SCDA_CODEC_LZ4: c_int = 1;
+/// Chunks are files of Pcodec: integers of 16 to 64 bits and floating-point numbers get smallest. Other types are compressed as by
+/// `SCDA_CODEC_ZSTD`, by default with level 9. For archives.
+pub const SCDA_CODEC_PCODEC: c_int = 2;
+/// Chunks are zlib streams (RFC 1950) behind a byte shuffle: for readers that have zlib and nothing else.
+pub const SCDA_CODEC_ZLIB: c_int = 3;
 
 /// What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
 /// `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
@@ -84,8 +95,11 @@ pub struct scda_dataset {
     /// `SCDA_LAYOUT_CONTIGUOUS` (default), `SCDA_LAYOUT_CHUNKED`, `SCDA_LAYOUT_TEXT` or
     /// `SCDA_LAYOUT_AUTO`.
     pub layout: c_int,
-    /// The level of compression of chunks, 0 to 9; -1 (default): that of `scda_params_t`; after reading: not
-    /// known.
+    /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default), `SCDA_CODEC_LZ4`, `SCDA_CODEC_PCODEC` or
+    /// `SCDA_CODEC_ZLIB`. Text has zlib streams, whatever stands here.
+    pub codec: c_int,
+    /// The level of compression of chunks, 0 to 9; 0 does not compress, but for Pcodec. -1 (default): 1 for Zstandard and LZ4, 8 for Pcodec, that of
+    /// `scda_params_t` for zlib and text; after reading: not known.
     pub level: c_int,
     /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
@@ -139,6 +153,7 @@ pub(super) fn empty() -> scda_dataset_t {
         shape: [0; SCDA_MAX_DIMS],
         chunk: [0; SCDA_MAX_DIMS],
         layout: SCDA_LAYOUT_CONTIGUOUS,
+        codec: SCDA_CODEC_ZSTD,
         level: -1,
         shuffle: 1,
         dimension_names: null(),
@@ -148,6 +163,13 @@ pub(super) fn empty() -> scda_dataset_t {
         reserved: [0; 8],
     }
 }
+
+const CODECS: [(c_int, Codec); 4] = [
+    (SCDA_CODEC_ZSTD, Codec::Zstd),
+    (SCDA_CODEC_LZ4, Codec::Lz4),
+    (SCDA_CODEC_PCODEC, Codec::Pcodec),
+    (SCDA_CODEC_ZLIB, Codec::Zlib),
+];
 
 const TYPES: [(c_int, DataType); 14] = [
     (SCDA_TYPE_BOOL, DataType::Bool),
@@ -246,6 +268,13 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
     let mut dataset = array(&c)?;
     let (dimensions, data_type) = (dataset.shape.len(), dataset.data_type);
     dataset.layout = layout(c.layout, &c.chunk[..dimensions])?;
+    let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
+    dataset.codec = codec.map(|(_, codec)| *codec).ok_or_else(|| {
+        Error::argument(format!(
+            "codec: found {}, expected SCDA_CODEC_ZSTD, SCDA_CODEC_LZ4, SCDA_CODEC_PCODEC or SCDA_CODEC_ZLIB",
+            c.codec
+        ))
+    })?;
     dataset.level = match c.level {
         -1 => None,
         level => Some(u32::try_from(level).map_err(|_| {
@@ -347,6 +376,8 @@ pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
     if dataset.layout != Layout::Contiguous {
         c.chunk.iter_mut().zip(dataset.chunk_shape()).for_each(|(to, from)| *to = from);
     }
+    let codec = CODECS.iter().find(|(_, codec)| *codec == dataset.codec);
+    c.codec = codec.map_or(SCDA_CODEC_ZSTD, |(code, _)| *code);
     c.level = dataset.level.and_then(|level| level.try_into().ok()).unwrap_or(-1);
     c.shuffle = c_int::from(dataset.shuffle);
     c
@@ -392,6 +423,7 @@ mod tests {
         let mut dataset = Dataset::new("a/b", DataType::Complex64, [3, 4]);
         dataset.layout = Layout::Chunked { shape: Some(vec![2, 1]), text: true };
         dataset.level = Some(7);
+        dataset.codec = Codec::Pcodec;
         dataset.shuffle = false;
         let c = without_pointers(&dataset);
         // SAFETY: it points to nothing.

@@ -114,6 +114,12 @@ pub fn of(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes)
 }
 
+/// The CRC-32C (Castagnoli) of bytes, as the codec `crc32c` of Zarr has it.
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    // It has 32 bits.
+    u32::try_from(crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes)).unwrap_or(0)
+}
+
 /// What a piece with this CRC contributes to the CRC of the whole if `bytes_behind` bytes follow it.
 #[must_use]
 pub fn shift(crc: u64, bytes_behind: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use flate2::read::ZlibDecoder;
 use scda::{
-    Communicator, DataType, Dataset, Layout, Params, Reader, Region, Section, SectionType, Sink, Solo,
+    Codec, Communicator, DataType, Dataset, Layout, Params, Reader, Region, Section, SectionType, Sink, Solo,
     Writer, run_on_threads,
 };
 use std::io::Read;
@@ -89,6 +89,7 @@ impl Case {
             dataset.fill_value = (0..item).map(|_| random.below(2) as u8).collect();
         }
         dataset.shuffle = !random.one_in(3);
+        dataset.codec = [Codec::Zstd, Codec::Lz4, Codec::Pcodec, Codec::Zlib][random.below(4) as usize];
         dataset.level = (!random.one_in(2)).then(|| random.below(10) as u32);
         dataset.attributes = r#"{"units": "m"}"#.into();
         if !random.one_in(3) {
@@ -161,6 +162,54 @@ pub fn unshuffled(data: &[u8], item: usize) -> Vec<u8> {
     (0..count).flat_map(|i| (0..item).map(move |byte| data[byte * count + i])).collect()
 }
 
+/// The bytes of a chunk, by the codecs in its metadata, as somebody else would decode them.
+fn decoded(stream: &[u8], codecs: &serde_json::Value, bytes: usize, data_type: DataType) -> Vec<u8> {
+    let last = &codecs.as_array().unwrap().last().unwrap();
+    let mut found = Vec::new();
+    match last["name"].as_str().unwrap() {
+        "numcodecs.zlib" => _ = ZlibDecoder::new(stream).read_to_end(&mut found).unwrap(),
+        "numcodecs.pcodec" => return pcodec(stream, data_type),
+        "blosc" => {
+            let (flags, size) = (stream[2], usize::from(stream[3]));
+            assert_eq!((&stream[..2], flags & 0x14), (&[2, 1][..], 0x10));
+            assert_eq!(stream[12..16], (stream.len() as u32).to_le_bytes());
+            if flags & 2 != 0 {
+                return stream[16..].to_vec();
+            }
+            assert_eq!(stream[16..24], [20_u32, stream.len() as u32 - 24].map(u32::to_le_bytes).concat());
+            found = match flags >> 5 {
+                4 => zstd::decode_all(&stream[24..]).unwrap(),
+                1 => lz4_flex::block::decompress(&stream[24..], bytes).unwrap(),
+                other => panic!("{other}"),
+            };
+            return if flags & 1 == 0 { found } else { unshuffled(&found, size) };
+        }
+        other => panic!("{other}"),
+    }
+    let shuffle = &codecs[1];
+    if shuffle["name"] == "numcodecs.shuffle" {
+        let size = shuffle["configuration"]["elementsize"].as_u64().unwrap();
+        found = unshuffled(&found, usize::try_from(size).unwrap());
+    }
+    found
+}
+
+/// The numbers of a file of Pcodec as bytes.
+fn pcodec(file: &[u8], data_type: DataType) -> Vec<u8> {
+    use pco::standalone::simple_decompress;
+    match data_type {
+        DataType::Int16 => simple_decompress(file).unwrap().into_iter().flat_map(i16::to_le_bytes).collect(),
+        DataType::Int32 => simple_decompress(file).unwrap().into_iter().flat_map(i32::to_le_bytes).collect(),
+        DataType::Float32 => {
+            simple_decompress(file).unwrap().into_iter().flat_map(f32::to_le_bytes).collect()
+        }
+        DataType::Float64 => {
+            simple_decompress(file).unwrap().into_iter().flat_map(f64::to_le_bytes).collect()
+        }
+        other => panic!("{other}"),
+    }
+}
+
 /// Reads a file as a stranger would: what it must have is the array in little-endian order.
 pub fn check_file(path: &Path, dataset: &Dataset, array: &[u8]) {
     let mut file = Reader::open(Solo, path, &Params::default()).unwrap();
@@ -206,10 +255,8 @@ pub fn check_file(path: &Path, dataset: &Dataset, array: &[u8]) {
                 rest = others;
                 let mut found = stream.to_vec();
                 if !text && *size > 0 {
-                    found.clear();
-                    ZlibDecoder::new(stream).read_to_end(&mut found).unwrap();
-                }
-                if dataset.shuffle {
+                    found = decoded(stream, &metadata["codecs"], bytes, dataset.data_type);
+                } else if dataset.shuffle {
                     found = unshuffled(&found, item);
                 }
                 // The chunk as a box, whole even where it reaches beyond the array.

@@ -11,8 +11,8 @@ mod watched;
 
 use case::{Case, check_file, expect, items, little_endian, read_back};
 use scda::{
-    Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region, SectionType,
-    Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, ErrorKind, Layout, Params, Reader, Region,
+    SectionType, Solo, ThreadComm, Writer, run_on_threads, uniform_partition,
 };
 use std::path::Path;
 
@@ -312,7 +312,7 @@ fn zlib_is_an_encoder_of_chunks_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let mut dataset = Dataset::new("rho", DataType::Int32, [3000]);
-    dataset.layout = chunked(&[1000]);
+    (dataset.layout, dataset.codec) = (chunked(&[1000]), Codec::Zlib);
     let data: Vec<u8> = (0..3000_u32).flat_map(u32::to_ne_bytes).collect();
     let params = with(|params| params.encoder = Encoder::Zlib);
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();

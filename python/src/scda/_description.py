@@ -42,6 +42,10 @@ def without_name(attrs: dict[str, Any], name: str) -> dict[str, Any]:
     return attrs
 
 
+# How chunks are compressed; the first one by default.
+CODECS = ("zstd", "lz4", "pcodec", "zlib")
+
+
 class Description(NamedTuple):
     """What the core says of a dataset, and is told."""
 
@@ -50,6 +54,7 @@ class Description(NamedTuple):
     shape: Sequence[int]
     layout: str
     chunks: Optional[Sequence[int]]
+    codec: str
     level: Optional[int]
     shuffle: bool
     fill: bytes
@@ -188,6 +193,7 @@ def items_of(data: Any, dtype: Any) -> NDArray[Any]:
 def layout_of(
     encode: Union[bool, str, None],
     chunks: Union[int, Sequence[int], None],
+    codec: Optional[str],
     level: Optional[int],
     shuffle: Optional[bool],
     text: bool,
@@ -197,7 +203,11 @@ def layout_of(
         raise TypeError(f"text: found {text!r}, expected True or False")
     if shuffle is not None and not isinstance(shuffle, (bool, np.bool_)):
         raise TypeError(f"shuffle: found {shuffle!r}, expected True or False")
-    of_chunks = {"chunks": chunks, "level": level, "shuffle": shuffle, "text": text or None}
+    if codec is not None and codec not in CODECS:
+        raise ValueError(f"codec: found {codec!r}, expected one of {', '.join(map(repr, CODECS))}")
+    if codec is not None and text:
+        raise ValueError(f"codec: found {codec!r} with text=True, which is compressed by zlib")
+    of_chunks = {"chunks": chunks, "codec": codec, "level": level, "shuffle": shuffle, "text": text or None}
     given = [name for name, value in of_chunks.items() if value is not None]
     shape = None if chunks is None else integers("chunks", chunks)
     if encode is None:

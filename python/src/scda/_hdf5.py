@@ -54,6 +54,9 @@ class Filters(NamedTuple):
     def of_codecs(cls, metadata: dict[str, Any], item_bytes: int) -> Optional[Filters]:
         """Those of a dataset by its metadata. None: HDF5 has them not."""
         shuffle, level = False, None
+        first = metadata["codecs"][0]
+        if (first if isinstance(first, str) else first["name"]) != "bytes":
+            return None
         for codec in metadata["codecs"][1:]:
             name, given = (codec, {}) if isinstance(codec, str) else (codec["name"], codec.get("configuration") or {})
             if name == "numcodecs.shuffle" and not shuffle and level is None and given.get("elementsize") == item_bytes:

@@ -227,7 +227,7 @@ class Hdf5(Importer):
         if total > _MOST_CHUNKS:
             raise ValueError(f"found {total} chunks that were never written, expected at most {_MOST_CHUNKS}")
         if filters is not None:
-            options.update(level=filters.level, shuffle=filters.shuffle)
+            options.update(codec="zlib", level=filters.level, shuffle=filters.shuffle)
         return lambda _, attrs: self._w.dataset(path, dtype=item, attrs=attrs, **options)
 
     def _items(self, dataset: h5py.Dataset, path: str, dtype: np.dtype[Any], options: dict[str, Any]) -> _Write:
@@ -289,7 +289,7 @@ class Hdf5(Importer):
         with tempfile.TemporaryDirectory(prefix=".scda-", dir=self._folder) as folder:
             name = os.path.join(folder, "metadata")
             with create(name, seal=False, atomic=False) as w:
-                w.dataset(path, dtype=dtype, level=filters.level, shuffle=filters.shuffle, **options)
+                w.dataset(path, dtype=dtype, codec="zlib", level=filters.level, shuffle=filters.shuffle, **options)
             with open_scda(name) as f:
                 text: bytes = f[0].read()
         # Before it, there is no text of the user's.

@@ -14,6 +14,7 @@ import numpy as np
 from . import _core
 from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, local_count, prepare, reason, together
 from ._description import (
+    CODECS,
     Description,
     attributes_text,
     fill_bytes,
@@ -309,6 +310,7 @@ class Writer(Handle):
         fill_value: Any = None,
         encode: Union[bool, str, None] = None,
         chunks: Union[int, Sequence[int], None] = None,
+        codec: Optional[str] = None,
         level: Optional[int] = None,
         shuffle: Optional[bool] = None,
         text: bool = False,
@@ -335,7 +337,8 @@ class Writer(Handle):
             encode: whether the data are cut into chunks and compressed; ``"auto"``: if that makes them smaller. None:
                 if any of the arguments below is given.
             chunks: the shape of a chunk; None: chosen by shape and type.
-            level: of compression, 0 to 9; None: that of the file.
+            codec: how chunks are compressed: ``"zstd"`` (the default), ``"lz4"``, ``"pcodec"`` or ``"zlib"``.
+            level: of compression, 0 to 9; None: that of the codec, or of the file for zlib and text.
             shuffle: whether the bytes of the items are sorted before compression; None: yes.
             text: chunks as text, which every reader of the format decompresses; a third larger.
         """
@@ -352,6 +355,7 @@ class Writer(Handle):
                 fill_value=fill_value,
                 encode=encode,
                 chunks=chunks,
+                codec=codec,
                 level=level,
                 shuffle=shuffle,
                 text=text,
@@ -403,6 +407,7 @@ class Writer(Handle):
         fill_value: Any = None,
         encode: Union[bool, str, None] = None,
         chunks: Union[int, Sequence[int], None] = None,
+        codec: Optional[str] = None,
         level: Optional[int] = None,
         shuffle: Optional[bool] = None,
         text: bool = False,
@@ -423,8 +428,8 @@ class Writer(Handle):
         else:
             whole = integers("shape", shape)
         placed = [_box(first, part, whole) for first, part in parts]
-        layout, cut = layout_of(encode, chunks, level, shuffle, text)
-        described = _describe(name, item, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
+        layout, cut = layout_of(encode, chunks, codec, level, shuffle, text)
+        described = _describe(name, item, whole, layout, cut, codec, level, shuffle, fill_value, dims, attrs)
         return described, placed, _one_after_the_other([part for _, part in parts])
 
     def field(
@@ -439,6 +444,7 @@ class Writer(Handle):
         fill_value: Any = None,
         encode: Union[bool, str, None] = None,
         chunks: Union[int, Sequence[int], None] = None,
+        codec: Optional[str] = None,
         level: Optional[int] = None,
         shuffle: Optional[bool] = None,
         text: bool = False,
@@ -449,7 +455,7 @@ class Writer(Handle):
         Args:
             data: the items of this rank, all of the dimensions but the first as on the others.
             counts: how many indices of the first dimension each rank gives, by rank. None: the ranks tell each other.
-            name, dtype, attrs, dims, fill_value, encode, chunks, level, shuffle, text: as for :meth:`dataset`.
+            name, dtype, attrs, dims, fill_value, encode, chunks, codec, level, shuffle, text: as for :meth:`dataset`.
         """
         with self._writing():
             array = items_of(data, dtype)
@@ -457,8 +463,8 @@ class Writer(Handle):
                 raise ValueError("data: found no dimension, expected one for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
-            layout, cut = layout_of(encode, chunks, level, shuffle, text)
-            described = _describe(name, array.dtype, whole, layout, cut, level, shuffle, fill_value, dims, attrs)
+            layout, cut = layout_of(encode, chunks, codec, level, shuffle, text)
+            described = _describe(name, array.dtype, whole, layout, cut, codec, level, shuffle, fill_value, dims, attrs)
             self._core.field(described, rows, bytes_of(array))
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
@@ -762,6 +768,7 @@ def _describe(
     shape: tuple[int, ...],
     layout: str,
     chunks: Optional[tuple[int, ...]],
+    codec: Optional[str],
     level: Optional[int],
     shuffle: Optional[bool],
     fill_value: Any,
@@ -777,6 +784,7 @@ def _describe(
         shape=list(shape),
         layout=layout,
         chunks=None if chunks is None else list(chunks),
+        codec=codec or CODECS[0],
         level=None if level is None else integer("level", level, 0, _MOST_LEVEL),
         shuffle=shuffle is None or bool(shuffle),
         fill=fill_bytes(fill_value, dtype),

@@ -12,10 +12,11 @@ use crate::pieces::Stream;
 use crate::progress::Progress;
 use crate::select::{self, Selection};
 use crate::streams;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use scda::internals::json::members;
 use scda::internals::metadata::ALIGNMENT;
 use scda::internals::parse::KEYS;
-use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
+use scda::{Codec, Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
 use std::collections::HashSet;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ use std::str::FromStr;
 Examples:
   scda copy --encode auto state.scda small.scda      what gets smaller is compressed
   scda copy --encode 6 state.scda small.scda         everything compressed, with level 6
+  scda copy --codec pcodec state.scda archive.scda   chunks of datasets compressed anew
   scda copy --decode small.scda plain.scda           nothing compressed
   scda copy --select 1-3 --select 'field*' state.scda part.scda
   scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
@@ -95,6 +97,10 @@ pub struct How {
     /// The level, 0 to 9, of chunks that --chunk or --encode auto makes [default: that of the dataset, or of the library]
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9))]
     level: Option<u32>,
+    /// How chunks of datasets are compressed [default: as they are, zstd for those that had none]. Alone, or with --level, for datasets
+    /// that are in chunks already
+    #[arg(long, value_name = "CODEC", value_parser = codec_parser(), conflicts_with = "decode")]
+    codec: Option<Codec>,
     /// Store datasets in chunks of this shape, such as 64,64, or of one that is chosen: auto; with a pattern for names
     /// only those of such a name, otherwise only those of as many dimensions
     #[arg(long, value_name = "[NAME=]SHAPE", conflicts_with = "decode")]
@@ -113,6 +119,12 @@ pub struct How {
     encoder: Option<EncoderName>,
     #[command(flatten)]
     seal: Seal,
+}
+
+/// Takes the name of a codec.
+pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
+    PossibleValuesParser::new(Codec::NAMES.map(|(_, name)| name))
+        .map(|name| Codec::from_name(&name).unwrap_or_default())
 }
 
 impl How {
@@ -148,9 +160,10 @@ impl How {
         if let (Some(Compress::Level(_)), Some(_)) = (self.encode, self.level) {
             return Err(Fail::Trouble("found --encode LEVEL and --level, expected one of them".to_owned()));
         }
-        let has_chunks = !self.chunk.is_empty() || matches!(self.encode, Some(Compress::Auto));
+        let has_chunks =
+            !self.chunk.is_empty() || self.codec.is_some() || matches!(self.encode, Some(Compress::Auto));
         if self.level.is_some() && !has_chunks {
-            let words = "--level is for --chunk and --encode auto; --encode LEVEL has its own";
+            let words = "--level is for --chunk, --codec and --encode auto; --encode LEVEL has its own";
             return Err(Fail::Trouble(words.to_owned()));
         }
         Ok(())
@@ -178,8 +191,14 @@ impl How {
         // Each pattern notes whether it matches a dataset.
         let chosen: Vec<_> = self.chunk.iter().filter(|chunking| chunking.is_for(&dataset)).collect();
         let chosen = chosen.first();
-        if self.encode.is_none() && chosen.is_none() {
+        let is_recoded =
+            self.codec.is_some() && matches!(dataset.layout, Layout::Chunked { text: false, .. });
+        if self.encode.is_none() && chosen.is_none() && !is_recoded {
             return Ok(None);
+        }
+        if let Some(codec) = self.codec.filter(|codec| *codec != dataset.codec) {
+            // Levels of different codecs have nothing in common.
+            (dataset.codec, dataset.level) = (codec, None);
         }
         let (old, text) = match dataset.layout.clone() {
             Layout::Chunked { shape, text } => (shape, text),

@@ -6,7 +6,7 @@ use crate::fail::Fail;
 use crate::files::Output;
 use crate::make::Wrong;
 use scda::internals::{Bools, fill};
-use scda::{DataType, Dataset, Encode, Layout};
+use scda::{Codec, DataType, Dataset, Encode, Layout};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -75,6 +75,10 @@ pub fn dataset(
             return Err(format!("layout: found \"{other}\", expected contiguous, chunks or text").into());
         }
     };
+    if let Some(codec) = object.text("codec")? {
+        dataset.codec = Codec::from_name(codec)
+            .ok_or_else(|| format!("codec: found \"{codec}\", expected zstd, lz4, pcodec or zlib"))?;
+    }
     dataset.level = object.number("level")?.map(|level| u32::try_from(level).unwrap_or(u32::MAX));
     dataset.shuffle = object.typed("shuffle", "true or false", Value::as_bool)?.unwrap_or(true);
     let encoded = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);

@@ -63,6 +63,9 @@ pub fn dataset_facts(number: u64, dataset: &Dataset) -> Map<String, Value> {
     object.insert("layout".into(), layout.into());
     if layout != "contiguous" {
         object.insert("chunk".into(), json!(dataset.chunk_shape()));
+        if layout == "chunks" {
+            object.insert("codec".into(), dataset.codec.to_string().into());
+        }
         object.insert("shuffle".into(), dataset.shuffle.into());
         if let Some(level) = dataset.level {
             object.insert("level".into(), level.into());

@@ -3,13 +3,11 @@
 use super::ReaderState;
 use super::dataset::{Part, memory};
 use super::header::exceeds_63_bits;
-use crate::codec::chunk::{ChunkDecoder, swap};
-use crate::codec::{can_expand, max_encoded_bytes};
+use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
 use crate::file::source::{Sink, Sizes};
 use crate::format::COUNT_BYTES;
-use crate::format::dataset::metadata::Codecs;
 use crate::format::dataset::stored::{Elements, Stored};
 use crate::format::dataset::{Region, Run, Visits};
 use crate::format::layout::sum;
@@ -135,12 +133,12 @@ impl Part<'_> {
 
     /// Decompresses a chunk that was read.
     fn decode(&self, present: Present, decoder: &mut ChunkDecoder, out: &mut [u8]) -> Result<()> {
-        let codecs = self.stored.codecs;
-        if codecs.zlib.is_none() {
+        let codecs = &self.stored.codecs;
+        if !codecs.changes_length() {
             return Ok(());
         }
-        let inflated = decoder.inflate(present.bytes, codecs.shuffle, out);
-        inflated.map_err(|error| match error.kind() {
+        let decoded = decoder.decode(present.bytes, codecs, self.stored.dataset.data_type, out);
+        decoded.map_err(|error| match error.kind() {
             ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
             _ => error,
         })
@@ -156,7 +154,7 @@ impl Part<'_> {
 impl ReaderState {
     /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
     pub(super) fn chunk_threads(&self, stored: &Stored) -> usize {
-        let most = if stored.codecs.zlib.is_some() { chunks_at_once(stored.grid.chunk_bytes()) } else { 1 };
+        let most = if stored.codecs.changes_length() { chunks_at_once(stored.grid.chunk_bytes()) } else { 1 };
         self.params.threads.min(most)
     }
 
@@ -244,14 +242,10 @@ impl ReaderState {
                 (current.layout.data, bytes)
             }
         };
-        let is_chunk = match stored.codecs.zlib {
-            Some(_) => can_expand(bytes, chunk_bytes) && bytes <= max_encoded_bytes(chunk_bytes),
-            None => bytes == chunk_bytes,
-        };
         if bytes == 0 {
             return Ok(None);
         }
-        if !is_chunk {
+        if !can_be_chunk(&stored.codecs, bytes, chunk_bytes) {
             let message = format!("found {bytes} bytes, which cannot be a chunk of {chunk_bytes}");
             return Err(part.damaged(chunk, at, &message));
         }
@@ -307,9 +301,11 @@ impl ReaderState {
             }
             false => self.read_own(at, memory),
         };
-        match part.stored.codecs {
-            Codecs { zlib: Some(_), .. } => read(decoder.stream(bytes)?),
-            Codecs { shuffle, .. } => decoder.unshuffle(shuffle, out, read),
+        let codecs = &part.stored.codecs;
+        if codecs.changes_length() {
+            read(decoder.stream(bytes)?)
+        } else {
+            decoder.unshuffle(codecs, out, read)
         }
     }
 }

@@ -398,6 +398,7 @@ mod tests {
     use crate::file::reader::{Reader, ReaderState, Request};
     use crate::file::session::Session;
     use crate::file::{Params, Writer};
+    use crate::format::dataset::Codec;
     use crate::format::dataset::{DataType, Dataset, Layout, Region};
     use crate::format::header::parse_file_header;
     use crate::parallel::{Solo, ThreadComm, run_on, run_on_threads};
@@ -424,7 +425,7 @@ mod tests {
     fn array(name: &str, chunks: u64) -> Dataset {
         let mut array = Dataset::new(name, DataType::Uint64, [chunks, 2500]);
         array.layout = Layout::Chunked { shape: Some(vec![1, 2500]), text: false };
-        (array.level, array.shuffle) = (Some(0), false);
+        (array.codec, array.level, array.shuffle) = (Codec::Zlib, Some(0), false);
         array
     }
 

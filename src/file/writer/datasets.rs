@@ -18,7 +18,8 @@ use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, Function, Topic, split};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::bools::{Bools, find_other};
-use crate::format::dataset::metadata::{self, Codecs};
+use crate::format::dataset::codecs::Codecs;
+use crate::format::dataset::metadata;
 use crate::format::dataset::{
     ChunkGrid, DATASET_CONVENTION, DataType, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout,
     Region, check_name, group_user,
@@ -203,7 +204,7 @@ impl WriterState {
                 return Ok(text.clone());
             }
         }
-        let text = metadata::of_dataset(dataset, Codecs::of(dataset, self.params.level))?;
+        let text = metadata::of_dataset(dataset, &Codecs::of(dataset, self.params.level))?;
         self.known_metadata = (text.len() <= MOST_KNOWN_BYTES).then(|| (dataset.clone(), text.clone()));
         Ok(text)
     }
@@ -230,7 +231,7 @@ impl WriterState {
         }
         let mut chosen = dataset.clone();
         chosen.layout = DataLayout::Contiguous;
-        let plain_text = metadata::of_dataset(&chosen, Codecs::of(&chosen, self.params.level))?;
+        let plain_text = metadata::of_dataset(&chosen, &Codecs::of(&chosen, self.params.level))?;
         if let Some((plan, encoded)) = self.encode_if_smaller(dataset, passed, [&text, &plain_text])? {
             let shape = plan.arrays()[0].grid().chunk_shape().to_vec();
             chosen.layout = DataLayout::Chunked { shape: Some(shape), text: false };
@@ -453,11 +454,9 @@ impl WriterState {
 
     /// Encodes the chunks of this rank, and finds where their bytes lie.
     fn encode_datasets(&mut self, datasets: &[&Dataset], plan: &Plan<'_>) -> Result<Vec<Streams>, Failure> {
-        let codec = |dataset: &&Dataset| ChunkCodec {
-            encoder: self.params.encoder,
-            level: dataset.level.unwrap_or(self.params.level),
-            item_bytes: if dataset.shuffle { to_usize(dataset.data_type.item_bytes()) } else { 1 },
-            text: is_text(dataset).then_some(self.params.line_break),
+        let codec = |dataset: &&Dataset| {
+            let params = &self.params;
+            ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)
         };
         let codecs: Vec<ChunkCodec> = datasets.iter().map(codec).collect();
         let mut encoded: Vec<Encoded> = datasets.iter().map(|_| Encoded::default()).collect();
@@ -580,7 +579,7 @@ fn encode_chunks(
     let (mut all, _) = Pieces::default();
     let (mut buffer, mut out) = (Vec::new(), Vec::new());
     // A chunk of the compression convention has all its bytes.
-    let must_be_whole = encoder.codec().text.is_some();
+    let must_be_whole = encoder.codec().is_text();
     for chunk in chunks.filter(|chunk| plan.wants(*chunk)) {
         interrupt.check()?;
         let number = plan.array_of(chunk);

@@ -1,70 +1,25 @@
 //! The metadata of datasets and groups as text: those of a Zarr v3 array or group.
 
+use super::codecs::Codecs;
 use super::json::{MAX_METADATA_BYTES, check, compact, indented};
-use super::{DataType, Dataset, Layout, fill};
+use super::{Dataset, fill};
 use crate::error::{Error, Result};
 use crate::format::layout;
 use crate::format::padding::DATA_DIVISOR;
 use crate::format::{COUNT_BYTES, SECTION_HEADER_BYTES};
 use crate::numbers::to_usize;
 use serde_json::json;
-use std::fmt::Display;
 
 /// Contiguous data of at least so many bytes begin at a multiple of [`ALIGNMENT`] bytes in the file.
 pub const ALIGNED_FROM: u64 = 64 << 10;
 /// See above: a page of memory.
 pub const ALIGNMENT: u64 = 4096;
 
-/// What was done to the bytes of a chunk, in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Codecs {
-    /// The numbers are in big-endian order, as others may write them; else little-endian.
-    pub big_endian: bool,
-    /// The bytes of elements of this size are shuffled.
-    pub shuffle: Option<u64>,
-    /// A zlib stream of this level, which only says how it was made.
-    pub zlib: Option<i64>,
-}
-
-impl Codecs {
-    /// Those that this library applies to a dataset.
-    pub fn of(dataset: &Dataset, level: u32) -> Self {
-        let item_bytes = dataset.data_type.item_bytes();
-        let shuffle = (dataset.shuffle && item_bytes > 1).then_some(item_bytes);
-        let level = Some(dataset.level.unwrap_or(level).into());
-        match dataset.layout {
-            Layout::Contiguous => Self::default(),
-            Layout::Chunked { text: true, .. } => Self { shuffle, ..Self::default() },
-            Layout::Chunked { text: false, .. } | Layout::Auto { .. } => {
-                Self { shuffle, zlib: level, ..Self::default() }
-            }
-        }
-    }
-
-    /// As JSON. Not by way of a map: whether that keeps the order of its keys depends on the features that `serde_json` is built
-    /// with, and the bytes of a file must not.
-    fn to_json(self, data_type: DataType) -> String {
-        let bytes = match data_type.number_bytes() {
-            1 => r#"{"name":"bytes"}"#.to_owned(),
-            _ => codec("bytes", "endian", if self.big_endian { r#""big""# } else { r#""little""# }),
-        };
-        let mut codecs = vec![bytes];
-        codecs.extend(self.shuffle.map(|size| codec("numcodecs.shuffle", "elementsize", size)));
-        codecs.extend(self.zlib.map(|level| codec("numcodecs.zlib", "level", level)));
-        format!("[{}]", codecs.join(","))
-    }
-}
-
-/// A codec with its one option.
-fn codec(name: &str, key: &str, value: impl Display) -> String {
-    format!(r#"{{"name":"{name}","configuration":{{"{key}":{value}}}}}"#)
-}
-
 /// The metadata of a dataset, without what aligns its data.
 ///
 /// # Errors
 /// `Argument` and `Range` if it cannot be one; `Argument` for attributes that are no JSON object, or too much of it.
-pub fn of_dataset(dataset: &Dataset, codecs: Codecs) -> Result<String> {
+pub fn of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
     dataset.validate()?;
     let attributes = attributes(&dataset.attributes)?;
     let names = match &dataset.dimension_names {
@@ -147,7 +102,8 @@ pub fn align(metadata: &mut String, data_bytes: u64, block: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
+    use super::super::codecs::{Codec, Step};
+    use super::super::{DataType, Layout, parse};
     use super::*;
     use crate::error::ErrorKind;
     use proptest::prelude::*;
@@ -159,7 +115,8 @@ mod tests {
         dataset.dimension_names = vec![None, Some("x\"é".into())];
         dataset.fill_value = f32::NAN.to_le_bytes().to_vec();
         dataset.layout = Layout::Chunked { shape: Some(vec![2, 3]), text: false };
-        let text = of_dataset(&dataset, Codecs::of(&dataset, 2)).unwrap();
+        dataset.codec = Codec::Zlib;
+        let text = of_dataset(&dataset, &Codecs::of(&dataset, 2)).unwrap();
         assert_eq!(
             text,
             r#"{
@@ -226,16 +183,52 @@ mod tests {
     fn codecs_follow_the_layout_and_the_type() {
         let mut dataset = Dataset::new("a", DataType::Complex128, [4]);
         assert_eq!(Codecs::of(&dataset, 6), Codecs::default());
+        let steps = |dataset: &Dataset| Codecs::of(dataset, 6).steps;
         dataset.layout = Layout::Chunked { shape: None, text: true };
-        assert_eq!(Codecs::of(&dataset, 6), Codecs { shuffle: Some(16), ..Codecs::default() });
+        assert_eq!(steps(&dataset), [Step::Shuffle(16)]);
         dataset.layout = Layout::Chunked { shape: None, text: false };
-        assert_eq!(Codecs::of(&dataset, 6), Codecs { shuffle: Some(16), zlib: Some(6), big_endian: false });
+        dataset.codec = Codec::Zlib;
+        assert_eq!(steps(&dataset), [Step::Shuffle(16), Step::Zlib { level: 6 }]);
         (dataset.level, dataset.data_type) = (Some(0), DataType::Bool);
-        let codecs = Codecs::of(&dataset, 6);
-        assert_eq!(codecs, Codecs { shuffle: None, zlib: Some(0), big_endian: false });
-        let text = codecs.to_json(DataType::Bool).to_string();
-        assert!(text.starts_with(r#"[{"name":"bytes"},"#), "{text}");
+        assert_eq!(steps(&dataset), [Step::Zlib { level: 0 }]);
+        let text = Codecs::of(&dataset, 6).to_json(DataType::Bool);
+        assert_eq!(text, r#"[{"name":"bytes"},{"name":"numcodecs.zlib","configuration":{"level":0}}]"#);
+        let texts = [
+            (Codec::Zstd, DataType::Float32, None, BLOSC.replace("lz4", "zstd")),
+            (Codec::Lz4, DataType::Float32, None, BLOSC.into()),
+            (
+                Codec::Lz4,
+                DataType::Raw(255),
+                Some(3),
+                BLOSC.replace("clevel\":1", "clevel\":3").replace('4', "255").replace("lz255", "lz4"),
+            ),
+            (
+                Codec::Lz4,
+                DataType::Raw(256),
+                None,
+                BLOSC.replace("typesize\":4", "typesize\":1").replace("shuffle\":\"", "shuffle\":\"no"),
+            ),
+            (
+                Codec::Pcodec,
+                DataType::Float32,
+                None,
+                r#"{"name":"numcodecs.pcodec","configuration":{"level":8}}"#.into(),
+            ),
+            (
+                Codec::Pcodec,
+                DataType::Bool,
+                Some(1),
+                BLOSC.replace("lz4", "zstd").replace('4', "1").replace("\"shuffle\",", "\"noshuffle\","),
+            ),
+        ];
+        for (codec, data_type, level, expected) in texts {
+            (dataset.codec, dataset.data_type, dataset.level) = (codec, data_type, level);
+            let text = Codecs::of(&dataset, 6).to_json(data_type);
+            assert!(text.ends_with(&format!("{expected}]")), "{text} {expected}");
+        }
     }
+
+    const BLOSC: &str = r#"{"name":"blosc","configuration":{"typesize":4,"cname":"lz4","clevel":1,"shuffle":"shuffle","blocksize":0}}"#;
 
     #[test]
     fn the_text_of_a_group() {
@@ -281,7 +274,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(
             kind in 0..15_usize, shape in prop::collection::vec(0..100_u64, 0..5), layout in 0..4, level in 0..10_u32,
-            shuffle: bool, fill in prop::option::of(prop::array::uniform16(any::<u8>())),
+            shuffle: bool, codec in 0..4_usize, fill in prop::option::of(prop::array::uniform16(any::<u8>())),
             names in prop::option::of(prop::array::uniform5(prop::option::of(".{0,3}"))), attribute in ".{0,9}",
         ) {
             let types = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -301,18 +294,22 @@ mod tests {
             dataset.dimension_names = names.map_or(vec![], |names| names[..shape.len()].to_vec());
             dataset.attributes = json!({"key": attribute, "n": [1, 2]}).to_string();
             (dataset.level, dataset.shuffle) = (Some(level), shuffle);
+            dataset.codec = [Codec::Zstd, Codec::Lz4, Codec::Pcodec, Codec::Zlib][codec];
 
             let codecs = Codecs::of(&dataset, 0);
-            let text = of_dataset(&dataset, codecs).unwrap();
+            let text = of_dataset(&dataset, &codecs).unwrap();
             let found = parse::dataset("a", text.as_bytes()).unwrap();
-            prop_assert_eq!(found.codecs, codecs);
+            prop_assert_eq!(&found.codecs, &codecs);
             prop_assert_eq!(found.chunk_shape, dataset.chunk_shape());
             let expected = Dataset { layout: found.dataset.layout.clone(), ..dataset };
-            prop_assert_eq!((found.dataset.level, found.dataset.shuffle),
-                (codecs.zlib.map(|_| level), codecs.shuffle.is_some()));
+            let described = (found.dataset.codec, found.dataset.level, found.dataset.shuffle);
+            prop_assert_eq!(described, codecs.described());
+            if codecs.changes_length() {
+                prop_assert_eq!(found.dataset.level, Some(level));
+            }
             let fill = expected.fill_item().into_owned();
             prop_assert_eq!(found.dataset.fill_item().into_owned(), fill);
-            let found = Dataset { level: expected.level, shuffle, fill_value: expected.fill_value.clone(), ..found.dataset };
+            let found = Dataset { level: expected.level, codec: expected.codec, shuffle, fill_value: expected.fill_value.clone(), ..found.dataset };
             prop_assert_eq!(found, expected);
         }
     }

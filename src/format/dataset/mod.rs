@@ -2,6 +2,7 @@
 //! order of their bytes mean.
 
 pub mod bools;
+pub mod codecs;
 mod data_type;
 pub mod fill;
 mod grid;
@@ -11,6 +12,7 @@ pub mod parse;
 mod region;
 pub mod stored;
 
+pub use codecs::Codec;
 pub use data_type::DataType;
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
@@ -45,7 +47,7 @@ pub enum Layout {
     /// Plain, in C order: an array section with an element for each index of the first dimension.
     #[default]
     Contiguous,
-    /// In chunks, as zlib streams, if these and their metadata are smaller than plain data and theirs; else contiguous. The data
+    /// In chunks, compressed by the codec, if these and their metadata are smaller than plain data and theirs; else contiguous. The data
     /// alone decide: those of all chunks, or of 32 of them if these do not get smaller.
     Auto {
         /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
@@ -55,8 +57,8 @@ pub enum Layout {
     Chunked {
         /// The shape of a chunk; `None`: chosen by the shape and the type of the dataset.
         shape: Option<Vec<u64>>,
-        /// As text, by the compression convention of the format, instead of zlib streams as they are: a third larger,
-        /// and decompressed by any reader of the format.
+        /// As text, by the compression convention of the format, instead of by the codec: a third larger, and decompressed by any
+        /// reader of the format.
         text: bool,
     },
 }
@@ -82,7 +84,9 @@ pub struct Dataset {
     pub shape: Vec<u64>,
     /// How the data lie in the file.
     pub layout: Layout,
-    /// The level of compression of chunks, 0 to 9; `None`: that of the file's parameters.
+    /// How chunks are compressed, unless they are text.
+    pub codec: Codec,
+    /// The level of compression of chunks, 0 to 9; `None`: that of the file's parameters, or of the codec.
     pub level: Option<u32>,
     /// Whether the bytes of the items of a chunk are sorted before compression: the first bytes of all items, then the
     /// second ones, and so on. It makes most numbers smaller.
@@ -107,6 +111,7 @@ impl Dataset {
             data_type,
             shape: shape.into(),
             layout: Layout::Contiguous,
+            codec: Codec::default(),
             level: None,
             shuffle: true,
             fill_value: Vec::new(),

@@ -1,7 +1,7 @@
 //! Metadata of datasets and groups that anybody may have written.
 
+use super::codecs::{Codecs, Step, is_of_pcodec};
 use super::json::{Member, members, trimmed, wrong};
-use super::metadata::Codecs;
 use super::{ChunkGrid, DataType, Dataset, check_name, fill};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::memory::copy;
@@ -107,8 +107,7 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
         dataset.dimension_names = names.dimension_names(dataset.shape.len())?;
     }
     dataset.attributes = node.attributes()?;
-    dataset.level = codecs.zlib.map(|level| u32::try_from(level).unwrap_or(6));
-    dataset.shuffle = codecs.shuffle.is_some();
+    (dataset.codec, dataset.level, dataset.shuffle) = codecs.described();
     // Numbers that do not fit each other are errors of the file.
     let of_file = |error: Error, offset| {
         let kind = if error.kind() == ErrorKind::Argument { ErrorKind::Format } else { error.kind() };
@@ -259,44 +258,36 @@ impl Field {
     fn codecs(&self, data_type: DataType) -> Result<(Codecs, Option<String>)> {
         let list = self.value.as_array().ok_or_else(|| self.unlike("a list of codecs"))?;
         let mut codecs = Codecs::default();
-        let mut names = Vec::new();
-        for value in list {
+        for (place, value) in list.iter().enumerate() {
             let codec = self.named(value)?;
-            // Each has its place, so that none comes twice.
-            let step = match codec.name {
-                "bytes" => 0,
-                "numcodecs.shuffle" => 1,
-                "numcodecs.zlib" => 2,
-                _ => usize::MAX,
-            };
-            let is_next = if names.is_empty() { step == 0 } else { names.last() < Some(&step) };
-            if !is_next || step == usize::MAX {
-                let message = format!("the codec {} at place {}", quote(codec.name.as_bytes()), names.len());
-                return Ok((codecs, Some(message)));
-            }
-            names.push(step);
             let bad = |what: &str| {
                 let found = quote(value.to_string().as_bytes());
-                Err(self.wrong(&format!("found {found}, expected {what}")))
+                self.wrong(&format!("found {found}, expected {what}"))
             };
-            match step {
-                0 => match codec.get("endian").map(|value| value.as_str()) {
+            let unknown = || format!("the codec {} at place {place}", quote(codec.name.as_bytes()));
+            if (codec.name, place) == ("bytes", 0) {
+                match codec.get("endian").map(|value| value.as_str()) {
                     Some(Some("big")) => codecs.big_endian = true,
                     Some(Some("little")) => {}
                     None if data_type.number_bytes() == 1 => {}
-                    _ => return bad("an endian, \"little\" or \"big\""),
-                },
-                1 => match codec.get("elementsize").map_or(Some(4), Value::as_u64) {
-                    Some(0) | None => return bad("an elementsize of at least 1"),
-                    size => codecs.shuffle = size,
-                },
-                _ => match codec.get("level").map_or(Some(1), Value::as_i64) {
-                    level @ Some(-1..=9) => codecs.zlib = level,
-                    _ => return bad("a level, -1 to 9"),
-                },
+                    _ => return Err(bad("an endian, \"little\" or \"big\"")),
+                }
+                continue;
             }
+            let step = match Step::of_json(codec.name, codec.configuration, data_type.item_bytes()) {
+                Some(step) => step.map_err(bad)?,
+                None => return Ok((codecs, Some(unknown()))),
+            };
+            // From numbers to bytes first, and once.
+            let is_of_numbers = matches!(step, Step::Pcodec { .. });
+            let has_numbers = !is_of_numbers || is_of_pcodec(data_type);
+            let is_next = codecs.steps.last().is_none_or(|last| last.place() < step.place());
+            if (place == 0) != is_of_numbers || !has_numbers || !is_next {
+                return Ok((codecs, Some(unknown())));
+            }
+            codecs.steps.push(step);
         }
-        if names.is_empty() {
+        if list.is_empty() {
             return Err(self.wrong("found no codec, expected \"bytes\""));
         }
         Ok((codecs, None))

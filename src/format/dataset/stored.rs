@@ -1,5 +1,6 @@
 //! The section that has the data of a dataset: it must be as the metadata say.
 
+use super::codecs::Codecs;
 use super::parse::{self, Known};
 use super::{ChunkGrid, DATASET_CONVENTION, Dataset, Layout, check_chunk_bytes};
 use crate::error::{Error, ErrorKind, Result, quote};
@@ -31,7 +32,7 @@ pub struct DataSection<'a> {
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub dataset: Dataset,
-    pub codecs: super::metadata::Codecs,
+    pub codecs: Codecs,
     pub grid: ChunkGrid,
     pub elements: Elements,
 }
@@ -55,15 +56,15 @@ impl Stored {
         let DataSection { section_type, count, size, is_compressed, .. } = section;
         let rows = dataset.rows()?;
         let is_one_chunk = dataset.shape.iter().zip(&chunk_shape).all(|(&n, &chunk)| chunk == n.max(1));
-        let is_plain = codecs.zlib.is_none() && codecs.shuffle.is_none();
+        let is_plain = codecs.steps.is_empty();
         let chunks = (grid.chunks(), grid.chunk_bytes());
         let text = Layout::Chunked { shape: Some(chunk_shape.clone()), text: true };
         let binary = Layout::Chunked { shape: Some(chunk_shape), text: false };
         let (elements, layout) = match section_type {
             SectionType::Array if dataset.unsupported.is_some() => (Elements::Rows, Layout::Contiguous),
             SectionType::Varray if dataset.unsupported.is_some() => (Elements::Streams, binary),
-            SectionType::Array if codecs.zlib.is_some() => {
-                return Err(wrong("found an array, expected a varray of zlib streams".into()));
+            SectionType::Array if codecs.changes_length() => {
+                return Err(wrong("found an array, expected a varray of encoded chunks".into()));
             }
             SectionType::Array if is_compressed && (count, size) == chunks => (Elements::Chunks, text),
             SectionType::Array if is_one_chunk && is_plain && (count, size) == rows => {
@@ -108,7 +109,7 @@ pub fn is_metadata(section_type: SectionType, user: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::metadata::{Codecs, of_dataset};
+    use super::super::metadata::of_dataset;
     use super::super::{DataType, Dataset};
     use super::*;
 
@@ -124,7 +125,7 @@ mod tests {
     fn stored(shape: &[u64], layout: Layout, section: DataSection<'_>) -> Result<Stored> {
         let mut dataset = Dataset::new("x", DataType::Float32, shape);
         dataset.layout = layout;
-        let text = of_dataset(&dataset, Codecs::of(&dataset, 3)).unwrap();
+        let text = of_dataset(&dataset, &Codecs::of(&dataset, 3)).unwrap();
         Stored::new(&mut Known::default(), text.as_bytes(), 1000, section)
     }
 
@@ -162,7 +163,7 @@ mod tests {
         let text = |data_type, fill: &[u8]| {
             let mut dataset = Dataset::new("x", data_type, [5, 3]);
             dataset.fill_value = fill.to_vec();
-            of_dataset(&dataset, Codecs::of(&dataset, 3)).unwrap()
+            of_dataset(&dataset, &Codecs::of(&dataset, 3)).unwrap()
         };
         let section = section(SectionType::Array, 5, 12, false);
         let (float, int) = (text(DataType::Float32, &[]), text(DataType::Int32, &[1, 0, 0, 0]));
@@ -208,7 +209,7 @@ mod tests {
             (
                 chunked(false),
                 section(Array, 6, 16, false),
-                "found an array, expected a varray of zlib streams",
+                "found an array, expected a varray of encoded chunks",
             ),
             (chunked(false), section(Varray, 7, 0, false), "found a varray of 7 elements, expected 6"),
             (

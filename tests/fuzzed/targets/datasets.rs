@@ -50,7 +50,7 @@ fn check_metadata(text: &[u8]) {
     };
     let mut dataset = found.dataset.clone();
     dataset.layout = Layout::Chunked { shape: Some(found.chunk_shape.clone()), text: false };
-    let written = match metadata::of_dataset(&dataset, found.codecs) {
+    let written = match metadata::of_dataset(&dataset, &found.codecs) {
         Ok(written) => written,
         // Chunks that are too large to be written.
         Err(error) => return assert_eq!(error.kind(), ErrorKind::Range, "{error}"),

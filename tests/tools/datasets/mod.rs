@@ -1,7 +1,7 @@
 //! What the command does with datasets.
 
 use crate::run::Place;
-use scda::{DataType, Dataset, Layout, Params, Region, Solo, Writer};
+use scda::{Codec, DataType, Dataset, Layout, Params, Region, Solo, Writer};
 
 /// The bytes of numbers in memory.
 macro_rules! bytes {
@@ -35,6 +35,7 @@ fn with_datasets(place: &Place, name: &str, seal: bool) {
     file.group("flow", r#"{"scheme": "hydro"}"#).unwrap();
     let mut dataset = Dataset::new("flow/density", DataType::Float64, [6, 5]);
     dataset.layout = Layout::Chunked { shape: Some(vec![4, 2]), text: false };
+    dataset.codec = Codec::Zlib;
     dataset.attributes = r#"{"units": "kg m-3"}"#.into();
     all(&mut file, &dataset, &bytes!(density()));
     let dataset = Dataset::new("flow/velocity", DataType::Float32, [2, 3]);

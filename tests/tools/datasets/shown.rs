@@ -53,7 +53,7 @@ fn a_list_shows_what_datasets_are() {
             "type        float64",
             "shape       6x5",
             "30 items: 240 bytes",
-            "in chunks of 4x2, shuffled, as zlib streams",
+            "in chunks of 4x2, shuffled, by zlib",
             "attribute   units = \"kg m-3\"",
         ] {
             assert!(long.text().contains(words), "{words}: {}", long.text());
@@ -272,7 +272,7 @@ fn nothing_has_no_ratio() {
         assert_eq!(tree.text().lines().last(), Some("  none  0x3 in chunks of 2x3, int32"));
         let long = place.scda(&format!("ls -l {name}")).good();
         assert!(
-            long.text().contains("\n  layout      in chunks of 2x3, shuffled, as zlib streams: no data\n"),
+            long.text().contains("\n  layout      in chunks of 2x3, shuffled, by zstd: no data\n"),
             "{}",
             long.text()
         );

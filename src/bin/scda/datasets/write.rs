@@ -6,8 +6,8 @@ use super::{Found, to_little};
 use crate::fail::{Fail, Result};
 use crate::numbers::to_usize;
 use crate::pieces::as_io_error;
-use scda::internals::metadata::{self, Codecs};
-use scda::internals::{ChunkCodec, ChunkEncoder, CountFormat, DATASET_CONVENTION};
+use scda::internals::metadata;
+use scda::internals::{ChunkCodec, ChunkEncoder, Codecs, CountFormat, DATASET_CONVENTION};
 use scda::{DataStream, Dataset, ElementStream, Encode, Layout, Params, Reader, Region, Writer, target_path};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -131,16 +131,16 @@ impl Target<'_> {
         }
         if let Layout::Chunked { text, .. } = dataset.layout {
             // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
-            let metadata = metadata::of_dataset(&dataset, Codecs::of(&dataset, self.params.level));
+            let metadata = metadata::of_dataset(&dataset, &Codecs::of(&dataset, self.params.level));
             let metadata =
                 metadata.map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", dataset.name)))?;
-            let mut chunks = self.encode(&dataset, text, from)?;
+            let mut chunks = self.encode(&dataset, from)?;
             if !is_auto || is_smaller(&chunks, &dataset)? {
                 return self.chunks(&dataset, text, &metadata, &mut chunks);
             }
             dataset.layout = Layout::Contiguous;
         }
-        let text = metadata::of_dataset(&dataset, Codecs::of(&dataset, self.params.level))?;
+        let text = metadata::of_dataset(&dataset, &Codecs::of(&dataset, self.params.level))?;
         self.metadata(text, dataset.data_bytes()?)?;
         let rows = dataset.shape.first().copied().unwrap_or(1);
         let row: u64 = dataset.shape.iter().skip(1).product();
@@ -161,18 +161,14 @@ impl Target<'_> {
     }
 
     /// Compresses the chunks into a temporary file.
-    fn encode(&self, dataset: &Dataset, text: bool, from: &mut dyn Items) -> Result<Chunks> {
+    fn encode(&self, dataset: &Dataset, from: &mut dyn Items) -> Result<Chunks> {
         let chunk = dataset.chunk_shape();
         let item = dataset.data_type.item_bytes();
         let counts: Vec<u64> =
             dataset.shape.iter().zip(&chunk).map(|(n, chunk)| n.div_ceil(*chunk)).collect();
         let chunk_bytes = chunk.iter().product::<u64>() * item;
-        let codec = ChunkCodec {
-            encoder: self.params.encoder,
-            level: dataset.level.unwrap_or(self.params.level),
-            item_bytes: if dataset.shuffle { to_usize(item) } else { 1 },
-            text: text.then_some(self.params.line_break),
-        };
+        let params = &self.params;
+        let codec = ChunkCodec::of(dataset, params.encoder, params.level, params.line_break);
         let fill = match dataset.fill_value.is_empty() {
             true => vec![0; to_usize(item)],
             false => dataset.fill_value.clone(),
@@ -265,7 +261,7 @@ impl Cut<'_> {
         for number in numbers {
             self.assemble(&index_of(slab, number), &mut buffer)?;
             // As text, each chunk has all its bytes.
-            let is_fill = encoder.codec().text.is_none()
+            let is_fill = !encoder.codec().is_text()
                 && buffer.chunks_exact(self.fill.len()).all(|item| item == self.fill);
             sizes.push(if is_fill { 0 } else { encoder.encode(&buffer, &mut out)? as u64 });
         }

@@ -424,7 +424,7 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     let shuffle = if dataset.shuffle { "shuffled, " } else { "" };
     let layout = match dataset.layout {
         Layout::Chunked { text, .. } => {
-            let how = if text { "as text" } else { "as zlib streams" };
+            let how = if text { "as text".to_owned() } else { format!("by {}", dataset.codec) };
             format!("in chunks of {}, {shuffle}{how}: {ratio}", chunk_word(dataset))
         }
         _ if row.section.decoded => format!("contiguous, compressed: {ratio}"),

@@ -1,0 +1,54 @@
+//! Sorts the bits of items back, as Blosc's bit shuffle has them: the first bits of all items, then the second ones, and so on.
+
+/// Groups of items that are sorted at once: a byte for each bit.
+const GROUP: usize = 8;
+
+/// Fills `out` with items of so many bytes. Unless their number is a multiple of 8, they are as they were; and so are bytes behind the last
+/// whole item.
+pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
+    let items = data.len() / item_bytes;
+    if items % GROUP != 0 {
+        return out.copy_from_slice(data);
+    }
+    let row = items / GROUP;
+    let sorted = items * item_bytes;
+    out[sorted..].copy_from_slice(&data[sorted..]);
+    if row == 0 {
+        return;
+    }
+    for (group, items) in out[..sorted].chunks_exact_mut(GROUP * item_bytes).enumerate() {
+        for byte in 0..item_bytes {
+            let mut bits = 0_u64;
+            for bit in 0..GROUP {
+                let plane = (byte * GROUP + bit) * row;
+                bits |= u64::from(data[plane + group]) << (GROUP * bit);
+            }
+            for (item, value) in transposed(bits).to_le_bytes().into_iter().enumerate() {
+                items[item * item_bytes + byte] = value;
+            }
+        }
+    }
+}
+
+/// Turns 8 bytes of 8 bits about their diagonal.
+fn transposed(mut x: u64) -> u64 {
+    for (shift, mask) in
+        [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)]
+    {
+        let swapped = (x ^ (x >> shift)) & mask;
+        x ^= swapped ^ (swapped << shift);
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_change_places() {
+        for bit in 0..64 {
+            assert_eq!(transposed(1 << bit), 1 << (bit % 8 * 8 + bit / 8));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! BloscLZ, the compressor that Blosc has of its own: reading only.
+//!
+//! A stream is a sequence of instructions, each with a control byte. Up to 31: that many bytes and one more follow, as they are. Else its
+//! upper three bits say how long a match is, and its lower five, with the next byte, how far back it begins. The first control
+//! byte has five bits.
+
+/// How far back a match begins at most, unless it says in 16 bits how much further.
+const NEAR: usize = 8191;
+
+/// Decodes a stream into `out`, and returns how many bytes it has. The error is what was found instead.
+pub fn decode(stream: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    let (mut input, mut written) = (stream, 0);
+    let next = |input: &mut &[u8]| {
+        let (&byte, rest) = input.split_first()?;
+        *input = rest;
+        Some(usize::from(byte))
+    };
+    let cut = || "BloscLZ: found the end of the stream within an instruction".to_owned();
+    let too_long = || "BloscLZ: found more bytes than a block has".to_owned();
+    let Some(first) = next(&mut input) else { return Ok(0) };
+    let mut control = first & 31;
+    loop {
+        if control < 32 {
+            let n = control + 1;
+            let (bytes, rest) = input.split_at_checked(n).ok_or_else(cut)?;
+            let to = out.get_mut(written..written + n).ok_or_else(too_long)?;
+            to.copy_from_slice(bytes);
+            (input, written) = (rest, written + n);
+        } else {
+            let mut length = (control >> 5) + 2;
+            if control >> 5 == 7 {
+                loop {
+                    let more = next(&mut input).ok_or_else(cut)?;
+                    length += more;
+                    if more != 255 {
+                        break;
+                    }
+                }
+            }
+            let mut distance = (control & 31) << 8 | next(&mut input).ok_or_else(cut)?;
+            if distance == NEAR {
+                let high = next(&mut input).ok_or_else(cut)?;
+                distance = NEAR + (high << 8 | next(&mut input).ok_or_else(cut)?);
+            }
+            let from =
+                written.checked_sub(distance + 1).ok_or("BloscLZ: found a match before the beginning")?;
+            if length > out.len() - written {
+                return Err(too_long());
+            }
+            copy_match(out, from, written, length);
+            written += length;
+        }
+        match next(&mut input) {
+            Some(byte) => control = byte,
+            None => return Ok(written),
+        }
+    }
+}
+
+/// Copies bytes that may reach into those that are copied.
+fn copy_match(out: &mut [u8], from: usize, to: usize, length: usize) {
+    if to - from >= length {
+        out.copy_within(from..from + length, to);
+    } else {
+        for i in 0..length {
+            out[to + i] = out[from + i];
+        }
+    }
+}

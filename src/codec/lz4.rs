@@ -1,0 +1,268 @@
+//! LZ4 blocks, written. The crates that compress them read words in the byte order and of the size of the machine, so what they write
+//! depends on it; the bytes of a file must not. Reading is left to `lz4_flex`.
+//!
+//! A block is a sequence of literals and matches. A token has the number of literals in its upper four bits and the length of the
+//! match less 4 in its lower ones; 15 stands for more, in bytes that follow, the last of them less than 255. Behind the literals are two
+//! bytes, how far back the match begins. The last five bytes are literals, and no match begins within the last twelve.
+
+use crate::error::{Error, Result};
+use crate::memory::{grow, reserve};
+use crate::numbers::to_usize;
+
+const HASH_BITS: u32 = 14;
+/// The shortest match.
+const LEAST: usize = 4;
+/// How far back a match may begin.
+const FAR: usize = 65_535;
+/// The bytes at the end of a block in which no match begins, and in which none ends.
+const NO_MATCH: usize = 12;
+const LITERALS: usize = 5;
+
+/// How matches are looked for at levels 1 to 9. `patience`: after 2 to the power of so many bytes without a match, every second place
+/// is tried, then every third one. `depth`: how many earlier places of the same hash are compared.
+#[derive(Clone, Copy)]
+struct Search {
+    patience: u32,
+    depth: u32,
+}
+
+const LEVELS: [Search; 9] = [
+    Search { patience: 6, depth: 1 },
+    Search { patience: 7, depth: 1 },
+    Search { patience: 9, depth: 1 },
+    Search { patience: 12, depth: 4 },
+    Search { patience: 12, depth: 8 },
+    Search { patience: 16, depth: 16 },
+    Search { patience: 16, depth: 32 },
+    Search { patience: 16, depth: 96 },
+    Search { patience: 16, depth: 384 },
+];
+
+/// Compresses blocks one after the other, with memory that is used again.
+pub struct Lz4 {
+    search: Search,
+    /// The last place of each hash.
+    last: Vec<u32>,
+    /// Where the hash of each of the last places was before: how far back, 0 for nowhere.
+    before: Vec<u16>,
+}
+
+#[derive(Clone, Copy)]
+struct Match {
+    at: usize,
+    from: usize,
+    length: usize,
+}
+
+impl Lz4 {
+    /// # Errors
+    /// `Argument` for a level other than 1 to 9; `Memory`.
+    pub fn new(level: u32) -> Result<Self> {
+        let search = to_usize(level.into()).checked_sub(1).and_then(|place| LEVELS.get(place)).copied();
+        let search =
+            search.ok_or_else(|| Error::argument(format!("level: found {level}, expected 1 to 9")))?;
+        let (mut last, mut before) = (Vec::new(), Vec::new());
+        grow(&mut last, 1 << HASH_BITS)?;
+        if search.depth > 1 {
+            grow(&mut before, FAR + 1)?;
+        }
+        Ok(Self { search, last, before })
+    }
+
+    /// Puts the block of `data`, of less than 2 GiB, into `out`, which grows as needed, and returns its length.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        out.clear();
+        reserve(out, data.len() + data.len() / 255 + 16)?;
+        self.last.fill(0);
+        let mut done = 0;
+        let end = data.len().saturating_sub(NO_MATCH);
+        let (mut at, mut misses) = (0, 1_usize << self.search.patience);
+        while at < end {
+            let Some(mut found) = self.find(data, at, done) else {
+                at += misses >> self.search.patience;
+                misses += 1;
+                continue;
+            };
+            if self.search.depth > 1 {
+                // A longer match at the next place is worth a literal.
+                while found.at + 1 < end
+                    && let Some(next) = self.find(data, found.at + 1, done)
+                    && next.length > found.length + 1
+                {
+                    found = next;
+                }
+            }
+            sequence(&data[done..found.at], found, out);
+            done = found.at + found.length;
+            self.insert_within(data, found, end);
+            at = done;
+            misses = 1 << self.search.patience;
+        }
+        last_literals(&data[done..], out);
+        Ok(out.len())
+    }
+
+    /// The longest match at a place, reaching back to `done` at most, among those that are looked at; the place is remembered.
+    #[inline(always)]
+    fn find(&mut self, data: &[u8], at: usize, done: usize) -> Option<Match> {
+        let mut from = self.insert(data, at);
+        let mut best: Option<Match> = None;
+        let here = word(data, at);
+        for _ in 0..self.search.depth {
+            if from >= at || at - from > FAR {
+                break;
+            }
+            if word(data, from) == here {
+                let length = LEAST + same(data, from + LEAST, at + LEAST, data.len() - LITERALS);
+                if best.is_none_or(|best| length > best.length) {
+                    best = Some(Match { at, from, length });
+                }
+            }
+            let Some(&back) = self.before.get(from & FAR).filter(|back| **back > 0) else { break };
+            let Some(earlier) = from.checked_sub(usize::from(back)) else { break };
+            from = earlier;
+        }
+        best.map(|mut found| {
+            while found.at > done && found.from > 0 && data[found.at - 1] == data[found.from - 1] {
+                found = Match { at: found.at - 1, from: found.from - 1, length: found.length + 1 };
+            }
+            found
+        })
+    }
+
+    /// Remembers a place, and returns the last one of the same hash.
+    #[inline(always)]
+    fn insert(&mut self, data: &[u8], at: usize) -> usize {
+        let entry = &mut self.last[hash(data, at)];
+        let from = to_usize(u64::from(*entry));
+        // Blocks have less than 2 GiB.
+        *entry = u32::try_from(at).unwrap_or(u32::MAX);
+        if let Some(before) = self.before.get_mut(at & FAR) {
+            *before = if from < at { u16::try_from(at - from).unwrap_or(0) } else { 0 };
+        }
+        from
+    }
+
+    /// Remembers places that a match covers: all of them, or one near its end.
+    fn insert_within(&mut self, data: &[u8], found: Match, end: usize) {
+        let behind = (found.at + found.length).min(end);
+        if self.search.depth > 1 {
+            (found.at + 2..behind).for_each(|at| _ = self.insert(data, at));
+        } else if behind >= 2 {
+            self.insert(data, behind - 2);
+        }
+    }
+}
+
+/// Four bytes.
+#[inline(always)]
+fn word(data: &[u8], at: usize) -> u32 {
+    data[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Eight bytes.
+#[inline(always)]
+fn long_word(data: &[u8], at: usize) -> u64 {
+    data[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A number for the five bytes at a place that has eight.
+#[inline(always)]
+fn hash(data: &[u8], at: usize) -> usize {
+    const PRIME: u64 = 889_523_592_379;
+    to_usize((long_word(data, at) << 24).wrapping_mul(PRIME) >> (u64::BITS - HASH_BITS))
+}
+
+/// How many bytes from two places on are the same, up to `end` for the second.
+#[inline(always)]
+fn same(data: &[u8], mut from: usize, mut at: usize, end: usize) -> usize {
+    let start = at;
+    while at + 8 <= end {
+        let other = long_word(data, from) ^ long_word(data, at);
+        if other != 0 {
+            return at - start + to_usize(u64::from(other.trailing_zeros() / 8));
+        }
+        (from, at) = (from + 8, at + 8);
+    }
+    while at < end && data[from] == data[at] {
+        (from, at) = (from + 1, at + 1);
+    }
+    at - start
+}
+
+/// The half of a token for a length, and the bytes that follow if it is 15.
+fn put_rest(mut length: usize, out: &mut Vec<u8>) {
+    if length < 15 {
+        return;
+    }
+    length -= 15;
+    while length >= 255 {
+        out.push(255);
+        length -= 255;
+    }
+    out.extend(u8::try_from(length));
+}
+
+fn nibble(length: usize) -> u8 {
+    u8::try_from(length.min(15)).unwrap_or(15)
+}
+
+fn sequence(literals: &[u8], Match { at, from, length }: Match, out: &mut Vec<u8>) {
+    out.push(nibble(literals.len()) << 4 | nibble(length - LEAST));
+    put_rest(literals.len(), out);
+    out.extend_from_slice(literals);
+    out.extend_from_slice(&u16::try_from(at - from).unwrap_or(u16::MAX).to_le_bytes());
+    put_rest(length - LEAST, out);
+}
+
+fn last_literals(literals: &[u8], out: &mut Vec<u8>) {
+    out.push(nibble(literals.len()) << 4);
+    put_rest(literals.len(), out);
+    out.extend_from_slice(literals);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip(data: &[u8], level: u32) -> usize {
+        let mut out = Vec::new();
+        let length = Lz4::new(level).unwrap().encode(data, &mut out).unwrap();
+        let mut found = vec![0; data.len()];
+        assert_eq!(lz4_flex::block::decompress_into(&out[..length], &mut found).unwrap(), data.len());
+        assert!(found == data, "level {level}");
+        length
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn blocks_come_back(
+            words in prop::collection::vec((any::<u8>(), 1..40_usize, 1..300_usize), 0..200), level in 1..=9_u32,
+        ) {
+            let mut data: Vec<u8> = Vec::new();
+            for (byte, run, back) in words {
+                for i in 0..run {
+                    let earlier = data.len().checked_sub(back).map(|at| data[at]);
+                    data.push(if byte % 3 == 0 { earlier.unwrap_or(byte) } else { byte.wrapping_add((i / 5) as u8) });
+                }
+            }
+            round_trip(&data, level);
+        }
+    }
+
+    #[test]
+    fn short_and_long_blocks_come_back() {
+        for level in 1..=9 {
+            for n in (0..40).chain([254, 255, 256, 270, 65_535, 65_536, 200_000]) {
+                assert!(round_trip(&vec![7; n], level) <= n / 200 + 24);
+                let ramp: Vec<u8> = (0..n).map(|i| (i * i / 97) as u8).collect();
+                round_trip(&ramp, level);
+            }
+        }
+    }
+}

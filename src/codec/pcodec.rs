@@ -1,0 +1,115 @@
+//! Numbers as files of Pcodec ("standalone"), by the crate `pco`.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::dataset::DataType;
+use crate::format::dataset::codecs::is_of_pcodec;
+use crate::memory::{catch, grow, reserve};
+use crate::numbers::to_usize;
+use half::f16;
+use pco::ChunkConfig;
+use pco::data_types::Number;
+use pco::errors::PcoError;
+use pco::standalone::{DecompressorItem, FileDecompressor, simple_compress_into};
+
+/// Calls a generic function for the numbers of a type, in little-endian order in files.
+macro_rules! with_number {
+    ($data_type:expr, $call:ident($($argument:expr),*)) => {
+        match $data_type {
+            DataType::Int16 => $call($($argument,)* i16::from_le_bytes, i16::to_le_bytes),
+            DataType::Int32 => $call($($argument,)* i32::from_le_bytes, i32::to_le_bytes),
+            DataType::Int64 => $call($($argument,)* i64::from_le_bytes, i64::to_le_bytes),
+            DataType::Uint16 => $call($($argument,)* u16::from_le_bytes, u16::to_le_bytes),
+            DataType::Uint32 => $call($($argument,)* u32::from_le_bytes, u32::to_le_bytes),
+            DataType::Uint64 => $call($($argument,)* u64::from_le_bytes, u64::to_le_bytes),
+            DataType::Float16 => $call($($argument,)* f16::from_le_bytes, f16::to_le_bytes),
+            DataType::Float32 => $call($($argument,)* f32::from_le_bytes, f32::to_le_bytes),
+            DataType::Float64 => $call($($argument,)* f64::from_le_bytes, f64::to_le_bytes),
+            other => Err(Error::new(ErrorKind::Internal, format!("Pcodec of {other}"))),
+        }
+    };
+}
+
+/// Appends the file of numbers in little-endian order to `out`, and returns how many bytes that was.
+///
+/// # Errors
+/// `Memory`.
+pub fn encode(data: &[u8], data_type: DataType, level: u32, out: &mut Vec<u8>) -> Result<usize> {
+    debug_assert!(is_of_pcodec(data_type));
+    let start = out.len();
+    with_number!(data_type, encode_numbers(data, level, out))?;
+    Ok(out.len() - start)
+}
+
+fn encode_numbers<T: Number, const N: usize>(
+    data: &[u8],
+    level: u32,
+    out: &mut Vec<u8>,
+    from_bytes: fn([u8; N]) -> T,
+    _: fn(T) -> [u8; N],
+) -> Result<()> {
+    let mut numbers = Vec::new();
+    reserve(&mut numbers, data.len() / N)?;
+    numbers.extend(data.as_chunks().0.iter().map(|bytes| from_bytes(*bytes)));
+    reserve(out, data.len() + data.len() / 64 + 256)?;
+    let config = ChunkConfig::default().with_compression_level(to_usize(level.into()));
+    catch(|| {
+        simple_compress_into(&numbers, &config, &mut *out)
+            .map(|_| ())
+            .map_err(|error| Error::new(ErrorKind::Internal, format!("compressing: {error}")))
+    })
+}
+
+/// Fills `out` with numbers in little-endian order. The inner error is what was found instead.
+///
+/// # Errors
+/// `Memory`.
+pub fn decode(file: &[u8], data_type: DataType, out: &mut [u8]) -> Result<Result<(), String>> {
+    with_number!(data_type, decode_numbers(file, out))
+}
+
+fn decode_numbers<T: Number + Default, const N: usize>(
+    file: &[u8],
+    out: &mut [u8],
+    _: fn([u8; N]) -> T,
+    to_bytes: fn(T) -> [u8; N],
+) -> Result<Result<(), String>> {
+    let count = out.len() / N;
+    let mut numbers: Vec<T> = Vec::new();
+    grow(&mut numbers, count)?;
+    let decoded = catch(|| Ok(fill(file, &mut numbers)))?;
+    Ok(decoded.map(|()| {
+        for (bytes, number) in out.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *bytes = to_bytes(number);
+        }
+    }))
+}
+
+/// Decodes all of a file, which must have as many numbers and end there.
+fn fill<T: Number>(file: &[u8], numbers: &mut [T]) -> Result<(), String> {
+    let count = numbers.len();
+    let wrong = |error: PcoError| format!("Pcodec: {error}");
+    let (decompressor, mut rest) = FileDecompressor::new(file).map_err(wrong)?;
+    let mut done = 0;
+    loop {
+        let mut chunk = match decompressor.chunk_decompressor::<T, _>(rest).map_err(wrong)? {
+            DecompressorItem::Chunk(chunk) => chunk,
+            DecompressorItem::EndOfData(behind) if done == count && behind.is_empty() => return Ok(()),
+            DecompressorItem::EndOfData(behind) => {
+                let more = behind.len();
+                return Err(format!(
+                    "Pcodec: found {done} numbers and {more} bytes behind them, expected {count} numbers"
+                ));
+            }
+        };
+        let n = chunk.n();
+        if n > count - done {
+            return Err(format!("Pcodec: found {} numbers, expected {count}", done.saturating_add(n)));
+        }
+        let read = chunk.read(&mut numbers[done..done + n]).map_err(wrong)?;
+        if read.n_processed != n {
+            return Err(format!("Pcodec: found {} numbers, expected {n}", read.n_processed));
+        }
+        done += n;
+        rest = chunk.into_src();
+    }
+}
