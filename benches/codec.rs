@@ -11,10 +11,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use scda::internals::{
-    ChunkCodec, ChunkEncoder, CountFormat, ElementDecoder, ElementEncoder, parse_counts, shuffle, unshuffle,
+    ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, CountFormat, ElementDecoder, ElementEncoder, Method,
+    parse_counts, shuffle, unshuffle,
 };
 use scda::{
-    Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Region, Solo, Source,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Region, Solo, Source,
     Writer, run_on_threads,
 };
 use std::hint::black_box;
@@ -358,7 +359,8 @@ fn chunks(kinds: &[&str]) {
     for (name, item_bytes, data) in &all {
         for chunk_bytes in [1 << 15, 1 << 19] {
             for level in [1, 2, 6, 9] {
-                let codec = ChunkCodec { encoder: Encoder::Fast, level, item_bytes: *item_bytes, text: None };
+                let codec =
+                    ChunkCodec { item_bytes: *item_bytes, method: Method::Zlib(Encoder::Fast, level) };
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
                 let (ours, sizes) = best(|| {
@@ -422,6 +424,99 @@ fn chunks(kinds: &[&str]) {
     }
 }
 
+/// Fields as simulations have them: name, type, and their bytes.
+fn fields() -> Vec<(String, DataType, Vec<u8>)> {
+    const N: usize = 1 << 20;
+    let mut state = 1_u64;
+    let mut noise = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    };
+    let smooth: Vec<f64> =
+        (0..N).map(|i| (i as f64 * 1e-3).sin() * (i as f64 * 1.7e-5).cos() + 2.0).collect();
+    // Waves of all lengths, the shorter ones weaker: as a turbulent flow has them.
+    let mut turbulent = vec![0.0; N];
+    for octave in 0..16 {
+        let (length, height) = (N >> octave, 0.6_f64.powi(octave));
+        let heights: Vec<f64> = (0..=(N / length) + 1).map(|_| noise() * height).collect();
+        for (i, value) in turbulent.iter_mut().enumerate() {
+            let (cell, part) = (i / length, (i % length) as f64 / length as f64);
+            *value += heights[cell] * (1.0 - part) + heights[cell + 1] * part;
+        }
+    }
+    let shock: Vec<f64> = (0..N)
+        .map(|i| if i % 200_000 < 70_000 { 1.0 } else { 0.125 + 1e-3 * ((i / 500) as f64).sin() })
+        .collect();
+    let rounded = turbulent.iter().map(|value| (value * 1e4).round() / 1e4).collect();
+    let floats = [("smooth", smooth), ("turbulent", turbulent), ("shock", shock), ("rounded", rounded)];
+    let mut all = vec![("FLASH".to_owned(), DataType::Float64, flash(32))];
+    for (name, values) in &floats {
+        let single = values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect();
+        all.push((format!("{name}, float32"), DataType::Float32, single));
+        let double = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        all.push((format!("{name}, float64"), DataType::Float64, double));
+    }
+    let numbers = (0..N as i64).flat_map(|i| (i * 8 + i % 7 * (i % 3)).to_le_bytes()).collect();
+    all.push(("indices, int64".into(), DataType::Int64, numbers));
+    all
+}
+
+/// The codecs of datasets at each level, in chunks of 1 MiB, beside zlib at level 6.
+fn codecs() {
+    println!(
+        "| data | codec | level | ratio | of zlib 6 | write MB/s | times zlib 6 | read MB/s | times zlib 6 |"
+    );
+    println!("|{}", " --- |".repeat(9));
+    for (name, data_type, data) in &fields() {
+        let mut of_zlib = None;
+        let all = [
+            (Codec::Zlib, &[6, 2][..]),
+            (Codec::Zstd, &[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            (Codec::Lz4, &[1, 3, 6, 9]),
+            (Codec::Pcodec, &[4, 8]),
+        ];
+        for (codec, level) in
+            all.into_iter().flat_map(|(codec, levels)| levels.iter().map(move |level| (codec, *level)))
+        {
+            let mut dataset = Dataset::new("a", *data_type, [1 << 20]);
+            dataset.layout = Layout::Chunked { shape: None, text: false };
+            (dataset.codec, dataset.level) = (codec, Some(level));
+            let mut encoder =
+                ChunkEncoder::new(ChunkCodec::of(&dataset, Encoder::Fast, 2, LineBreak::Unix)).unwrap();
+            let mut out = Vec::new();
+            let (writing, sizes) = best(|| {
+                out.clear();
+                data.chunks(1 << 20)
+                    .map(|chunk| encoder.encode(chunk, &mut out).unwrap())
+                    .collect::<Vec<usize>>()
+            });
+            let (codecs, mut decoder) = (Codecs::of(&dataset, 2), ChunkDecoder::new(false));
+            let mut found = vec![0; data.len()];
+            let (reading, ()) = best(|| {
+                let mut rest = &out[..];
+                for (size, chunk) in sizes.iter().zip(found.chunks_mut(1 << 20)) {
+                    let (stream, others) = rest.split_at(*size);
+                    rest = others;
+                    decoder.stream(*size as u64).unwrap().copy_from_slice(stream);
+                    decoder.decode(*size as u64, &codecs, *data_type, chunk).unwrap();
+                }
+            });
+            assert!(found == *data, "{name} {codec}");
+            let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
+            let (bytes, wrote, read) = *of_zlib.get_or_insert((out.len(), writing, reading));
+            println!(
+                "| {name} | {codec} | {level} | {:.3} | {:.3} | {:.0} | {:.2} | {:.0} | {:.2} |",
+                data.len() as f64 / out.len() as f64,
+                out.len() as f64 / bytes as f64,
+                speed(writing),
+                wrote / writing,
+                speed(reading),
+                read / reading,
+            );
+        }
+    }
+}
+
 /// How size and speed depend on the bytes of a chunk: what the default was chosen by. With each chunk goes its entry of 32
 /// bytes.
 fn curves() {
@@ -441,7 +536,8 @@ fn curves() {
     for (name, item_bytes, data) in &all {
         for level in [Params::DEFAULT_LEVEL, 6] {
             for chunk_bytes in (13..23).map(|log| 1 << log) {
-                let codec = ChunkCodec { encoder: Encoder::Fast, level, item_bytes: *item_bytes, text: None };
+                let codec =
+                    ChunkCodec { item_bytes: *item_bytes, method: Method::Zlib(Encoder::Fast, level) };
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
                 let (encoding, sizes) = best(|| {
@@ -642,6 +738,10 @@ fn main() {
     }
     if named.is_empty() || named.iter().any(|name| name == "chunks") {
         chunks(&KINDS[..6]);
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "codecs") {
+        codecs();
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "curves") {

@@ -32,7 +32,7 @@ mod storage;
 /// For the command, the fuzzers and the benchmarks of this package, which no other code may rely on.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
+    pub use crate::codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
