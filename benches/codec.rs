@@ -456,7 +456,7 @@ fn fields() -> Vec<(String, DataType, Vec<u8>)> {
         let double = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         all.push((format!("{name}, float64"), DataType::Float64, double));
     }
-    let numbers = (0..N as i64).flat_map(|i| (i * 8 + i % 7 * (i % 3)).to_le_bytes()).collect();
+    let numbers = (0..1_i64 << 20).flat_map(|i| (i * 8 + i % 7 * (i % 3)).to_le_bytes()).collect();
     all.push(("indices, int64".into(), DataType::Int64, numbers));
     all
 }

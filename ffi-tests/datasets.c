@@ -122,6 +122,9 @@ static array_t *make (int which, uint64_t seed) {
       for (int k = 0; k < d->ndims; ++k) { d->chunk[k] = 1 + below (&rng, d->shape[k] + 2); } /* also larger than the array */
     }
     d->level = (int) below (&rng, 11) - 1;
+    /* Those that scda_datasets.py reads; tests/datasets has Pcodec, too. */
+    static const int codecs[] = {SCDA_CODEC_ZSTD, SCDA_CODEC_LZ4, SCDA_CODEC_ZLIB};
+    d->codec = codecs[below (&rng, 3)];
     d->shuffle = below (&rng, 4) > 0;
     if (below (&rng, 2)) { d->attributes = "{\"units\":\"m/s\",\"long name\":\"\u00fc \\u0001\",\"n\":[1.50,1e300]}"; }
     if (below (&rng, 2)) {
@@ -286,7 +289,10 @@ static void compare (const array_t *a, const scda_dataset_t *found) {
   }
   if (d->layout == SCDA_LAYOUT_AUTO) { CHECK (layout == SCDA_LAYOUT_CONTIGUOUS || layout == SCDA_LAYOUT_CHUNKED); }
   else { CHECK (layout == d->layout); }
-  if (layout == SCDA_LAYOUT_CHUNKED) { CHECK (found->level == (d->level < 0 ? level : d->level)); }
+  if (layout == SCDA_LAYOUT_CHUNKED) {
+    const int by_default = d->codec == SCDA_CODEC_ZLIB ? level : 1;
+    CHECK (found->codec == d->codec && found->level == (d->level < 0 ? by_default : d->level));
+  }
   else { CHECK (found->level == -1); }
   if (layout != SCDA_LAYOUT_CONTIGUOUS && item_bytes (a) > 1) { CHECK (found->shuffle == d->shuffle); }
   CHECK (strcmp (found->attributes, d->attributes ? d->attributes : "{}") == 0);

@@ -18,7 +18,7 @@ static const mistake_t writing[] = {
   {"ndims below 0", SCDA_ERR_ARG}, {"ndims 33", SCDA_ERR_ARG}, {"item_bytes of a number", SCDA_ERR_ARG}, {"item_bytes 0", SCDA_ERR_ARG},
   {"item_bytes of too many", SCDA_ERR_ARG}, {"shape too large", SCDA_ERR_RANGE}, {"chunk of a contiguous dataset", SCDA_ERR_ARG},
   {"chunk 0 in one dimension", SCDA_ERR_ARG}, {"chunk too large", SCDA_ERR_RANGE}, {"layout", SCDA_ERR_ARG}, {"level 10", SCDA_ERR_ARG},
-  {"level -2", SCDA_ERR_ARG}, {"shuffle", SCDA_ERR_ARG}, {"attributes no object", SCDA_ERR_ARG}, {"attributes no JSON", SCDA_ERR_ARG},
+  {"level -2", SCDA_ERR_ARG}, {"shuffle", SCDA_ERR_ARG}, {"codec 4", SCDA_ERR_ARG}, {"attributes no object", SCDA_ERR_ARG}, {"attributes no JSON", SCDA_ERR_ARG},
   {"attributes not UTF-8", SCDA_ERR_ARG}, {"attributes with a key twice", SCDA_ERR_ARG}, {"dimension name not UTF-8", SCDA_ERR_ARG},
   {"fill value of a bool", SCDA_ERR_ARG},
   /* of one rank */
@@ -102,6 +102,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     if (is (k, "level 10")) { d.level = 10; }
     if (is (k, "level -2")) { d.level = -2; }
     if (is (k, "shuffle")) { d.shuffle = 2; }
+    if (is (k, "codec 4")) { d.codec = 4; }
     if (is (k, "attributes no object")) { d.attributes = "[]"; }
     if (is (k, "attributes no JSON")) { d.attributes = "{\"a\":}"; }
     if (is (k, "attributes not UTF-8")) { d.attributes = "{\"a\":\"\xff\"}"; }
@@ -215,7 +216,7 @@ static void write_good (int contiguous) {
   for (int k = 0; k < 12; ++k) { data[k] = k * k; }
   REQUIRE (scda_dataset_init (&d) == 0);
   strcpy (d.name, "x"), d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
-  d.layout = contiguous ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED;
+  d.layout = contiguous ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED, d.codec = SCDA_CODEC_ZLIB;
   RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
   RIGHT (scda_fwrite_array (f, g.rank == 0 ? data : NULL, Nq, 8, 0, "plain", NULL, SCDA_ENCODE_NONE, &err));
   RIGHT (scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err));
@@ -347,7 +348,8 @@ static void write_three (int seal) {
   for (int k = 0; k < 3; ++k) {
     scda_dataset_t d;
     REQUIRE (scda_dataset_init (&d) == 0);
-    strcpy (d.name, all[k].of), d.type = all[k].type, d.layout = all[k].layout, d.item_bytes = all[k].item_bytes;
+    strcpy (d.name, all[k].of), d.type = all[k].type, d.layout = all[k].layout, d.codec = SCDA_CODEC_ZLIB,
+    d.item_bytes = all[k].item_bytes;
     d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
     if (k == 0) { d.chunk[0] = 3, d.chunk[1] = 2; }
     RIGHT (scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err));

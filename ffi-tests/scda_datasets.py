@@ -8,6 +8,7 @@ A line of TEXT is: name type item_bytes layout shuffle shape...; the layout is 0
 """
 
 import argparse
+import ctypes
 import itertools
 import json
 import math
@@ -19,7 +20,7 @@ from collections import namedtuple
 
 from scda_parse import Bad, Parser, need
 
-Dataset = namedtuple("Dataset", "name type item shape chunk codecs fill attributes names layout data")
+Dataset = namedtuple("Dataset", "name type item shape chunk is_shuffled fill attributes names layout data")
 SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8}
 SIZES.update({"float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16})
 KEYS = ["zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "codecs", "fill_value", "attributes"]
@@ -83,8 +84,67 @@ def unshuffle(data, n):
     return bytes(plain)
 
 
+def lz4(block, size):
+    """An LZ4 block of so many bytes."""
+    data, at = bytearray(), 0
+
+    def length(n):
+        nonlocal at
+        while n >= 15 and block[at] == 255:
+            n, at = n + 255, at + 1
+        if n >= 15:
+            n, at = n + block[at], at + 1
+        return n
+
+    while at < len(block):
+        token, at = block[at], at + 1
+        literals = length(token >> 4)
+        data += block[at : at + literals]
+        at += literals
+        if at == len(block):
+            break
+        back = block[at] + 256 * block[at + 1]
+        at += 2
+        for _ in range(length(token & 15) + 4):
+            data.append(data[-back])
+    need(len(data) == size, "bytes of an LZ4 block")
+    return bytes(data)
+
+
+def zstd(frame, size):
+    """A Zstandard frame of so many bytes, by the library that the system's package manager has."""
+    data = ctypes.create_string_buffer(max(size, 1))
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    found = library.ZSTD_decompress(data, ctypes.c_size_t(size), frame, ctypes.c_size_t(len(frame)))
+    need(found == size, "a Zstandard frame")
+    return data.raw[:size]
+
+
+def blosc(given, size):
+    """Reads frames of one block of one stream, as libscda writes them; `size`: of an item."""
+    name, level = given["cname"], given["clevel"]
+    is_shuffled = given["shuffle"] == "shuffle"
+    need(name in ("zstd", "lz4") and 0 <= level <= 9 and given["blocksize"] == 0, "a codec blosc")
+    need(given["typesize"] == (size if size < 256 else 1), "typesize")
+    need(is_shuffled or given["shuffle"] == "noshuffle", "shuffle")
+
+    def read(frame):
+        version, _, flags, item, n, block, length = struct.unpack("<BBBBIII", frame[:16])
+        need((version, item, block, length) == (2, given["typesize"], n, len(frame)), "the header of a frame")
+        need(flags & ~2 == 0x10 | is_shuffled | (4 if name == "zstd" else 1) << 5, f"flags {flags}")
+        if flags & 2:
+            need(len(frame) == n + 16, "bytes of a stored frame")
+            return frame[16:]
+        need(level > 0 and struct.unpack("<II", frame[16:24]) == (20, length - 24), "the stream of a frame")
+        data = (zstd if name == "zstd" else lz4)(frame[24:], n)
+        return unshuffle(data, item) if is_shuffled else data
+
+    return is_shuffled, read
+
+
 def codecs_of(meta, kind, size):
-    """Whether chunks are shuffled, and whether they are zlib streams."""
+    """Whether chunks are shuffled, and what reads them if they are compressed."""
     codecs = list(meta["codecs"])
     number = size // 2 if kind.startswith("complex") else 1 if kind.startswith("r") else size
     first = {"name": "bytes"} if number == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
@@ -93,11 +153,14 @@ def codecs_of(meta, kind, size):
     is_shuffled = bool(codecs) and codecs[0] == shuffle and size > 1
     if is_shuffled:
         codecs.pop(0)
-    is_zlib = bool(codecs) and codecs[0]["name"] == "numcodecs.zlib"
-    if is_zlib:
+    read = None
+    if codecs and codecs[0]["name"] == "numcodecs.zlib":
         need(0 <= codecs.pop(0)["configuration"]["level"] <= 9, "a level")
+        read = (lambda data: unshuffle(zlib.decompress(data), size)) if is_shuffled else zlib.decompress
+    elif codecs and codecs[0]["name"] == "blosc" and not is_shuffled:
+        is_shuffled, read = blosc(codecs.pop(0)["configuration"], size)
     need(not codecs, f"codecs {codecs}")
-    return is_shuffled, is_zlib
+    return is_shuffled, read
 
 
 def assemble(shape, chunk, item, chunks, fill):
@@ -127,36 +190,35 @@ def read_dataset(meta, section, at):
     need(meta["chunk_grid"]["name"] == "regular", "a regular grid")
     chunk = meta["chunk_grid"]["configuration"]["chunk_shape"]
     need(len(chunk) == len(shape) <= 32 and all(c >= 1 for c in chunk), "shape of a chunk")
-    is_shuffled, is_zlib = codecs_of(meta, kind, item)
+    is_shuffled, read = codecs_of(meta, kind, item)
     fill = fill_item(meta["fill_value"], kind, item)
     names = meta.get("dimension_names")
     need(names is None or len(names) == len(shape), "names of dimensions")
     number, bytes_of_chunk = math.prod(-(-n // c) for n, c in zip(shape, chunk)), math.prod(chunk) * item
     if section.type == "V":
-        need(is_zlib and len(section.elements) == number, "a chunk for each element")
+        need(read is not None and len(section.elements) == number, "a chunk for each element")
         chunks = []
         for element in section.elements:
             plain = fill * math.prod(chunk)
             if element:
-                stored = zlib.decompress(element)
-                need(len(stored) == bytes_of_chunk, "bytes of a stream")
-                data = unshuffle(stored, item) if is_shuffled else stored
+                data = read(element)
+                need(len(data) == bytes_of_chunk, "bytes of a stream")
                 need(data != plain, "a chunk of the fill value is stored")
                 plain = data
             chunks.append(plain)
         data, layout = assemble(shape, chunk, item, chunks, fill), 1
     elif section.packed is not None:
-        need(not is_zlib and (len(section.elements), section.E) == (number, bytes_of_chunk), "N and E of chunks as text")
+        need(read is None and (len(section.elements), section.E) == (number, bytes_of_chunk), "N and E of chunks as text")
         chunks = [unshuffle(element, item) if is_shuffled else element for element in section.elements]
         data, layout = assemble(shape, chunk, item, chunks, fill), 2
     else:
-        need(section.type == "A" and not is_zlib and not is_shuffled, "a contiguous dataset")
+        need(section.type == "A" and read is None and not is_shuffled, "a contiguous dataset")
         need(chunk == [max(n, 1) for n in shape], "one chunk")
         rows = shape[0] if shape else 1
         need((len(section.elements), section.E) == (rows, math.prod(shape[1:]) * item), "N and E of rows")
         data, layout = b"".join(section.elements), 0
         need(len(data) < 65536 or (at + 128) % 4096 == 0, f"data at {at + 128} are not aligned")
-    return Dataset(name, kind, item, shape, chunk, (is_shuffled, is_zlib), fill, meta["attributes"], names, layout, data)
+    return Dataset(name, kind, item, shape, chunk, is_shuffled, fill, meta["attributes"], names, layout, data)
 
 
 def read(path):
@@ -200,7 +262,7 @@ def check(path, text, raw):
         need(dataset.name == name and dataset.item == int(item) and dataset.shape == list(map(int, shape)), line)
         need(dataset.type == (f"r{8 * int(item)}" if kind == "raw" else kind), line)
         need(dataset.layout in ([0, 1] if layout == "3" else [int(layout)]), f"{line}: layout {dataset.layout}")
-        need(dataset.layout == 0 or dataset.codecs[0] == (shuffle == "1" and dataset.item > 1), f"{line}: shuffled")
+        need(dataset.layout == 0 or dataset.is_shuffled == (shuffle == "1" and dataset.item > 1), f"{line}: shuffled")
         data = raw[at : at + math.prod(dataset.shape) * dataset.item]
         need(dataset.data == data, f"{line}: other data")
         at += len(data)

@@ -7,7 +7,7 @@ const GROUP: usize = 8;
 /// whole item.
 pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
     let items = data.len() / item_bytes;
-    if items % GROUP != 0 {
+    if !items.is_multiple_of(GROUP) {
         return out.copy_from_slice(data);
     }
     let row = items / GROUP;

@@ -120,14 +120,14 @@ impl BloscEncoder {
         let n = data.len();
         let start = out.len();
         let too_long = |_| Error::range(format!("chunk: found {n} bytes, expected at most 2147483615"));
-        let whole = i32::try_from(n + HEADER).map_err(too_long)?;
+        i32::try_from(n + HEADER).map_err(too_long)?;
         let length = if n > MOST_BLOCK_BYTES { None } else { self.compress(data)? };
         let shuffles = self.made.shuffle == BloscShuffle::Bytes && self.made.item_bytes > 1;
         let format = if self.made.compressor == BloscCompressor::Lz4 { Flags::LZ4 } else { Flags::ZSTD };
-        let flags = format << Flags::FORMAT
+        let flags = (format << Flags::FORMAT)
             | Flags::NOT_SPLIT
-            | u8::from(shuffles) * Flags::BYTES_SHUFFLED
-            | u8::from(length.is_none()) * Flags::STORED;
+            | (u8::from(shuffles) * Flags::BYTES_SHUFFLED)
+            | (u8::from(length.is_none()) * Flags::STORED);
         let bytes = match length {
             Some(length) => BEFORE_STREAM + length,
             None => HEADER + n,
@@ -136,7 +136,7 @@ impl BloscEncoder {
         out.extend_from_slice(&[2, 1, flags, self.made.item_bytes]);
         let word = |value: usize| (value as u64).to_le_bytes();
         let block = n.min(MOST_BLOCK_BYTES);
-        for value in [whole as usize - HEADER, block, bytes] {
+        for value in [n, block, bytes] {
             out.extend_from_slice(&word(value)[..4]);
         }
         match length {
@@ -287,7 +287,7 @@ impl BloscDecoder {
         }
         let (format, streams) = (flags.0 >> Flags::FORMAT, header.streams(n));
         // A block of split streams has a whole number of items.
-        let stream_bytes = if n % streams == 0 { n / streams } else { 0 };
+        let stream_bytes = if n.is_multiple_of(streams) { n / streams } else { 0 };
         let to = if is_shuffled { &mut taken[..n] } else { &mut *out };
         for part in to.chunks_mut(stream_bytes.max(1)) {
             let length = word(frame, at).map_or(usize::MAX, |length| to_usize(u64::from(length)));
