@@ -477,9 +477,10 @@ static inline scda_fcontext_t *scda_forest_write_about (scda_fcontext_t *f, int 
     "same order. time: begins a time step, to which all belongs up to the next one; the mesh is that of the step before if it has\n"
     "none itself.\n"
     "\n"
-    "Compressed data. If \"codecs\" of a dataset names zlib, each element of the varray is one chunk of the array: a zlib stream\n"
-    "(RFC 1950), or no bytes if all items are fill_value. If it names shuffle: byte b of item i stands at b * k + i, where k is the\n"
-    "number of items of the chunk. A section behind one named \"A compressed scda 00\" (or B, V) has been compressed element by\n"
+    "Compressed data. If \"codecs\" of a dataset names more than bytes, each element of the varray is one chunk of the array, or no\n"
+    "bytes if all items are fill_value. blosc: 24 bytes in front, then a Zstandard frame (RFC 8878), if cname is zstd; byte 2 with\n"
+    "the bit of value 2: 16 bytes in front, then the items as they are. zlib: a zlib stream (RFC 1950). If shuffle is named: byte b of\n"
+    "item i stands at b * k + i, where k is the number of items of the chunk. A section behind one named \"A compressed scda 00\" (or B, V) has been compressed element by\n"
     "element: each is base64 (RFC 4648) in lines of 76 characters and 2 bytes for the line break; decoded, 8 bytes with the size,\n"
     "the highest first, the letter z, and a zlib stream.\n";
   return scda_fwrite_block (f, text, sizeof text - 1, "about this file", NULL, 0, SCDA_ENCODE_NONE, err);
