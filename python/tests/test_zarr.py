@@ -271,17 +271,17 @@ def test_codecs_that_the_library_has_not(tmp_path: Path) -> None:
     numcodecs = pytest.importorskip("numcodecs")
     data = np.arange(100, dtype="<i4")
     with scda.create(tmp_path / "mine.scda") as w:
-        w.dataset("a", data, chunks=100, shuffle=False)
-    zlib, zstd = b'"numcodecs.zlib"', b'"zstd"'
+        w.dataset("a", data, chunks=100, codec="zlib", shuffle=False)
+    zlib, bz2 = b'"numcodecs.zlib"', b'"numcodecs.bz2"'
     with scda.open(tmp_path / "mine.scda") as f:
-        text = f[0].read().replace(zlib, zstd).replace(b'"level": 2', b'"level": 2,\n"checksum": false')
-        assert zstd in text and b"checksum" in text
+        text = f[0].read().replace(zlib, bz2)
+        assert bz2 in text
     with scda.create(tmp_path / "f.scda") as w:
         w.block("scda dataset 00", text)
-        w.varray("a", [numcodecs.Zstd(2).encode(data.tobytes())])
+        w.varray("a", [numcodecs.BZ2(2).encode(data.tobytes())])
     for store in (by_references(tmp_path / "f.scda"), scda.ZarrStore(tmp_path / "f.scda")):
         assert zarr.open_group(store, mode="r")["a"][:].tolist() == data.tolist()
-    with scda.open(tmp_path / "f.scda") as f, pytest.raises(scda.UnsupportedError, match="zstd"):
+    with scda.open(tmp_path / "f.scda") as f, pytest.raises(scda.UnsupportedError, match="bz2"):
         f["a"][:]
 
 

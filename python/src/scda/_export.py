@@ -18,6 +18,7 @@ from ._file import File, open
 from ._hdf5 import (
     ENUMERATION,
     NO_VARIABLE,
+    CODEC,
     OF_RECORDS,
     PIECE_BYTES,
     PLACES,
@@ -198,6 +199,7 @@ class _Export:
             options["shuffle"] = first._description.shuffle if filters is None else filters.shuffle
             if level is not None:
                 options.update(compression="gzip", compression_opts=level)
+        own_codec = options and filters is None and first.section.kind == "varray"
         endian = metadata["codecs"][0]
         endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
         dtype = first.dtype.newbyteorder(">" if endian == "big" else "<")
@@ -222,6 +224,10 @@ class _Export:
             attrs.setdefault("_FillValue", float(first.fill_value))
         write_attributes(dataset, attrs, f"dataset {path!r}", first.dtype, netcdf=netcdf)
         self._mark_records(dataset, array)
+        if own_codec:
+            is_ = first._description
+            text = f"{is_.codec} {is_.level} {'shuffle' if is_.shuffle else 'noshuffle'}"
+            write_attribute(dataset, CODEC, Text(text, netcdf), netcdf=netcdf)
         own = tuple(c for c in chunks or ())[1 if variable.has_records else 0 :]
         # NetCDF has one type for complex numbers, in one byte order.
         has_order = dtype.kind != "c" or dataset.dtype == dtype

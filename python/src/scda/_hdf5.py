@@ -23,13 +23,15 @@ OF_RECORDS = "scda_record_attributes"
 USER = "scda_user"
 SECTIONS = "scda_sections"
 # Attributes in an scda file that say what HDF5 says in other ways, with the type of their values.
+# How the chunks are compressed in scda, if not by zlib: codec, level, and whether bytes are shuffled.
+CODEC = "scda_codec"
 ENUMERATION = "scda_enum"
 OF_IMPORT = {TYPES: dict, MAX_SHAPE: list, ENUMERATION: dict}
 # Those of HDF5's dimension scales and of NetCDF-4.
 RESERVED = {
     *("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"),
     *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"),
-    *(JSON_NAMES, RECORDS, PLACES, OF_RECORDS, USER, SECTIONS, *OF_IMPORT),
+    *(JSON_NAMES, RECORDS, CODEC, PLACES, OF_RECORDS, USER, SECTIONS, *OF_IMPORT),
 }
 # Registered filters, which files need not name.
 _FILTERS = {

@@ -17,12 +17,13 @@ import h5py
 import numpy as np
 
 from . import _core
-from ._description import native
+from ._description import CODECS, native
 from ._errors import Error
 from ._file import open as open_scda
 from ._hdf5 import (
     ENUMERATION,
     NO_VARIABLE,
+    CODEC,
     OF_RECORDS,
     PLACES,
     RECORDS,
@@ -204,6 +205,10 @@ class Hdf5(Importer):
         filters = Filters.of_hdf5(dataset) if is_cut and 0 not in dataset.shape else None
         if is_cut and _is_sparse(dataset):
             filters = Filters(False, None)
+        recoded = _codec_of(dataset) if is_cut and 0 not in dataset.shape else {}
+        if recoded:
+            options.update(recoded)
+            filters = None
         if _was_never_written(dataset) and shape and 0 not in shape:
             write = self._nothing(path, len(starts), dtype, filters, options)
         elif filters is not None and has_plain_items(dataset):
@@ -235,7 +240,7 @@ class Hdf5(Importer):
         shape, chunks = options.pop("shape"), options.pop("chunks")
         # What was not compressed is not now.
         has_filters = dataset.id.get_create_plist().get_nfilters() > 0
-        layout = {"chunks": chunks} if chunks is not None and has_filters else {}
+        layout = {"chunks": chunks} if chunks is not None and (has_filters or "codec" in options) else {}
         item = native(dtype)
 
         def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
@@ -316,6 +321,15 @@ def _numbered(group: h5py.Group, names: list[str]) -> list[str]:
     if not isinstance(count, np.integer) or int(count) != len(names) or set(names) != set(expected):
         return []
     return expected if all(isinstance(group.get(name), h5py.Dataset) for name in names) else []
+
+
+def _codec_of(dataset: h5py.Dataset) -> dict[str, Any]:
+    """How its chunks were compressed in the file that `scda export` has read; nothing if it says nothing that can be."""
+    text = dataset.attrs.get(CODEC)
+    words = (text.decode("latin-1") if isinstance(text, bytes) else text if isinstance(text, str) else "").split()
+    if len(words) != 3 or words[0] not in CODECS or words[1] not in map(str, range(10)):
+        return {}
+    return {"codec": words[0], "level": int(words[1]), "shuffle": words[2] == "shuffle"}
 
 
 def _places(dataset: h5py.Dataset, count: int) -> list[Optional[int]]:
