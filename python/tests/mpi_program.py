@@ -344,15 +344,15 @@ def argument_errors(folder: Path) -> None:
 
 
 def replaced(folder: Path) -> None:
-    """A writer that failed, and one that is still open, do not touch the next file of their name."""
+    """A writer that failed does not touch the next file of its name; nobody replaces what another one writes."""
     failed = scda.create(folder / "f", comm=comm, atomic=False)
     fails(scda.ArgumentError, "user string", lambda w=failed: w.block("u" * 59, b""))
-    left_open = scda.create(folder / "f", comm=comm, atomic=False)
-    left_open.array("old", GRID)
+    with scda.create(folder / "f", comm=comm, atomic=False) as left_open:
+        left_open.array("old", GRID)
+        fails(scda.FileInUseError, "another program", lambda: scda.create(folder / "f", comm=comm, atomic=False))
     write_file(folder / "f", comm, atomic=False)
-    for old in (failed, left_open):
-        fails(scda.UsageError, "incomplete", old.close)
-    del failed, left_open, old
+    fails(scda.UsageError, "incomplete", failed.close)
+    del failed
     comm.Barrier()
     assert (folder / "f").read_bytes() == (folder / "serial.scda").read_bytes()
 

@@ -50,7 +50,9 @@ def test_a_file_is_sealed_unless_it_is_not_wanted(tmp_path: Path, encode: Any, s
             assert repr(f) == str(f).splitlines()[0]
         assert f.sealed is seal
     sealed, plain = (tmp_path / "True").read_bytes(), (tmp_path / "False").read_bytes()
-    assert sealed.startswith(plain) and len(sealed) == len(plain) + 704 + 4 * 256
+    # The header's vendor string says so, too.
+    assert sealed[128:].startswith(plain[128:]) and len(sealed) == len(plain) + 704 + 4 * 256
+    assert [b" sealed " in file[:32] for file in (sealed, plain)] == [True, False]
     assert len(independent_check(tmp_path / "True")) == 4
     # Where there are anchors, too.
     with scda.create(tmp_path / "f", style=style) as w:
@@ -439,14 +441,14 @@ def test_what_was_committed_stays(series: Path) -> None:
         w.block("lost", b"lost")
         1 / 0
     assert len(independent_check(path)) == 1
-    # A file without a seal, which must stay one that can be appended to.
+    # A file without a seal, which must stay one that can be appended to; an append that seals, seals first what is there.
     with scda.create(path, seal=False) as w:
         pass
     for seal in (False, True):
         with pytest.raises(ZeroDivisionError), scda.append(path, seal=seal) as w:
             w.block("lost", b"lost")
             1 / 0
-        assert path.stat().st_size == 128
+        assert path.stat().st_size == (128 + 704 if seal else 128)
     appended(path, "more")
 
 

@@ -150,13 +150,14 @@ import signal, sys, time, numpy as np, scda
 
 data = np.tile(np.random.default_rng(1).integers(0, 9, (1 << 8, 1 << 12)).astype("<i4"), (64, 1))
 w = scda.create(sys.argv[1], atomic=sys.argv[2] == "atomic", threads=2, level=9)
+options = {"level": 9} if sys.argv[3] == "dataset" else {}
 w.block("good", b"good")
 # Ctrl-C, as long as the main thread compresses.
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 start = time.perf_counter()
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 try:
-    getattr(w, sys.argv[3])("long", data, encode=True)
+    getattr(w, sys.argv[3])("long", data, encode=True, **options)
 except KeyboardInterrupt:
     print(time.perf_counter() - start)
 assert w.closed

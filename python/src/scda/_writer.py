@@ -218,7 +218,7 @@ class Writer(Handle):
             try:
                 warnings.warn(_cut_off(self._path, self.bytes_cut_off), CutOffWarning, stacklevel=3)
             except BaseException as error:  # as the program wants it
-                self._abandon(reason(error), True)
+                self._abandon(reason(error))
                 raise
 
     @property
@@ -511,7 +511,7 @@ class Writer(Handle):
             if self._ranks is not None and not self._closed:
                 # The others may be inside, and would wait for this rank.
                 self._failed = True
-                self._abandon(reason(error), True)
+                self._abandon(reason(error))
             raise
         finally:
             stream.close()
@@ -580,7 +580,7 @@ class Writer(Handle):
             is_fatal = isinstance(error, Error) or not isinstance(error, Exception)
             if not self._closed and (is_fatal or self._ranks is not None):
                 self._failed = True
-                self._abandon(reason(error), True)
+                self._abandon(reason(error))
             raise
 
     def _check_open(self) -> None:
@@ -597,27 +597,26 @@ class Writer(Handle):
             raise FileInUseError(message, None, self._path)
 
     def _replace_older(self) -> None:
-        """Closes an older writer of this process for the same file, before this one opens it: what it has would
-        be written into this one's file."""
+        """Closes an older writer of this process alone for the same file, before this one opens it: what it has would
+        be written into this one's file. One of several ranks stays; the file is then in use."""
         meant = os.path.realpath(self._path)
         with _changing_writers:
             older = _writers.get(meant)
             _writers[meant] = self
-        if older is not None and not older._closed:
+        if older is not None and not older._closed and older._ranks is None:
             warnings.warn(f"{self._path} was not closed: it is incomplete", ResourceWarning, source=older)
             older._failed = True
-            older._abandon("another writer was created for the same file", older._ranks is None)
+            older._abandon("another writer was created for the same file")
 
-    def _abandon(self, why: str, collective: bool) -> None:
-        """Closes the file, incomplete."""
+    def _abandon(self, why: str) -> None:
+        """Closes the file, incomplete. Collective."""
         self._closed = True
         if self._process != os.getpid():
             return
-        if collective:
-            try:
-                self._core.abandon(why)
-            finally:
-                self._release()
+        try:
+            self._core.abandon(why)
+        finally:
+            self._release()
 
     def _release(self) -> None:
         if self._ranks is not None:
@@ -629,7 +628,7 @@ class Writer(Handle):
         if error is None:
             self.close()
         elif not self._closed:
-            self._abandon(reason(error), True)
+            self._abandon(reason(error))
 
     def __del__(self) -> None:
         if not self._closed and self._process == os.getpid():
@@ -637,7 +636,7 @@ class Writer(Handle):
             # An atomic write is removed. Any other file may by now be one that another process has written. Other
             # ranks may keep theirs longer.
             if self._atomic and self._ranks is None:
-                self._abandon("the file was not closed", True)
+                self._abandon("the file was not closed")
 
     def __repr__(self) -> str:
         return f"<scda writer {self._path!r}, {'closed' if self._closed else 'open'}>"
