@@ -31,8 +31,8 @@
 
 ! Everything but the interfaces of the procedures with data, which follow in the module scda.
 module scda_implementation
-  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_funloc, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, c_null_ptr, &
-    & c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
+  use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_funloc, c_int, c_int64_t, c_intptr_t, c_loc, c_null_char, &
+    & c_null_ptr, c_ptr, c_associated, c_f_pointer, c_f_procpointer, c_size_t, c_sizeof
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
 #ifdef SCDA_F08
   use mpi_f08, only: MPI_Comm, MPI_Info
@@ -181,6 +181,8 @@ module scda_implementation
     integer(c_int) :: codec = 0
     integer(c_int) :: level = 0
     integer(c_int) :: shuffle = 0
+    real(c_double) :: max_relative_error = 0
+    real(c_double) :: max_absolute_error = 0
     type(c_ptr) :: dimension_names = c_null_ptr
     type(c_ptr) :: fill_value = c_null_ptr
     type(c_ptr) :: attributes = c_null_ptr
@@ -283,7 +285,8 @@ module scda_implementation
   end interface scda_fopen_append
 
   !> Writes a dataset, a named array: call scda_write(f, name, data, shape, start, count, Nq, chunk, layout, codec, level, shuffle,
-  !> fill, attributes, units, dimension_names, ierr, type). data is of a type integer, real, complex or logical and of a rank from 0 to 7.
+  !> max_relative_error, max_absolute_error, fill, attributes, units, dimension_names, ierr, type). data is of a type integer, real,
+  !> complex or logical and of a rank from 0 to 7.
   interface scda_write
     module procedure write_integer8
     module procedure write_integer16
@@ -1613,7 +1616,7 @@ contains
 
   ! Writes boxes of this rank: those of start and count, or the rows that Nq says, or the array of rank 0.
   subroutine put_dataset(f, name, code, items, found, shape, start, count, Nq, chunk, layout, codec, level, shuffle, &
-    & fill_value, attributes, units, dimension_names, ierr, type)
+    & max_relative_error, max_absolute_error, fill_value, attributes, units, dimension_names, ierr, type)
     type(scda_fcontext_t), intent(inout) :: f
     character(*), intent(in) :: name
     integer, intent(in) :: code
@@ -1622,6 +1625,7 @@ contains
     type(memory_t), intent(in), target :: shape, start, count, Nq, chunk
     integer, intent(in), optional :: layout, codec, level
     logical, intent(in), optional :: shuffle
+    real(real64), intent(in), optional :: max_relative_error, max_absolute_error
     type(c_ptr), intent(in) :: fill_value
     character(*), intent(in), optional :: attributes, units, dimension_names(:)
     integer, intent(out), optional :: ierr
@@ -1700,6 +1704,8 @@ contains
     given%d%codec = chosen(codec, SCDA_CODEC_ZSTD)
     given%d%level = chosen(level, -1)
     if (present(shuffle)) given%d%shuffle = flag(shuffle)
+    if (present(max_relative_error)) given%d%max_relative_error = max_relative_error
+    if (present(max_absolute_error)) given%d%max_absolute_error = max_absolute_error
     if (c_associated(chunk%address)) then
       allocate(chunks, source=integers_in(f, chunk, "chunk", fits))
       call check_dimensions(f, "chunk", size(chunks), size(dims), fits)

@@ -647,6 +647,17 @@ struct scda_dataset {
    */
   int shuffle;
   /**
+   * Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
+   * Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
+   * compressed; the fill value, infinities and NaN stay. `SCDA_LAYOUT_AUTO` may find that plain data are smaller: these stay. An attribute
+   * of this name with `scda_` before it tells readers. Reading: 0.
+   */
+  double max_relative_error;
+  /**
+   * Likewise how far at most. With `max_relative_error`, both hold.
+   */
+  double max_absolute_error;
+  /**
    * NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
    * UTF-8.
    */

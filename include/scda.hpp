@@ -621,6 +621,10 @@ public:
   dataset &level (int chosen) noexcept { return d_.level = chosen, *this; }
   /** Whether the bytes of numbers are sorted before they are compressed. */
   dataset &shuffle (bool chosen) noexcept { return d_.shuffle = chosen, *this; }
+  /** How far a number may be from the one that is written, as a part of it: see scda_dataset. */
+  dataset &max_relative_error (double chosen) noexcept { return d_.max_relative_error = chosen, *this; }
+  /** Likewise how far at most. */
+  dataset &max_absolute_error (double chosen) noexcept { return d_.max_absolute_error = chosen, *this; }
   /** The item that stands where nothing was written; its type becomes that of the dataset. */
   template <typename T> dataset &fill_value (const T &item) {
     fill_.assign (sizeof item, '\0');

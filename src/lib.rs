@@ -39,7 +39,9 @@ pub mod internals {
     pub use crate::foreign::{Foreign, sdf, sion};
     pub use crate::format::dataset::bools::Bools;
     pub use crate::format::dataset::codecs::Codecs;
-    pub use crate::format::dataset::{DATASET_CONVENTION, GROUP_CONVENTION, fill, json, metadata, parse};
+    pub use crate::format::dataset::{
+        DATASET_CONVENTION, GROUP_CONVENTION, fill, json, metadata, parse, rounding,
+    };
     pub use crate::format::dataset::{stored_name, stored_path};
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};

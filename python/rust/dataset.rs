@@ -11,34 +11,34 @@ pub fn regions_of(boxes: Vec<Box>) -> Vec<Region> {
     boxes.into_iter().map(|(start, count)| Region::new(start, count)).collect()
 }
 
-/// What a dataset is: `scda._description.Description`, a tuple with these fields in this order.
+/// What a dataset is: the members of `scda._description.Description`, from a tuple with these names, as a dict.
 #[derive(FromPyObject, IntoPyObject)]
-pub struct Description(
-    /// Name.
-    String,
-    /// Type, by its name in the metadata.
-    String,
-    /// Shape.
-    Vec<u64>,
+pub struct Description {
+    name: String,
+    /// By its name in the metadata.
+    r#type: String,
+    shape: Vec<u64>,
     /// `contiguous`, `auto`, `chunked` or `text`.
-    String,
+    layout: String,
     /// Shape of the chunks; None: the library's choice, or none.
-    Option<Vec<u64>>,
+    chunks: Option<Vec<u64>>,
     /// Codec of chunks: `zstd`, `lz4`, `pcodec` or `zlib`.
-    String,
+    codec: String,
     /// Level of compression; None: that of the file. Not known of what was read.
-    Option<u32>,
+    level: Option<u32>,
     /// Whether bytes are shuffled.
-    bool,
+    shuffle: bool,
+    /// The largest relative and absolute errors that rounding may make.
+    max_errors: (f64, f64),
     /// The fill value as an item in little-endian byte order; empty: zeros.
-    Vec<u8>,
+    fill: Vec<u8>,
     /// Names of the dimensions, or none.
-    Vec<Option<String>>,
-    /// Attributes: JSON.
-    String,
+    dims: Vec<Option<String>>,
+    /// JSON.
+    attributes: String,
     /// Why the data cannot be read.
-    Option<String>,
-);
+    unsupported: Option<String>,
+}
 
 impl Description {
     pub fn of(dataset: Dataset) -> Self {
@@ -48,27 +48,27 @@ impl Description {
             // Nothing else is read.
             _ => ("contiguous", None),
         };
-        Self(
-            dataset.name,
-            dataset.data_type.to_string(),
-            dataset.shape,
-            layout.to_owned(),
+        Self {
+            name: dataset.name,
+            r#type: dataset.data_type.to_string(),
+            shape: dataset.shape,
+            layout: layout.to_owned(),
             chunks,
-            dataset.codec.to_string(),
-            dataset.level,
-            dataset.shuffle,
-            dataset.fill_value,
-            dataset.dimension_names,
-            dataset.attributes,
-            dataset.unsupported,
-        )
+            codec: dataset.codec.to_string(),
+            level: dataset.level,
+            shuffle: dataset.shuffle,
+            max_errors: (dataset.max_relative_error, dataset.max_absolute_error),
+            fill: dataset.fill_value,
+            dims: dataset.dimension_names,
+            attributes: dataset.attributes,
+            unsupported: dataset.unsupported,
+        }
     }
 
     pub fn dataset(self) -> PyResult<Dataset> {
-        let Self(name, data_type, shape, layout, chunks, codec, level, shuffle, fill, dims, attributes, _) =
-            self;
-        let data_type = DataType::from_name(&data_type)
-            .ok_or_else(|| invalid(format!("data type: found {data_type:?}")))?;
+        let Self { name, r#type, shape, layout, chunks, codec, .. } = self;
+        let data_type =
+            DataType::from_name(&r#type).ok_or_else(|| invalid(format!("data type: found {:?}", r#type)))?;
         let mut dataset = Dataset::new(name, data_type, shape);
         dataset.layout = match &*layout {
             "contiguous" => Layout::Contiguous,
@@ -78,8 +78,9 @@ impl Description {
             _ => return Err(invalid(format!("layout: found {layout:?}"))),
         };
         dataset.codec = Codec::from_name(&codec).ok_or_else(|| invalid(format!("codec: found {codec:?}")))?;
-        (dataset.level, dataset.shuffle, dataset.fill_value) = (level, shuffle, fill);
-        (dataset.dimension_names, dataset.attributes) = (dims, attributes);
+        (dataset.level, dataset.shuffle, dataset.fill_value) = (self.level, self.shuffle, self.fill);
+        (dataset.max_relative_error, dataset.max_absolute_error) = self.max_errors;
+        (dataset.dimension_names, dataset.attributes) = (self.dims, self.attributes);
         Ok(dataset)
     }
 }

@@ -271,6 +271,35 @@ def test_damage_of_one_chunk(tmp_path: Path) -> None:
         same(a[::-2], array[::-2])  # not that chunk
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "pcodec", "zlib", "text"])
+def test_rounded_numbers_keep_their_bound(tmp_path: Path, codec: str, dtype: str) -> None:
+    numbers = np.linspace(-3, 5, 4001) ** 3
+    array = (numbers + 1j * numbers[::-1] if dtype[0] == "c" else numbers).astype(dtype)
+    array[7], array[8], array[9] = np.nan, -np.inf, 3.14159
+    options: dict[str, Any] = {"text": True} if codec == "text" else {"codec": codec}
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("exact", array, chunks=1000, **options)
+        w.dataset("relative", array, chunks=1000, max_relative_error=1e-2, fill_value=array[9], **options)
+        w.dataset("absolute", array, chunks=1000, max_absolute_error=0.5, **options)
+        with pytest.raises(ValueError, match="max_relative_error: found one with encode=False"):
+            w.dataset("a", array, encode=False, max_relative_error=1e-2)
+    with scda.open(tmp_path / "f") as f:
+        same(f["exact"][...], array)
+        relative, absolute = f["relative"], f["absolute"]
+        assert relative.attrs == {"_QuantizeBitRoundNumberOfSignificantBits": 6, "scda_max_relative_error": 1e-2}
+        assert absolute.attrs == {"scda_max_absolute_error": 0.5}
+        for found in (relative[...], absolute[...]):
+            same(found[7:9], array[7:9])
+        assert relative[9] == array[9]
+        real = {"c8": "f4", "c16": "f8"}.get(dtype, dtype)
+        parts, near, at_most = (
+            np.delete(a, [7, 8]).view(real).astype("f8") for a in (array, relative[...], absolute[...])
+        )
+        assert (np.abs(near - parts) <= 1e-2 * np.abs(parts)).all() and (near != parts).any()
+        assert (np.abs(at_most - parts) <= 0.5).all() and (at_most != parts).any()
+
+
 def test_gaps_have_the_fill_value(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f") as w:
         for chunks in (None, 4):

@@ -18,6 +18,7 @@ use crate::format::dataset::codecs::{BloscCompressor, BloscShuffle};
 use crate::memory::{grow, make, reserve};
 use crate::numbers::to_usize;
 use flate2::{Decompress, FlushDecompress, Status};
+use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, get_error_name};
 
 /// The bytes of the header.
@@ -75,8 +76,19 @@ enum Compressor {
     Lz4(Box<Lz4>),
 }
 
+/// What zstd returns where it cannot allocate.
+const NO_MEMORY: usize = (ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize).wrapping_neg();
+
+#[cold]
+fn no_memory() -> Error {
+    Error::new(ErrorKind::Memory, "cannot allocate zstd's state")
+}
+
 #[cold]
 fn failed(code: usize) -> Error {
+    if code == NO_MEMORY {
+        return no_memory();
+    }
     Error::new(ErrorKind::Internal, format!("compressing: {}", get_error_name(code)))
 }
 
@@ -99,7 +111,7 @@ impl BloscEncoder {
                 let level = level.ok_or_else(|| {
                     Error::argument(format!("level: found {}, expected 0 to 9", made.level))
                 })?;
-                let mut context = make("zstd's compressor", CCtx::create)?;
+                let mut context = CCtx::try_create().ok_or_else(no_memory)?;
                 // The checksum is of what was compressed, and every reader of frames compares it.
                 for parameter in [CParameter::CompressionLevel(level), CParameter::ChecksumFlag(true)] {
                     context.set_parameter(parameter).map_err(failed)?;
@@ -361,11 +373,12 @@ pub fn zstd_frame(
 ) -> Result<Result<(), String>> {
     let context = match context {
         Some(context) => context,
-        none => none.insert(make("zstd's decompressor", DCtx::create)?),
+        none => none.insert(DCtx::try_create().ok_or_else(no_memory)?),
     };
     Ok(match context.decompress(&mut *out, frame) {
         Ok(length) if length == out.len() => Ok(()),
         Ok(length) => Err(format!("zstd: found {length} bytes, expected {}", out.len())),
+        Err(NO_MEMORY) => return Err(no_memory()),
         Err(code) => Err(format!("zstd: {}", get_error_name(code))),
     })
 }

@@ -5,6 +5,7 @@ use super::deflate::{Deflater, Encoder};
 use super::element::{ElementEncoder, can_expand, max_encoded_bytes};
 use super::inflate::{Inflater, ZEROS};
 use super::pcodec;
+use super::rounding::Rounded;
 use super::shuffle::{shuffle, unshuffle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::crc::crc32c;
@@ -22,6 +23,8 @@ pub struct ChunkCodec {
     pub item_bytes: usize,
     /// What is done with the bytes then.
     pub method: Method,
+    /// What is done with the numbers first.
+    pub rounded: Option<Rounded>,
 }
 
 /// How the bytes of a chunk are compressed.
@@ -57,7 +60,7 @@ impl ChunkCodec {
             Some(_) => Method::Zlib(encoder, level),
             None => Method::Text(encoder, level, line_break),
         };
-        Self { item_bytes, method }
+        Self { item_bytes, method, rounded: Rounded::of(dataset) }
     }
 
     /// Whether chunks are elements of the compression convention.
@@ -70,6 +73,7 @@ impl ChunkCodec {
 pub struct ChunkEncoder {
     codec: ChunkCodec,
     state: State,
+    rounded: Vec<u8>,
     shuffled: Vec<u8>,
     stream: Vec<u8>,
 }
@@ -94,7 +98,7 @@ impl ChunkEncoder {
             Method::Blosc(blosc) => State::Blosc(Box::new(BloscEncoder::new(blosc)?)),
             Method::Pcodec(data_type, level) => State::Pcodec(data_type, level),
         };
-        Ok(Self { codec, state, shuffled: Vec::new(), stream: Vec::new() })
+        Ok(Self { codec, state, rounded: Vec::new(), shuffled: Vec::new(), stream: Vec::new() })
     }
 
     /// How it encodes.
@@ -108,10 +112,17 @@ impl ChunkEncoder {
     /// `Memory`.
     pub fn encode(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         let mut data = chunk;
+        if let Some(rounded) = self.codec.rounded {
+            self.rounded.clear();
+            reserve(&mut self.rounded, chunk.len())?;
+            self.rounded.extend_from_slice(chunk);
+            rounded.round(&mut self.rounded);
+            data = &self.rounded;
+        }
         if self.codec.item_bytes > 1 {
             grow(&mut self.shuffled, chunk.len())?;
             let shuffled = &mut self.shuffled[..chunk.len()];
-            shuffle(chunk, self.codec.item_bytes, shuffled);
+            shuffle(data, self.codec.item_bytes, shuffled);
             data = shuffled;
         }
         match &mut self.state {
@@ -320,7 +331,7 @@ mod tests {
             let mut data: Vec<u8> = (0..items).flat_map(|i| planes.iter().map(move |plane| plane[i])).collect();
             // Bytes that are no whole item.
             data.resize(data.len() + more % item_bytes, 9);
-            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level) };
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(Encoder::Fast, level), rounded: None };
             let mut out = Vec::new();
             ChunkEncoder::new(codec).unwrap().encode(&data, &mut out).unwrap();
             let mut sorted = Vec::new();
@@ -347,7 +358,7 @@ mod tests {
             (Encoder::Fast, 2, 1, 80_000),
             (Encoder::Fast, 2, 4, 0),
         ] {
-            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level) };
+            let codec = ChunkCodec { item_bytes, method: Method::Zlib(encoder, level), rounded: None };
             let mut encoder = ChunkEncoder::new(codec).unwrap();
             let mut out = b"before".to_vec();
             let length = encoder.encode(&data[..bytes], &mut out).unwrap();

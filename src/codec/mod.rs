@@ -16,6 +16,7 @@ mod lz4;
 mod matches;
 mod pcodec;
 mod probe;
+mod rounding;
 pub mod shuffle;
 
 use crate::format::header::SectionType;

@@ -47,6 +47,8 @@ fn encode_numbers<T: Number, const N: usize>(
     from_bytes: fn([u8; N]) -> T,
     _: fn(T) -> [u8; N],
 ) -> Result<()> {
+    // The crate ends the process where it cannot allocate: so room for what it works on is asked for first.
+    reserve(&mut Vec::<u8>::new(), data.len().saturating_mul(6))?;
     let mut numbers = Vec::new();
     reserve(&mut numbers, data.len() / N)?;
     numbers.extend(data.as_chunks().0.iter().map(|bytes| from_bytes(*bytes)));

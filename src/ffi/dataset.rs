@@ -104,6 +104,13 @@ pub struct scda_dataset {
     /// 1 (default): the bytes of the items of a chunk are sorted before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.
     pub shuffle: c_int,
+    /// Writing: how far a number may be from the one that is written, as a part of it: 0 (default: all numbers stay) to less than 1.
+    /// Floating-point and complex numbers in chunks get as many zeros at the end of their bits as this allows, before they are
+    /// compressed; the fill value, infinities and NaN stay. `SCDA_LAYOUT_AUTO` may find that plain data are smaller: these stay. An attribute
+    /// of this name with `scda_` before it tells readers. Reading: 0.
+    pub max_relative_error: f64,
+    /// Likewise how far at most. With `max_relative_error`, both hold.
+    pub max_absolute_error: f64,
     /// NULL (default), or a name for each of `ndims` dimensions, NULL for one without a name. C strings in
     /// UTF-8.
     pub dimension_names: *const *const c_char,
@@ -156,6 +163,8 @@ pub(super) fn empty() -> scda_dataset_t {
         codec: SCDA_CODEC_ZSTD,
         level: -1,
         shuffle: 1,
+        max_relative_error: 0.0,
+        max_absolute_error: 0.0,
         dimension_names: null(),
         fill_value: null(),
         attributes: null(),
@@ -286,6 +295,8 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
         1 => true,
         other => return Err(Error::argument(format!("shuffle: found {other}, expected 0 or 1"))),
     };
+    dataset.max_relative_error = c.max_relative_error;
+    dataset.max_absolute_error = c.max_absolute_error;
     if !c.dimension_names.is_null() {
         // SAFETY: not NULL, so C passes an entry for each dimension.
         let names = unsafe { slice(c.dimension_names, dimensions as u64, "dimension_names") }?;

@@ -322,6 +322,79 @@ fn zlib_is_an_encoder_of_chunks_too() {
 }
 
 #[test]
+fn numbers_are_rounded_before_they_are_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let fill = 1e20_f32;
+    let values: Vec<f32> =
+        (0..3000_u16).map(|i| if i % 7 == 0 { fill } else { (f32::from(i) / 100.0).sin() }).collect();
+    let data: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    let mut sizes = Vec::new();
+    for (relative, absolute) in [(0.0, 0.0), (1e-3, 0.0), (0.0, 1e-2), (0.1, 1e-2)] {
+        for codec in Codec::NAMES.map(|(codec, _)| codec) {
+            let mut dataset = Dataset::new("rho", DataType::Float32, [3000]);
+            (dataset.layout, dataset.codec) = (chunked(&[1000]), codec);
+            (dataset.max_relative_error, dataset.max_absolute_error) = (relative, absolute);
+            dataset.fill_value = fill.to_le_bytes().to_vec();
+            dataset.attributes = r#"{"units":"m"}"#.into();
+            let write = |ranks: usize| {
+                run_on_threads(ranks, |comm| {
+                    let (rank, ranks) = (comm.rank(), comm.size());
+                    let (start, end) = (3000 * rank / ranks, 3000 * (rank + 1) / ranks);
+                    let region = Region::new([start as u64], [(end - start) as u64]);
+                    let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+                    file.dataset(&dataset, &[region], &data[4 * start..4 * end]).unwrap();
+                    file.close().unwrap();
+                });
+                std::fs::read(&path).unwrap()
+            };
+            let file = write(1);
+            assert_eq!(file, write(3), "{codec} {relative} {absolute}");
+            sizes.push(file.len());
+
+            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let found = file.find_dataset("rho", 0).unwrap().unwrap();
+            let told = |key: &str| found.attributes.contains(key);
+            assert_eq!(told("\"scda_max_relative_error\":"), relative > 0.0);
+            assert_eq!(told("\"scda_max_absolute_error\":0.01"), absolute > 0.0);
+            assert_eq!(told("\"_QuantizeBitRoundNumberOfSignificantBits\":"), relative > 0.0);
+            assert_eq!((found.max_relative_error, found.max_absolute_error), (0.0, 0.0));
+            let mut read = vec![0; data.len()];
+            file.read_dataset(&[Region::all(&[3000])], &mut read).unwrap();
+            let (read, _) = read.as_chunks();
+            for (value, found) in values.iter().zip(read.iter().map(|bytes| f32::from_ne_bytes(*bytes))) {
+                let (error, value) = ((f64::from(*value) - f64::from(found)).abs(), f64::from(*value));
+                assert!(error == 0.0 || relative > 0.0 || absolute > 0.0);
+                assert!(value < 1e10 || error == 0.0, "the fill value stays");
+                assert!(relative == 0.0 || error <= relative * value.abs(), "{value} {found}");
+                assert!(absolute == 0.0 || error <= absolute, "{value} {found}");
+            }
+        }
+    }
+    let (plain, rounded) = sizes.split_at(4);
+    for sizes in rounded.chunks(4) {
+        assert!(sizes.iter().zip(plain).all(|(rounded, plain)| rounded < plain), "{plain:?} {sizes:?}");
+    }
+    // What is not compressed is not rounded, and says so.
+    let mut dataset = Dataset::new("rho", DataType::Float32, [3000]);
+    dataset.max_relative_error = 0.1;
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let error = file.dataset(&dataset, &[Region::all(&[3000])], &data).unwrap_err();
+    assert!(error.to_string().contains("rounding: found a contiguous layout"), "{error}");
+    let noise: Vec<u8> = {
+        let mut random = case::Random(1);
+        (0..12_000).map(|_| random.below(256) as u8).collect()
+    };
+    dataset.layout = Layout::Auto { shape: None };
+    dataset.max_relative_error = 1e-7;
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    file.dataset(&dataset, &[Region::all(&[3000])], &noise).unwrap();
+    file.close().unwrap();
+    dataset.max_relative_error = 0.0;
+    check_file(&path, &dataset, &noise);
+}
+
+#[test]
 fn a_long_name_finds_its_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");

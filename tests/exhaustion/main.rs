@@ -8,9 +8,9 @@ mod memory;
 
 use memory::{Who, become_};
 use scda::{
-    Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout, Params,
-    Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer, run_on_threads,
-    uniform_partition,
+    Codec, Communicator, DataStream, DataType, Dataset, ElementStream, Encode, Encoder, ErrorKind, Layout,
+    Params, Reader, Region, Request, Result, SectionType, Sink, Solo, Source, ThreadComm, Writer,
+    run_on_threads, uniform_partition,
 };
 use std::io::{self, Read};
 use std::path::Path;
@@ -273,15 +273,18 @@ fn exhaust_alone(what: &str, path: &Path, params: &Params) -> i64 {
 /// Datasets in all layouts, with chunks that no two ranks have for themselves.
 fn datasets() -> Vec<Dataset> {
     let shape = Some(vec![170, 100]);
+    let chunked = |text| Layout::Chunked { shape: shape.clone(), text };
     let layouts = [
-        Layout::Contiguous,
-        Layout::Chunked { shape: shape.clone(), text: false },
-        Layout::Chunked { shape: shape.clone(), text: true },
-        Layout::Auto { shape },
+        (Layout::Contiguous, Codec::Zstd),
+        (chunked(false), Codec::Zstd),
+        (chunked(false), Codec::Lz4),
+        (chunked(false), Codec::Zlib),
+        (chunked(true), Codec::Zlib),
+        (Layout::Auto { shape: shape.clone() }, Codec::Zstd),
     ];
-    let with = |(number, layout)| {
+    let with = |(number, (layout, codec))| {
         let mut dataset = Dataset::new(format!("group/{number}"), DataType::Uint64, [340, 100]);
-        dataset.layout = layout;
+        (dataset.layout, dataset.codec) = (layout, codec);
         dataset
     };
     layouts.into_iter().enumerate().map(with).collect()

@@ -57,6 +57,7 @@ class Description(NamedTuple):
     codec: str
     level: Optional[int]
     shuffle: bool
+    max_errors: tuple[float, float]
     fill: bytes
     dims: Sequence[Optional[str]]
     attributes: str
@@ -197,6 +198,7 @@ def layout_of(
     level: Optional[int],
     shuffle: Optional[bool],
     text: bool,
+    max_errors: tuple[Optional[float], Optional[float]],
 ) -> tuple[str, Optional[tuple[int, ...]]]:
     """The layout and the shape of the chunks."""
     if not isinstance(text, (bool, np.bool_)):
@@ -208,6 +210,7 @@ def layout_of(
     if codec is not None and text:
         raise ValueError(f"codec: found {codec!r} with text=True, which is compressed by zlib")
     of_chunks = {"chunks": chunks, "codec": codec, "level": level, "shuffle": shuffle, "text": text or None}
+    of_chunks.update(zip(("max_relative_error", "max_absolute_error"), max_errors))
     given = [name for name, value in of_chunks.items() if value is not None]
     shape = None if chunks is None else integers("chunks", chunks)
     if encode is None:

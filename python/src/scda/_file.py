@@ -327,7 +327,7 @@ class File(Handle):
             found = core.find_dataset(name, number or 0)
             is_only = number is not None or core.find(_core.stored_name(name).encode(), 1) is None
         if found is not None and is_only:
-            return Description(*found)
+            return Description(**found)
         records = self._finder.find(name.encode())
         if number is not None and records:
             raise IndexError(f"record {number} of {name!r}: found {len(records)}")
@@ -429,7 +429,7 @@ class File(Handle):
                 f"{self._path}: section {section.user_text!r}: found no metadata before it, expected those of a dataset"
             )
             raise FormatError(message, section.offset, self._path)
-        return Dataset(self, section, before.offset, Description(*found))
+        return Dataset(self, section, before.offset, Description(**found))
 
     def _check_decodes(self) -> None:
         self._check_open()

@@ -313,6 +313,8 @@ class Writer(Handle):
         codec: Optional[str] = None,
         level: Optional[int] = None,
         shuffle: Optional[bool] = None,
+        max_relative_error: Optional[float] = None,
+        max_absolute_error: Optional[float] = None,
         text: bool = False,
     ) -> None:
         """Writes a dataset: a named array with its type, shape and attributes. What was written before under this name
@@ -340,6 +342,10 @@ class Writer(Handle):
             codec: how chunks are compressed: ``"zstd"`` (the default), ``"lz4"``, ``"pcodec"`` or ``"zlib"``.
             level: of compression, 0 to 9; None: that of the codec, or of the file for zlib and text.
             shuffle: whether the bytes of the items are sorted before compression; None: yes.
+            max_relative_error: floating-point and complex numbers are rounded, so that they get smaller compressed: each
+                changes by this part of it at most. The fill value, infinities and NaN stay. The attribute
+                ``scda_max_relative_error`` tells readers. None: all numbers stay.
+            max_absolute_error: likewise; each changes by this number at most.
             text: chunks as text, which every reader of the format decompresses; a third larger.
         """
         with self._writing():
@@ -358,6 +364,8 @@ class Writer(Handle):
                 codec=codec,
                 level=level,
                 shuffle=shuffle,
+                max_relative_error=max_relative_error,
+                max_absolute_error=max_absolute_error,
                 text=text,
             )
             self._core.datasets([given])
@@ -410,6 +418,8 @@ class Writer(Handle):
         codec: Optional[str] = None,
         level: Optional[int] = None,
         shuffle: Optional[bool] = None,
+        max_relative_error: Optional[float] = None,
+        max_absolute_error: Optional[float] = None,
         text: bool = False,
         **unknown: Any,
     ) -> tuple[Description, list[tuple[list[int], list[int]]], NDArray[np.uint8]]:
@@ -428,8 +438,9 @@ class Writer(Handle):
         else:
             whole = integers("shape", shape)
         placed = [_box(first, part, whole) for first, part in parts]
-        layout, cut = layout_of(encode, chunks, codec, level, shuffle, text)
-        described = _describe(name, item, whole, layout, cut, codec, level, shuffle, fill_value, dims, attrs)
+        errors = (max_relative_error, max_absolute_error)
+        layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
+        described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
         return described, placed, _one_after_the_other([part for _, part in parts])
 
     def field(
@@ -447,6 +458,8 @@ class Writer(Handle):
         codec: Optional[str] = None,
         level: Optional[int] = None,
         shuffle: Optional[bool] = None,
+        max_relative_error: Optional[float] = None,
+        max_absolute_error: Optional[float] = None,
         text: bool = False,
     ) -> None:
         """Writes a dataset whose first dimension is distributed over the ranks, in their order, as the cells of an
@@ -455,7 +468,8 @@ class Writer(Handle):
         Args:
             data: the items of this rank, all of the dimensions but the first as on the others.
             counts: how many indices of the first dimension each rank gives, by rank. None: the ranks tell each other.
-            name, dtype, attrs, dims, fill_value, encode, chunks, codec, level, shuffle, text: as for :meth:`dataset`.
+            name, dtype, attrs, dims, fill_value, encode, chunks, codec, level, shuffle,
+                max_relative_error, max_absolute_error, text: as for :meth:`dataset`.
         """
         with self._writing():
             array = items_of(data, dtype)
@@ -463,8 +477,9 @@ class Writer(Handle):
                 raise ValueError("data: found no dimension, expected one for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
-            layout, cut = layout_of(encode, chunks, codec, level, shuffle, text)
-            described = _describe(name, array.dtype, whole, layout, cut, codec, level, shuffle, fill_value, dims, attrs)
+            errors = (max_relative_error, max_absolute_error)
+            layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
+            described = _describe(name, array.dtype, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
             self._core.field(described, rows, bytes_of(array))
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
@@ -761,6 +776,14 @@ def _one_after_the_other(parts: list[NDArray[Any]]) -> NDArray[np.uint8]:
     return np.concatenate([np.empty(0, np.uint8), *map(bytes_of, parts)])
 
 
+def _errors(errors: tuple[Optional[float], Optional[float]]) -> tuple[float, float]:
+    for name, error in zip(("max_relative_error", "max_absolute_error"), errors):
+        if error is not None and not isinstance(error, (int, float, np.integer, np.floating)):
+            raise TypeError(f"{name}: found {error!r}, expected a number")
+    relative, absolute = (0.0 if error is None else float(error) for error in errors)
+    return relative, absolute
+
+
 def _describe(
     name: str,
     dtype: np.dtype[Any],
@@ -770,6 +793,7 @@ def _describe(
     codec: Optional[str],
     level: Optional[int],
     shuffle: Optional[bool],
+    errors: tuple[Optional[float], Optional[float]],
     fill_value: Any,
     dims: Optional[Sequence[Optional[str]]],
     attrs: Optional[Mapping[str, Any]],
@@ -786,6 +810,7 @@ def _describe(
         codec=codec or CODECS[0],
         level=None if level is None else integer("level", level, 0, _MOST_LEVEL),
         shuffle=shuffle is None or bool(shuffle),
+        max_errors=_errors(errors),
         fill=fill_bytes(fill_value, dtype),
         dims=names_of(dims, len(shape)),
         attributes=attributes_text(with_name(attrs, name, stored)),

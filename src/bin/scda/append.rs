@@ -136,7 +136,7 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
         copied += sections(input, &mut from, output, &args.how, &mut Pick::new(&args.select, &[]), *style)?;
     }
     check_some(copied, &args.select)?;
-    args.how.check_chunks()?;
+    args.how.check_names()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
     output.map_or(Ok(()), |(output, _)| output.finish())?;
     args.how.tell_growth(&args.to, copied);

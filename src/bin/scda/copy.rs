@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::datasets::write::OfReader;
 use crate::datasets::{Found, Item, Pair, Walk};
-use crate::edit::{Chunking, Pick, Replacement};
+use crate::edit::{Bound, Chunking, Meant, Pick, Replacement};
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Held, Input, Output, Seal, Style, Threads};
 use crate::numbers::to_usize;
@@ -35,6 +35,7 @@ Examples:
   scda copy --encode auto state.scda small.scda      what gets smaller is compressed
   scda copy --encode 6 state.scda small.scda         everything compressed, with level 6
   scda copy --codec pcodec state.scda archive.scda   chunks of datasets compressed anew
+  scda copy --max-relative-error 1e-4 state.scda small.scda   floating-point numbers rounded, and compressed
   scda copy --decode small.scda plain.scda           nothing compressed
   scda copy --select 1-3 --select 'field*' state.scda part.scda
   scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
@@ -105,6 +106,13 @@ pub struct How {
     /// only those of such a name, otherwise only those of as many dimensions
     #[arg(long, value_name = "[NAME=]SHAPE", conflicts_with = "decode")]
     chunk: Vec<Chunking>,
+    /// Round floating-point numbers, so that they get smaller compressed: each changes by this part of it at most, such as 1e-3. Contiguous
+    /// datasets get chunks. With a pattern for names only datasets of such a name
+    #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
+    max_relative_error: Vec<Bound>,
+    /// Likewise: each changes by this number at most
+    #[arg(long, value_name = "[NAME=]ERROR", conflicts_with = "decode")]
+    max_absolute_error: Vec<Bound>,
     /// Decompress all sections; store datasets contiguously
     #[arg(long)]
     decode: bool,
@@ -162,6 +170,8 @@ impl How {
         }
         let has_chunks =
             !self.chunk.is_empty() || self.codec.is_some() || matches!(self.encode, Some(Compress::Auto));
+        let has_chunks =
+            has_chunks || !self.max_relative_error.is_empty() || !self.max_absolute_error.is_empty();
         if self.level.is_some() && !has_chunks {
             let words = "--level is for --chunk, --codec and --encode auto; --encode LEVEL has its own";
             return Err(Fail::Trouble(words.to_owned()));
@@ -169,15 +179,32 @@ impl How {
         Ok(())
     }
 
-    /// Trouble if a --chunk has named no dataset.
-    pub fn check_chunks(&self) -> Result<()> {
-        match self.chunk.iter().position(Chunking::is_unused) {
-            None => Ok(()),
-            Some(place) => {
+    /// Trouble if a pattern of an option has named no dataset.
+    pub fn check_names(&self) -> Result<()> {
+        let of_bounds = |bounds: &'_ [Bound]| bounds.iter().map(|bound| bound.meant().clone()).collect();
+        let options: [(&str, Vec<Meant>); 3] = [
+            ("--chunk", self.chunk.iter().map(|chunking| chunking.meant().clone()).collect()),
+            ("--max-relative-error", of_bounds(&self.max_relative_error)),
+            ("--max-absolute-error", of_bounds(&self.max_absolute_error)),
+        ];
+        for (option, all) in options {
+            if let Some(place) = all.iter().position(Meant::is_unused) {
                 let count = place + 1;
-                Err(Fail::Trouble(format!("--chunk: the pattern {count} names no dataset that is copied")))
+                return Err(Fail::Trouble(format!(
+                    "{option}: the pattern {count} names no dataset that is copied"
+                )));
             }
         }
+        Ok(())
+    }
+
+    /// Sets how far the numbers of a dataset may be from those that are copied; whether they may be at all.
+    fn bound(&self, dataset: &mut Dataset) -> bool {
+        let of = |bounds: &[Bound]| bounds.iter().map(|bound| bound.of(dataset)).find(|&error| error > 0.0);
+        let (relative, absolute) = (of(&self.max_relative_error), of(&self.max_absolute_error));
+        dataset.max_relative_error = relative.unwrap_or(0.0);
+        dataset.max_absolute_error = absolute.unwrap_or(0.0);
+        relative.is_some() || absolute.is_some()
     }
 
     /// How a dataset is stored, if not as it is.
@@ -193,7 +220,8 @@ impl How {
         let chosen = chosen.first();
         let is_recoded =
             self.codec.is_some() && matches!(dataset.layout, Layout::Chunked { text: false, .. });
-        if self.encode.is_none() && chosen.is_none() && !is_recoded {
+        let is_rounded = self.bound(&mut dataset);
+        if self.encode.is_none() && chosen.is_none() && !is_recoded && !is_rounded {
             return Ok(None);
         }
         if let Some(codec) = self.codec.filter(|codec| *codec != dataset.codec) {
@@ -543,7 +571,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;
     select::check_some(&args.select, input.name(), copied.sections)?;
-    args.how.check_chunks()?;
+    args.how.check_names()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
     output.finish()?;
     args.how.tell_growth(&args.to, copied);

@@ -231,6 +231,7 @@ impl WriterState {
         }
         let mut chosen = dataset.clone();
         chosen.layout = DataLayout::Contiguous;
+        (chosen.max_relative_error, chosen.max_absolute_error) = (0.0, 0.0);
         let plain_text = metadata::of_dataset(&chosen, &Codecs::of(&chosen, self.params.level))?;
         if let Some((plan, encoded)) = self.encode_if_smaller(dataset, passed, [&text, &plain_text])? {
             let shape = plan.arrays()[0].grid().chunk_shape().to_vec();

@@ -2,7 +2,7 @@
 
 use super::codecs::Codecs;
 use super::json::{MAX_METADATA_BYTES, check, compact, indented};
-use super::{Dataset, fill};
+use super::{Dataset, fill, rounding};
 use crate::error::{Error, Result};
 use crate::format::layout;
 use crate::format::padding::DATA_DIVISOR;
@@ -21,7 +21,7 @@ pub const ALIGNMENT: u64 = 4096;
 /// `Argument` and `Range` if it cannot be one; `Argument` for attributes that are no JSON object, or too much of it.
 pub fn of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
     dataset.validate()?;
-    let attributes = attributes(&dataset.attributes)?;
+    let attributes = rounding::record(dataset, attributes(&dataset.attributes)?)?;
     let names = match &dataset.dimension_names {
         names if names.is_empty() => String::new(),
         names => format!(r#","dimension_names":{}"#, json!(names)),

@@ -10,6 +10,7 @@ pub mod json;
 pub mod metadata;
 pub mod parse;
 mod region;
+pub mod rounding;
 pub mod stored;
 
 pub use codecs::Codec;
@@ -73,7 +74,7 @@ pub enum Layout {
 /// assert_eq!(density.data_bytes()?, 64 * 32 * 8);
 /// # Ok::<(), scda::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Dataset {
     /// The name: up to 58 bytes, with a slash between the names of groups and its own.
@@ -91,6 +92,13 @@ pub struct Dataset {
     /// Whether the bytes of the items of a chunk are sorted before compression: the first bytes of all items, then the
     /// second ones, and so on. It makes most numbers smaller.
     pub shuffle: bool,
+    /// How far a number may be from the one that was written, as a part of it: 0 to less than 1. Floating-point numbers in chunks,
+    /// and both parts of complex ones, get as many zeros at the end of their bits as this allows, before they are compressed. The
+    /// fill value, infinities and NaN stay. 0: all numbers stay. Its attribute `scda_max_relative_error` says so to readers; this
+    /// member is 0 when reading.
+    pub max_relative_error: f64,
+    /// Likewise how far at most; with `max_relative_error`, both hold. Its attribute is `scda_max_absolute_error`.
+    pub max_absolute_error: f64,
     /// The item that stands where nothing was written, in little-endian byte order. Empty: all bytes are 0.
     pub fill_value: Vec<u8>,
     /// A name for each dimension that has one; empty: none has.
@@ -114,6 +122,8 @@ impl Dataset {
             codec: Codec::default(),
             level: None,
             shuffle: true,
+            max_relative_error: 0.0,
+            max_absolute_error: 0.0,
             fill_value: Vec::new(),
             dimension_names: Vec::new(),
             attributes: "{}".into(),
@@ -202,6 +212,7 @@ impl Dataset {
         if let Some(level) = self.level.filter(|level| *level > MAX_LEVEL) {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));
         }
+        rounding::check(self)?;
         let grid = self.grid()?;
         if self.layout != Layout::Contiguous { check_chunk_bytes(&grid) } else { Ok(()) }
     }

@@ -56,6 +56,13 @@ fn datasets_are_copied_in_other_chunks() {
         ("--level 3", "--level is for --chunk"),
         ("--level 3 --encode 4", "expected one of them"),
         ("--decode --chunk 3", "cannot be used with"),
+        ("--decode --max-relative-error 0.1", "cannot be used with"),
+        ("--max-relative-error 0", "expected a number above 0"),
+        ("--max-relative-error 1", "max_relative_error: found 1, expected 0 or more, and less than 1"),
+        (
+            "--max-absolute-error none=1",
+            "--max-absolute-error: the pattern 1 names no dataset that is copied",
+        ),
     ] {
         place.scda(&format!("copy -f {arguments} a.scda c.scda")).bad(2, words);
     }
@@ -73,6 +80,44 @@ fn large_data_are_compressed_only_if_they_get_smaller() {
     assert_eq!(named(&place, "b.scda", "x")["layout"], "chunks");
     assert!(place.read("b.scda") == place.read("c.scda"));
     place.scda("diff a.scda b.scda").good();
+}
+
+#[test]
+fn numbers_are_rounded() {
+    let place = Place::new();
+    let smooth: Vec<f64> = (0..10_000).map(|n| f64::from(n).sqrt()).collect();
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    for name in ["rho", "u"] {
+        all(&mut file, &Dataset::new(name, DataType::Float64, [10_000]), &bytes!(smooth.clone()));
+    }
+    let numbers: Vec<i64> = (0..10_000).collect();
+    all(&mut file, &Dataset::new("i", DataType::Int64, [10_000]), &bytes!(numbers));
+    file.close().unwrap();
+    place.scda("copy --max-relative-error 1e-4 a.scda b.scda").good();
+    place.scda("diff a.scda b.scda").bad(1, "");
+    let told = |file: &str, name: &str| {
+        let found = named(&place, file, name);
+        (found["layout"].clone(), found["attributes"].clone())
+    };
+    for name in ["rho", "u"] {
+        let attributes = serde_json::json!({"_QuantizeBitRoundNumberOfSignificantBits": 13, "scda_max_relative_error": 1e-4});
+        assert_eq!(told("b.scda", name), (serde_json::json!("chunks"), attributes));
+    }
+    assert_eq!(told("b.scda", "i"), (serde_json::json!("contiguous"), serde_json::json!({})));
+    let long = place.scda("ls -l b.scda").good();
+    assert!(long.text().contains("\n  rounded     relative error at most 0.0001\n"), "{long:?}");
+    place.scda("copy --encode auto a.scda c.scda").good();
+    place.scda("copy --encode auto --max-relative-error 1e-4 a.scda g.scda").good();
+    assert!(2 * place.read("g.scda").len() < place.read("c.scda").len());
+    place.scda("copy --max-relative-error u=1e-2 b.scda d.scda").good();
+    assert_eq!(told("d.scda", "rho"), told("b.scda", "rho"));
+    let attributes = serde_json::json!({"_QuantizeBitRoundNumberOfSignificantBits": 6, "scda_max_relative_error": 1e-4 + 1e-2 + 1e-4 * 1e-2});
+    assert_eq!(told("d.scda", "u").1, attributes);
+    place.scda("copy --max-absolute-error u=0.25 b.scda e.scda").bad(2, "expected one bound for both");
+    place.scda("copy --max-absolute-error 0.25 a.scda e.scda").good();
+    assert_eq!(told("e.scda", "u").1, serde_json::json!({"scda_max_absolute_error": 0.25}));
+    place.scda("copy --decode b.scda f.scda").good();
+    assert_eq!(told("f.scda", "u").1, told("b.scda", "u").1);
 }
 
 #[test]

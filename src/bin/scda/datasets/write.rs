@@ -139,6 +139,7 @@ impl Target<'_> {
                 return self.chunks(&dataset, text, &metadata, &mut chunks);
             }
             dataset.layout = Layout::Contiguous;
+            (dataset.max_relative_error, dataset.max_absolute_error) = (0.0, 0.0);
         }
         let text = metadata::of_dataset(&dataset, &Codecs::of(&dataset, self.params.level))?;
         self.metadata(text, dataset.data_bytes()?)?;

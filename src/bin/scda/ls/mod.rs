@@ -14,7 +14,7 @@ use crate::output::{Output, complain, quote, visible};
 use crate::pieces::{for_each_sizes, units};
 use crate::select::{self, Selection};
 use crate::unfinished::Unfinished;
-use scda::internals::Seals;
+use scda::internals::{Seals, rounding};
 use scda::{Layout, Reader, Section, SectionType};
 use std::path::PathBuf;
 
@@ -431,6 +431,9 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
         _ => "contiguous".to_owned(),
     };
     out.text(format_args!("  layout      {layout}\n"))?;
+    if let Some(words) = rounding_words(&dataset.attributes) {
+        out.text(format_args!("  rounded     {words}\n"))?;
+    }
     if !dataset.dimension_names.is_empty() {
         let name =
             |name: &Option<String>| name.as_ref().map_or("-".to_owned(), |name| quote(name.as_bytes()));
@@ -442,6 +445,17 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     }
     describe_attributes(out, &dataset.attributes)?;
     describe_place(out, block.offset, row)
+}
+
+/// How far the numbers may be from those that were written, if attributes say so.
+fn rounding_words(attributes: &str) -> Option<String> {
+    let bounds = [(rounding::RELATIVE, "relative"), (rounding::ABSOLUTE, "absolute")];
+    let attributes: serde_json::Value = serde_json::from_str(attributes).ok()?;
+    let words = bounds.iter().filter_map(|(key, kind)| {
+        let bound = attributes.get(key)?.as_f64()?;
+        Some(format!("{kind} error at most {bound}"))
+    });
+    Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
 }
 
 /// All details of a part of a set of streams.
