@@ -359,8 +359,11 @@ fn chunks(kinds: &[&str]) {
     for (name, item_bytes, data) in &all {
         for chunk_bytes in [1 << 15, 1 << 19] {
             for level in [1, 2, 6, 9] {
-                let codec =
-                    ChunkCodec { item_bytes: *item_bytes, method: Method::Zlib(Encoder::Fast, level) };
+                let codec = ChunkCodec {
+                    item_bytes: *item_bytes,
+                    method: Method::Zlib(Encoder::Fast, level),
+                    rounded: None,
+                };
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
                 let (ours, sizes) = best(|| {
@@ -536,8 +539,11 @@ fn curves() {
     for (name, item_bytes, data) in &all {
         for level in [Params::DEFAULT_LEVEL, 6] {
             for chunk_bytes in (13..23).map(|log| 1 << log) {
-                let codec =
-                    ChunkCodec { item_bytes: *item_bytes, method: Method::Zlib(Encoder::Fast, level) };
+                let codec = ChunkCodec {
+                    item_bytes: *item_bytes,
+                    method: Method::Zlib(Encoder::Fast, level),
+                    rounded: None,
+                };
                 let mut encoder = ChunkEncoder::new(codec).unwrap();
                 let mut out = Vec::new();
                 let (encoding, sizes) = best(|| {
