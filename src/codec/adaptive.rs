@@ -6,7 +6,8 @@ use super::block::Blocks;
 use super::huffman::BitWriter;
 use super::matches::Matcher;
 use super::probe::{pays, repetitions_pay};
-use crate::error::Result;
+use super::{MOST_SHORTENED, shortest};
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::make;
 use libdeflater::{CompressionError, CompressionLvl, Compressor, adler32};
 
@@ -20,10 +21,28 @@ const SHORT_PLANES: usize = 4096;
 /// Shorter planes are not worth blocks of their own.
 const MIN_PLANE_BYTES: usize = 1 << 10;
 
+fn libdeflate(level: i32) -> Result<Compressor> {
+    let known = CompressionLvl::new(level).unwrap_or_default();
+    make("libdeflate's compressor", || Compressor::new(known))
+}
+
+#[cold]
+fn failed(error: CompressionError) -> Error {
+    Error::new(ErrorKind::Internal, format!("compressing: {error}"))
+}
+
+/// The levels of libdeflate for planes, by the level, with those that [`shortest`] tries, too.
+const LEVELS_OF_PLANES: [&[i32]; 10] =
+    [&[0], &[1], &[2, 1], &[3, 2, 1], &[4, 2, 1], &[5, 2, 1], &[6, 5, 1], &[7, 5, 1], &[8, 5, 1], &[9, 5, 1]];
+/// From this level on, the other ways are always tried.
+const SLOW_LEVEL: u32 = 8;
+
 /// An encoder of one level. Its output depends on the level and the data alone.
 pub struct Adaptive {
     level: u32,
     libdeflate: Compressor,
+    /// For planes; made when it is needed.
+    of_planes: Vec<Compressor>,
     matcher: Matcher,
     blocks: Blocks,
 }
@@ -32,10 +51,10 @@ impl Adaptive {
     /// # Errors
     /// `Memory`.
     pub fn new(level: u32) -> Result<Self> {
-        let known = i32::try_from(level).ok().and_then(|level| CompressionLvl::new(level).ok());
         Ok(Self {
             level,
-            libdeflate: make("libdeflate's compressor", || Compressor::new(known.unwrap_or_default()))?,
+            libdeflate: libdeflate(level.cast_signed())?,
+            of_planes: Vec::new(),
             matcher: Matcher::new(level)?,
             blocks: Blocks::new(),
         })
@@ -54,19 +73,14 @@ impl Adaptive {
     }
 
     /// Writes the zlib stream of `data`, which has so many planes of bytes, to the start of `out`; returns its length.
-    pub fn compress(
-        &mut self,
-        data: &[u8],
-        planes: usize,
-        out: &mut [u8],
-    ) -> std::result::Result<usize, CompressionError> {
+    pub fn compress(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         let plane_bytes = data.len() / planes.max(1);
         if self.level > 0 && planes > 1 && plane_bytes >= MIN_PLANE_BYTES {
             return self.compress_planes(data, planes, out);
         }
         let is_short = data.len() <= SHORT_BYTES;
         if self.level == 0 || !is_short && repetitions_pay(data, &mut self.matcher) {
-            return self.libdeflate.zlib_compress(data, out);
+            return self.libdeflate.zlib_compress(data, out).map_err(failed);
         }
         out[..2].copy_from_slice(&self.header());
         let mut writer = BitWriter::new(out, 2);
@@ -90,13 +104,12 @@ impl Adaptive {
     /// As [`Self::compress`], of planes that are long. Up to the first one in which repetitions pay, each is written in
     /// blocks of its own: as one byte that is repeated, or without repetitions. The rest is left to libdeflate, if it is
     /// not too short for that.
-    fn compress_planes(
-        &mut self,
-        data: &[u8],
-        planes: usize,
-        out: &mut [u8],
-    ) -> std::result::Result<usize, CompressionError> {
+    fn compress_planes(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         let plane_bytes = data.len() / planes;
+        if self.of_planes.is_empty() {
+            let levels = LEVELS_OF_PLANES.get(self.level as usize).copied().unwrap_or_default();
+            self.of_planes = levels.iter().map(|level| libdeflate(*level)).collect::<Result<_>>()?;
+        }
         out[..2].copy_from_slice(&self.header());
         let mut writer = BitWriter::new(out, 2);
         // What is behind the last plane is a part of it.
@@ -128,7 +141,14 @@ impl Adaptive {
         } else {
             writer.end_of_part();
             let start = writer.length();
-            start + self.libdeflate.deflate_compress(rest, &mut out[start..])?
+            let out = &mut out[start..];
+            let ways = &mut self.of_planes;
+            // The slowest ones find what is far apart, and may lose more by it than a quick one costs.
+            let enough = if self.level >= SLOW_LEVEL { usize::MAX } else { rest.len() / MOST_SHORTENED };
+            start
+                + shortest(ways.len(), enough, |way| {
+                    ways[way].deflate_compress(rest, &mut *out).map_err(failed)
+                })?
         };
         out[length..length + 4].copy_from_slice(&adler32(data).to_be_bytes());
         Ok(length + 4)

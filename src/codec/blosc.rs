@@ -12,6 +12,7 @@
 
 use super::lz4::Lz4;
 use super::shuffle::{shuffle, unshuffle};
+use super::{MOST_SHORTENED, shortest};
 use super::{bits, blosclz};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::codecs::{BloscCompressor, BloscShuffle};
@@ -54,8 +55,18 @@ impl Flags {
     }
 }
 
-/// The levels of zstd that stand for levels 1 to 9.
-const ZSTD_LEVELS: [i32; 9] = [1, 2, 3, 5, 7, 9, 12, 16, 19];
+/// The levels of zstd that stand for levels 1 to 9, with those that [`shortest`] tries, too.
+const ZSTD_LEVELS: [&[i32]; 9] = [
+    &[1],
+    &[2, 1],
+    &[3, 2, 1],
+    &[3, 2, 1],
+    &[7, 2, 1],
+    &[7, 2, 1],
+    &[13, 7, 2, 1],
+    &[16, 7, 2, 1],
+    &[19, 7, 2, 1],
+];
 
 /// How frames are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +83,7 @@ pub struct Blosc {
 
 enum Compressor {
     Stored,
-    Zstd(CCtx<'static>),
+    Zstd(CCtx<'static>, &'static [i32]),
     Lz4(Box<Lz4>),
 }
 
@@ -107,16 +118,14 @@ impl BloscEncoder {
         let compressor = match (made.level, made.compressor) {
             (0, _) => Compressor::Stored,
             (level, BloscCompressor::Zstd) => {
-                let level = ZSTD_LEVELS.get(to_usize(u64::from(level)) - 1).copied();
-                let level = level.ok_or_else(|| {
+                let levels = ZSTD_LEVELS.get(to_usize(u64::from(level)) - 1).copied();
+                let levels = levels.ok_or_else(|| {
                     Error::argument(format!("level: found {}, expected 0 to 9", made.level))
                 })?;
                 let mut context = CCtx::try_create().ok_or_else(no_memory)?;
                 // The checksum is of what was compressed, and every reader of frames compares it.
-                for parameter in [CParameter::CompressionLevel(level), CParameter::ChecksumFlag(true)] {
-                    context.set_parameter(parameter).map_err(failed)?;
-                }
-                Compressor::Zstd(context)
+                context.set_parameter(CParameter::ChecksumFlag(true)).map_err(failed)?;
+                Compressor::Zstd(context, levels)
             }
             (level, BloscCompressor::Lz4) => Compressor::Lz4(Box::new(Lz4::new(level)?)),
             (_, other) => return Err(Error::argument(format!("frames with {other:?} are only read"))),
@@ -181,10 +190,14 @@ impl BloscEncoder {
         }
         let length = match &mut self.compressor {
             Compressor::Stored => return Ok(None),
-            Compressor::Zstd(context) => {
+            Compressor::Zstd(context, levels) => {
                 // With less room zstd takes slower ways.
                 grow(&mut self.stream, compress_bound(n))?;
-                context.compress2(&mut self.stream[..], bytes).map_err(failed)?
+                let stream = &mut self.stream[..];
+                shortest(levels.len(), n / MOST_SHORTENED, |way| {
+                    context.set_parameter(CParameter::CompressionLevel(levels[way])).map_err(failed)?;
+                    context.compress2(&mut *stream, bytes).map_err(failed)
+                })?
             }
             Compressor::Lz4(encoder) => encoder.encode(bytes, &mut self.stream)?,
         };

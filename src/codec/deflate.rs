@@ -66,7 +66,7 @@ impl Deflater {
     /// have more than one plane of bytes.
     pub fn compress(&mut self, data: &[u8], planes: usize, out: &mut [u8]) -> Result<usize> {
         match self {
-            Self::Fast(adaptive) => adaptive.compress(data, planes, out).map_err(|e| failed(&e.to_string())),
+            Self::Fast(adaptive) => adaptive.compress(data, planes, out),
             Self::Zlib(stream) => {
                 stream.reset();
                 let mut input = data;

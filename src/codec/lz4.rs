@@ -5,6 +5,7 @@
 //! match less 4 in its lower ones; 15 stands for more, in bytes that follow, the last of them less than 255. Behind the literals are two
 //! bytes, how far back the match begins. The last five bytes are literals, and no match begins within the last twelve.
 
+use super::{MOST_SHORTENED, shortest};
 use crate::error::{Error, Result};
 use crate::memory::{grow, reserve};
 use crate::numbers::to_usize;
@@ -26,20 +27,28 @@ struct Search {
     depth: u32,
 }
 
-const LEVELS: [Search; 9] = [
-    Search { patience: 6, depth: 1 },
-    Search { patience: 7, depth: 1 },
-    Search { patience: 9, depth: 1 },
-    Search { patience: 12, depth: 4 },
-    Search { patience: 12, depth: 8 },
-    Search { patience: 16, depth: 16 },
-    Search { patience: 16, depth: 32 },
-    Search { patience: 16, depth: 96 },
-    Search { patience: 16, depth: 384 },
+/// The quick search, which may be the better one where the data repeat at a distance.
+const QUICK: Search = Search { patience: 9, depth: 1 };
+const fn thorough(patience: u32, depth: u32) -> [Search; 2] {
+    [Search { patience, depth }, QUICK]
+}
+/// How levels 1 to 9 search, with what [`shortest`] tries, too.
+const LEVELS: [&[Search]; 9] = [
+    &[Search { patience: 6, depth: 1 }],
+    &[Search { patience: 7, depth: 1 }],
+    &[QUICK],
+    &thorough(12, 4),
+    &thorough(12, 8),
+    &thorough(16, 16),
+    &thorough(16, 32),
+    &thorough(16, 96),
+    &thorough(16, 384),
 ];
 
 /// Compresses blocks one after the other, with memory that is used again.
 pub struct Lz4 {
+    searches: &'static [Search],
+    /// That of now.
     search: Search,
     /// The last place of each hash.
     last: Vec<u32>,
@@ -58,15 +67,15 @@ impl Lz4 {
     /// # Errors
     /// `Argument` for a level other than 1 to 9; `Memory`.
     pub fn new(level: u32) -> Result<Self> {
-        let search = to_usize(level.into()).checked_sub(1).and_then(|place| LEVELS.get(place)).copied();
-        let search =
-            search.ok_or_else(|| Error::argument(format!("level: found {level}, expected 1 to 9")))?;
+        let searches = to_usize(level.into()).checked_sub(1).and_then(|place| LEVELS.get(place)).copied();
+        let searches =
+            searches.ok_or_else(|| Error::argument(format!("level: found {level}, expected 1 to 9")))?;
         let (mut last, mut before) = (Vec::new(), Vec::new());
         grow(&mut last, 1 << HASH_BITS)?;
-        if search.depth > 1 {
+        if searches.iter().any(|search| search.depth > 1) {
             grow(&mut before, FAR + 1)?;
         }
-        Ok(Self { search, last, before })
+        Ok(Self { searches, search: QUICK, last, before })
     }
 
     /// Puts the block of `data`, of less than 2 GiB, into `out`, which grows as needed, and returns its length.
@@ -74,6 +83,13 @@ impl Lz4 {
     /// # Errors
     /// `Memory`.
     pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        shortest(self.searches.len(), data.len() / MOST_SHORTENED, |way| {
+            self.search = self.searches[way];
+            self.encode_once(data, out)
+        })
+    }
+
+    fn encode_once(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         out.clear();
         reserve(out, data.len() + data.len() / 255 + 16)?;
         self.last.fill(0);

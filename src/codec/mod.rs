@@ -19,12 +19,33 @@ mod probe;
 mod rounding;
 pub mod shuffle;
 
+use crate::error::Result;
 use crate::format::header::SectionType;
 pub use crate::format::{ARRAY_CONVENTION, BLOCK_CONVENTION, MAX_LEVEL, VARRAY_CONVENTION};
 pub use deflate::Encoder;
 pub use element::{
     ElementDecoder, ElementEncoder, MIN_ENCODED_BYTES, can_expand, max_encoded_bytes, other_line_break,
 };
+
+/// What is compressed to one byte of so many is little but repetitions: levels then order no sizes, and all are quick.
+const MOST_SHORTENED: usize = 32;
+
+/// Compresses, each way into the same memory: by way 0, and if so many bytes or fewer are left, also by the other ones. Returns the length
+/// of the shortest, which is there then; of equal ones, of the first.
+fn shortest(ways: usize, enough: usize, mut compress: impl FnMut(usize) -> Result<usize>) -> Result<usize> {
+    let mut best = (compress(0)?, 0);
+    if best.0 > enough || ways == 1 {
+        return Ok(best.0);
+    }
+    for way in 1..ways {
+        let length = compress(way)?;
+        if length < best.0 {
+            best = (length, way);
+        }
+    }
+    let (length, way) = best;
+    if way + 1 == ways { Ok(length) } else { compress(way) }
+}
 
 /// The type of the compressed section that begins with a section of this type and user string, if it is the first of a
 /// pair.

@@ -200,6 +200,9 @@ fn value_of<T: Copy>(names: &[(T, &str)], name: &str) -> Option<T> {
     names.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
 }
 
+/// Lower levels of Pcodec have too few bins for most numbers, and gain no time.
+const LEAST_PCODEC_LEVEL: u32 = 4;
+
 /// Whether Pcodec knows the numbers of this type.
 pub fn is_of_pcodec(data_type: DataType) -> bool {
     use DataType::{Float16, Float32, Float64, Int16, Int32, Int64, Uint16, Uint32, Uint64};
@@ -240,7 +243,9 @@ impl Codecs {
             (Layout::Contiguous, _) => Vec::new(),
             (Layout::Chunked { text: true, .. }, _) => shuffle.into_iter().collect(),
             (_, Codec::Zlib) => shuffle.into_iter().chain([Step::Zlib { level: level.into() }]).collect(),
-            (_, Codec::Pcodec) if is_of_pcodec(dataset.data_type) => vec![Step::Pcodec { level }],
+            (_, Codec::Pcodec) if is_of_pcodec(dataset.data_type) => {
+                vec![Step::Pcodec { level: level.max(LEAST_PCODEC_LEVEL) }]
+            }
             (_, Codec::Lz4) => blosc(BloscCompressor::Lz4),
             (_, Codec::Zstd | Codec::Pcodec) => blosc(BloscCompressor::Zstd),
         };
