@@ -259,7 +259,8 @@ static void opening (const char *dir) {
   WRONG_PARAMS (threads, -1);
   WRONG_PARAMS (driver, 7);
   WRONG_PARAMS (atomic, 2);
-  WRONG_PARAMS (sync, -1);
+  WRONG_PARAMS (sync, -2);
+  WRONG_PARAMS (sync, 2);
   WRONG_PARAMS (check, 2);
   WRONG_PARAMS (writers_per_node, 1025);
   WRONG_PARAMS (stripe_bytes, ((uint64_t) 1 << 32) + 1);

@@ -39,10 +39,11 @@ static int class_of_last (void) {
 
 /* ---- contents ---- */
 
-/* Whether the first file is longer than the second one, and begins with all of it. */
-static int begins_with (const char *longer, const char *shorter) {
+/* Whether the first file is longer than the second one, and behind the header begins with all of it. */
+static int has_sections_of (const char *longer, const char *shorter) {
   FILE *a = fopen (longer, "rb"), *b = fopen (shorter, "rb");
   REQUIRE (a != NULL && b != NULL);
+  REQUIRE (fseek (a, 128, SEEK_SET) == 0 && fseek (b, 128, SEEK_SET) == 0);
   int x, y;
   do {
     x = getc (a);
@@ -74,11 +75,12 @@ static void contents (int argc, char **argv) {
     sc_content_read (g, one, c, seed + 30);
     sc_content_read (g, two, c, seed + 40);
 
-    /* A sealed file: the same sections, and then its end. Without the seal, and the index before it, it is the file above. */
+    /* A sealed file: the same sections, and then its end. Without the seal, the index before it, and its word in the header, it is the
+     * file above. */
     snprintf (sealed, sizeof sealed, "%s/sealed.%d.scda", dir, g.size);
     content_write (g, sealed, c, seed, &params);
     sc_content_read (g, sealed, c, seed + 50);
-    if (g.rank == 0) { CHECK (begins_with (sealed, two)); }
+    if (g.rank == 0) { CHECK (has_sections_of (sealed, two)); }
     content_free (c);
   }
   for (int i = 5; i < argc; ++i) {
