@@ -45,7 +45,7 @@ for target in "${targets[@]}"; do
   # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of
   # its decompressor, which the sanitizer takes for one defined twice.
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:${ASAN_OPTIONS-} timeout --kill-after=10 $((seconds + 120)) \
-    "$folder/$host/release/$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=20000 \
+    "$folder/$host/release/$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
     -print_final_stats=1 -artifact_prefix="$folder/found/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 </dev/null ||
     status=$?
   grep -E 'stat::(number_of_executed_units|average_exec_per_sec|slowest_unit_time_sec|peak_rss_mb)|panicked at|^SUMMARY|Test unit written' \

@@ -20,9 +20,10 @@ const GROUP_ITEMS: usize = 16;
 /// does not hold a line of each, so lines are to be filled before others are begun.
 const BLOCK_ITEMS: usize = 128;
 
-/// Sorts `data`, items of so many bytes, into `out`, which has the same length.
+/// Sorts `data`, items of so many bytes, into `out`, which has the same length. The size of an item is a file's claim: it
+/// may be any number, and leads no loop if there is no whole item.
 pub fn shuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
-    if item_bytes <= 1 {
+    if item_bytes <= 1 || item_bytes > data.len() {
         return out.copy_from_slice(data);
     }
     let count = data.len() / item_bytes;
@@ -48,7 +49,7 @@ pub fn shuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
 
 /// The opposite of [`shuffle`].
 pub fn unshuffle(data: &[u8], item_bytes: usize, out: &mut [u8]) {
-    if item_bytes <= 1 {
+    if item_bytes <= 1 || item_bytes > data.len() {
         return out.copy_from_slice(data);
     }
     let count = data.len() / item_bytes;
@@ -216,6 +217,17 @@ mod tests {
                     check(&data[..(count * item_bytes + more).min(data.len())], item_bytes);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn items_larger_than_the_data_cost_nothing() {
+        let data = [1, 2, 3];
+        for item_bytes in [4, usize::MAX].into_iter().chain((31..usize::BITS).map(|bit| 1 << bit)) {
+            let (mut sorted, mut back) = ([0; 3], [0; 3]);
+            shuffle(&data, item_bytes, &mut sorted);
+            unshuffle(&sorted, item_bytes, &mut back);
+            assert_eq!((sorted, back), (data, data), "items of {item_bytes} bytes");
         }
     }
 

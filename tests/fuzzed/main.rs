@@ -66,11 +66,22 @@ fn what_was_found_stays_mended() {
     }
 }
 
+/// Puts this number in the place of the first one from byte `at` on.
+fn put_number(input: &mut Vec<u8>, at: usize, number: &str) {
+    if let Some(start) = input[at..].iter().position(u8::is_ascii_digit).map(|behind| at + behind) {
+        let digits = input[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        input.splice(start..start + digits, number.bytes());
+    }
+}
+
 /// Without a fuzzer's feedback, but on any machine: bytes at random, and right files with a few bytes changed.
 #[test]
 fn inputs_at_random_find_nothing() {
     let _alone = alone();
     let mut rng = common::Rng(20_26);
+    let words =
+        include_str!("dictionary").lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'));
+    let numbers: Vec<&str> = words.filter(|word| word.parse::<u128>().is_ok()).collect();
     for (name, target) in targets::ALL {
         let seeds = inputs(name);
         for _ in 0..60 {
@@ -84,9 +95,10 @@ fn inputs_at_random_find_nothing() {
             for _ in 0..rng.below(4) {
                 if !input.is_empty() {
                     let at = rng.below(input.len() as u64) as usize;
-                    match rng.below(3) {
+                    match rng.below(4) {
                         0 => input[at] = rng.next() as u8,
                         1 => input.truncate(at),
+                        2 => put_number(&mut input, at, numbers[rng.below(numbers.len() as u64) as usize]),
                         _ => input[at] ^= 1 << rng.below(8),
                     }
                 }
