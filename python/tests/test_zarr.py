@@ -321,3 +321,12 @@ def test_without_zarr() -> None:
 
 def test_the_page(folder: Path) -> None:
     assert run_python("docs/python.md", "zarr") == 1
+
+
+def test_what_is_printed_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    with scda.create(path) as w:
+        w.dataset("\u202efdp\u2066", np.arange(3.0), attrs={"a\u009b2J": "\x7f\u200e"})
+    done = subprocess.run([sys.executable, "-m", "scda", "refs", str(path)], capture_output=True, check=True)
+    assert all(c == 10 or 32 <= c < 127 for c in done.stdout)
+    assert json.loads(done.stdout) == scda.references(path)

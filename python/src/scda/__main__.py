@@ -57,7 +57,8 @@ def new_file(path: str, force: bool, source: str) -> Iterator[str]:
 
 
 def refs(arguments: argparse.Namespace) -> None:
-    text = json.dumps(references(arguments.file, url=arguments.url, without=arguments.without), ensure_ascii=False)
+    # In ASCII, and without its last control character: names of a file must do nothing to a terminal.
+    text = json.dumps(references(arguments.file, url=arguments.url, without=arguments.without)).replace("\x7f", "\\u007f")
     if arguments.output is None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -80,7 +81,7 @@ def vtk(arguments: argparse.Namespace) -> None:
             fields=arguments.field,
             group=arguments.group,
         )
-    print("\n".join(lines))
+    print("\n".join(map(_visible, lines)))
     for what in left_out:
         _tell(f"{arguments.file}: left out: {what}")
 
@@ -214,10 +215,13 @@ def _tell(text: str) -> None:
 
 
 def _complain(text: str, code: int) -> int:
-    """Control characters, which a name may have, are shown by their bytes."""
-    shown = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-    print(f"scda: {shown}", file=sys.stderr)
+    print(f"scda: {_visible(text)}", file=sys.stderr)
     return code
+
+
+def _visible(text: str) -> str:
+    """Characters that do something to a terminal, which a name may have, by their numbers."""
+    return "".join(c if c.isprintable() or c in " \n" else c.encode("unicode_escape").decode() for c in text)
 
 
 if __name__ == "__main__":

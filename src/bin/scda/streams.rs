@@ -442,6 +442,10 @@ impl NewFile {
         check_free(path, force)?;
         check_replaceable(path, "is the file to split", input.path().metadata())?;
         input.check_not_left(path)?;
+        // A link is replaced, not followed: what it names may be anywhere.
+        if path.is_symlink() {
+            std::fs::remove_file(path).map_err(|error| Fail::file(&path.display().to_string(), error))?;
+        }
         signals::begin(path);
         let file = WholeFile::create(path).inspect_err(|_| signals::end())?;
         Ok(Self { file: Some(file) })
