@@ -189,6 +189,14 @@ impl Row {
         Ok(row)
     }
 
+    /// The user string in the bytes of a row.
+    ///
+    /// # Errors
+    /// `Format` if they do not begin as a row does.
+    pub fn parse_user(row: &[u8; ROW_BYTES]) -> Result<UserString> {
+        Ok(parse_line(row.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]))?.1)
+    }
+
     /// Returns an error if the numbers contradict one another.
     fn check(&self) -> Result<()> {
         let Self { section, is_compressed, offset, bytes, count, size, .. } = *self;

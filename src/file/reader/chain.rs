@@ -2,7 +2,7 @@
 //! checked.
 
 use super::ReaderState;
-use super::index::Sealed;
+use super::index::{Near, Sealed};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::format::header::SectionType;
 use crate::format::index::{
@@ -19,7 +19,11 @@ const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
 
 /// The seals that are known, beginning with the last one of the file.
 #[derive(Default)]
-pub(super) struct Chain(Vec<Known>);
+pub(super) struct Chain {
+    known: Vec<Known>,
+    /// What was read at once near the last of them, and near the one before that.
+    near: [Near; 2],
+}
 
 struct Known {
     sealed: Sealed,
@@ -42,6 +46,11 @@ pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) ->
         return Ok(());
     }
     Err(differs(what, &format!("the checksum {found}"), &expected.to_string(), offset))
+}
+
+/// Returns an error unless this is the checksum of the index and its seal.
+fn compare_sealed_crc(seal: &Seal, found: u64) -> Result<()> {
+    compare_crc(&format!("index of the seal at byte {}", seal.offset()), found, seal.crc, seal.index)
 }
 
 /// A row, which stands at `at`, has another number than the file.
@@ -82,20 +91,32 @@ impl ReaderState {
 
     /// A seal by its number in the chain, counted from the end: 0 for the last of the file; `None` if there are fewer.
     pub(super) fn seal(&mut self, from_end: usize) -> Result<Option<Sealed>> {
-        while self.chain.0.len() <= from_end {
-            let (offset, namer) = match self.chain.0.last().map(|known| known.sealed.seal) {
+        while self.chain.known.len() <= from_end {
+            let (offset, namer) = match self.chain.known.last().map(|known| known.sealed.seal) {
                 None => (self.size - SEAL_BYTES as u64, self.size),
                 Some(seal) if seal.previous == 0 => return Ok(None),
                 Some(seal) => (seal.previous, seal.offset()),
             };
-            let Some(sealed) = Sealed::at(&mut *self.file, self.size, offset)? else {
+            // Each seal is looked at twice: as the previous one of the next, and then itself.
+            let mut near = std::mem::take(&mut self.chain.near[1]);
+            if near.from(offset).len() != SEAL_BYTES {
+                near = Near::seal_at(&mut *self.file, self.size, offset)?;
+            }
+            let previous = near.parse(offset).map_or(0, |seal| seal.previous);
+            let mut before = Near::default();
+            if previous > 0 {
+                before = Near::seal_at(&mut *self.file, self.size, previous)?;
+            }
+            let found = Sealed::among(&mut *self.file, self.size, offset, [&near, &before])?;
+            let Some(sealed) = found else {
                 let words = format!("a seal, as the one at byte {namer} says");
                 return Err(differs("seal", "none", &words, offset));
             };
-            reserve(&mut self.chain.0, 1)?;
-            self.chain.0.push(Known { sealed, is_checked: false, has_checked_anchors: false });
+            reserve(&mut self.chain.known, 1)?;
+            self.chain.known.push(Known { sealed, is_checked: false, has_checked_anchors: false });
+            self.chain.near = [near, before];
         }
-        Ok(Some(self.chain.0[from_end].sealed))
+        Ok(Some(self.chain.known[from_end].sealed))
     }
 
     /// The first seal in the chain that satisfies the predicate; all seals before it in the file satisfy it, too.
@@ -103,7 +124,7 @@ impl ReaderState {
         &mut self,
         is_wanted: impl Fn(&Sealed) -> bool,
     ) -> Result<Option<(usize, Sealed)>> {
-        let known = self.chain.0.partition_point(|known| !is_wanted(&known.sealed));
+        let known = self.chain.known.partition_point(|known| !is_wanted(&known.sealed));
         for from_end in known.. {
             match self.seal(from_end)? {
                 Some(sealed) if is_wanted(&sealed) => return Ok(Some((from_end, sealed))),
@@ -128,37 +149,51 @@ impl ReaderState {
 
     /// Whether the checksum of this index was compared.
     pub(super) fn is_checked(&self, from_end: usize) -> bool {
-        self.chain.0.get(from_end).is_some_and(|known| known.is_checked)
+        self.chain.known.get(from_end).is_some_and(|known| known.is_checked)
     }
 
     /// Compares the checksum of index and seal, once.
     pub(super) fn check_index(&mut self, from_end: usize) -> Result<()> {
-        let Some(&Known { sealed, is_checked: false, .. }) = self.chain.0.get(from_end) else {
+        let Some(&Known { sealed, is_checked: false, .. }) = self.chain.known.get(from_end) else {
             return Ok(());
         };
         self.compare_index(&sealed)?;
-        self.chain.0[from_end].is_checked = true;
+        self.chain.known[from_end].is_checked = true;
+        Ok(())
+    }
+
+    /// Reads an index, up to the end of its seal, and compares its checksum.
+    pub(super) fn read_index(&mut self, from_end: usize, bytes: &mut Vec<u8>) -> Result<()> {
+        let Some(&Known { sealed, .. }) = self.chain.known.get(from_end) else { return Ok(()) };
+        let Seal { index, length, .. } = sealed.seal;
+        resize(bytes, length - index)?;
+        match self.chain.near[0].from(index) {
+            near if near.len() == bytes.len() => bytes.copy_from_slice(near),
+            _ => self.file.read_at(index, bytes)?,
+        }
+        let (rows, seal) = bytes.split_at(bytes.len() - SEAL_BYTES);
+        let found = Seal::crc_of(crc::of(rows), seal.first_chunk().unwrap_or(&[0; SEAL_BYTES]));
+        compare_sealed_crc(&sealed.seal, found)?;
+        self.chain.known[from_end].is_checked = true;
         Ok(())
     }
 
     /// Compares the checksum of index and seal.
     pub(super) fn compare_index(&mut self, sealed: &Sealed) -> Result<()> {
-        let Seal { index, crc: expected, .. } = sealed.seal;
-        let offset = sealed.seal.offset();
+        let (index, offset) = (sealed.seal.index, sealed.seal.offset());
         let index_crc = self.crc_of(index, offset)?;
         let mut seal = [0; SEAL_BYTES];
         self.file.read_at(offset, &mut seal)?;
-        let words = format!("index of the seal at byte {offset}");
-        compare_crc(&words, Seal::crc_of(index_crc, &seal), expected, index)
+        compare_sealed_crc(&sealed.seal, Seal::crc_of(index_crc, &seal))
     }
 
     /// Compares the checksum of the anchors, once, if there are any.
     pub(super) fn check_anchors(&mut self, from_end: usize) -> Result<()> {
-        let Some(&Known { sealed, has_checked_anchors: false, .. }) = self.chain.0.get(from_end) else {
+        let Some(&Known { sealed, has_checked_anchors: false, .. }) = self.chain.known.get(from_end) else {
             return Ok(());
         };
         self.compare_anchors(&sealed)?;
-        self.chain.0[from_end].has_checked_anchors = true;
+        self.chain.known[from_end].has_checked_anchors = true;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
 };
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
-use crate::numbers::to_usize;
+use crate::memory::resize;
 use crate::storage::ParallelFile;
 
 /// Bytes of a table without its elements.
@@ -28,7 +28,18 @@ pub struct Sealed {
 impl Sealed {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
     pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
-        let mut file = Bytes::up_to(file, size, offset.saturating_add(SEAL_BYTES as u64))?;
+        let near = Near::seal_at(file, size, offset)?;
+        Self::among(file, size, offset, [&near, &Near::default()])
+    }
+
+    /// As [`Self::at`], of bytes that were read at once near this seal and the one before it.
+    pub(super) fn among(
+        file: &mut dyn ParallelFile,
+        size: u64,
+        offset: u64,
+        near: [&Near; 2],
+    ) -> Result<Option<Self>> {
+        let mut file = Bytes { file, size, near };
         let Some(seal) = file.seal_at(offset)? else { return Ok(None) };
         if file.table_at(seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
             return Ok(None);
@@ -52,43 +63,54 @@ impl Sealed {
 }
 
 /// So many bytes up to the end of a seal are read at once: of a seal of few sections all that is looked at.
-const NEAR_BYTES: usize = 2048;
+const NEAR_BYTES: u64 = 4096;
 
-/// A file of this size, and bytes of it that were read at once.
-struct Bytes<'a> {
-    file: &'a mut dyn ParallelFile,
-    size: u64,
-    near: [u8; NEAR_BYTES],
-    /// The offset of these bytes, and how many there are.
+/// The bytes up to the end of a seal, read at once.
+#[derive(Default)]
+pub(super) struct Near {
     start: u64,
-    length: usize,
+    bytes: Vec<u8>,
 }
 
-impl<'a> Bytes<'a> {
-    fn new(file: &'a mut dyn ParallelFile, size: u64) -> Self {
-        Self { file, size, near: [0; NEAR_BYTES], start: 0, length: 0 }
-    }
-
-    /// Reads the last bytes before `end`, if the file is long enough.
-    fn up_to(file: &'a mut dyn ParallelFile, size: u64, end: u64) -> Result<Self> {
-        let mut this = Self::new(file, size);
-        if end <= size {
-            this.length = NEAR_BYTES.min(to_usize(end));
-            this.start = end - this.length as u64;
-            this.file.read_at(this.start, &mut this.near[..this.length])?;
+impl Near {
+    /// Reads the last bytes of what would be a seal at `offset`, and before it, if the file is long enough.
+    pub(super) fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Self> {
+        let mut this = Self::default();
+        if let Some(end) = offset.checked_add(SEAL_BYTES as u64).filter(|&end| end <= size) {
+            let length = NEAR_BYTES.min(end);
+            resize(&mut this.bytes, length)?;
+            this.start = end - length;
+            file.read_at(this.start, &mut this.bytes)?;
         }
         Ok(this)
     }
 
+    /// All that was read from `offset` on; empty if that was not read.
+    pub(super) fn from(&self, offset: u64) -> &[u8] {
+        let place = offset.checked_sub(self.start).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.bytes.get(place..)).unwrap_or_default()
+    }
+
+    /// The bytes at `offset`, if they have the form of a seal.
+    pub(super) fn parse(&self, offset: u64) -> Option<Seal> {
+        self.from(offset).first_chunk().and_then(|bytes| Seal::parse(bytes, offset))
+    }
+}
+
+/// A file of this size, and bytes of it that were read before.
+struct Bytes<'a> {
+    file: &'a mut dyn ParallelFile,
+    size: u64,
+    near: [&'a Near; 2],
+}
+
+impl Bytes<'_> {
     /// Bytes at `offset`, if the file is long enough.
     fn at<const N: usize>(&mut self, offset: u64) -> Result<Option<[u8; N]>> {
         if offset.checked_add(N as u64).is_none_or(|end| end > self.size) {
             return Ok(None);
         }
-        let near = offset
-            .checked_sub(self.start)
-            .and_then(|from| self.near[..self.length].get(usize::try_from(from).ok()?..)?.first_chunk());
-        if let Some(bytes) = near {
+        if let Some(bytes) = self.near.iter().find_map(|near| near.from(offset).first_chunk()) {
             return Ok(Some(*bytes));
         }
         let mut bytes = [0; N];
@@ -175,7 +197,9 @@ impl ReaderState {
             SectionType::Block => Some(start),
             _ if user == INDEX => Some(end),
             _ => {
-                let rows = Bytes::new(file, size).table_at(end, INDEX, ROW_BYTES)?;
+                let near = Near::default();
+                let rows =
+                    Bytes { file: &mut *file, size, near: [&near; 2] }.table_at(end, INDEX, ROW_BYTES)?;
                 rows.and_then(|rows| table_end(end, rows, ROW_BYTES))
             }
         };

@@ -3,6 +3,7 @@
 use super::chain::differs;
 use super::header::LONGEST_HEADER;
 use super::index::Sealed;
+use super::names::SHORT_INDEX_BYTES;
 use super::{Expect, ReaderState};
 use crate::error::{Error, Result};
 use crate::file::team::{Failure, Function, Team, Topic, split};
@@ -13,10 +14,6 @@ use crate::format::header::{SectionType, UserString};
 use crate::format::index::{ROW_BYTES, Row};
 use crate::memory::{reserve, reserve_count, resize};
 use crate::numbers::to_usize;
-
-/// The checksum of an index of up to this many bytes is compared before the index is used; that of a longer one only before
-/// the answer is that a section does not exist.
-const SHORT_INDEX_BYTES: u64 = 1 << 20;
 
 /// The state of a rank that reads alone while the others do something else.
 pub(super) struct Alone {
@@ -204,24 +201,29 @@ impl ReaderState {
         if number >= sections {
             return Err(no_section(number, sections));
         }
-        match self.seal_where(|sealed| sealed.first <= number)? {
-            Some((_, sealed)) => {
-                Ok(self.checked_row(&sealed, number - sealed.first + sealed.header_rows())?.offset)
-            }
-            // The first seal of a file has no section before it.
-            None => Err(differs("seal", "no row", &format!("one of section {number}"), self.end)),
-        }
+        let (sealed, row) = self.row_of(number)?;
+        Ok(self.checked_row(&sealed, row)?.offset)
     }
 
     fn find_in_seals(&mut self, user: &[u8], record: i64) -> Result<Option<u64>> {
         let is_backward = record < 0;
         let mut left = if is_backward { record.unsigned_abs() - 1 } else { record.unsigned_abs() };
-        let mut seals = 0;
+        while !(is_backward && left < self.names.sections_of(user).len() as u64) && self.keep_names()? {}
+        let (kept, mut seals) = (self.names.seals(), self.names.seals());
+        if is_backward {
+            let sections = self.names.sections_of(user);
+            if let Some(&number) = sections.get(to_usize(left)) {
+                return self.section_named(number, user).map(Some);
+            }
+            left -= sections.len() as u64;
+        }
         while !is_backward && self.seal(seals)?.is_some() {
             seals += 1;
         }
+        // The seals whose names are not kept.
         for step in 0.. {
-            let from_end = if is_backward { Some(step) } else { seals.checked_sub(step + 1) };
+            let from_end = if is_backward { Some(kept + step) } else { seals.checked_sub(step + 1) };
+            let from_end = from_end.filter(|&from_end| from_end >= kept);
             let sealed = from_end.map(|from_end| self.seal(from_end)).transpose()?.flatten();
             let (Some(from_end), Some(sealed)) = (from_end, sealed) else { break };
             let rows = sealed.seal.rows();
@@ -250,16 +252,38 @@ impl ReaderState {
             self.check_index(from_end)?;
             left -= end - first;
         }
-        Ok(None)
+        let sections = self.names.sections_of(user);
+        let place = (sections.len() as u64).checked_sub(left.saturating_add(1)).filter(|_| !is_backward);
+        let found = place.and_then(|place| sections.get(to_usize(place)).copied());
+        found.map(|number| self.section_named(number, user)).transpose()
+    }
+
+    /// The number of a section, after its row was checked.
+    fn section_named(&mut self, number: u64, user: &[u8]) -> Result<u64> {
+        let (sealed, row) = self.row_of(number)?;
+        if self.checked_row(&sealed, row)?.user[..] == *user {
+            return Ok(number);
+        }
+        Err(differs("index", "another order", "that of user strings", sealed.row_offset(row)))
+    }
+
+    /// The seal that has the row of this section, and the number of the row.
+    fn row_of(&mut self, number: u64) -> Result<(Sealed, u64)> {
+        match self.seal_where(|sealed| sealed.first <= number)? {
+            Some((_, sealed)) => Ok((sealed, number - sealed.first + sealed.header_rows())),
+            // The first seal of a file has no section before it.
+            None => Err(differs("seal", "no row", &format!("one of section {number}"), self.end)),
+        }
     }
 
     /// The numbers of all sections with this user string, in order.
     fn all_in_seals(&mut self, user: &[u8]) -> Result<Vec<u64>> {
-        let (mut numbers, mut seals) = (Vec::new(), 0);
+        while self.keep_names()? {}
+        let (mut numbers, mut seals) = (Vec::new(), self.names.seals());
         while self.seal(seals)?.is_some() {
             seals += 1;
         }
-        for from_end in (0..seals).rev() {
+        for from_end in (self.names.seals()..seals).rev() {
             let Some(sealed) = self.seal(from_end)? else { break };
             // The answer says of all other sections that they have another user string.
             self.check_index(from_end)?;
@@ -269,6 +293,13 @@ impl ReaderState {
             for at in first..end {
                 numbers.push(self.section_at(&sealed, at, user)?);
             }
+        }
+        let kept = numbers.len();
+        let sections = self.names.sections_of(user);
+        reserve(&mut numbers, sections.len())?;
+        numbers.extend(sections.iter().rev());
+        for &number in &numbers[kept..] {
+            self.section_named(number, user)?;
         }
         Ok(numbers)
     }

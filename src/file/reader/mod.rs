@@ -12,6 +12,7 @@ mod index;
 mod inspect;
 mod locate;
 mod lookup;
+mod names;
 mod ranges;
 mod rows;
 mod sharing;
@@ -124,6 +125,8 @@ pub(crate) struct ReaderState {
     alone: Option<Box<lookup::Alone>>,
     /// The seals that this rank has read.
     chain: chain::Chain,
+    /// The user strings of the last of them.
+    names: names::Names,
     /// The sections that this rank has walked to look some up.
     walk: lookup::Walk,
     /// Ranges of sections that were verified: where each begins, and where it ends.
@@ -605,6 +608,7 @@ impl ReaderState {
             known_metadata: Known::default(),
             alone: None,
             chain: chain::Chain::default(),
+            names: names::Names::default(),
             walk: lookup::Walk::default(),
             verified: BTreeMap::new(),
             tolerant: false,
