@@ -62,8 +62,8 @@ pub unsafe extern "C" fn scda_fseek(
 
 /// Finds a section by its user string. `scda_fseek` goes there.
 ///
-/// If seals end the file, a bisection finds it in each seal's table. Otherwise the headers of all sections
-/// are read, once while the file is open.
+/// If seals end the file, it is found in their tables, those of short ones read once while the file is
+/// open. Otherwise the headers of all sections are read, once while the file is open.
 ///
 /// Collective. All ranks receive the same values.
 ///

@@ -47,6 +47,8 @@ impl Names {
         for (row, number) in rows.iter().skip(to_usize(sealed.header_rows())).zip(sealed.first..) {
             names.push((Row::parse_user(row)?, number));
         }
+        // A map cannot fail to allocate, so whether there is memory is tried before.
+        reserve(&mut Vec::<[u8; NAME_BYTES]>::new(), names.len())?;
         for (user, number) in names.iter().rev() {
             if let Some(sections) = self.sections.get_mut(&**user) {
                 reserve(sections, 1)?;
