@@ -4,7 +4,7 @@ use super::given::Given;
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -36,7 +36,7 @@ struct Slot {
 }
 
 /// Memory that stays where it is as long as a file is open, by keys.
-pub type Notes = HashMap<Vec<u8>, Box<[u64]>>;
+pub type Notes = BTreeMap<Vec<u8>, Box<[u64]>>;
 
 /// The slots, in blocks of which each has twice as many as the one before. They stay where they are, so
 /// that a file is found without a lock that all files share.
