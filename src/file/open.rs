@@ -103,13 +103,13 @@ fn is_header_synced(params: &Params) -> bool {
     params.seal && !params.atomic
 }
 
-/// Opens the file for reading. Tells its size, and what `examine` finds on rank 0, which gets both. Collective.
+/// Opens the file for reading. Tells its size, and what `examine` finds on rank 0, which gets the file and its size. Collective.
 pub fn open(
     team: &mut Team,
     path: &Path,
     params: &mut Params,
-    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<u64>,
-) -> Result<(Box<dyn ParallelFile>, [u64; 2]), Failure> {
+    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<Ends>,
+) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
     let driver = choose(team, path, params)?;
     let real = real_path(team, path, params);
     // NONBLOCK: opening a pipe would wait for a writer.
@@ -131,7 +131,9 @@ pub(crate) fn append(
     // MPI-IO knows the prefix of the name; a part has none.
     let name = if params.atomic { target.goal() } else { path }.to_owned();
     let open = || target.open_again(OFlags::RDWR | OFlags::NONBLOCK);
-    let opened = open_existing(team, &name, params, (driver, Access::Append), (first, open), |_, _| Ok(0));
+    let opened = open_existing(team, &name, params, (driver, Access::Append), (first, open), |_, size| {
+        Ok(Ends::all(size))
+    });
     let locked = match opened {
         Ok((file, sizes)) if driver == Driver::MpiIo => {
             lock_for_mpi_io(team, file, &mut target).map(|file| (file, sizes))
@@ -139,7 +141,7 @@ pub(crate) fn append(
         opened => opened,
     };
     match locked {
-        Ok((file, [size, _])) => Ok((file, target, size)),
+        Ok((file, ends)) => Ok((file, target, ends.file)),
         Err(failure) => {
             target.discard();
             Err(failure)
@@ -147,15 +149,43 @@ pub(crate) fn append(
     }
 }
 
-/// Opens on all ranks the file that rank 0 has opened, and tells its size, and what rank 0 finds in it.
+/// Where a file ends, in bytes from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The bytes of the file.
+    pub file: u64,
+    /// Those that are read: up to the last seal, if nothing else is committed.
+    pub read: u64,
+    /// Where the sections end: from there on there are only seals.
+    pub sections: u64,
+}
+
+impl Ends {
+    /// Those of a file that is read as it is.
+    pub fn all(size: u64) -> Self {
+        Self { file: size, read: size, sections: size }
+    }
+
+    /// For all ranks.
+    pub fn words(self) -> [u64; 3] {
+        [self.file, self.read, self.sections]
+    }
+
+    /// See [`Self::words`].
+    pub fn of([file, read, sections]: [u64; 3]) -> Self {
+        Self { file, read, sections }
+    }
+}
+
+/// Opens on all ranks the file that rank 0 has opened, and tells what rank 0 finds in it.
 fn open_existing(
     team: &mut Team,
     name: &Path,
     params: &mut Params,
     (driver, access): (Driver, Access),
     (first, open): (Result<Option<PosixFile>>, impl FnOnce() -> Result<PosixFile>),
-    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<u64>,
-) -> Result<(Box<dyn ParallelFile>, [u64; 2]), Failure> {
+    examine: impl FnOnce(&mut dyn ParallelFile, u64) -> Result<Ends>,
+) -> Result<(Box<dyn ParallelFile>, Ends), Failure> {
     // With MPI-IO, too: a rank that does not see the file would leave the others waiting in
     // MPI_File_open.
     let (opened, size) = open_posix(team, first, open)?;
@@ -165,13 +195,15 @@ fn open_existing(
         let is_first = team.rank() == 0;
         let block = if is_first { file.status().map_or(0, |status| status.block_bytes) } else { 0 };
         let mut file = with_faults(team, params, Box::new(file));
-        let found = if is_first { examine(&mut *file, size)? } else { 0 };
+        let ends = if is_first { examine(&mut *file, size)? } else { Ends::all(size) };
+        let [bytes, read, sections] = ends.words();
+        let words = [bytes, read, sections, block];
         match driver {
-            Driver::MpiIo => file.close().map(|()| (None, [found, block])),
-            _ => Ok((Some(file), [found, block])),
+            Driver::MpiIo => file.close().map(|()| (None, words)),
+            _ => Ok((Some(file), words)),
         }
     }));
-    let [found, block] = team.share(0, mine.map(|()| words))?;
+    let [bytes, read, sections, block] = team.share(0, mine.map(|()| words))?;
     params.find_stripe(block);
     let file = match driver {
         Driver::MpiIo => {
@@ -180,7 +212,7 @@ fn open_existing(
         }
         _ => seen.ok_or_else(lost)?,
     };
-    Ok((file, [size, found]))
+    Ok((file, Ends::of([bytes, read, sections])))
 }
 
 /// Wraps the file if faults are to be injected.

@@ -106,6 +106,12 @@ pub struct Params {
     /// read, by all ranks together; and when the file is opened, those of its header and of the seal at its end. What
     /// differs is the error `Checksum`, as is a file without a seal at its end. Not together with `raw`.
     pub verify: bool,
+    /// Reading a file that was created to be sealed: only what its last seal covers, which is all that was committed. What a killed
+    /// job has left behind it, or another one writes there now, is as if it were not there ([`Reader::left_out`]
+    /// tells). On by default; off, and with [`Self::raw`], all that is there is read.
+    ///
+    /// [`Reader::left_out`]: crate::Reader::left_out
+    pub to_seal: bool,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -134,6 +140,7 @@ impl Default for Params {
             raw: false,
             strict: false,
             verify: false,
+            to_seal: true,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),
@@ -215,6 +222,7 @@ impl Params {
             u64::from(self.strict),
             u64::from(self.verify),
             u64::from(self.seal),
+            u64::from(self.to_seal),
             faults,
         ]
     }

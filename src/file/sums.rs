@@ -59,6 +59,10 @@ impl ParallelFile for SummedFile {
         self.file.read_at(offset, buffer)
     }
 
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
     fn truncate(&mut self, length: u64) -> Result<()> {
         self.file.truncate(length)
     }

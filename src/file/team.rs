@@ -92,6 +92,7 @@ pub enum Function {
     FindAll,
     Skip,
     CheckCanonical,
+    Refresh,
     Close,
 }
 
@@ -117,7 +118,7 @@ pub const FINE: u64 = u64::MAX >> 1;
 const OWN_WORDS: usize = 1 + 2 * Topic::COUNT + 2;
 /// The most numbers that are reduced with them. All are always sent: a rank that has an error meets the others
 /// wherever they are.
-const MOST_WORDS: usize = 4;
+const MOST_WORDS: usize = 8;
 
 /// The most numbers of which [`Agreed::spread_all`] finds the sums at once.
 const MOST_SPREAD: usize = 64;

@@ -51,6 +51,10 @@ impl ParallelFile for Faulty {
         self.file.read_at(offset, buffer)
     }
 
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
     fn truncate(&mut self, length: u64) -> Result<()> {
         let fault = self.chance("truncate");
         self.file.truncate(length).and(fault)

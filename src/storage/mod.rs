@@ -46,6 +46,12 @@ pub trait ParallelFile: Send {
     /// the file system.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
+    /// The bytes of the file now. Not collective.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn size(&mut self) -> Result<u64>;
+
     /// Cuts the file to `length` bytes, which it has at least. Collective: every rank calls it, when none of them
     /// writes.
     ///

@@ -354,6 +354,11 @@ impl ParallelFile for MpiFile {
         })
     }
 
+    fn size(&mut self) -> Result<u64> {
+        let gone = || Error::new(ErrorKind::Io, "fstat: found the file removed while it is read");
+        file_system::fresh_status(&self.path)?.map(|status| status.size).ok_or_else(gone)
+    }
+
     fn truncate(&mut self, length: u64) -> Result<()> {
         check_running("truncate")?;
         let length = mpi_offset(length)?;

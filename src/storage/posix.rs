@@ -169,6 +169,10 @@ impl ParallelFile for PosixFile {
         read_all("pread", offset, buffer, read, || Ok(self.status()?.size))
     }
 
+    fn size(&mut self) -> Result<u64> {
+        self.status().map(|status| status.size)
+    }
+
     fn truncate(&mut self, length: u64) -> Result<()> {
         system("ftruncate", || rustix::fs::ftruncate(&self.file, length)).map_err(|e| e.at(length))
     }

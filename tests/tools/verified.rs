@@ -126,7 +126,7 @@ fn a_damaged_header_or_seal_is_not_copied() {
     ] {
         let run = refused(&place, &good, good.len() - 288 + 96 + 3, 1, command, "sealed.scda");
         assert!(
-            run.err.contains("bad.scda: ") && run.err.contains("expected a seal"),
+            run.err.contains("bad.scda: ") && run.err.contains("found a damaged seal, expected a whole one"),
             "{command}: {}",
             run.err
         );
@@ -168,11 +168,11 @@ fn sealed_sections_before_others_are_compared() {
     place.scda("append sealed.scda good.scda").good();
     let sealed = [&place.read("sealed.scda")[..], &plain[128..]].concat();
     place.write("tail.scda", &sealed);
-    place.scda("copy --seal tail.scda out.scda").good();
+    place.scda("copy --seal --unsealed tail.scda out.scda").good();
     place.scda("check out.scda").good();
     std::fs::remove_file(place.path("out.scda")).unwrap();
     for (at, count) in [(section.1 - 1, 5), (good.len() + section.1 - 128 - 1, 16)] {
-        let run = refused(&place, &sealed, at, 1, "copy --seal bad.scda out.scda", "sealed.scda");
+        let run = refused(&place, &sealed, at, 1, "copy --seal --unsealed bad.scda out.scda", "sealed.scda");
         assert!(run.err.contains(&format!("bad.scda: section {count} (")), "{}", run.err);
     }
 }

@@ -81,7 +81,7 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
         return Err(Fail::Trouble("-: sections are appended to a file".to_owned()));
     }
     let before = status(&args.file)?;
-    let input = Input::new(&args.file, &args.threads)?;
+    let input = Input::new(&args.file, &args.threads)?.with_unsealed(true);
     let mut reader = input.open_damaged(false)?;
     let is_in_place = reader.has_seal_mark() || !reader.seals()?.all.is_empty();
     let how = How::default();

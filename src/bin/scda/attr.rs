@@ -208,7 +208,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
     }
     let held = (!shows).then(|| Held::new(&args.file)).transpose()?;
-    let input = Input::new(&args.file, &args.threads)?;
+    let input = Input::new(&args.file, &args.threads)?.with_unsealed(true);
     if !shows {
         check_sealed(&input)?;
     }

@@ -64,6 +64,9 @@ pub struct Args {
     /// show the section of its data as it is stored
     #[arg(long, conflicts_with = "region")]
     raw: bool,
+    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    #[arg(long)]
+    unsealed: bool,
     #[command(flatten)]
     threads: Threads,
 }
@@ -401,7 +404,7 @@ fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let input = Input::new(&args.file, &args.threads)?;
+    let input = Input::new(&args.file, &args.threads)?.with_unsealed(args.unsealed);
     let mut reader = input.open_damaged(false)?;
     if let Some(task) = args.stream {
         return stream(&mut reader, &input, args, task);

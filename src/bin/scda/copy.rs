@@ -64,6 +64,9 @@ pub struct Args {
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
+    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    #[arg(long)]
+    unsealed: bool,
     #[command(flatten)]
     threads: Threads,
 }
@@ -558,7 +561,7 @@ pub fn run(args: &Args) -> Result<()> {
     let others = args.replace.iter().filter_map(|text| Some(Path::new(text.split_once('=')?.1)));
     let inputs = std::iter::once(args.from.as_path()).chain(others);
     let held = Held::among(&args.to, args.force, inputs)?;
-    let input = Input::new(&args.from, &args.threads)?;
+    let input = Input::new(&args.from, &args.threads)?.with_unsealed(args.unsealed);
     let mut from = Verified::new(&input)?;
     let user = *from.reader.user();
     let params = args.how.params_like(&from.reader, &args.threads);

@@ -7,6 +7,7 @@ use crate::signals;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
+use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::os::fd::{AsFd, AsRawFd};
@@ -33,6 +34,10 @@ pub struct Input {
     path: PathBuf,
     name: String,
     threads: usize,
+    /// Whether what is behind its last seal is read, too.
+    unsealed: bool,
+    /// Whether was said that it is not.
+    told: Cell<bool>,
     /// A copy of standard input, if that is a pipe: random access needs a file. It has no name, so it is never left behind.
     _spool: Option<File>,
 }
@@ -41,12 +46,20 @@ impl Input {
     pub fn new(path: &Path, threads: &Threads) -> Result<Self> {
         let threads = threads.count();
         let name = path.display().to_string();
+        let input = |path, name, _spool| Self {
+            path,
+            name,
+            threads,
+            unsealed: false,
+            told: Cell::new(false),
+            _spool,
+        };
         if path.as_os_str() != "-" {
-            return Ok(Self { path: path.to_owned(), name, threads, _spool: None });
+            return Ok(input(path.to_owned(), name, None));
         }
         let name = "standard input".to_owned();
         if is_whole_file() {
-            return Ok(Self { path: "/dev/stdin".into(), name, threads, _spool: None });
+            return Ok(input("/dev/stdin".into(), name, None));
         }
         let spool = || -> io::Result<_> {
             let mut spool = tempfile::tempfile()?;
@@ -54,7 +67,25 @@ impl Input {
             Ok(spool)
         };
         let spool = spool().map_err(|e| Fail::file(&name, e))?;
-        Ok(Self { path: format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, threads, _spool: Some(spool) })
+        Ok(input(format!("/dev/fd/{}", spool.as_raw_fd()).into(), name, Some(spool)))
+    }
+
+    /// Reads all that is there, also what is behind the last seal, if that is wanted.
+    pub fn with_unsealed(self, unsealed: bool) -> Self {
+        Self { unsealed, ..self }
+    }
+
+    /// Whether it does.
+    pub fn reads_unsealed(&self) -> bool {
+        self.unsealed
+    }
+
+    /// Reads all that is there, if a damaged seal ends it: what it has committed is to be looked at. Says nothing of what is left out.
+    pub fn to_be_checked(self, unsealed: bool) -> Self {
+        let is_damaged = || Reader::open(Solo, &self.path, &Params::default()).is_err();
+        let unsealed = unsealed || is_damaged();
+        self.told.set(true);
+        self.with_unsealed(unsealed)
     }
 
     /// The name in messages.
@@ -82,8 +113,16 @@ impl Input {
 
     fn open_with(&self, strict: bool) -> scda::Result<Reader> {
         let mut params = Params::default();
-        (params.threads, params.strict) = (self.threads, strict);
-        Reader::open(Solo, &self.path, &params)
+        (params.threads, params.strict, params.to_seal) = (self.threads, strict, !self.unsealed);
+        let reader = Reader::open(Solo, &self.path, &params)?;
+        if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
+            let after = if reader.is_sealed() { "its last seal" } else { "its header" };
+            complain(&format!(
+                "{}: not complete: {bytes} bytes behind {after} were not committed, and are left out",
+                self.name
+            ));
+        }
+        Ok(reader)
     }
 
     /// Opens it to read what is left of it: errors of sections leave it open. See [`Params::strict`].

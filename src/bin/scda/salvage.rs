@@ -47,7 +47,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
-    let input = Input::new(&args.from, &args.threads)?;
+    let input = Input::new(&args.from, &args.threads)?.with_unsealed(true);
     check_replaceable(&args.to, "is the damaged file itself", input.path().metadata().ok())?;
     let mut scan = scan(&input, "check", false, false)?;
     check_datasets(&input, &mut scan, false, false)?;

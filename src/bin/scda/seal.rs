@@ -74,7 +74,7 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
     if path.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
     }
-    let input = Input::new(path, threads)?;
+    let input = Input::new(path, threads)?.with_unsealed(true);
     check_mark(&input)?;
     let mut scan = scan(&input, "check", true, false)?;
     if scan.findings.is_empty() && !scan.is_sealed() {

@@ -1,14 +1,17 @@
 //! Recognises the seals in a file that is read, and skips them.
 
 use super::{Current, ReaderState};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::open::Ends;
 use crate::file::team::Failure;
-use crate::format::header::SectionType;
+use crate::format::FILE_HEADER_BYTES;
+use crate::format::header::{SectionType, parse_file_header};
 use crate::format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
 };
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::memory::resize;
+use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
 /// Bytes of a table without its elements.
@@ -148,8 +151,71 @@ fn table_end(offset: u64, count: u64, element: usize) -> Option<u64> {
     count.checked_mul(element as u64)?.checked_add(TABLE_FRAME_BYTES)?.checked_add(offset)
 }
 
+/// The bytes that are read at once to find a seal.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Sections begin at multiples of so many bytes.
+pub(super) const STEP: usize = 32;
+
+/// Whether a section may begin here that is a seal.
+pub(super) fn begins_seal(line: &[u8]) -> bool {
+    line.strip_prefix(b"B ").is_some_and(|user| user.starts_with(SEAL))
+}
+
+/// Where a file ends for a reader. With `to_seal`, one that was created to be sealed ends behind its last seal, and before the first one
+/// behind its header.
+pub(super) fn ends(file: &mut dyn ParallelFile, size: u64, to_seal: bool) -> Result<Ends> {
+    let mut sections = end_of_sections(file, size)?;
+    let mut read = size;
+    if to_seal && sections == size && is_to_be_sealed(file, size)? {
+        check_end(file, size)?;
+        read = last_seal(file, size)?.unwrap_or(FILE_HEADER_BYTES as u64);
+        sections = end_of_sections(file, read)?;
+    }
+    Ok(Ends { file: size, read, sections })
+}
+
+/// An error if a seal ended the file, and is damaged: what it committed must not be taken for what a killed job has left.
+fn check_end(file: &mut dyn ParallelFile, size: u64) -> Result<()> {
+    let offset = size.checked_sub(SEAL_BYTES as u64).filter(|offset| offset.is_multiple_of(STEP as u64));
+    let Some(offset) = offset else { return Ok(()) };
+    let bytes = Bytes::new(file, size).at::<SEAL_BYTES>(offset)?;
+    if bytes.is_some_and(|bytes| Seal::was_here(&bytes)) {
+        let words = "end of the file: found a damaged seal, expected a whole one";
+        return Err(Error::new(ErrorKind::Checksum, words).at(offset));
+    }
+    Ok(())
+}
+
+/// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.
+fn is_to_be_sealed(file: &mut dyn ParallelFile, size: u64) -> Result<bool> {
+    let header = Bytes::new(file, size).at::<FILE_HEADER_BYTES>(0)?;
+    Ok(header.is_some_and(|header| parse_file_header(&header).is_ok_and(|header| header.has_seal_mark())))
+}
+
+/// The end of the last seal of a file. All that is behind it is read.
+fn last_seal(file: &mut dyn ParallelFile, size: u64) -> Result<Option<u64>> {
+    let step = STEP as u64;
+    let (mut end, mut bytes) = (size.next_multiple_of(step), Vec::new());
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK_BYTES);
+        resize(&mut bytes, end.min(size) - start)?;
+        file.read_at(start, &mut bytes)?;
+        for (offset, line) in
+            (start..).step_by(STEP).zip(bytes.chunks(STEP)).collect::<Vec<_>>().into_iter().rev()
+        {
+            if begins_seal(line)
+                && let Some(sealed) = Sealed::at(file, size, offset)?
+            {
+                return Ok(Some(sealed.seal.length));
+            }
+        }
+        end = start;
+    }
+    Ok(None)
+}
+
 /// The end of the sections of a file, behind which there are only seals; without a seal, the end of the file.
-pub(super) fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
+fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
     let mut end = size;
     // A seal of no sections directly follows the one before.
     while let Some(offset) = end.checked_sub(SEAL_BYTES as u64) {

@@ -28,7 +28,7 @@ pub use streams::{Stream, StreamReader, Streams};
 pub(super) use survey::Survey;
 
 use super::encoding::Decoders;
-use super::open;
+use super::open::{self, Ends};
 use super::params::Params;
 use super::relay::Route;
 use super::session::{Session, State};
@@ -36,7 +36,7 @@ use super::source::Sink;
 use super::team::{Failure, Function, Team};
 use super::window::Window;
 use crate::codec::chunk::ChunkDecoder;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::parse::Known;
 use crate::format::header::{FileHeader, SectionType, UserString, parse_file_header};
 use crate::format::layout::Layout;
@@ -107,6 +107,8 @@ pub(crate) struct ReaderState {
     /// The most bytes of a section, or of a part of one, that is read with the headers.
     small_bytes: u64,
     /// Bytes of the file when it was opened.
+    file_bytes: u64,
+    /// Those of them that are read: see [`Params::to_seal`].
     size: u64,
     /// Where its sections end: behind it there is a seal, or several.
     end: u64,
@@ -197,15 +199,15 @@ impl Reader {
         params: Result<Params>,
     ) -> Result<Self> {
         let open = |team: &mut Team, path: &Path, params: &mut Params| {
-            let raw = params.raw;
+            let (raw, to_seal) = (params.raw, params.to_seal);
             let examine = |file: &mut dyn ParallelFile, size| match raw {
-                true => Ok(size),
-                false => index::end_of_sections(file, size),
+                true => Ok(Ends::all(size)),
+                false => index::ends(file, size, to_seal),
             };
             open::open(team, path, params, examine)
         };
-        let (team, params, (file, [size, end])) = open::if_valid(comm, Function::Open, path, params, open)?;
-        let mut session = Session::new(ReaderState::new(team, file, [size, end], params));
+        let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
+        let mut session = Session::new(ReaderState::new(team, file, ends, params));
         let header = session.operate(|state| {
             let header = state.look(0, state.size.min(FILE_HEADER_BYTES as u64))?;
             let header = parse_file_header(header)?;
@@ -246,7 +248,22 @@ impl Reader {
     /// The bytes of the file when it was opened. Not collective. `None` after an error.
     #[must_use]
     pub fn file_size(&self) -> Option<u64> {
-        self.session.state().map(|state| state.size)
+        self.session.state().map(|state| state.file_bytes)
+    }
+
+    /// How many bytes behind the last seal are not read: see [`Params::to_seal`]. Not collective. `None` after an error.
+    #[must_use]
+    pub fn left_out(&self) -> Option<u64> {
+        self.session.state().map(|state| state.file_bytes - state.size)
+    }
+
+    /// Looks whether the file has grown by what another job has committed meanwhile, and reads on to there; with
+    /// [`Params::to_seal`] off, by anything. The position stays. Tells whether there is more. Collective.
+    ///
+    /// # Errors
+    /// `ShortFile` if the file has become shorter than what was read, and the errors of the file system.
+    pub fn refresh(&mut self) -> Result<bool> {
+        self.session.operate(ReaderState::refresh)
     }
 
     /// Whether a seal ends the file, so that all of it is sealed. Not collective. With [`Params::raw`], and after an
@@ -586,7 +603,7 @@ impl Reader {
 
 impl ReaderState {
     /// A file that is open, with its size and where its sections end.
-    fn new(team: Team, file: Box<dyn ParallelFile>, [size, end]: [u64; 2], params: Params) -> Self {
+    fn new(team: Team, file: Box<dyn ParallelFile>, ends: Ends, params: Params) -> Self {
         Self {
             window: Window::new(&team, &params),
             route: Route::default(),
@@ -597,8 +614,9 @@ impl ReaderState {
             sharing: sharing::Sharing::default(),
             team,
             file,
-            size,
-            end,
+            file_bytes: ends.file,
+            size: ends.read,
+            end: ends.sections,
             params,
             position: FILE_HEADER_BYTES as u64,
             expect: Expect::Header,
@@ -613,6 +631,36 @@ impl ReaderState {
             verified: BTreeMap::new(),
             tolerant: false,
         }
+    }
+
+    /// See [`Reader::refresh`].
+    fn refresh(&mut self) -> Result<bool, Failure> {
+        self.team.note_call(Function::Refresh);
+        let (raw, to_seal) = (self.params.raw, self.params.to_seal);
+        let found = if self.team.rank() == 0 {
+            let file = &mut *self.file;
+            file.size()
+                .and_then(|size| if raw { Ok(Ends::all(size)) } else { index::ends(file, size, to_seal) })
+        } else {
+            Ok(Ends::all(0))
+        };
+        let ends = Ends::of(self.team.share(0, found.map(Ends::words))?);
+        if ends.read < self.size {
+            let words = format!(
+                "refresh: found {} bytes that can be read, expected the {} of before",
+                ends.read, self.size
+            );
+            return Err(Error::new(ErrorKind::ShortFile, words).at(ends.read).into());
+        }
+        self.file_bytes = ends.file;
+        if ends.read == self.size {
+            return Ok(false);
+        }
+        (self.size, self.end) = (ends.read, ends.sections);
+        // What was found by the seal that was the last one, and by walking to where the file ended.
+        self.chain = chain::Chain::default();
+        self.walk = lookup::Walk::default();
+        Ok(true)
     }
 }
 

@@ -395,6 +395,7 @@ impl ReaderState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::open::Ends;
     use crate::file::reader::{Reader, ReaderState, Request};
     use crate::file::session::Session;
     use crate::file::{Params, Writer};
@@ -439,7 +440,7 @@ mod tests {
             reads.fetch_add(usize::from((CHUNK..CHUNK + 20).contains(&buffer.len())), Ordering::Relaxed);
         });
         let team = Team::new(Box::new(comm), "f");
-        let state = ReaderState::new(team, Box::new(file), [size; 2], Params::default());
+        let state = ReaderState::new(team, Box::new(file), Ends::all(size), Params::default());
         Reader { header: Box::new(header), session: Session::new(state) }
     }
 

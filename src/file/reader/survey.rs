@@ -2,9 +2,10 @@
 //! file has.
 
 use super::header::exceeds_63_bits;
-use super::index::Sealed;
+use super::index::{STEP, Sealed, begins_seal};
 use super::{Expect, ReaderState};
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::open::Ends;
 use crate::file::params::Params;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
@@ -20,8 +21,6 @@ use crate::storage::ParallelFile;
 
 /// The bytes that are read at once to compute checksums.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Sections begin at multiples of so many bytes.
-const STEP: usize = 32;
 
 /// What the next seal needs from the one before.
 #[derive(Clone, Copy)]
@@ -113,7 +112,7 @@ impl ReaderState {
     /// The state of a file of `size` bytes that is open for reading and writing.
     pub fn over(team: Team, file: Box<dyn ParallelFile>, size: u64, params: &Params) -> Self {
         // Reading raw shows the sections of seals.
-        Self::new(team, file, [size, size], Params { raw: true, verify: false, ..params.clone() })
+        Self::new(team, file, Ends::all(size), Params { raw: true, verify: false, ..params.clone() })
     }
 
     /// Gives the ranks and the file back.
@@ -284,7 +283,7 @@ impl ReaderState {
             resize(&mut bytes, (to - at).min(CHUNK_BYTES))?;
             self.read_own(at, &mut bytes)?;
             for (offset, line) in (at..).step_by(STEP).zip(bytes.chunks(STEP)) {
-                if line.starts_with(b"B ") && line[2..].starts_with(SEAL) && self.is_seal(offset)? {
+                if begins_seal(line) && self.is_seal(offset)? {
                     return Ok(Some(offset));
                 }
             }

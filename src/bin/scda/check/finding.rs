@@ -153,6 +153,10 @@ pub struct Scan {
     pub notes: Vec<Note>,
     /// What the last seal says, if there is one.
     pub sealed: Option<Sealing>,
+    /// Whether only what is sealed counts, in a file that was created to be sealed.
+    pub is_to_be_sealed: bool,
+    /// Bytes behind the last seal that were not looked at, because they were not committed.
+    pub left_out: u64,
 }
 
 /// What the last seal of a file says.
@@ -179,12 +183,20 @@ impl Scan {
             findings: Vec::new(),
             notes: Vec::new(),
             sealed: None,
+            is_to_be_sealed: false,
+            left_out: 0,
         }
     }
 
     /// Whether all of the file is sealed.
     pub fn is_sealed(&self) -> bool {
         self.sealed.is_some_and(|sealed| sealed.bytes == self.size)
+    }
+
+    /// The bytes that were not committed: those behind the last seal, or behind the header of a file that was to get one.
+    pub fn uncommitted(&self) -> Option<u64> {
+        let has_none = self.is_to_be_sealed && self.sealed.is_none();
+        (self.left_out > 0 || has_none).then_some(self.left_out)
     }
 
     /// A section is whole.

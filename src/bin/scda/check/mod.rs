@@ -38,11 +38,14 @@ use walk::walk;
 /// and whether connectivity, fields and time steps fit. Of points and cells (docs/cells.md): whether the cells have points that are
 /// there, and as many as their shapes say, and whether fields and time steps fit.
 ///
+/// What is behind the last seal of a file was not committed, nor anything in a file that was created to be sealed and has no seal yet: such
+/// a file is not complete. All that is committed can be read; --unsealed accepts the rest, too.
+///
 /// Without a seal, a file that was cut exactly at the end of a section is valid: it does not record how many sections it
 /// should have, so sections missing at its end are not noticed.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: 0 all files are valid; 1 one is not; 2 one could not be read.
+Exit codes: 0 all files are valid and complete; 1 one is not; 2 one could not be read.
 
 Examples:
   scda check state.scda
@@ -56,6 +59,9 @@ pub struct Args {
     /// element of what is sealed, too
     #[arg(long)]
     strict: bool,
+    /// A file that was created to be sealed may have valid sections behind its last seal
+    #[arg(long)]
+    unsealed: bool,
     /// Report only what is wrong
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
@@ -81,17 +87,20 @@ pub fn scan(input: &Input, progress_word: &str, strict: bool, all: bool) -> Resu
         }
         Err(error) => return Err(error.into()),
     };
-    scan.size = reader.file_size().unwrap_or(scan.size);
+    scan.left_out = reader.left_out().unwrap_or(0);
+    scan.size = reader.file_size().unwrap_or(scan.size) - scan.left_out;
     let mut progress = Progress::new(&format!("{progress_word} {}", input.name()), scan.size);
     let start = reader.position().unwrap_or(0);
     (scan.first_start, scan.first_end) = (start, start);
+    scan.is_to_be_sealed = reader.has_seal_mark() && !input.reads_unsealed();
     let seals = reader.seals()?;
     sealed::check(&mut reader, input, &mut scan, &mut progress, seals)?;
     let end = scan.sealed.map_or(start, |sealed| sealed.bytes);
     let size = scan.size;
     walk(&mut reader, &mut scan, &mut progress, end, size)?;
     if all && scan.sealed.is_some() && scan.findings.is_empty() {
-        let mut read = Scan { sealed: scan.sealed, ..Scan::new(scan.size) };
+        let Scan { sealed, is_to_be_sealed, left_out, .. } = scan;
+        let mut read = Scan { sealed, is_to_be_sealed, left_out, ..Scan::new(scan.size) };
         (read.first_start, read.first_end) = (start, start);
         walk(&mut reader, &mut read, &mut progress, start, size)?;
         return Ok(read);
@@ -143,12 +152,20 @@ fn check(out: &mut Output, input: &Input, args: &Args, code: &mut u8) -> Result<
     }
     check_datasets(input, &mut scan, true, args.strict)?;
     meshes::check(input, &mut scan)?;
+    let uncommitted = scan.uncommitted();
     *code = scan.findings.iter().map(|finding| finding.error.code()).fold(*code, u8::max);
+    *code = u8::from(uncommitted.is_some()).max(*code);
     let name = visible(input.name());
     if args.json {
         out.text(format_args!("{}\n", as_json(input, &scan)))?;
     } else if scan.findings.is_empty() {
-        if !args.quiet {
+        if let Some(bytes) = uncommitted {
+            let (words, end) = (out.colour(33, "NOT COMPLETE"), scan.size);
+            let count = sections(scan.sealed.map_or(0, |sealed| sealed.sections));
+            out.text(format_args!(
+                "{name}: {words}: {count} sealed, up to byte {end}; {bytes} bytes behind were not committed; scda salvage saves what is whole of them\n"
+            ))?;
+        } else if !args.quiet {
             let (valid, count) = (out.colour(32, "valid"), sections(scan.sections));
             let (size, sealing) = (scan.size, sealing(&scan));
             out.text(format_args!("{name}: {valid}: {count}, {size} bytes{sealing}\n"))?;
@@ -181,8 +198,8 @@ pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::new()?;
     let mut code = 0;
     for path in &args.files {
-        let result =
-            Input::new(path, &args.threads).and_then(|input| check(&mut out, &input, args, &mut code));
+        let result = Input::new(path, &args.threads)
+            .and_then(|input| check(&mut out, &input.to_be_checked(args.unsealed), args, &mut code));
         if let (true, Err(Fail::Scda(_) | Fail::Trouble(_))) = (args.json, &result) {
             let error = result.as_ref().err().map(manifest::failure);
             let object = json!({ "file": path.display().to_string(), "valid": null, "complete": null, "error": error });

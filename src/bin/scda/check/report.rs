@@ -37,7 +37,8 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
     let is_invalid =
         scan.findings.iter().any(|finding| matches!(finding.error, Fault::Invalid(_) | Fault::Words(_)));
     // Null if it is not known. Only a seal tells that a file has all sections.
-    let complete = if is_invalid { Some(false) } else { scan.is_sealed().then_some(true) };
+    let is_cut = is_invalid || scan.uncommitted().is_some();
+    let complete = if is_cut { Some(false) } else { scan.is_sealed().then_some(true) };
     let sealed = scan.sealed.map(|sealed| {
         let Sealing { seals, sections, bytes } = sealed;
         json!({ "seals": seals, "sections": sections, "bytes": bytes })

@@ -60,6 +60,9 @@ pub struct Args {
     /// With --json: print the data, too
     #[arg(long, requires = "json")]
     data: bool,
+    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    #[arg(long)]
+    unsealed: bool,
     #[command(flatten)]
     threads: Threads,
 }
@@ -127,7 +130,8 @@ pub fn run(args: &Args) -> Result<()> {
         if index > 0 && !args.json {
             out.bytes(b"\n")?;
         }
-        let result = Input::new(path, &args.threads).and_then(|input| match args.json {
+        let input = Input::new(path, &args.threads).map(|input| input.with_unsealed(args.unsealed));
+        let result = input.and_then(|input| match args.json {
             true => manifest::write(&mut out, &input, args.raw, args.data, &args.select),
             false => list(&mut out, &input, args),
         });

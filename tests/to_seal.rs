@@ -1,0 +1,176 @@
+//! A file that was created to be sealed is read up to its last seal, whatever is behind it.
+#![allow(clippy::cast_possible_truncation)] // test data
+
+use scda::{
+    Communicator, Encode, ErrorKind, Params, Reader, Sink, Solo, Source, Writer, run_on_threads,
+    uniform_partition,
+};
+use std::path::Path;
+use std::sync::{Barrier, Mutex};
+
+fn sealing() -> Params {
+    let mut params = Params::default();
+    params.seal = true;
+    params
+}
+
+/// A section of each kind, with the number of the step in it.
+fn write_step(writer: &mut Writer, step: u8) {
+    writer.block(b"step", 0, 1, Some(&[step]), Encode::None).unwrap();
+    writer.array(b"field", &[100], 8, Source::Contiguous(&[step; 800]), Encode::Always).unwrap();
+    writer.varray(b"list", &[2], &[1, 40], None, Source::Contiguous(&[step; 41]), Encode::None).unwrap();
+}
+
+/// A file of so many steps, and where it ends after each.
+fn series(path: &Path, steps: u8) -> Vec<usize> {
+    let mut writer = Writer::create(Solo, path, b"series", &sealing()).unwrap();
+    let end = || std::fs::metadata(path).unwrap().len() as usize;
+    let mut ends = vec![end()];
+    for step in 0..steps {
+        write_step(&mut writer, step);
+        writer.commit().unwrap();
+        ends.push(end());
+    }
+    writer.close().unwrap();
+    ends
+}
+
+/// The number of whole steps that any number of ranks read, to the end of the file.
+fn steps(path: &Path, ranks: usize) -> usize {
+    let all = run_on_threads(ranks, |comm| {
+        let counts = uniform_partition(100, ranks);
+        let own = counts[comm.rank()] as usize * 8;
+        let mut reader = Reader::open(comm, path, &Params::default()).unwrap();
+        let sections = reader.sections().unwrap() as usize;
+        let mut found = 0;
+        while let Some(section) = reader.next_section(true).unwrap() {
+            if *section.user == *b"field" {
+                let mut data = vec![0xff; own];
+                reader.read_array(&counts, 8, Sink::Contiguous(&mut data)).unwrap();
+                assert!(data.iter().all(|&byte| usize::from(byte) == found / 3));
+            } else {
+                reader.skip().unwrap();
+            }
+            found += 1;
+        }
+        assert!(reader.at_end() && found % 3 == 0 && sections == found);
+        assert_eq!(reader.find(b"step", -1).unwrap(), (found as u64).checked_sub(3));
+        assert_eq!(reader.find(b"none", 0).unwrap(), None);
+        reader.close().unwrap();
+        found / 3
+    });
+    assert!(all.iter().all(|found| *found == all[0]));
+    all[0]
+}
+
+#[test]
+fn a_torn_commit_is_as_if_it_were_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let ends = series(&path, 3);
+    let file = std::fs::read(&path).unwrap();
+    // Each byte of the last commit, of its seal, and of the first commit.
+    for length in (128..ends[1] + 40).chain(ends[2] - 3..=file.len()) {
+        std::fs::write(&path, &file[..length]).unwrap();
+        let whole = ends.iter().filter(|&&end| end <= length).count().saturating_sub(1);
+        assert_eq!(steps(&path, 1 + length % 3), whole, "cut to {length}");
+        let reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        let end = if whole > 0 { ends[whole] } else { 128 };
+        let sealed = ends.contains(&length);
+        let left_out = if sealed { 0 } else { length - end };
+        assert_eq!((reader.left_out(), reader.file_size()), (Some(left_out as u64), Some(length as u64)));
+        assert_eq!(reader.is_sealed(), whole > 0);
+    }
+    // All that is there, if that is wanted.
+    let mut params = Params::default();
+    params.to_seal = false;
+    std::fs::write(&path, &file[..ends[3] - 288]).unwrap();
+    let mut reader = Reader::open(Solo, &path, &params).unwrap();
+    // The index without its seal is a section, and those of seals before it are none.
+    assert_eq!((reader.sections().unwrap(), reader.left_out()), (10, Some(0)));
+}
+
+#[test]
+fn what_is_behind_a_seal_is_verified_up_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let ends = series(&path, 2);
+    let file = std::fs::read(&path).unwrap();
+    let mut params = Params::default();
+    params.verify = true;
+    std::fs::write(&path, &file[..ends[2] - 1]).unwrap();
+    let mut reader = Reader::open(Solo, &path, &params).unwrap();
+    assert_eq!(reader.sections().unwrap(), 3);
+    while reader.next_section(true).unwrap().is_some() {
+        reader.skip().unwrap();
+    }
+    // Zeros that a loss of power has left.
+    let mut zeros = file[..ends[1]].to_vec();
+    zeros.resize(ends[2], 0);
+    std::fs::write(&path, &zeros).unwrap();
+    assert_eq!(steps(&path, 2), 1);
+}
+
+#[test]
+fn a_damaged_seal_at_the_end_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let ends = series(&path, 2);
+    let file = std::fs::read(&path).unwrap();
+    for place in ends[2] - 288..ends[2] {
+        let mut damaged = file.clone();
+        damaged[place] ^= 1 << (place % 7);
+        std::fs::write(&path, &damaged).unwrap();
+        let result = run_on_threads(1 + place % 3, |comm| {
+            Reader::open(comm, &path, &Params::default())
+                .map(|reader| reader.left_out())
+                .map_err(|e| e.kind())
+        });
+        // A digit of the checksum: the seal is one still, and verifying finds it.
+        let is_seal = result[0] == Ok(Some(0));
+        assert!(is_seal || result[0] == Err(ErrorKind::Checksum), "byte {place}: {result:?}");
+        assert!(result.iter().all(|each| *each == result[0]));
+    }
+}
+
+#[test]
+fn a_reader_follows_a_series_that_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for ranks in [1, 3] {
+        let _ = std::fs::remove_file(&path);
+        let mut writer = Writer::create(Solo, &path, b"series", &sealing()).unwrap();
+        let (writing, meet) = (Mutex::new(&mut writer), Barrier::new(ranks));
+        run_on_threads(ranks, |comm| {
+            let rank = comm.rank();
+            let mut reader = Reader::open(comm, &path, &Params::default()).unwrap();
+            assert!(!reader.refresh().unwrap());
+            for step in 0..8 {
+                assert!(reader.next_section(true).unwrap().is_none() && reader.at_end());
+                if rank == 0 {
+                    let mut writer = writing.lock().unwrap();
+                    write_step(&mut writer, step);
+                    if step % 2 == 1 { writer.commit().unwrap() } else { writer.flush().unwrap() }
+                }
+                meet.wait();
+                // Nobody sees an even step before the next commit.
+                assert_eq!(reader.refresh().unwrap(), step % 2 == 1);
+                let sections = u64::from(step + 1) / 2 * 6;
+                assert_eq!(reader.sections().unwrap(), sections);
+                assert_eq!(reader.find(b"step", -1).unwrap(), sections.checked_sub(3));
+                let mut found = 0;
+                while reader.next_section(true).unwrap().is_some() {
+                    reader.skip().unwrap();
+                    found += 1;
+                }
+                assert_eq!(found, if step % 2 == 1 { 6 } else { 0 });
+            }
+        });
+        writer.close().unwrap();
+        assert_eq!(steps(&path, ranks), 8);
+        // A file that got shorter.
+        let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
+        assert_eq!(reader.refresh().unwrap_err().kind(), ErrorKind::ShortFile);
+    }
+}
