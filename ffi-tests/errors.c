@@ -250,6 +250,7 @@ static void opening (const char *dir) {
 
   WRONG_PARAMS (size, 0);
   WRONG_PARAMS (size, 3);
+  WRONG_PARAMS (to_seal, 2);
   WRONG_PARAMS (linebreak, 7);
   WRONG_PARAMS (linebreak, -1);
   WRONG_PARAMS (encoder, 7);
@@ -393,6 +394,8 @@ static void sealed (int check) {
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fcommit (f, &err)); /* without params.seal */
   open_reader (0, check), WRONG_READ (SCDA_ERR_USAGE, scda_fcommit (f, &err));
   open_reader (0, check), WRONG_READ (SCDA_ERR_USAGE, scda_fcut_off (f, &number, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fseal_state (f, &number, NULL, NULL, &err));
+  open_writer (check), WRONG (SCDA_ERR_USAGE, scda_frefresh (f, &found, &err));
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fsections (f, &number, &err));
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_fseek (f, 0, &err));
   open_writer (check), WRONG (SCDA_ERR_USAGE, scda_ffind (f, "x", NULL, 0, &found, &number, &err));
@@ -446,6 +449,8 @@ static void sealed (int check) {
   CHECK (memcmp (data, text, 4) == 0 && memcmp (data + 100, text + 8, 4) == 0 && data[4] == '?');
   RIGHT (scda_fread_array_range (f, NULL, 3, 0, 4, 1, &err));
   RIGHT (scda_fsections (f, NULL, &err));
+  RIGHT (scda_fseal_state (f, NULL, NULL, NULL, &err));
+  RIGHT (scda_frefresh (f, NULL, &err));
   RIGHT (scda_ffind (f, "encoded", NULL, -1, NULL, &number, &err));
   CHECK (number == at_encoded);
   RIGHT (scda_fread_array_data (f, NULL, three, 4, 0, &err)); /* it is still the current section */
@@ -537,6 +542,8 @@ static void dead_contexts (void) {
     DEAD (scda_frefuse (f, "why", &err));
     DEAD (scda_fcommit (f, &err));
     DEAD (scda_fcut_off (f, Ei, &err));
+    DEAD (scda_fseal_state (f, Ei, NULL, NULL, &err));
+    DEAD (scda_frefresh (f, NULL, &err));
     DEAD (scda_fsections (f, Ei, &err));
     DEAD (scda_fseek (f, 0, &err));
     DEAD (scda_ffind (f, "x", NULL, 0, NULL, Ei, &err));

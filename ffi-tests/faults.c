@@ -51,7 +51,9 @@ static int read_all (group_t g, const char *filename, const scda_params_t *param
   int err = -1, decode;
   scda_fcontext_t *f = scda_fopen_read (g.comm, filename, user, NULL, params, &err);
   if (params != NULL && params->verify && go_on (g, f, err)) {
-    f = scda_fsections (f, &N, &err);
+    f = scda_frefresh (f, NULL, &err);
+    if (go_on (g, f, err)) { f = scda_fseal_state (f, NULL, &N, NULL, &err); }
+    if (go_on (g, f, err)) { f = scda_fsections (f, &N, &err); }
     if (go_on (g, f, err)) { f = scda_fseek (f, N / 2, &err); }
     if (go_on (g, f, err)) { f = scda_ffind (f, "x", NULL, -2, NULL, &N, &err); }
   }

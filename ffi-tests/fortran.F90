@@ -643,13 +643,14 @@ contains
   subroutine sealed(filename)
     character(*), intent(in) :: filename
     type(scda_params_t) :: params
-    type(scda_fcontext_t) :: f
+    type(scda_fcontext_t) :: f, early
     character(20) :: userstr
-    integer(int64) :: n, section
+    integer(int64) :: n, section, bytes, left_out
     integer :: unit, ierr, length, found(2)
     logical :: is_there
     call scda_params_init(params)
     params%seal = 1
+    call require(params%to_seal == 1, "to the seal by default")
     call scda_fopen_write(f, comm, filename, "sealed", ierr, params)
     call scda_fwrite_array(f, "state", [rank, rank], each(2))
     call scda_fcommit(f, ierr)
@@ -666,6 +667,11 @@ contains
       close (unit)
     end if
     call barrier()
+    call scda_fopen_read(early, comm, filename, ierr=ierr)
+    call scda_fseal_state(early, n, bytes, left_out, ierr)
+    call require(ierr == 0 .and. n == 2 .and. left_out == 70, "what was not committed is left out")
+    call scda_frefresh(early, is_there, ierr)
+    call require(ierr == 0 .and. .not. is_there, "nothing more was committed")
     call scda_fopen_append(f, comm, filename, userstr, ierr, length, params)
     call require(ierr == 0 .and. userstr == "sealed" .and. length == 6, "append")
     call require(index(scda_last_error_message(), "70") > 0, "the message says how many bytes were cut off")
@@ -674,6 +680,11 @@ contains
     call scda_fwrite_array(f, "state", [rank + 100, rank + 100], each(2))
     call scda_fclose(f, ierr)
     call require(ierr == 0, "close what was appended to")
+    call scda_frefresh(early, is_there, ierr)
+    call require(ierr == 0 .and. is_there, "more was committed")
+    call scda_fseal_state(early, n, bytes, left_out, ierr)
+    call require(ierr == 0 .and. n == 3 .and. bytes > 0 .and. left_out == 0, "all of it is read")
+    call scda_fclose(early)
 #ifndef SCDA_TEST_SERIAL
     call scda_fopen_append(f, comm%mpi_val, filename, ierr=ierr, params=params)
     call require(ierr == 0, "append, integer communicator")

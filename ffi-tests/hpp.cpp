@@ -300,11 +300,21 @@ static void sealed () {
   // What a job leaves that was killed while it appended.
   if (g.rank == 0) { std::ofstream (name, std::ios::binary | std::ios::app) << std::string (70, 'x'); }
   barrier (g);
+  scda::reader early (g.comm, name);
+  scda::sealed_part part = early.seal_state ();
+  CHECK (part.sections == 2 && part.left_out == 70 && early.sections () == 2 && !early.refresh ());
+  const std::uint64_t bytes = part.bytes;
   w = scda::writer::append (g.comm, name); // what has a seal stays sealed
   CHECK (std::string (scda_last_error_message ()).find ("70") != std::string::npos);
   CHECK (w.user () == "sealed" && w.bytes_cut_off () == 70);
   w.write_array ("state", std::vector<int> (2, g.rank + 100), each (2));
   w.close ();
+  CHECK (early.refresh ());
+  part = early.seal_state ();
+  CHECK (part.sections == 3 && part.left_out == 0 && part.bytes > bytes);
+  early = scda::reader (g.comm, name, scda::params ().to_seal (false));
+  CHECK (early.seal_state ().sections == 3);
+  early.close ();
   CHECK (thrown ([&] { scda::writer::append (g.comm, name.c_str (), scda::params ().level (10)); }, "level") == SCDA_ERR_ARG);
   CHECK (thrown ([&] { scda::writer::append (g.comm, folder + "/none"); }, "none") == SCDA_ERR_NO_SUCH_FILE);
   w = scda::writer (g.comm, name + ".plain", "not sealed");

@@ -123,8 +123,48 @@ static void write_appended (group_t g, const char *name, const content_t *c, uin
 
 /* ---- what is torn, and what is refused ---- */
 
+/* How far a file is read. */
+static void require_state (scda_fcontext_t *f, int sections, long bytes, long left_out) {
+  int err;
+  uint64_t N = 77, read = 77, behind = 77;
+  RIGHT (scda_fseal_state (f, &N, &read, &behind, &err));
+  CHECK (N == (uint64_t) sections && read == (uint64_t) bytes && behind == (uint64_t) left_out);
+}
+
+/* Open what is torn for reading: it ends behind the last seal, and the message says so. */
+static scda_fcontext_t *open_torn (group_t g, const char *name, const scda_params_t *params, int sections, long start, long torn) {
+  int err;
+  char words[100];
+  scda_fcontext_t *f;
+  RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, params, &err));
+  snprintf (words, sizeof words, "%ld bytes behind", torn);
+  CHECK (torn == 0 || (strstr (scda_last_error_message (), words) != NULL && strstr (scda_last_error_message (), name) != NULL));
+  require_state (f, sections, start, torn);
+  return f;
+}
+
+/* Read on in a file to which was appended: what was there stays, what is new follows. */
+static void read_on (scda_fcontext_t *f, const content_t *c, int before, long size) {
+  int err, changed = 77, decode = 1;
+  char type;
+  uint64_t N;
+  if (before > 0) { RIGHT (scda_fseek (f, (uint64_t) before - 1, &err)); }
+  if (before > 0) { RIGHT (scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, &decode, &err)); }
+  RIGHT (scda_frefresh (f, &changed, &err));
+  CHECK (changed == 1);
+  require_state (f, c->count, size, 0);
+  RIGHT (scda_frefresh (f, &changed, &err));
+  CHECK (changed == 0);
+  RIGHT (scda_fsections (f, &N, &err));
+  CHECK (N == (uint64_t) c->count);
+  RIGHT (scda_fseek (f, N - 1, &err));
+  RIGHT (scda_fread_section_header (f, &type, NULL, NULL, NULL, NULL, &decode, &err));
+  CLOSE ();
+}
+
 static void torn (group_t g, const char *dir, const char *reference, const content_t *c, const places_t *places, const variant_t *v, uint64_t seed) {
   char name[1200];
+  int err;
   uint64_t rng = seed;
   scda_params_t params = sealed_params (v);
   snprintf (name, sizeof name, "%s/torn-%016llx.scda", dir, (unsigned long long) seed);
@@ -136,13 +176,17 @@ static void torn (group_t g, const char *dir, const char *reference, const conte
                                                 : next - 288 + (long) below (&rng, 288);
     copy (g, reference, name, at);
     params.seal = k % 2; /* what has a seal is sealed again in any case */
+    scda_params_t reading = default_params ();
+    reading.driver = v->driver;
+    scda_fcontext_t *early = open_torn (g, name, &reading, commits[i], start, at - start);
     scda_fcontext_t *f = open_append (g, name, c, &params, at - start);
     write_rest (g, f, c, commits[i], seed, NULL, name);
     SAME (name, reference);
+    if (!params.atomic) { read_on (early, c, commits[i], size_of (reference)); }
+    else { REQUIRE (scda_fclose (early, &err) == 0); } /* its file has no name any more */
   }
   /* A file without a seal, which gets one of what it has before sections are added: as if it were opened twice for that. */
   char once[1200];
-  int err;
   scda_fcontext_t *f;
   snprintf (once, sizeof once, "%s/once-%016llx.scda", dir, (unsigned long long) seed);
   for (int is_twice = 0; is_twice < 2; ++is_twice) {
@@ -344,12 +388,13 @@ static void flip (group_t g, const char *name, long at) {
 }
 
 /* Read all headers, verifying. Returns the error. */
-static int verify (group_t g, const char *name, const variant_t *v) {
+static int verify (group_t g, const char *name, const variant_t *v, int to_seal) {
   int err = -1, decode = 1;
   char type;
   uint64_t E;
   scda_params_t params = sealed_params (v);
   params.verify = 1;
+  params.to_seal = to_seal;
   scda_fcontext_t *f = scda_fopen_read (g.comm, name, NULL, NULL, &params, &err);
   while (err == 0) {
     f = scda_fread_section_header (f, &type, NULL, &E, NULL, NULL, &decode, &err);
@@ -371,11 +416,11 @@ static void flips (group_t g, const char *dir, const char *reference, const vari
   const long bytes = size_of (reference);
   snprintf (name, sizeof name, "%s/flip-%016llx.scda", dir, (unsigned long long) seed);
   copy (g, reference, name, bytes);
-  CHECK (verify (g, name, v) == 0);
+  CHECK (verify (g, name, v, 1) == 0);
   for (int k = 0; k < often (40); ++k) {
     const long at = k < 4 ? bytes - 1 - 90 * k : 128 + (long) below (&rng, (uint64_t) (bytes - 128));
     flip (g, name, at);
-    const int err = verify (g, name, v);
+    const int err = verify (g, name, v, k % 2);
     if (err != SCDA_ERR_CHECKSUM || strstr (scda_last_error_message (), name) == NULL) {
       fprintf (stderr, "seal.c: a flipped bit of byte %ld of %s: error %d: %s\n", at, name, err, scda_last_error_message ());
       ++failures;
@@ -383,10 +428,10 @@ static void flips (group_t g, const char *dir, const char *reference, const vari
     flip (g, name, at);
   }
   SAME (name, reference);
-  /* A file without a seal at its end. */
+  /* A file without a seal at its end: what was committed before is whole. */
   if (g.rank == 0) { REQUIRE (truncate (name, bytes - 288) == 0); }
   barrier (g);
-  CHECK (verify (g, name, v) == SCDA_ERR_CHECKSUM);
+  CHECK (verify (g, name, v, 0) == SCDA_ERR_CHECKSUM && verify (g, name, v, 1) == 0);
   barrier (g);
   if (g.rank == 0) { unlink (name); }
 }

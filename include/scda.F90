@@ -144,6 +144,7 @@ module scda_implementation
     integer(c_int64_t), private :: reserved(5) = 0
     integer(c_int) :: seal = 0
     integer(c_int) :: verify = 0
+    integer(c_int) :: to_seal = 1
   end type scda_params_t
 
   !> A file that is open, or was closed. A copy is the same file.
@@ -241,7 +242,7 @@ module scda_implementation
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_feof
-  public :: scda_fcut_off, scda_fsections, scda_fseek, scda_ffind
+  public :: scda_fcut_off, scda_fseal_state, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
@@ -494,6 +495,22 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fcut_off
+
+    function c_fseal_state(f, N, bytes, left_out, err) bind(C, name="scda_fseal_state") result(g)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), intent(inout) :: N, bytes, left_out
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fseal_state
+
+    function c_frefresh(f, changed, err) bind(C, name="scda_frefresh") result(g)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int), intent(inout) :: changed
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_frefresh
 
     function c_fsections(f, N, err) bind(C, name="scda_fsections") result(g)
       import :: c_int, c_int64_t, c_ptr
@@ -1124,6 +1141,31 @@ contains
     f%handle = c_fcut_off(f%handle, bytes, f%err)
     call finish(f, ierr)
   end subroutine scda_fcut_off
+
+  !> How far a file open for reading is read: the sections that are sealed, the bytes that are read, and those behind them that
+  !> were not committed.
+  subroutine scda_fseal_state(f, N, bytes, left_out, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(out) :: N, bytes, left_out
+    integer, intent(out), optional :: ierr
+    N = 0
+    bytes = 0
+    left_out = 0
+    f%handle = c_fseal_state(f%handle, N, bytes, left_out, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fseal_state
+
+  !> Looks again how far a file open for reading can be read: whether more was committed since it was opened.
+  subroutine scda_frefresh(f, changed, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    logical, intent(out) :: changed
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: more
+    more = 0
+    f%handle = c_frefresh(f%handle, more, f%err)
+    changed = more /= 0
+    call finish(f, ierr)
+  end subroutine scda_frefresh
 
   !> Whether no section follows in a file open for reading. Not collective, and the same on all ranks.
   function scda_feof(f) result(at_end)

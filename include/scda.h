@@ -572,9 +572,16 @@ struct scda_params {
   /**
    * Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
    * is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
-   * differ, or if no seal ends the file. 0 (default): the bytes of sections are not compared.
+   * differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
    */
   int verify;
+  /**
+   * Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
+   * behind its header. What is behind was not committed, by a job that was killed or is still writing:
+   * `scda_fseal_state` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+   * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
+   */
+  int to_seal;
 };
 
 /**
@@ -1276,6 +1283,45 @@ scda_fcontext_t *scda_fread_varray_data(scda_fcontext_t *f,
                                         const uint64_t *Sq,
                                         int indirect,
                                         int *err);
+
+/**
+ * How far the file is read: see `params.to_seal`. With `left_out` 0, all of the file.
+ *
+ * Collective. All ranks receive the same values.
+ *
+ * @param [in] f          The file, open for reading. Its position does not change.
+ * @param [out] N         The number of sections that are sealed; 0 if no seal ends what is read. May be NULL.
+ * @param [out] bytes     How many bytes of the file are read: with `params.to_seal` those up to the end of the
+ *                        last seal, if the file has one. May be NULL.
+ * @param [out] left_out  How many bytes behind them are not: what a job has written and not committed. May be
+ *                        NULL.
+ * @param [out] err       The error code.
+ * @return                `f`, or NULL on error.
+ * Errors: those of `scda_fsections`.
+ */
+scda_fcontext_t *scda_fseal_state(scda_fcontext_t *f,
+                                  uint64_t *N,
+                                  uint64_t *bytes,
+                                  uint64_t *left_out,
+                                  int *err);
+
+/**
+ * Looks again how far the file can be read: a job that appends to it may have committed more since it was
+ * opened. The sections before stay, and so does the position; further ones follow behind them. With
+ * `params.to_seal` 0, all that is there follows. What replaces the file, as with `params.atomic`, is another one: open it.
+ *
+ * Collective. All ranks receive the same value.
+ *
+ * @param [in] f         The file, open for reading.
+ * @param [out] changed  1: there is more than before. 0: there is not. May be NULL.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
+ * Errors: `SCDA_ERR_COUNT` if the file is shorter than what was read of it, `SCDA_ERR_CHECKSUM` if the seal at
+ * its end is damaged, and those of the file system.
+ */
+scda_fcontext_t *scda_frefresh(scda_fcontext_t *f,
+                               int *changed,
+                               int *err);
 
 /**
  * The number of sections in the file. A compressed section counts once, and seals do not count.

@@ -310,6 +310,7 @@ public:
   }
   params &seal (bool value = true) noexcept { return p_.seal = value, *this; }
   params &verify (bool value = true) noexcept { return p_.verify = value, *this; }
+  params &to_seal (bool value = true) noexcept { return p_.to_seal = value, *this; }
   params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }
@@ -1264,6 +1265,13 @@ struct section {
   std::string user;          /**< the user string */
 };
 
+/** How far a file is read. */
+struct sealed_part {
+  std::uint64_t sections = 0; /**< the sections that are sealed; 0 if no seal ends what is read */
+  std::uint64_t bytes = 0;    /**< the bytes that are read */
+  std::uint64_t left_out = 0; /**< the bytes behind them that were not committed */
+};
+
 /** A file that is open for reading. */
 class reader : public file {
 public:
@@ -1298,6 +1306,18 @@ public:
     return true;
   }
 
+  /** How far the file is read. */
+  sealed_part seal_state () {
+    sealed_part state;
+    call ([&] (int *err) { return scda_fseal_state (f_, &state.sections, &state.bytes, &state.left_out, err); });
+    return state;
+  }
+  /** Looks again how far the file can be read: whether there is more than before. */
+  bool refresh () {
+    int changed = 0;
+    call ([&] (int *err) { return scda_frefresh (f_, &changed, err); });
+    return changed != 0;
+  }
   /** The number of sections. */
   std::uint64_t sections () {
     std::uint64_t N = 0;

@@ -30,6 +30,7 @@ mod read;
 mod read_datasets;
 #[cfg(feature = "sc")]
 mod sc;
+mod seal_state;
 mod sections;
 mod streams;
 mod write;

@@ -7,7 +7,7 @@ use super::memory::{c_string, path, put, put_user_string, slice, slice_mut, user
 use super::mpi_types::{MPI_Comm, comm_of_fortran, communicator, hints_of_fortran};
 use super::notes::note_path;
 use super::params::{read_params, scda_params_t};
-use super::{Outcome, guard};
+use super::{Outcome, guard, keep_message};
 use crate::error::{Error, Result};
 use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
@@ -50,7 +50,13 @@ unsafe fn open(
     let comm = unsafe { communicator(comm) }?;
     // SAFETY: C passes a `filename` that is NULL or a C string.
     let path = unsafe { path(filename) };
+    let name = path.as_ref().map_or_else(|_| String::new(), |path| path.display().to_string());
     let reader = Reader::open_if_valid(comm, path, params)?;
+    if let Some(bytes) = reader.left_out().filter(|&bytes| bytes > 0) {
+        keep_message(&format!(
+            "{name}: opened to read up to its last seal: {bytes} bytes behind were not committed"
+        ));
+    }
     // SAFETY: C passes a `userstr` that is NULL or has room for 59 bytes, and a `len` that is NULL or may be
     // written.
     unsafe { put_user_string(reader.user(), userstr, len) };

@@ -95,8 +95,13 @@ pub struct scda_params {
     pub seal: c_int,
     /// Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
     /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
-    /// differ, or if no seal ends the file. 0 (default): the bytes of sections are not compared.
+    /// differ, or if no seal ends what is read. 0 (default): the bytes of sections are not compared.
     pub verify: c_int,
+    /// Reading a file that was created with `seal`: 1 (default): it ends behind its last seal, and before the first one
+    /// behind its header. What is behind was not committed, by a job that was killed or is still writing:
+    /// `scda_fseal_state` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
+    /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
+    pub to_seal: c_int,
 }
 
 /// The parameters of opening a file.
@@ -143,6 +148,7 @@ fn defaults() -> scda_params_t {
         reserved: [0; 5],
         seal: 0,
         verify: 0,
+        to_seal: c_int::from(params.to_seal),
     }
 }
 
@@ -227,6 +233,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         check: flag("check", c.check)?,
         strict: false,
         verify: flag("verify", c.verify)?,
+        to_seal: flag("to_seal", c.to_seal)?,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

@@ -9,13 +9,14 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "errors",
     "params",
     "open",
     "append",
     "write",
     "read",
+    "seal_state",
     "sections",
     "ranges",
     "dataset",

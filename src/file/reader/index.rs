@@ -11,7 +11,6 @@ use crate::format::index::{
 };
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::memory::resize;
-use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 
 /// Bytes of a table without its elements.
@@ -100,6 +99,16 @@ impl Near {
     }
 }
 
+/// Bytes at `offset`, if the file of this size is long enough.
+fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<[u8; N]>> {
+    if offset.checked_add(N as u64).is_none_or(|end| end > size) {
+        return Ok(None);
+    }
+    let mut bytes = [0; N];
+    file.read_at(offset, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
 /// A file of this size, and bytes of it that were read before.
 struct Bytes<'a> {
     file: &'a mut dyn ParallelFile,
@@ -110,15 +119,8 @@ struct Bytes<'a> {
 impl Bytes<'_> {
     /// Bytes at `offset`, if the file is long enough.
     fn at<const N: usize>(&mut self, offset: u64) -> Result<Option<[u8; N]>> {
-        if offset.checked_add(N as u64).is_none_or(|end| end > self.size) {
-            return Ok(None);
-        }
-        if let Some(bytes) = self.near.iter().find_map(|near| near.from(offset).first_chunk()) {
-            return Ok(Some(*bytes));
-        }
-        let mut bytes = [0; N];
-        self.file.read_at(offset, &mut bytes)?;
-        Ok(Some(bytes))
+        let known = self.near.iter().find_map(|near| near.from(offset).first_chunk());
+        known.map_or_else(|| bytes_at(&mut *self.file, self.size, offset), |bytes| Ok(Some(*bytes)))
     }
 
     /// The bytes at `offset`, if they have the form of a seal.
@@ -178,7 +180,7 @@ pub(super) fn ends(file: &mut dyn ParallelFile, size: u64, to_seal: bool) -> Res
 fn check_end(file: &mut dyn ParallelFile, size: u64) -> Result<()> {
     let offset = size.checked_sub(SEAL_BYTES as u64).filter(|offset| offset.is_multiple_of(STEP as u64));
     let Some(offset) = offset else { return Ok(()) };
-    let bytes = Bytes::new(file, size).at::<SEAL_BYTES>(offset)?;
+    let bytes = bytes_at::<SEAL_BYTES>(file, size, offset)?;
     if bytes.is_some_and(|bytes| Seal::was_here(&bytes)) {
         let words = "end of the file: found a damaged seal, expected a whole one";
         return Err(Error::new(ErrorKind::Checksum, words).at(offset));
@@ -188,7 +190,7 @@ fn check_end(file: &mut dyn ParallelFile, size: u64) -> Result<()> {
 
 /// Whether the header of the file has the mark of those that are to be sealed. What is wrong with the header is said when it is read.
 fn is_to_be_sealed(file: &mut dyn ParallelFile, size: u64) -> Result<bool> {
-    let header = Bytes::new(file, size).at::<FILE_HEADER_BYTES>(0)?;
+    let header = bytes_at::<FILE_HEADER_BYTES>(file, size, 0)?;
     Ok(header.is_some_and(|header| parse_file_header(&header).is_ok_and(|header| header.has_seal_mark())))
 }
 

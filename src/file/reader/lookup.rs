@@ -89,6 +89,15 @@ impl ReaderState {
         Ok(sections)
     }
 
+    /// The number of sections that are sealed.
+    pub(super) fn sealed_sections(&mut self) -> Result<u64, Failure> {
+        if self.is_sealed() {
+            return self.sections();
+        }
+        self.team.note_call(Function::Sections);
+        Ok(0)
+    }
+
     pub(super) fn seek_section(&mut self, number: u64) -> Result<(), Failure> {
         self.team.note_call(Function::SeekSection);
         self.team.note(Topic::Size, number);

@@ -266,6 +266,14 @@ impl Reader {
         self.session.operate(ReaderState::refresh)
     }
 
+    /// The number of sections that are sealed: 0 if no seal ends what is read. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Self::sections`].
+    pub fn sealed_sections(&mut self) -> Result<u64> {
+        self.session.operate(ReaderState::sealed_sections)
+    }
+
     /// Whether a seal ends the file, so that all of it is sealed. Not collective. With [`Params::raw`], and after an
     /// error, there is no telling: false.
     #[must_use]
