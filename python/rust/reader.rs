@@ -51,11 +51,24 @@ impl Stream {
 pub struct Reader {
     path: PathBuf,
     user: Vec<u8>,
-    sealed: bool,
+    extent: Mutex<Extent>,
     /// Whether a process reads alone, which goes on after an error.
     is_alone: bool,
     open: Mutex<Option<Open>>,
     cause: Cause,
+}
+
+/// How far the file is read.
+#[derive(Clone, Copy)]
+struct Extent {
+    sealed: bool,
+    left_out: u64,
+}
+
+impl Extent {
+    fn of(reader: &scda::Reader) -> Self {
+        Self { sealed: reader.is_sealed(), left_out: reader.left_out().unwrap_or(0) }
+    }
 }
 
 struct Open {
@@ -126,6 +139,10 @@ impl Reader {
         }
     }
 
+    fn extent(&self) -> Extent {
+        *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn read<T: Send>(
         &self,
         py: Python<'_>,
@@ -180,9 +197,10 @@ impl Reader {
         threads: usize,
         decode: bool,
         verify: bool,
+        to_seal: bool,
     ) -> PyResult<Self> {
         let mut params = Params::default();
-        (params.threads, params.verify) = (threads, verify);
+        (params.threads, params.verify, params.to_seal) = (threads, verify, to_seal);
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let is_alone = ranks.is_none();
@@ -195,9 +213,9 @@ impl Reader {
             }
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
-        let (user, sealed) = (reader.user().to_vec(), reader.is_sealed());
+        let (user, extent) = (reader.user().to_vec(), Mutex::new(Extent::of(&reader)));
         let open = Mutex::new(Some(Open { reader, decode, current: None, dataset: None }));
-        Ok(Self { path, user, sealed, is_alone, open, cause })
+        Ok(Self { path, user, extent, is_alone, open, cause })
     }
 
     #[getter]
@@ -207,7 +225,21 @@ impl Reader {
 
     #[getter]
     fn sealed(&self) -> bool {
-        self.sealed
+        self.extent().sealed
+    }
+
+    #[getter]
+    fn left_out(&self) -> u64 {
+        self.extent().left_out
+    }
+
+    fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
+        let (more, extent) = self.read(py, |open| {
+            (open.current, open.dataset) = (None, None);
+            open.reader.refresh().map(|more| (more, Extent::of(&open.reader)))
+        })?;
+        *self.extent.lock().unwrap_or_else(PoisonError::into_inner) = extent;
+        Ok(more)
     }
 
     fn header<'py>(&self, py: Python<'py>, offset: u64) -> PyResult<Option<Header<'py>>> {

@@ -206,6 +206,11 @@ def append(folder: Path) -> None:
     comm.Barrier()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        f = scda.open(folder / "parallel.scda", comm=comm)
+    assert f.left_out == 6 and len(caught) == (rank == 0) and not f.refresh()
+    f.close()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         w = scda.append(folder / "parallel.scda", comm=comm)
     assert w.bytes_cut_off == 6 and len(caught) == (rank == 0)
     w.close()

@@ -495,15 +495,26 @@ def test_a_torn_tail_is_cut_off_and_this_is_said(series: Path) -> None:
     assert issubclass(scda.CutOffWarning, UserWarning) and not issubclass(scda.CutOffWarning, scda.Error)
 
 
-def test_before_a_torn_tail_all_can_be_read(series: Path) -> None:
+def test_what_was_not_committed_is_left_out(series: Path) -> None:
     appended(series, "second")
     with scda.append(series) as w:
         w.block("third", b"third")
         w.commit()
         w.array("fourth", GRID)
-    os.truncate(series, series.stat().st_size - 2000)
-    with scda.open(series) as f:
-        assert not f.sealed and [f[i].user for i in range(4)] == [b"first", b"second", b"third", b"fourth"]
+    committed = series.stat().st_size
+    os.truncate(series, committed - 2000)
+    with pytest.warns(scda.LeftOutWarning, match="series: not complete: [0-9]+ bytes behind its last seal") as caught:
+        f = scda.open(series)
+    assert caught[0].filename == __file__ and len(caught) == 1
+    with f:
+        assert f.sealed and [s.user for s in f] == [b"first", b"second", b"third"]
+        assert 0 < f.left_out < committed and "fourth" not in f and not f.refresh()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(scda.LeftOutWarning):
+            scda.open(series)
+    with scda.open(series, to_seal=False) as f:
+        assert not f.sealed and f.left_out == 0 and [f[i].user for i in range(4)] == [b"first", b"second", b"third", b"fourth"]
         assert f["first"].read() == b"first" and f["third"].read() == b"third" and "second" in f
         with pytest.raises(scda.ShortFileError):
             f.find("third")
@@ -512,6 +523,23 @@ def test_before_a_torn_tail_all_can_be_read(series: Path) -> None:
     with pytest.warns(scda.CutOffWarning):
         appended(series)
     assert [line.split()[1] for line in independent_check(series)] == ["b'first'", "b'second'", "b'third'"]
+
+
+def test_what_is_committed_meanwhile_is_read(series: Path) -> None:
+    with scda.open(series) as f:
+        first = f["first"]
+        with scda.append(series) as w:
+            w.dataset("rho", GRID)
+            assert not f.refresh() and f.keys() == []
+            w.commit()
+            assert f.keys() == [] and f.refresh() and f.keys() == ["rho"]
+            w.dataset("rho", GRID + 1)
+        assert len(f.records("rho")) == 1 and f.refresh() and (f["rho", -1][...] == GRID + 1).all()
+        assert not f.refresh() and f.left_out == 0
+        assert first.read() == b"first"
+        os.truncate(series, 200)
+        with pytest.raises(scda.ShortFileError, match="refresh: found [0-9]+ bytes"):
+            f.refresh()
 
 
 def test_a_writer_that_is_forgotten_loses_what_was_not_committed(series: Path) -> None:

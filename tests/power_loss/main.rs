@@ -288,7 +288,7 @@ impl Run {
         Self { job, ranks, record: log.end() }
     }
 
-    /// Lets the next job run on a disk that was left after so many events. Tells whether a check found the file whole, and
+    /// Lets the next job run on a disk that was left after so many events. Tells whether all of the file was committed, and
     /// how many steps were left.
     fn check(&self, disk: &BTreeMap<String, Vec<u8>>, count: usize, what: &str) -> (bool, usize) {
         let (job, durable) = (self.job, self.record.durable_after(count));
@@ -297,13 +297,16 @@ impl Run {
         disk.iter().for_each(|(name, bytes)| std::fs::write(folder.path().join(name), bytes).unwrap());
         let path = folder.path().join("f");
         let seen = steps(&path);
+        let reader = Reader::open(Solo, &path, &Params::default());
+        let is_whole = reader.is_ok_and(|reader| reader.left_out() == Some(0));
+        assert!(durable == 0 || seen.is_ok(), "{what}: cannot be read: {seen:?}");
         if let Ok(found) = &seen {
             assert!(job.allows(found, durable), "{what}: verified {found:?}");
         }
         match go_on(&path) {
             Ok(found) => {
                 assert!(job.allows(&found, durable), "{what}: went on behind {found:?}");
-                (seen.is_ok(), found.len())
+                (is_whole, found.len())
             }
             Err(error) => panic!("{what}: does not go on: {error}"),
         }

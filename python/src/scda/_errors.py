@@ -12,6 +12,7 @@ __all__ = [
     "BadFileError",
     "ChecksumError",
     "CutOffWarning",
+    "LeftOutWarning",
     "DecodeError",
     "EndOfFileError",
     "Error",
@@ -207,6 +208,12 @@ class FileSystemError(Error, OSError):
 
 class CutOffWarning(UserWarning):
     """A file that is appended to has lost what a killed job had not committed."""
+
+    __module__ = "scda"
+
+
+class LeftOutWarning(UserWarning):
+    """A file is read up to its last seal, and a job has written more that it had not committed."""
 
     __module__ = "scda"
 

@@ -17,7 +17,7 @@ from . import _core
 from ._common import Handle, Path, bytes_of, local_count, prepare, reason, text_of, together
 from ._dataset import Dataset, Group, Part, Records, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
-from ._errors import Error, FileInUseError, FormatError, ShortFileError
+from ._errors import Error, FileInUseError, FormatError, LeftOutWarning, ShortFileError
 from ._finding import Finder, Seal, Walk
 from ._section import Section
 from ._selection import select
@@ -45,6 +45,7 @@ def open(
     threads: Optional[int] = None,
     decode: bool = True,
     verify: bool = False,
+    to_seal: bool = True,
 ) -> File:
     """Opens a file for reading.
 
@@ -62,6 +63,10 @@ def open(
         verify: the file must be sealed. The bytes of each section are compared with their checksum when the
             section is found, which reads all of it; those of the seal and of the file header when the file is
             opened.
+        to_seal: a file that was created with ``seal=True`` ends behind its last seal, and before the first one behind
+            its header. A job that was killed, or is still writing, has not committed what is behind:
+            :attr:`File.left_out` says how much that is, and a :class:`LeftOutWarning` says it, too;
+            :meth:`File.refresh` looks for more. If false, all sections that are there are read.
 
     Raises:
         Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
@@ -75,11 +80,13 @@ def open(
     array semi-major axis, period 96
     varray moons 20
     """
-    return File(path, comm=comm, driver=driver, threads=threads, decode=decode, verify=verify)
+    return File(path, comm=comm, driver=driver, threads=threads, decode=decode, verify=verify, to_seal=to_seal)
 
 
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     """Compares all bytes of a sealed file with its checksums. With a communicator, the ranks share the work.
+
+    Bytes behind the last seal have none.
 
     Raises:
         Error: ChecksumError for the first difference, and for a file without a seal at its end; others as
@@ -89,7 +96,7 @@ def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     ...     w.block("parameters", b"dt=0.1")
     >>> scda.verify("sealed.scda")
     """
-    with File(path, comm=comm, driver=driver, threads=1, decode=True, verify=True, by_seal=False) as file:
+    with File(path, comm=comm, driver=driver, threads=1, verify=True, to_seal=False, by_seal=False) as file:
         # From header to header, the seals between them are compared, too.
         len(file)
 
@@ -124,32 +131,74 @@ class File(Handle):
         comm: Any,
         driver: str,
         threads: Optional[int],
-        decode: bool,
+        decode: bool = True,
         verify: bool,
+        to_seal: bool,
         by_seal: bool = True,
     ) -> None:
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, decode=decode, verify=verify)
+        flags = {"decode": decode, "verify": verify, "to_seal": to_seal}
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, **flags)
         self._mapped = None if self._ranks else _open_to_map(self._path)
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, self._ranks, number, bool(decode), bool(verify))
+            self._core = _core.Reader(self._path, self._ranks, number, *map(bool, flags.values()))
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
         except BaseException:
             self._release()
             raise
-        # In the index, the two sections of a compressed one are one.
-        by_seal = by_seal and decode and self._core.sealed
-        self._finder: Finder = Seal(self) if by_seal else Walk(self)
         self._decodes = bool(decode)
-        self._names: Optional[tuple[int, list[str]]] = None
+        # In the index, the two sections of a compressed one are one.
+        self._may_use_seal = by_seal and self._decodes
         self._closed = False
+        self._begin()
+        if self.left_out and (self._ranks is None or self._ranks.rank == 0):
+            try:
+                warnings.warn(_left_out(self._path, self.left_out), LeftOutWarning, stacklevel=3)
+            except BaseException as error:  # as the program wants it
+                self._leave(error)
+                raise
+
+    def _begin(self) -> None:
+        """Knows no section yet."""
+        self._finder: Finder = Seal(self) if self._may_use_seal and self._core.sealed else Walk(self)
+        self._names: Optional[tuple[int, list[str]]] = None
 
     @property
     def sealed(self) -> bool:
         """Whether a seal ends the file: it is complete, has checksums, and sections are found by its index."""
         return self._core.sealed
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes behind the last seal are not read: see :func:`open`."""
+        return self._core.left_out
+
+    def refresh(self) -> bool:
+        """Looks whether a job has committed more since the file was opened, or since the last refresh. Collective.
+
+        Sections, datasets and arrays that were taken out of the file stay valid. A file that was replaced, as
+        ``atomic=True`` does, is another one: open it again.
+
+        Returns:
+            Whether there are more sections.
+
+        >>> with scda.create("growing.scda", seal=True, atomic=False) as w:
+        ...     w.block("step", b"0")
+        ...     w.commit()
+        ...     f = scda.open("growing.scda")
+        ...     w.block("step", b"1")
+        ...     w.commit()
+        >>> len(f), f.refresh(), len(f), f.refresh()
+        (1, True, 2, False)
+        >>> f.close()
+        """
+        with self._reading() as core:
+            more = core.refresh()
+        if more:
+            self._begin()
+        return more
 
     @property
     def user(self) -> bytes:
@@ -561,6 +610,10 @@ def _last_of(key: slice) -> Optional[int]:
     if key.step is None or key.step > 0:
         return None if stop is None else stop - 1
     return start
+
+
+def _left_out(path: str, number: int) -> str:
+    return f"{path}: not complete: {number} bytes behind its last seal were not committed, and are left out"
 
 
 def _open_to_map(path: str) -> Any:

@@ -667,6 +667,7 @@ impl ReaderState {
         (self.size, self.end) = (ends.read, ends.sections);
         // What was found by the seal that was the last one, and by walking to where the file ended.
         self.chain = chain::Chain::default();
+        self.names = names::Names::default();
         self.walk = lookup::Walk::default();
         Ok(true)
     }
