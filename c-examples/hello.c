@@ -6,7 +6,7 @@
  *
  * Expected output: the file, which is the same for any number of ranks, and one line.
  *
- *   scdata0 libscda 0.1.0 ---------
+ *   scdata0 libscda 0.1 sealed ----
  *   F hello.c: planets --------------------------------------------
  *
  *   =============================

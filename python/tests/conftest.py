@@ -66,7 +66,7 @@ def hello_text() -> bytes:
 
 def write_hello(path: str | os.PathLike[str]) -> None:
     """The sections of c-examples/hello.c."""
-    with scda.create(path, "hello.c: planets", seal=False) as w:
+    with scda.create(path, "hello.c: planets") as w:
         w.inline("greeting", b"libscda says hello to the world\n")
         w.block("echo", b" ".join([b"hello"] * 10) + b"\n", encode=True)
         rows = b"Venus       0.723 au   0.615 yr\nEarth       1.000 au   1.000 yr\nMars        1.524 au   1.881 yr\n"

@@ -255,7 +255,7 @@ class Records:
     ...     for step in range(3):
     ...         w.dataset("rho", np.full(2, float(step)))
     >>> with scda.open("steps.scda") as f:
-    ...     print(len(f.records("rho")), [rho[0] for rho in f.records("rho")], f["rho", -1][0])
+    ...     print(len(f.records("rho")), [float(rho[0]) for rho in f.records("rho")], f["rho", -1][0])
     3 [0.0, 1.0, 2.0] 2.0
     """
 
