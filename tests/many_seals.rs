@@ -9,14 +9,15 @@ use scda::{Encode, ErrorKind, Params, Reader, Solo, Writer};
 use std::path::Path;
 use system::reads;
 
-/// A file of this many commits: in each the sections "step", "u" and one of a name of its own.
-fn write(path: &Path, commits: u64) {
+/// A file of this many commits: in each the sections "step", "u" of this many bytes, and one of a name of its own.
+fn write(path: &Path, commits: u64, bytes: u64) {
     let mut params = Params::default();
     params.seal = true;
     let mut writer = Writer::create(Solo, path, b"many commits", &params).unwrap();
+    let data = vec![7; usize::try_from(bytes).unwrap()];
     for step in 0..commits {
         writer.inline(b"step", 0, Some(&[b' '; 32])).unwrap();
-        writer.block(b"u", 0, 5000, Some(&[7; 5000]), Encode::None).unwrap();
+        writer.block(b"u", 0, bytes, Some(&data), Encode::None).unwrap();
         writer.inline(format!("only {step}").as_bytes(), 0, Some(&[b' '; 32])).unwrap();
         if step + 1 < commits {
             writer.commit().unwrap();
@@ -38,43 +39,65 @@ fn cost(action: impl FnOnce()) -> u64 {
     reads() - before - own
 }
 
+/// Look-ups in a file of so many commits: the number of reads with opening, of each as the first one.
+fn costs(path: &Path, commits: u64) -> Vec<u64> {
+    let look_ups: [&dyn Fn(&mut Reader); 7] = [
+        &|reader| assert_eq!(reader.find(b"absent", 0).unwrap(), None),
+        &|reader| assert_eq!(reader.find(b"absent", -1).unwrap(), None),
+        &|reader| assert_eq!(reader.find(b"u", 5).unwrap(), Some(16)),
+        &|reader| assert_eq!(reader.find(b"u", 5 - commits as i64).unwrap(), Some(16)),
+        &|reader| assert_eq!(reader.find_all(b"only 3").unwrap(), [11]),
+        &|reader| reader.seek_section(0).unwrap(),
+        &|reader| assert_eq!(reader.find(b"u", -1).unwrap(), Some(3 * commits - 2)),
+    ];
+    let mut costs = Vec::new();
+    for look_up in look_ups {
+        let mut reader = None;
+        costs.push(cost(|| look_up(reader.insert(open(path)))));
+        let mut reader = reader.unwrap();
+        // What was read of the seals is not read again.
+        look_ups.iter().for_each(|look_up| look_up(&mut reader));
+        let again: Vec<u64> = look_ups.iter().map(|look_up| cost(|| look_up(&mut reader))).collect();
+        assert!(again.iter().all(|&reads| reads <= 6), "{again:?}");
+    }
+    // The last one needs the last seal only.
+    assert!(costs[6] <= 16);
+    // All steps, one after the other.
+    let all = cost(|| {
+        let mut reader = open(path);
+        for step in 0..commits {
+            assert_eq!(reader.find(b"u", step as i64).unwrap(), Some(3 * step + 1));
+        }
+    });
+    assert!(all <= costs[0] + 6 * commits, "{commits} commits: {all} reads of all steps");
+    costs
+}
+
 #[test]
-fn each_index_of_many_is_read_once() {
+fn seals_that_are_near_are_read_several_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    for commits in [10, 1000] {
-        write(&path, commits);
-        let look_ups: [&dyn Fn(&mut Reader); 6] = [
-            &|reader| assert_eq!(reader.find(b"absent", 0).unwrap(), None),
-            &|reader| assert_eq!(reader.find(b"absent", -1).unwrap(), None),
-            &|reader| assert_eq!(reader.find(b"u", 5).unwrap(), Some(16)),
-            &|reader| assert_eq!(reader.find(b"u", -(commits as i64)).unwrap(), Some(1)),
-            &|reader| assert_eq!(reader.find_all(b"only 3").unwrap(), [11]),
-            &|reader| reader.seek_section(0).unwrap(),
-        ];
-        for (number, look_up) in look_ups.iter().enumerate() {
-            let mut reader = None;
-            // All at once: opening, and walking the seals.
-            let first = cost(|| look_up(reader.insert(open(&path))));
-            assert!(first <= commits + 12, "{commits} commits: {first} reads of look-up {number}");
-            let mut reader = reader.unwrap();
-            let all: Vec<u64> = look_ups[..5].iter().map(|look_up| cost(|| look_up(&mut reader))).collect();
-            // Seeking by number has read the seals, but not all names.
-            let again: Vec<u64> = look_ups.iter().map(|look_up| cost(|| look_up(&mut reader))).collect();
-            println!("{commits} commits: {first} reads of look-up {number}, then {all:?}, then {again:?}");
-            assert!(again.iter().all(|&reads| reads <= 6), "{again:?}");
-        }
-        // The last record is near.
-        let last = cost(|| assert_eq!(open(&path).find(b"u", -1).unwrap(), Some(3 * commits - 2)));
-        assert!(last <= 16, "{last}");
-        // All steps, one after the other.
-        let all = cost(|| {
-            let mut reader = open(&path);
-            for step in 0..commits {
-                assert_eq!(reader.find(b"u", step as i64).unwrap(), Some(3 * step + 1));
-            }
+    for bytes in [1, 5000, 60_000] {
+        let [few, many] = [10, 1000].map(|commits| {
+            write(&path, commits, bytes);
+            costs(&path, commits)
         });
-        assert!(all <= 7 * commits + 12, "{commits} commits: {all} reads of all steps");
+        let is_good = |(&few, &many): (&u64, &u64)| many <= 60 && many <= 4 * few;
+        assert!(
+            few.iter().zip(&many).all(is_good),
+            "{bytes} bytes: {few:?} for 10 commits, {many:?} for 1000"
+        );
+    }
+}
+
+#[test]
+fn seals_that_are_far_apart_are_read_once_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    for commits in [10, 100] {
+        write(&path, commits, 100_000);
+        let costs = costs(&path, commits);
+        assert!(costs.iter().all(|&reads| reads <= commits + 12), "{costs:?}");
     }
 }
 
@@ -84,7 +107,7 @@ fn a_damaged_index_among_many() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let commits = 40_u64;
-    write(&path, commits);
+    write(&path, commits, 500);
     let mut file = std::fs::read(&path).unwrap();
     // The seals, the last one first.
     let mut seals = vec![Seal::parse(file.last_chunk().unwrap(), file.len() as u64 - 288).unwrap()];

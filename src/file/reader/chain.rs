@@ -2,7 +2,7 @@
 //! checked.
 
 use super::ReaderState;
-use super::index::{Near, Sealed};
+use super::index::{NEAR_BYTES, Near, Sealed};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::format::header::SectionType;
 use crate::format::index::{
@@ -14,6 +14,10 @@ use crate::memory::{reserve, resize};
 
 /// So many bytes are read and summed up at a time: they stay in the processor's cache.
 const SUM_BYTES: u64 = 128 << 10;
+/// Seals that are no further apart are read several at a time: on a disk or a network, a read takes as long as the bytes between them.
+const NEAR_SEALS_BYTES: u64 = 64 << 10;
+/// So many bytes with seals are read at once at most.
+const MOST_NEAR_BYTES: u64 = 2 << 20;
 /// The entry `S` is the last one of a row.
 const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
 
@@ -21,7 +25,7 @@ const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
 #[derive(Default)]
 pub(super) struct Chain {
     known: Vec<Known>,
-    /// What was read at once near the last of them, and near the one before that.
+    /// What was read at once near the last of them, and near the one before that if it is not there.
     near: [Near; 2],
 }
 
@@ -51,6 +55,12 @@ pub(super) fn compare_crc(what: &str, found: u64, expected: u64, offset: u64) ->
 /// Returns an error unless this is the checksum of the index and its seal.
 fn compare_sealed_crc(seal: &Seal, found: u64) -> Result<()> {
     compare_crc(&format!("index of the seal at byte {}", seal.offset()), found, seal.crc, seal.index)
+}
+
+/// How many bytes to read at once after so many, to find a seal this far before the last one: more and more as long as that is
+/// near, so that they hold several.
+fn next_length(last: u64, distance: u64) -> u64 {
+    if distance <= NEAR_SEALS_BYTES { (2 * last).clamp(NEAR_BYTES, MOST_NEAR_BYTES) } else { NEAR_BYTES }
 }
 
 /// A row, which stands at `at`, has another number than the file.
@@ -97,15 +107,12 @@ impl ReaderState {
                 Some(seal) if seal.previous == 0 => return Ok(None),
                 Some(seal) => (seal.previous, seal.offset()),
             };
-            // Each seal is looked at twice: as the previous one of the next, and then itself.
-            let mut near = std::mem::take(&mut self.chain.near[1]);
-            if near.from(offset).len() != SEAL_BYTES {
-                near = Near::seal_at(&mut *self.file, self.size, offset)?;
-            }
+            let near = self.near(offset)?;
             let previous = near.parse(offset).map_or(0, |seal| seal.previous);
             let mut before = Near::default();
-            if previous > 0 {
-                before = Near::seal_at(&mut *self.file, self.size, previous)?;
+            if previous > 0 && near.parse(previous).is_none() {
+                let most = next_length(near.length(), offset.saturating_sub(previous));
+                before = Near::seal_at(&mut *self.file, self.size, previous, most)?;
             }
             let found = Sealed::among(&mut *self.file, self.size, offset, [&near, &before])?;
             let Some(sealed) = found else {
@@ -117,6 +124,19 @@ impl ReaderState {
             self.chain.near = [near, before];
         }
         Ok(Some(self.chain.known[from_end].sealed))
+    }
+
+    /// What was read at once near what would be a seal at `offset`, with its index unless that is long.
+    fn near(&mut self, offset: u64) -> Result<Near> {
+        // Each seal is looked at twice: as the one before another, and then itself.
+        let [last, before] = std::mem::take(&mut self.chain.near);
+        if before.parse(offset).is_some() {
+            return Ok(before);
+        }
+        if last.parse(offset).is_some_and(|seal| !last.from(seal.index).is_empty()) {
+            return Ok(last);
+        }
+        Near::seal_at(&mut *self.file, self.size, offset, next_length(last.length(), 0))
     }
 
     /// The first seal in the chain that satisfies the predicate; all seals before it in the file satisfy it, too.
@@ -167,9 +187,9 @@ impl ReaderState {
         let Some(&Known { sealed, .. }) = self.chain.known.get(from_end) else { return Ok(()) };
         let Seal { index, length, .. } = sealed.seal;
         resize(bytes, length - index)?;
-        match self.chain.near[0].from(index) {
-            near if near.len() == bytes.len() => bytes.copy_from_slice(near),
-            _ => self.file.read_at(index, bytes)?,
+        match self.chain.near[0].from(index).get(..bytes.len()) {
+            Some(near) => bytes.copy_from_slice(near),
+            None => self.file.read_at(index, bytes)?,
         }
         let (rows, seal) = bytes.split_at(bytes.len() - SEAL_BYTES);
         let found = Seal::crc_of(crc::of(rows), seal.first_chunk().unwrap_or(&[0; SEAL_BYTES]));

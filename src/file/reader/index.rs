@@ -30,7 +30,7 @@ pub struct Sealed {
 impl Sealed {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
     pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
-        let near = Near::seal_at(file, size, offset)?;
+        let near = Near::seal_at(file, size, offset, NEAR_BYTES)?;
         Self::among(file, size, offset, [&near, &Near::default()])
     }
 
@@ -65,7 +65,7 @@ impl Sealed {
 }
 
 /// So many bytes up to the end of a seal are read at once: of a seal of few sections all that is looked at.
-const NEAR_BYTES: u64 = 4096;
+pub(super) const NEAR_BYTES: u64 = 4096;
 
 /// The bytes up to the end of a seal, read at once.
 #[derive(Default)]
@@ -75,11 +75,11 @@ pub(super) struct Near {
 }
 
 impl Near {
-    /// Reads the last bytes of what would be a seal at `offset`, and before it, if the file is long enough.
-    pub(super) fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Self> {
+    /// Reads so many bytes up to the end of what would be a seal at `offset`, if the file is long enough.
+    pub(super) fn seal_at(file: &mut dyn ParallelFile, size: u64, offset: u64, most: u64) -> Result<Self> {
         let mut this = Self::default();
         if let Some(end) = offset.checked_add(SEAL_BYTES as u64).filter(|&end| end <= size) {
-            let length = NEAR_BYTES.min(end);
+            let length = most.min(end);
             resize(&mut this.bytes, length)?;
             this.start = end - length;
             file.read_at(this.start, &mut this.bytes)?;
@@ -91,6 +91,11 @@ impl Near {
     pub(super) fn from(&self, offset: u64) -> &[u8] {
         let place = offset.checked_sub(self.start).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.bytes.get(place..)).unwrap_or_default()
+    }
+
+    /// How many bytes were read.
+    pub(super) fn length(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
     /// The bytes at `offset`, if they have the form of a seal.
