@@ -1,5 +1,7 @@
 //! Fields as simulations have them, by which codecs and levels are chosen.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // what is rounded to float32, and counts of items
+
 use scda::DataType;
 
 /// Fields as the FLASH code has them, in blocks of 16^3 doubles (benches/peers/workload.c): waves, one without noise in single

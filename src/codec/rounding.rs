@@ -27,6 +27,7 @@ impl Rounded {
     }
 
     /// Rounds items in little-endian order.
+    #[allow(clippy::cast_possible_truncation)] // a number has as many bits as before
     pub fn round(&self, data: &mut [u8]) {
         let item_bytes = to_usize(self.data_type.item_bytes());
         let fill = &self.fill[..item_bytes];
@@ -48,6 +49,7 @@ impl Rounded {
     /// Rounds a number of so many bits of significand (without the leading one) and exponent, to the nearest with as few bits as
     /// the bounds allow.
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // an exponent has at most 11 bits
     fn number<const SIGNIFICAND: u32, const EXPONENT: u32>(&self, number: u64) -> u64 {
         let sign = number & 1 << (SIGNIFICAND + EXPONENT);
         // As an integer, in the order of the absolute values.

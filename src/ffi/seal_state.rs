@@ -30,12 +30,12 @@ pub unsafe extern "C" fn scda_fseal_state(
     let body = |reader: &mut Reader| {
         let (sections, read) = (reader.sealed_sections()?, reader.file_size().zip(reader.left_out()));
         let (size, behind) = read.unwrap_or_default();
-        // SAFETY: C passes pointers that are NULL or may be written.
-        unsafe {
-            put(N, sections);
-            put(bytes, size - behind);
-            put(left_out, behind);
-        }
+        // SAFETY: C passes an `N` that is NULL or may be written.
+        unsafe { put(N, sections) };
+        // SAFETY: C passes a `bytes` that is NULL or may be written.
+        unsafe { put(bytes, size - behind) };
+        // SAFETY: C passes a `left_out` that is NULL or may be written.
+        unsafe { put(left_out, behind) };
         Ok(())
     };
     // SAFETY: C passes an `err` that is NULL or may be written.

@@ -81,7 +81,7 @@ impl Input {
     }
 
     /// Reads all that is there, if a damaged seal ends it: what it has committed is to be looked at. Says nothing of what is left out.
-    pub fn to_be_checked(self, unsealed: bool) -> Self {
+    pub fn for_check(self, unsealed: bool) -> Self {
         let is_damaged = || Reader::open(Solo, &self.path, &Params::default()).is_err();
         let unsealed = unsealed || is_damaged();
         self.told.set(true);

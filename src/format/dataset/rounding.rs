@@ -59,7 +59,10 @@ fn power_of_two(power: i32) -> f64 {
     }
 }
 
-/// An error unless a dataset can have the bounds that it has.
+/// Whether a dataset can have the bounds that it has.
+///
+/// # Errors
+/// `Argument` if it cannot.
 pub fn check(dataset: &Dataset) -> Result<()> {
     let Dataset { max_relative_error: relative, max_absolute_error: absolute, .. } = *dataset;
     if !(0.0..1.0).contains(&relative) {

@@ -199,7 +199,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut code = 0;
     for path in &args.files {
         let result = Input::new(path, &args.threads)
-            .and_then(|input| check(&mut out, &input.to_be_checked(args.unsealed), args, &mut code));
+            .and_then(|input| check(&mut out, &input.for_check(args.unsealed), args, &mut code));
         if let (true, Err(Fail::Scda(_) | Fail::Trouble(_))) = (args.json, &result) {
             let error = result.as_ref().err().map(manifest::failure);
             let object = json!({ "file": path.display().to_string(), "valid": null, "complete": null, "error": error });
