@@ -1,7 +1,7 @@
 //! Sealed files: checked, cut back, appended to, and made by all commands.
 
 use crate::run::{Place, with_few_elements, with_sections};
-use scda::{Communicator, DataType, Dataset, Layout, Params, Reader, Region, Solo, Writer, run_on_threads};
+use scda::{Communicator, DataType, Dataset, Layout, LineBreak, Params, Reader, Region, Solo, Writer, run_on_threads};
 use serde_json::Value;
 
 /// A sealed file with these sections twice, each with a seal of its own.
@@ -693,4 +693,29 @@ fn what_changes_files_does_so_although_nobody_reads_it() {
     place.write("a.scda", [&sealed[..], b"torn"].concat());
     place.shell("{ sleep 0.1; scda rewind a.scda; echo $? >&2; } | :").bad(0, "0\n");
     assert!(place.read("a.scda") == sealed);
+}
+
+/// Anchors are left out where there are none.
+#[test]
+fn an_empty_table_of_anchors_is_none() {
+    use scda::internals::{crc, index, seal::Seal};
+    let place = Place::new();
+    with_sections(&place, "plain.scda");
+    place.scda("copy --seal plain.scda a.scda").good();
+    let mut file = place.read("a.scda");
+    let seal = Seal::parse(file.last_chunk().unwrap(), file.len() as u64 - 288).unwrap();
+    let (at, style) = (usize::try_from(seal.index).unwrap(), LineBreak::Unix);
+    assert!(!file.windows(15).any(|name| name == b"scda anchors 00"));
+    let mut empty = index::table_header(index::ANCHORS, 1, 32, style).to_vec();
+    empty.extend(index::crc_tail(crc::of(&empty), style));
+    let bytes = empty.len() as u64;
+    file.splice(at..at, empty);
+    let end = file.len() - 288;
+    let rows = crc::of(&file[at + usize::try_from(bytes).unwrap()..end]);
+    let forged =
+        Seal { index: seal.index + bytes, length: seal.length + bytes, ..seal }.with_crc(rows, style);
+    file[end..].copy_from_slice(&forged.bytes(style));
+    place.write("b.scda", file);
+    let run = place.scda("check b.scda");
+    assert!(run.code == 1 && run.text().contains("INVALID: seal 1: "), "{run:?}");
 }

@@ -356,6 +356,46 @@ fn damaged_streams_are_found() {
     assert!(cut.code == 1 && cut.text().contains("\"before\""), "{cut:?}");
 }
 
+#[test]
+fn parts_that_are_no_set_are_found() {
+    let place = Place::new();
+    let path = place.path("f.scda");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &path, b"streams", &params).unwrap();
+    file.begin_streams(b"log", 1000).unwrap();
+    for part in 0..3 {
+        file.write_stream(format!("part {part}").as_bytes()).unwrap();
+        if part < 2 { file.commit().unwrap() } else { file.end_streams().unwrap() }
+    }
+    file.close().unwrap();
+    run(&place, &["check", "f.scda"]).good();
+    for (select, found, expected) in [("1-3,7-9", 2, 1), ("4-6", 1, 0)] {
+        place.scda(&format!("copy --force --no-seal --select {select} f.scda part.scda"));
+        let words = format!(
+            "streams: found part {found} of 1 tasks with chunks of 1000 bytes, expected part {expected} of 1 tasks"
+        );
+        let check = run(&place, &["check", "part.scda"]);
+        assert!(check.code == 1 && check.text().contains(&words), "{select}: {check:?}");
+        let cat = run(&place, &["cat", "part.scda", "log", "--stream", "0"]);
+        assert!(cat.code != 0, "{select}: {cat:?}");
+    }
+    // Chunks of another size.
+    place.scda("copy --force --no-seal f.scda part.scda").good();
+    let mut bytes = place.read("part.scda");
+    let at = bytes
+        .windows(7)
+        .enumerate()
+        .filter(|(_, text)| *text == b"C 1000 ")
+        .map(|(at, _)| at)
+        .nth(1)
+        .unwrap();
+    bytes[at + 2] = b'2';
+    place.write("part.scda", bytes);
+    let check = run(&place, &["check", "part.scda"]);
+    assert!(check.code == 1, "{check:?}");
+}
+
 /// Where words are first in a file.
 fn place_of(data: &[u8], words: &[u8]) -> usize {
     data.windows(words.len()).position(|text| text == words).unwrap()

@@ -147,7 +147,9 @@ impl Bytes<'_> {
         let row: Option<[u8; ROW_BYTES]> = self.at(at)?;
         // A wrong row cannot lead elsewhere: the anchors must begin at this offset.
         let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
+        // Its last entry is their checksum.
         let anchors = if end < seal.index { self.table_at(end, ANCHORS, ANCHOR_BYTES)? } else { None };
+        let anchors = anchors.filter(|&count| count > 1);
         let has_anchors = anchors.and_then(|count| table_end(end, count, ANCHOR_BYTES)) == Some(seal.index);
         Ok(if has_anchors { end } else { seal.index })
     }

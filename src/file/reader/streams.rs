@@ -92,6 +92,17 @@ impl Streams {
         self.check(self.part(), before).inspect_err(|_| self.parts.truncate(before))
     }
 
+    /// Whether readers accept this part behind `before`, the one before it in the file of its name, if there is one.
+    ///
+    /// # Errors
+    /// `Format` if neither this part begins a set nor continues that of `before`, by number, tasks and chunks.
+    pub fn check_follows(&self, before: Option<&Self>) -> Result<()> {
+        match before {
+            Some(before) if self.part() > 0 => before.clone().extend(self),
+            _ => self.check(0, 0),
+        }
+    }
+
     /// The number of streams: that of the ranks that wrote them.
     #[must_use]
     pub fn tasks(&self) -> u64 {

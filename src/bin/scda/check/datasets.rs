@@ -10,7 +10,7 @@ use crate::output::escape;
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
 use crate::unfinished::Unfinished;
-use scda::{DataType, ErrorKind, Layout, Reader, Region};
+use scda::{DataType, ErrorKind, Layout, Reader, Region, Streams};
 use std::collections::{BTreeMap, HashSet};
 
 /// The most chunks that are decompressed together.
@@ -36,7 +36,7 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
         Part::Sections(number, range) => Some((*number, range.clone())),
         Part::Leading(..) => None,
     };
-    let mut chunks = BTreeMap::new();
+    let (mut chunks, mut last_parts) = (BTreeMap::new(), BTreeMap::<_, Streams>::new());
     for (number, range) in scan.parts.iter().filter_map(whole).collect::<Vec<_>>() {
         reader.seek(range.start)?;
         walk.number = number - 1;
@@ -50,8 +50,13 @@ pub fn check(input: &Input, scan: &mut Scan, strict: bool, all: bool) -> Result<
             };
             progress.set(item.section.offset);
             if let Some(part) = &item.streams {
-                let numbers: &mut Vec<u64> = chunks.entry(part.streams.name().to_vec()).or_default();
+                let name = part.streams.name().to_vec();
+                let numbers: &mut Vec<u64> = chunks.entry(name.clone()).or_default();
                 numbers.push(item.number);
+                let follows = part.streams.check_follows(last_parts.get(&name));
+                // Damage may have hidden a part.
+                item.fault = item.fault.take().or(follows.err().filter(|_| scan.findings.is_empty()));
+                last_parts.insert(name, part.streams.clone());
             }
             let fault = item.fault.take();
             if fault.is_some()
