@@ -314,6 +314,9 @@ static void sealed () {
   CHECK (part.sections == 3 && part.left_out == 0 && part.bytes > bytes);
   early = scda::reader (g.comm, name, scda::params ().to_seal (false));
   CHECK (early.seal_state ().sections == 3);
+  int err = 0;
+  CHECK (early.is_open () && scda_fseek (early.get (), 99, &err) == nullptr && err == SCDA_ERR_ARG);
+  CHECK (!early.is_open ()); // a function of C has closed it
   early.close ();
   CHECK (thrown ([&] { scda::writer::append (g.comm, name.c_str (), scda::params ().level (10)); }, "level") == SCDA_ERR_ARG);
   CHECK (thrown ([&] { scda::writer::append (g.comm, folder + "/none"); }, "none") == SCDA_ERR_NO_SUCH_FILE);

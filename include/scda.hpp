@@ -740,17 +740,18 @@ public:
 
   /** Closes the file. After writing, success means that every byte is in it. Nothing happens to a file that is closed. */
   void close () {
-    if (f_ == nullptr) { return; }
+    if (!is_open ()) { return; }
     int err = SCDA_SUCCESS;
     if (scda_fclose (take (), &err) != 0) { detail::fail (err); }
   }
-  bool is_open () const noexcept { return f_ != nullptr; }
+  /** Whether the file is open. An error closes it, also one of a function of C that was called with `get`. */
+  bool is_open () const noexcept { return f_ != nullptr && scda_fnote (f_, "scda.hpp", 1) != nullptr; }
   /** The user string of the file. */
   const std::string &user () const noexcept { return user_; }
   /** This rank in the communicator of the file, and the number of its ranks. */
   int rank () const noexcept { return rank_; }
   int size () const noexcept { return size_; }
-  /** For the functions of C; still this object's. NULL if the file is closed. */
+  /** For the functions of C; still this object's. NULL if the file was closed. */
   scda_fcontext_t *get () const noexcept { return f_; }
 
   /** Gathers the number of elements that each rank has from that of this rank, `n`: what other members take as `Nq`. */
