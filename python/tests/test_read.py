@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import mmap
 import os
 import pickle
@@ -540,3 +541,39 @@ def test_a_file_is_printed_as_a_table_of_its_sections(f: scda.File, many: Path, 
         w.block("\x1b[2J<b>", b"")
     with scda.open(tmp_path / "escapes") as g:
         assert "\x1b" not in str(g) and "&lt;b&gt;" in g._repr_html_()
+
+
+def test_memory_is_not_allocated_for_what_a_file_only_claims(folder: Path) -> None:
+    with scda.create("empty.scda", seal=False):
+        pass
+    header = Path("empty.scda").read_bytes()
+
+    def line(letter: str, what: object, width: int) -> bytes:
+        return f"{letter} {what} ".encode().ljust(width - 1, b"-") + b"\n"
+
+    size = 1 << 42
+    sections = {
+        "block": line("B", "x", 64) + line("E", size, 32),
+        "array": line("A", "x", 64) + line("N", size // 8, 32) + line("E", 8, 32),
+        "varray": line("V", "x", 64) + line("N", size // 32, 32) + line("E", 8, 32),
+    }
+    reads: dict[str, Any] = {
+        "read": lambda s: s.read(),
+        "to_numpy": lambda s: s.to_ragged("u1") if s.kind == "varray" else s.to_numpy("u1"),
+        "slice": lambda s: s[0 : s.count] if s.kind != "block" else s[:],
+        "range": lambda s: s.read() if s.kind == "block" else s.read_range(0, s.count),
+        "partition": lambda s: s.read() if s.kind == "block" else s.read_partition(),
+    }
+    for kind, section in sections.items():
+        Path("cut.scda").write_bytes(header + section + b"abc")
+        for what, read in reads.items():
+            with scda.open("cut.scda") as f:
+                (s,) = itertools.islice(f, 1)
+                with pytest.raises(scda.ShortFileError, match="found the end of the file"):
+                    read(s)
+                assert s.kind == kind, what
+    # Chunks of the fill value take nothing in the file.
+    with scda.create("fill.scda") as w:
+        w.dataset("rho", np.zeros((0, 1 << 10)), shape=(1 << 34, 1 << 10), start=(0, 0), chunks=(1 << 17, 1 << 10))
+    with scda.open("fill.scda") as f, pytest.raises(scda.OutOfMemoryError, match="fill.scda: data: found no memory"):
+        f["rho"][...]

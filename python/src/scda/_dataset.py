@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
 
@@ -175,7 +176,7 @@ class Dataset:
         return found
 
     def _read_boxes(self, core: _core.Reader, boxes: list[Box]) -> list[NDArray[Any]]:
-        everything = np.empty(sum(_items(count) for _, count in boxes), self.dtype)
+        everything = _memory(self._file, self._description, (sum(_items(count) for _, count in boxes),))
         self._read_part(core, boxes, everything)
         return _split(everything, boxes)
 
@@ -211,7 +212,7 @@ def read_selections(
 ) -> list[Any]:
     """What was selected of datasets. `read` reads a part of each: it is called as often as the rank needs that needs the
     most."""
-    arrays = [np.empty(selection.shape, found.dtype) for found, selection in wanted]
+    arrays = [_memory(file, found, selection.shape) for found, selection in wanted]
     others = 0
     if file._ranks is not None:
         own = sum(1 for _ in calls(wanted))
@@ -220,7 +221,7 @@ def read_selections(
         parts: list[Part] = []
         for array, (_, selection), pieces in zip(arrays, wanted, call):
             whole = bool(pieces) and not selection.has_steps
-            items = array if whole else np.empty(sum(piece.items for piece in pieces), array.dtype)
+            items = array if whole else file._allocate(sum(piece.items for piece in pieces), array.dtype)
             parts.append(([piece.box for piece in pieces], items))
         read(parts)
         for array, (_, selection), pieces, (boxes, items) in zip(arrays, wanted, call, parts):
@@ -230,6 +231,13 @@ def read_selections(
     for _ in range(others):
         read([([], np.empty(0, array.dtype)) for array in arrays])
     return [array[selection.final] for array, (_, selection) in zip(arrays, wanted)]
+
+
+def _memory(file: File, found: Description, shape: tuple[int, ...]) -> NDArray[Any]:
+    if found.layout == "contiguous":
+        # An index may be selected several times.
+        file._check_there(min(math.prod(shape), math.prod(found.shape)) * found.dtype.itemsize)
+    return file._allocate(shape, found.dtype)
 
 
 def _split(everything: NDArray[Any], boxes: list[Box]) -> list[NDArray[Any]]:

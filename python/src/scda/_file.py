@@ -17,7 +17,7 @@ from . import _core
 from ._common import Handle, Path, bytes_of, local_count, prepare, reason, text_of, together
 from ._dataset import Dataset, Group, Part, Records, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
-from ._errors import Error, FileInUseError, FormatError, LeftOutWarning, ShortFileError
+from ._errors import Error, FileInUseError, FormatError, LeftOutWarning, OutOfMemoryError, ShortFileError
 from ._finding import Finder, Seal, Walk
 from ._section import Section
 from ._selection import select
@@ -504,14 +504,28 @@ class File(Handle):
     def _bytes(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Bytes of the file, mapped into memory. All arrays share one map: each map has a descriptor."""
         self._check_open()
+        self._check_there(stop)
         whole = self._map
         if whole is None or len(whole) < stop:  # that of a file that has grown since
             assert self._mapped is not None
             self._map = whole = np.memmap(self._mapped, np.uint8, "r")
-        if len(whole) < stop:
-            message = f"{self._path}: byte {len(whole)}: data: found the end of the file, expected {stop} bytes"
-            raise ShortFileError(message, len(whole), self._path)
         return whole[start:stop]
+
+    def _check_there(self, stop: int, what: str = "data", offset: Optional[int] = None) -> None:
+        """An error if the file ends before this byte, the end of what begins at an offset: what a cut file only claims is not
+        worth any memory. Of several ranks, the core has looked."""
+        if self._mapped is not None and (size := os.fstat(self._mapped.fileno()).st_size) < stop:
+            at = size if offset is None else offset
+            message = f"{self._path}: byte {at}: {what}: found the end of the file at byte {size}, expected at least {stop} bytes"
+            raise ShortFileError(message, at, self._path)
+
+    def _allocate(self, shape: Union[int, tuple[int, ...]], dtype: DTypeLike) -> NDArray[Any]:
+        """Memory for what the file says."""
+        try:
+            return np.empty(shape, dtype)
+        except (MemoryError, ValueError) as error:  # numpy says the latter of more than 2^63 bytes
+            message = f"{self._path}: data: found no memory for an array of the shape {shape} and the type {np.dtype(dtype)}"
+            raise OutOfMemoryError(message, None, self._path) from error
 
     @contextmanager
     def _reading(self) -> Iterator[_core.Reader]:

@@ -150,7 +150,13 @@ class Section:
         with self._file._reading() as core:
             if self.kind == "inline":
                 return core.read_inline(self.offset)
+            self._check_there(self.size)
             return core.read_block(self.offset, self.size)
+
+    def _check_there(self, stop: int) -> None:
+        """An error if the file ends before these bytes of the data, if they are stored as they are."""
+        if not self.compressed:
+            self._file._check_there(self.data_offset + stop, self.kind, self.offset)
 
     def to_numpy(self, dtype: DTypeLike = np.uint8, shape: Union[int, Sequence[int], None] = None) -> NDArray[Any]:
         """The data as a numpy array that cannot be written to. Collective: all ranks get all.
@@ -245,14 +251,14 @@ class Section:
             if file._ranks is None:
                 return self._range(core, 0, self.count, item, shape)
             if self.kind == "array":
-                array = np.empty((parts[rank], *self._inner_shape(item, shape)), item)
+                array = file._allocate((parts[rank], *self._inner_shape(item, shape)), item)
                 core.read_array_part(self.offset, parts, self.size, bytes_of(array))
                 return array
             self._expect_no(shape)
-            sizes = np.empty(parts[rank], np.uint64)
+            sizes = file._allocate(parts[rank], np.uint64)
             core.read_sizes_part(self.offset, parts, sizes)
             offsets = offsets_of(sizes, item)
-            values = np.empty(int(offsets[-1]), item)
+            values = file._allocate(int(offsets[-1]), item)
             core.read_varray_part(parts, sizes, bytes_of(values))
             return offsets, values
 
@@ -290,7 +296,8 @@ class Section:
         if self.kind == "varray":
             self._expect_no(shape)
             return self._ragged_range(core, start, stop, item)
-        array = np.empty((stop - start, *self._inner_shape(item, shape)), item)
+        self._check_there(stop * self.size)
+        array = self._file._allocate((stop - start, *self._inner_shape(item, shape)), item)
         core.read_array(self.offset, start, stop, self.size, bytes_of(array))
         return array
 
@@ -299,7 +306,7 @@ class Section:
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         sizes = self._sizes(start, stop)
         offsets = offsets_of(sizes, item)
-        values = np.empty(int(offsets[-1]), item)
+        values = self._file._allocate(int(offsets[-1]), item)
         core.read_varray(self.offset, start, stop, sizes, bytes_of(values))
         return offsets, values
 
@@ -362,6 +369,7 @@ class Section:
         sizes = self._sizes(start, stop) if self.kind == "varray" else None
         with self._file._reading() as core:
             if sizes is None:
+                self._check_there(stop * self.size)
                 return core.read_array(self.offset, start, stop, self.size)
             return core.read_varray(self.offset, start, stop, sizes)
 
@@ -376,7 +384,9 @@ class Section:
         return [data[begin:end] for begin, end in zip([0, *ends], ends)]
 
     def _sizes(self, start: int, stop: int) -> NDArray[np.uint64]:
-        sizes = np.empty(stop - start, np.uint64)
+        # Of varrays, and of each element 32 bytes are stored before the data.
+        self._file._check_there(self.offset + 32 * stop, self.kind, self.offset)
+        sizes = self._file._allocate(stop - start, np.uint64)
         with self._file._reading() as core:
             core.read_sizes(self.offset, start, stop, sizes)
         return sizes
@@ -389,7 +399,8 @@ class Section:
             inner = self._inner_shape(item, shape)
             if self._is_mapped:
                 return self._map(item, inner)
-            array = np.empty(inner, item)
+            self._check_there(self.size)
+            array = self._file._allocate(inner, item)
             memory = bytes_of(array)
             if self.kind == "inline":
                 memory[:] = np.frombuffer(core.read_inline(self.offset), np.uint8)
@@ -405,7 +416,7 @@ class Section:
     def _array(self, item: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         if self._is_mapped:
             return self._map(item, shape)
-        array = np.empty(shape, item)
+        array = self._file._allocate(shape, item)
         with self._file._reading() as core:
             core.read_array(self.offset, 0, self.count, self.size, bytes_of(array))
         array.flags.writeable = False
