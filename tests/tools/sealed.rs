@@ -1,7 +1,9 @@
 //! Sealed files: checked, cut back, appended to, and made by all commands.
 
 use crate::run::{Place, with_few_elements, with_sections};
-use scda::{Communicator, DataType, Dataset, Layout, LineBreak, Params, Reader, Region, Solo, Writer, run_on_threads};
+use scda::{
+    Communicator, DataType, Dataset, Layout, LineBreak, Params, Reader, Region, Solo, Writer, run_on_threads,
+};
 use serde_json::Value;
 
 /// A sealed file with these sections twice, each with a seal of its own.
