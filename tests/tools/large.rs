@@ -219,6 +219,8 @@ fn sums_of_many_sections_need_little_memory() {
     for options in ["", "--json", "--total"] {
         bounded(&place, 40, &format!("sum {options} a.scda --threads 1 >/dev/null")).good();
     }
+    // Of two files: things that have a counterpart are not kept.
+    bounded(&place, 40, "diff a.scda a.scda --threads 1").good();
 }
 
 /// Chunks are two rows thick, and two rows do not fit into what is read at once.

@@ -176,7 +176,7 @@ fn differences_are_found_and_named() {
 
     make("b.scda", &array("abcdefgh"));
     let found = place.scda("diff a.scda b.scda").bad(1, "");
-    assert_eq!(found.text(), "section 2: block of 5 bytes, \"b\" | none\n");
+    assert_eq!(found.text(), "only in a.scda: section 2: block of 5 bytes, \"b\"\n");
     let varray = |elements: &str| format!(r#"{{"type": "V", "user": "v", "elements_text": {elements}}}"#);
     make("a.scda", &varray(r#"["", "ab", "", "cdef"]"#));
     make("b.scda", &varray(r#"["", "abc", "", "def"]"#));

@@ -387,7 +387,7 @@ pub fn whole(reader: &mut Reader, input: &str, first: &FoundStreams, number: u64
 }
 
 /// Hands out bytes of a stream in pieces.
-fn each_piece(
+pub fn each_piece(
     reader: &mut Reader,
     stream: &Stream,
     range: Range<u64>,

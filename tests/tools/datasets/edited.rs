@@ -94,7 +94,7 @@ fn attributes_are_shown_and_set() {
         assert_eq!(mode & 0o777, 0o640);
         // Nothing else has changed.
         let differences = place.scda("diff a.scda b.scda").bad(1, "").text().lines().count();
-        assert_eq!(differences, 5);
+        assert_eq!(differences, 8);
         let before = place.read("b.scda");
         for (arguments, words) in [
             ("rho", "found 2 datasets of that name, expected --record"),

@@ -179,20 +179,35 @@ fn differences_of_datasets_are_named() {
         let run = place.scda(&format!("diff {arguments}")).bad(1, "");
         run.text().to_owned()
     };
-    assert_eq!(diff("a.scda b.scda"), "section 2 (dataset \"x\"): [1, 2]: 6.0 | 6.000000001\n");
-    assert_eq!(diff("a.scda b.scda --rtol 1e-8"), "section 2 (dataset \"x\"): [2, 3]: 11.0 | 12.0\n");
+    let name = "section 2 (dataset \"x\"):";
+    let largest = "largest absolute deviation 1.000e0 at [2, 3]: 11.0 | 12.0; \
+                   largest relative deviation 8.333e-2 at [2, 3]: 11.0 | 12.0";
+    assert_eq!(
+        diff("a.scda b.scda"),
+        format!("{name} 2 of 12 items differ; first [1, 2]: 6.0 | 6.000000001; {largest}\n")
+    );
+    assert_eq!(
+        diff("a.scda b.scda --rtol 1e-8"),
+        format!("{name} 1 of 12 items differs; first [2, 3]: 11.0 | 12.0; {largest}\n")
+    );
     assert_eq!(diff("-q a.scda b.scda"), "");
     assert_eq!(place.scda("diff --atol 1 a.scda b.scda").good().text(), "");
     assert_eq!(place.scda("diff --rtol 0.1 a.scda b.scda").good().text(), "");
     let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
     assert_eq!(json["differences"][0]["index"], serde_json::json!([1, 2]));
     assert_eq!(json["differences"][0]["b"], "6.000000001");
+    assert_eq!(json["differences"][0]["differing"], 2);
+    assert_eq!(json["differences"][0]["largest_absolute"]["deviation"], 1.0);
+    assert_eq!(json["differences"][0]["largest_relative"]["index"], serde_json::json!([2, 3]));
     // NaN is NaN, if numbers are compared as such.
     (other[6], other[11]) = (6.0, f64::NAN);
     with_one(&place, "a.scda", &plain, &bytes!(other.clone()));
     other[11] = -f64::NAN;
     with_one(&place, "b.scda", &chunked, &bytes!(other.clone()));
-    assert_eq!(diff("a.scda b.scda"), "section 2 (dataset \"x\"): [2, 3]: NaN | NaN\n");
+    assert_eq!(
+        diff("a.scda b.scda"),
+        format!("{name} 1 of 12 items differs; first [2, 3]: NaN | NaN; 1 with NaN\n")
+    );
     place.scda("diff --rtol 0 a.scda b.scda").good();
 
     let mut other = plain.clone();
@@ -201,11 +216,10 @@ fn differences_of_datasets_are_named() {
     other.fill_value = 1.5_f64.to_le_bytes().to_vec();
     with_one(&place, "a.scda", &plain, &bytes!(data.clone()));
     with_one(&place, "b.scda", &other, &bytes!(data.clone()));
-    let name = "section 2 (dataset \"x\"):";
     assert_eq!(
         diff("a.scda b.scda"),
         format!(
-            "{name} dimension names: [] | [\"y\",null]\n{name} fill value: 0.0 | 1.5\n{name} attribute b: none | 1.0\n"
+            "{name} dimension names: [] | [\"y\",null]\n{name} fill value: 0.0 | 1.5\n{name} attribute b: none | 1.0\n{name} attribute units: none | \"m\"\n"
         )
     );
     // The order of attributes is none.
@@ -219,7 +233,9 @@ fn differences_of_datasets_are_named() {
     assert_eq!(diff("a.scda b.scda"), format!("{name} type: float64 | float32\n"));
     let named = Dataset::new("y", DataType::Float64, [3, 4]);
     with_one(&place, "b.scda", &named, &bytes!(data));
-    assert_eq!(diff("a.scda b.scda"), "section 2: dataset float64 3x4, \"x\" | dataset float64 3x4, \"y\"\n");
+    let only =
+        |file: &str, name: &str| format!("only in {file}: section 2: dataset float64 3x4, \"{name}\"\n");
+    assert_eq!(diff("a.scda b.scda"), only("a.scda", "x") + &only("b.scda", "y"));
     with_datasets(&place, "a.scda", false);
     with_datasets(&place, "b.scda", true);
     place.scda("diff a.scda b.scda").good();

@@ -1,0 +1,180 @@
+//! Where datasets and attributes differ.
+
+use super::report::{At, Difference};
+use crate::datasets::compare::{Deviation, Tolerance, are_numbers, for_each_unlike};
+use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::{attributes_of, shape_word, values};
+use crate::fail::Result;
+use crate::numbers::to_usize;
+use crate::output::visible;
+use crate::progress::Progress;
+use scda::internals::{fill, json::compact};
+use scda::{DataType, Dataset, Reader, Region};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The attributes that differ; their order is no difference.
+pub fn of_attributes(at: &At, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<Difference> {
+    let sorted = |text| -> BTreeMap<String, String> {
+        attributes_of(text).into_iter().map(|member| (member.key, compact(member.text))).collect()
+    };
+    let (a, mut b) = (sorted(a), sorted(b));
+    let mut all: BTreeMap<_, _> =
+        a.into_iter().map(|(key, x)| (key.clone(), (Some(x), b.remove(&key)))).collect();
+    all.extend(b.into_iter().map(|(key, y)| (key, (None, Some(y)))));
+    let name = at.words(kind, user);
+    let show = |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |value| visible(value));
+    let unlike = all.into_iter().filter(|(_, (x, y))| x != y);
+    let difference = |(key, (x, y)): (String, (Option<String>, Option<String>))| {
+        let text = format!("{name}: attribute {}: {} | {}", visible(&key), show(&x), show(&y));
+        at.difference(text, user, "attribute", json!({ "attribute": key, "a": x, "b": y }))
+    };
+    unlike.map(difference).collect()
+}
+
+/// Differences of two datasets of one name, but for their data.
+pub fn of_metadata(at: &At, a: &Dataset, b: &Dataset) -> Vec<Difference> {
+    let name = at.words("dataset", a.name.as_bytes());
+    let facts = |dataset: &Dataset| {
+        let fill = match dataset.fill_value.is_empty() {
+            true => vec![0; to_usize(dataset.data_type.item_bytes())],
+            false => dataset.fill_value.clone(),
+        };
+        [
+            ("type", dataset.data_type.to_string()),
+            ("shape", shape_word(&dataset.shape)),
+            ("dimension_names", json!(dataset.dimension_names).to_string()),
+            ("fill_value", fill::to_json(dataset.data_type, &fill).to_string()),
+        ]
+    };
+    let unlike = facts(a).into_iter().zip(facts(b)).filter(|(x, y)| x != y);
+    let difference = |((what, x), (_, y)): ((&str, String), (&str, String))| {
+        let text = format!("{name}: {}: {} | {}", what.replace('_', " "), visible(&x), visible(&y));
+        at.difference(text, a.name.as_bytes(), what, json!({ "a": x, "b": y }))
+    };
+    let mut differences: Vec<_> = unlike.map(difference).collect();
+    differences.extend(of_attributes(at, "dataset", a.name.as_bytes(), &a.attributes, &b.attributes));
+    differences
+}
+
+/// An item that differs.
+struct Unlike {
+    index: Vec<u64>,
+    a: String,
+    b: String,
+}
+
+/// Which items differ, and by how much.
+#[derive(Default)]
+struct Summary {
+    count: u64,
+    /// Those of which a number is NaN in one of the files.
+    nans: u64,
+    first: Option<Unlike>,
+    /// The largest deviations, absolute and relative.
+    largest: [Option<(f64, Unlike)>; 2],
+}
+
+impl Summary {
+    /// Counts an item that differs.
+    fn add(&mut self, apart: Deviation, unlike: impl Fn() -> Unlike) {
+        self.count += 1;
+        self.first.get_or_insert_with(&unlike);
+        self.nans += u64::from(apart.absolute.is_nan());
+        for (largest, value) in self.largest.iter_mut().zip([apart.absolute, apart.relative]) {
+            let most = largest.as_ref().map_or(f64::NEG_INFINITY, |(most, _)| *most);
+            if value > most {
+                *largest = Some((value, unlike()));
+            }
+        }
+    }
+
+    fn difference(self, at: &At, dataset: &Dataset) -> Option<Difference> {
+        let Self { count, nans, first, largest: [absolute, relative] } = self;
+        let first = first?;
+        let items: u64 = dataset.shape.iter().product();
+        let words = |Unlike { index, a, b }: &Unlike| format!("{index:?}: {a} | {b}");
+        let s = if count == 1 { "s" } else { "" };
+        let name = at.words("dataset", dataset.name.as_bytes());
+        let mut text = format!("{name}: {count} of {items} items differ{s}; first {}", words(&first));
+        let Unlike { index, a, b } = &first;
+        let mut more = json!({ "differing": count, "items": items, "index": index, "a": a, "b": b });
+        if are_numbers(dataset.data_type) {
+            let is_whole = is_whole(dataset.data_type);
+            for (what, largest, is_whole) in
+                [("absolute", &absolute, is_whole), ("relative", &relative, false)]
+            {
+                more[format!("largest_{what}")] = largest.as_ref().map_or(
+                    Value::Null,
+                    |(value, Unlike { index, a, b })| json!({ "deviation": number(*value), "index": index, "a": a, "b": b }),
+                );
+                if let Some((value, unlike)) = largest {
+                    let value = in_words(*value, is_whole);
+                    text = format!("{text}; largest {what} deviation {value} at {}", words(unlike));
+                }
+            }
+            more["nan"] = nans.into();
+            if nans > 0 {
+                text = format!("{text}; {nans} with NaN");
+            }
+        }
+        Some(at.difference(text, dataset.name.as_bytes(), "data", more))
+    }
+}
+
+fn is_whole(data_type: DataType) -> bool {
+    use DataType::{Complex64, Complex128, Float16, Float32, Float64};
+    !matches!(data_type, Float16 | Float32 | Float64 | Complex64 | Complex128)
+}
+
+/// A deviation in words.
+fn in_words(value: f64, is_whole: bool) -> String {
+    match value {
+        value if value.is_infinite() => "inf".to_owned(),
+        value if is_whole || value == 0.0 => format!("{value:.0}"),
+        value => format!("{value:.3e}"),
+    }
+}
+
+/// A deviation in JSON, which has no infinite numbers.
+fn number(value: f64) -> Value {
+    if value.is_infinite() { "Infinity".into() } else { value.into() }
+}
+
+/// Compares the values of two datasets of one type and shape. With `quiet`, nothing behind the first difference is read.
+pub fn of_values(
+    at: &At,
+    (a, b): (&Dataset, &Dataset),
+    (in_a, in_b): (&mut Reader, &mut Reader),
+    tolerance: Option<Tolerance>,
+    quiet: bool,
+    progress: &mut Progress,
+) -> Result<Option<Difference>> {
+    let item = to_usize(a.data_type.item_bytes());
+    let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
+    for slab in Slabs::new(a, Region::all(&a.shape)) {
+        slabs::read(in_a, a, &slab, &mut x)?;
+        slabs::read(in_b, b, &slab, &mut y)?;
+        progress.add(x.len() as u64);
+        for_each_unlike(a.data_type, (&x, &y), tolerance, |place, apart| {
+            let show = |data: &[u8]| {
+                let mut text = String::new();
+                values::show(a.data_type, &data[place * item..][..item], &mut text);
+                text
+            };
+            let index = || slabs::index_of(&slab, place as u64);
+            found.add(apart, || Unlike { index: index(), a: show(&x), b: show(&y) });
+        });
+        if quiet && found.count > 0 {
+            break;
+        }
+    }
+    Ok(found.difference(at, a))
+}
+
+/// Reads a dataset: data that are damaged are no difference but trouble.
+pub fn read_all(reader: &mut Reader, dataset: &Dataset) -> Result<()> {
+    let mut data = Vec::new();
+    Slabs::new(dataset, Region::all(&dataset.shape))
+        .try_for_each(|slab| slabs::read(reader, dataset, &slab, &mut data))
+}

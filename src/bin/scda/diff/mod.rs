@@ -1,0 +1,294 @@
+//! `scda diff`: where two files differ.
+
+mod datasets;
+mod report;
+mod sections;
+mod streams;
+mod walk;
+
+use crate::datasets::compare::Tolerance;
+use crate::datasets::{Found, Item, Pair};
+use crate::fail::{Fail, NO, Result, TROUBLE};
+use crate::files::{Input, Threads};
+use crate::manifest::put_bytes;
+use crate::output::{Output, quote};
+use crate::pieces::{Pieces, units};
+use crate::progress::Progress;
+use report::{At, Difference, of_headers, of_items, only};
+use scda::{Reader, Section};
+use serde_json::{Map, json};
+use std::path::PathBuf;
+use walk::{Both, Side};
+
+/// Compare what two files hold
+///
+/// Compares datasets, groups, streams and other sections of the same name: the first ones of it, then the second ones, and so
+/// on, wherever in the files they are. Compression, line breaks, and the program that wrote the file are no differences, and
+/// the order is none without --order. Lists all differences, and what only one of the files has. With --quiet, nothing behind
+/// the first difference is read.
+///
+/// Of datasets, compares type, shape, names of dimensions, fill value, attributes, and the values; how they are stored,
+/// in chunks or not, is no difference. Counts the items that differ, and tells the largest deviations of numbers; the relative
+/// one is a part of the number in B. Without --rtol and --atol, values are the same if their bytes are.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 no difference; 1 a difference; 2 a file could not be read, or is not valid.
+
+Examples:
+  scda diff old.scda new.scda
+  scda diff --quiet old.scda new.scda && echo the same
+  scda diff --raw old.scda new.scda           the compressed bytes, too
+  scda diff --rtol 1e-12 old.scda new.scda    numbers of datasets that are nearly the same are no difference")]
+pub struct Args {
+    /// A file; - is standard input
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// Another one
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    /// Compare compressed sections, datasets and streams as the sections that the files have
+    #[arg(long)]
+    raw: bool,
+    /// Numbers a and b of datasets are the same if |a - b| <= ATOL + RTOL |b|; then NaN is the same as NaN
+    #[arg(long, value_name = "RTOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
+    rtol: Option<f64>,
+    /// See --rtol; without one of them, it is 0
+    #[arg(long, value_name = "ATOL", allow_hyphen_values = true, value_parser = parse_tolerance, conflicts_with = "raw")]
+    atol: Option<f64>,
+    /// Another order of the same things is a difference, too; without it, a note
+    #[arg(long)]
+    order: bool,
+    /// Print nothing, and stop at the first difference
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print JSON, an object with a list of differences
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|&number: &f64| number >= 0.0 && number.is_finite());
+    number.ok_or_else(|| "expected a number that is not negative".to_owned())
+}
+
+/// The number of a section, or of the one that has the name of several which are one thing.
+fn main_number(item: &Item) -> u64 {
+    item.number + u64::from(item.pair.is_some() || item.streams.is_some())
+}
+
+/// Ends the current section. One that differs is read, too: data that are damaged are no difference but trouble.
+fn end(reader: &mut Reader, section: &Section, args: &Args, is_unlike: bool) -> Result<()> {
+    if is_unlike && !args.quiet {
+        reader.seek(section.offset)?;
+        reader.next_section(!args.raw)?;
+        let mut pieces = Pieces::all(section);
+        while pieces.next(reader)? {}
+    }
+    Ok(reader.skip()?)
+}
+
+/// Ends the sections of a thing that differs, as [`end`].
+fn end_item(reader: &mut Reader, item: &Item, args: &Args) -> Result<()> {
+    end(reader, &item.section, args, true)?;
+    for _ in item.number..item.last() {
+        if let Some(section) = reader.next_section(true)? {
+            end(reader, &section, args, true)?;
+        }
+    }
+    Ok(())
+}
+
+/// Two things of the same kind and name, whose headers the readers have read.
+struct Things<'a, 'b, 'c> {
+    a: &'a mut Side<'b>,
+    b: &'a mut Side<'c>,
+    args: &'a Args,
+    progress: &'a mut Progress,
+}
+
+impl Things<'_, '_, '_> {
+    /// Compares them, and goes behind them.
+    fn compare(&mut self, at: &At, x: &Item, y: &Item) -> Result<Vec<Difference>> {
+        if let (Some(found), Some(other)) = (x.readable(), y.readable()) {
+            let differences = self.datasets(at, found, other)?;
+            x.skip(&mut self.a.reader)?;
+            y.skip(&mut self.b.reader)?;
+            return Ok(differences);
+        }
+        if let (Some(Pair::Group(found)), Some(Pair::Group(other))) = (&x.pair, &y.pair) {
+            x.skip(&mut self.a.reader)?;
+            y.skip(&mut self.b.reader)?;
+            let (a, b) = (&found.group.attributes, &other.group.attributes);
+            return Ok(datasets::of_attributes(at, "group", &found.block.user, a, b));
+        }
+        // What cannot be read as data of a dataset is compared as the sections that it is.
+        if x.readable().is_some() || y.readable().is_some() {
+            end_item(&mut self.a.reader, x, self.args)?;
+            end_item(&mut self.b.reader, y, self.args)?;
+            return Ok(vec![of_items(at, x, y)]);
+        }
+        let at = At { numbers: (x.number, y.number), record: at.record };
+        let mut differences = Vec::from_iter(self.sections(&at, &x.section, &y.section)?);
+        for number in 1..=x.last() - x.number {
+            let next = (self.a.reader.next_section(true)?, self.b.reader.next_section(true)?);
+            if let (Some(section), Some(other)) = next {
+                differences.extend(self.sections(&at.plus(number), &section, &other)?);
+            }
+        }
+        Ok(differences)
+    }
+
+    fn sections(&mut self, at: &At, x: &Section, y: &Section) -> Result<Option<Difference>> {
+        let is_same = x.section_type == y.section_type
+            && x.user == y.user
+            && (x.count, x.size) == (y.count, y.size)
+            && units(x) == units(y);
+        let readers = (&mut self.a.reader, &mut self.b.reader);
+        let difference = match is_same {
+            true => sections::of_data(at, (x, y), readers, self.progress)?,
+            false => Some(of_headers(at, x, y)),
+        };
+        end(&mut self.a.reader, x, self.args, difference.is_some())?;
+        end(&mut self.b.reader, y, self.args, difference.is_some())?;
+        Ok(difference)
+    }
+
+    /// All differences of the metadata, and how the values differ.
+    fn datasets(&mut self, at: &At, found: &Found, other: &Found) -> Result<Vec<Difference>> {
+        let Args { rtol, atol, quiet, .. } = *self.args;
+        let (a, b) = (&found.dataset, &other.dataset);
+        let mut differences = datasets::of_metadata(at, a, b);
+        let readers = (self.a.dataset_reader()?, self.b.dataset_reader()?);
+        if (a.data_type, &a.shape) == (b.data_type, &b.shape) {
+            if differences.is_empty() || !quiet {
+                let tolerance = (rtol.is_some() || atol.is_some())
+                    .then(|| Tolerance { relative: rtol.unwrap_or(0.0), absolute: atol.unwrap_or(0.0) });
+                differences.extend(datasets::of_values(
+                    at,
+                    (a, b),
+                    readers,
+                    tolerance,
+                    quiet,
+                    self.progress,
+                )?);
+            }
+        } else if !quiet {
+            datasets::read_all(readers.0, a)?;
+            datasets::read_all(readers.1, b)?;
+        }
+        Ok(differences)
+    }
+}
+
+/// Whether everything is in the same order, as far as both files have it.
+fn compare(
+    args: &Args,
+    (a, b): (&Input, &Input),
+    mut each: impl FnMut(Difference) -> Result<bool>,
+) -> Result<Option<At>> {
+    let mut both = Both::new(Side::new(a, args.raw)?, Side::new(b, args.raw)?);
+    let mut progress = Progress::new("diff", both.a.reader.file_size().unwrap_or(0));
+    let (x, y) = (both.a.reader.user(), both.b.reader.user());
+    if x != y {
+        let (mut in_a, mut in_b) = (Map::new(), Map::new());
+        put_bytes(&mut in_a, "user", x);
+        put_bytes(&mut in_b, "user", y);
+        let text = format!("user string of the file: {} | {}", quote(x), quote(y));
+        if !each(Difference { text, json: json!({ "section": 0, "what": "user", "a": in_a, "b": in_b }) })? {
+            return Ok(None);
+        }
+    }
+    let mut has_enough = false;
+    let mut of_things = |a: &mut Side<'_>, b: &mut Side<'_>, x: &Item, y: &Item, at: &At| {
+        let differences = Things { a, b, args, progress: &mut progress }.compare(at, x, y)?;
+        progress.set(a.reader.position().unwrap_or(0));
+        for difference in differences {
+            if !each(difference)? {
+                has_enough = true;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    while both.step(&mut of_things)? {}
+    if has_enough {
+        return Ok(None);
+    }
+    for sets in std::mem::take(&mut both.sets) {
+        let (x, y) = (both.a.set(sets.places.0), both.b.set(sets.places.1));
+        let (Some(x), Some(y)) = (x.cloned(), y.cloned()) else { continue };
+        let readers = (&mut both.a.reader, &mut both.b.reader);
+        let found = streams::of_sets(&sets.at, (&x, &y), readers, args.quiet, &mut progress)?;
+        if let Some(difference) = found
+            && !each(difference)?
+        {
+            return Ok(None);
+        }
+    }
+    for alone in both.alone() {
+        let (side, name) = if alone.is_first { (&mut both.a, a.name()) } else { (&mut both.b, b.name()) };
+        let item = side.again(alone.place)?;
+        if !each(only(&item, alone.record, name, alone.is_first))? {
+            return Ok(None);
+        }
+        match side.set(alone.place).cloned() {
+            Some(set) => streams::read_all(&mut side.reader, &set)?,
+            None => end_item(&mut side.reader, &item, args)?,
+        }
+    }
+    if let Some(at) = both.out_of_order.take() {
+        let words = format!("the order differs, from {} on", at.sections());
+        if args.order {
+            let numbers = json!({ "section": at.numbers.0, "other_section": at.numbers.1, "what": "order" });
+            each(Difference { text: words, json: numbers })?;
+        }
+        return Ok(Some(at));
+    }
+    Ok(None)
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let trouble = |fail: Fail| match fail {
+        // A file that is not valid cannot be compared.
+        Fail::Scda(error) => {
+            Fail::Scda(error).report();
+            Fail::Said(TROUBLE)
+        }
+        other => other,
+    };
+    let (a, b) = (Input::new(&args.a, &args.threads)?, Input::new(&args.b, &args.threads)?);
+    let mut out = Output::new()?;
+    let mut list = Vec::new();
+    let mut found = false;
+    let result = compare(args, (&a, &b), |difference| {
+        found = true;
+        if args.json {
+            list.push(difference.json);
+        } else if !args.quiet {
+            out.text(format_args!("{}\n", difference.text))?;
+        }
+        Ok(!args.quiet)
+    });
+    let written = match &result {
+        Ok(order) if args.json => {
+            let object = json!({
+                "a": a.name(), "b": b.name(), "same": !found, "same_order": order.is_none(), "differences": list
+            });
+            out.text(format_args!("{object}\n"))
+        }
+        Ok(Some(at)) if !args.order && !args.quiet => {
+            let sections = at.sections();
+            out.text(format_args!(
+                "note: the order differs, from {sections} on; with --order that is a difference\n"
+            ))
+        }
+        _ => Ok(()),
+    };
+    match result.map(drop).and(written).and(out.finish()) {
+        // The reader of the output has closed it, and so has the answer.
+        Ok(()) | Err(Fail::Quiet) if found => Err(Fail::Said(NO)),
+        other => other.map_err(trouble),
+    }
+}

@@ -1,0 +1,93 @@
+//! Where sets of streams differ. How they are cut into parts and chunks is no difference.
+
+use super::report::{At, Difference};
+use crate::fail::Result;
+use crate::numbers::to_usize;
+use crate::progress::Progress;
+use crate::streams::each_piece;
+use scda::{Reader, Stream, Streams};
+use serde_json::{Value, json};
+
+/// The bytes that are read at once.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Compares two sets: how many streams differ, and where the first one of them. With `quiet`, nothing behind that is read.
+pub fn of_sets(
+    at: &At,
+    (a, b): (&Streams, &Streams),
+    (in_a, in_b): (&mut Reader, &mut Reader),
+    quiet: bool,
+    progress: &mut Progress,
+) -> Result<Option<Difference>> {
+    let name = at.words("streams", a.name());
+    let (x, y) = (a.tasks(), b.tasks());
+    if x != y {
+        if !quiet {
+            read_all(in_a, a)?;
+            read_all(in_b, b)?;
+        }
+        let text = format!("{name}: {x} streams | {y} streams");
+        return Ok(Some(at.difference(text, a.name(), "tasks", json!({ "a": x, "b": y }))));
+    }
+    let (mut count, mut first) = (0_u64, None);
+    for task in 0..x {
+        let (x, y) = (in_a.stream(a, task)?, in_b.stream(b, task)?);
+        let found = of_streams((&x, &y), (in_a, in_b), progress)?;
+        count += u64::from(found.is_some());
+        if first.is_none() {
+            first = found.map(|found| (task, found));
+        }
+        if quiet && first.is_some() {
+            break;
+        }
+    }
+    Ok(first.map(|(task, (words, mut more))| {
+        let text = format!("{name}: {count} of {x} streams differ; first stream {task}: {words}");
+        more["stream"] = task.into();
+        (more["differing"], more["streams"]) = (count.into(), x.into());
+        at.difference(text, a.name(), "data", more)
+    }))
+}
+
+/// The first byte that differs, or the lengths if there is none. All bytes are read: those that are damaged are trouble.
+fn of_streams(
+    (x, y): (&Stream, &Stream),
+    (in_a, in_b): (&mut Reader, &mut Reader),
+    progress: &mut Progress,
+) -> Result<Option<(String, Value)>> {
+    let both = x.bytes().min(y.bytes());
+    let (mut data, mut other, mut from, mut found) = (Vec::new(), Vec::new(), 0, None);
+    while from < both {
+        data.resize(to_usize((both - from).min(PIECE_BYTES)), 0);
+        other.resize(data.len(), 0);
+        in_a.read_stream(x, from, &mut data)?;
+        in_b.read_stream(y, from, &mut other)?;
+        progress.add(data.len() as u64);
+        if found.is_none() && data != other {
+            let place = data.iter().zip(&other).position(|(a, b)| a != b).unwrap_or(0);
+            let (byte, a, b) = (from + place as u64, data[place], other[place]);
+            found = Some((
+                format!("byte {byte}: 0x{a:02x} | 0x{b:02x}"),
+                json!({ "byte": byte, "a": a, "b": b }),
+            ));
+        }
+        from += data.len() as u64;
+    }
+    for (reader, stream) in [(in_a, x), (in_b, y)] {
+        each_piece(reader, stream, both..stream.bytes(), |_| Ok(()))?;
+    }
+    if found.is_none() && x.bytes() != y.bytes() {
+        let (a, b) = (x.bytes(), y.bytes());
+        found = Some((format!("{a} bytes | {b} bytes"), json!({ "a_bytes": a, "b_bytes": b })));
+    }
+    Ok(found)
+}
+
+/// Reads all streams: data that are damaged are no difference but trouble.
+pub fn read_all(reader: &mut Reader, streams: &Streams) -> Result<()> {
+    for task in 0..streams.tasks() {
+        let stream = reader.stream(streams, task)?;
+        each_piece(reader, &stream, 0..stream.bytes(), |_| Ok(()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! Finds the things of two files that are to be compared: those of the same kind and name, one after the other.
+
+use super::report::At;
+use crate::datasets::{Item, Pair, Walk};
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use scda::{Reader, Streams};
+use std::collections::{HashMap, VecDeque};
+
+/// What a thing is: those of different kinds are not compared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Section,
+    Dataset,
+    Group,
+    Streams,
+    /// A part of streams whose first part is missing.
+    Part,
+}
+
+/// A kind and a name.
+type Key = (Kind, Vec<u8>);
+
+fn key_of(item: &Item) -> Key {
+    match (&item.pair, &item.streams) {
+        (Some(Pair::Dataset(found)), _) => (Kind::Dataset, found.dataset.name.clone().into_bytes()),
+        (Some(Pair::Group(found)), _) => (Kind::Group, found.group.path.clone().into_bytes()),
+        (None, Some(found)) => {
+            let kind = if found.streams.part() > 0 { Kind::Part } else { Kind::Streams };
+            (kind, found.streams.name().to_vec())
+        }
+        (None, None) => (Kind::Section, item.section.user.to_vec()),
+    }
+}
+
+/// Where a thing begins.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// How many sections are before it.
+    before: u64,
+    offset: u64,
+}
+
+/// A file that is compared.
+pub struct Side<'a> {
+    pub reader: Reader,
+    walk: Walk<'a>,
+    /// The sets of streams up to here, each with its place, and which is the last one of each name.
+    sets: Vec<(Place, Streams)>,
+    last_sets: HashMap<Vec<u8>, usize>,
+}
+
+impl<'a> Side<'a> {
+    pub fn new(input: &'a Input, raw: bool) -> Result<Self> {
+        let walk = if raw { Walk::new(input, true) } else { Walk::with_streams(input) };
+        Ok(Self { reader: input.open()?, walk, sets: Vec::new(), last_sets: HashMap::new() })
+    }
+
+    /// The reader of the dataset that was found last.
+    pub fn dataset_reader(&mut self) -> Result<&mut Reader> {
+        self.walk.dataset_reader()
+    }
+
+    /// The next thing. More parts of streams are put to those before.
+    fn next(&mut self) -> Result<Option<Item>> {
+        while let Some(item) = self.walk.next(&mut self.reader)? {
+            let Some(found) = &item.streams else { return Ok(Some(item)) };
+            let name = found.streams.name().to_vec();
+            if found.streams.part() == 0 {
+                self.last_sets.insert(name, self.sets.len());
+                self.sets.push((Place::of(&item), found.streams.clone()));
+                return Ok(Some(item));
+            }
+            let Some(&last) = self.last_sets.get(&name) else { return Ok(Some(item)) };
+            let extended = self.sets[last].1.extend(&found.streams);
+            extended.map_err(|error| Fail::file(self.walk.file_name(), error))?;
+            item.skip(&mut self.reader)?;
+        }
+        Ok(None)
+    }
+
+    /// Goes back to a thing.
+    pub fn again(&mut self, place: Place) -> Result<Item> {
+        self.reader.seek(place.offset)?;
+        self.walk.number = place.before;
+        let item = self.walk.next(&mut self.reader)?;
+        item.ok_or_else(|| Fail::file(self.walk.file_name(), "has changed meanwhile"))
+    }
+
+    /// Where it goes on behind a thing.
+    fn behind(&mut self, item: &Item) -> Result<Place> {
+        item.skip(&mut self.reader)?;
+        Ok(Place { before: item.last(), offset: self.reader.position().unwrap_or(0) })
+    }
+
+    fn go_on(&mut self, place: Place) -> Result<()> {
+        self.walk.number = place.before;
+        Ok(self.reader.seek(place.offset)?)
+    }
+
+    /// The set that begins here.
+    pub fn set(&self, place: Place) -> Option<&Streams> {
+        let found = self.sets.binary_search_by_key(&place.before, |(place, _)| place.before);
+        found.ok().map(|index| &self.sets[index].1)
+    }
+}
+
+impl Place {
+    fn of(item: &Item) -> Self {
+        Self { before: item.number - 1, offset: item.section.offset }
+    }
+}
+
+/// The things of one key that were met.
+#[derive(Default)]
+struct Met {
+    /// How many in the first file, and in the second one.
+    counts: [u64; 2],
+    /// Those without a counterpart so far, in the file that has more.
+    waiting: VecDeque<Place>,
+}
+
+/// A thing that only one file has.
+pub struct Alone {
+    pub place: Place,
+    pub is_first: bool,
+    pub record: u64,
+}
+
+/// Two sets of streams of one name, which are compared when all their parts are known.
+pub struct Sets {
+    pub places: (Place, Place),
+    pub at: At,
+}
+
+/// Two files that are gone through together.
+pub struct Both<'a> {
+    pub a: Side<'a>,
+    pub b: Side<'a>,
+    met: HashMap<Key, Met>,
+    pub sets: Vec<Sets>,
+    /// The largest numbers of things that have a counterpart.
+    largest: (u64, u64),
+    /// The first ones that are in another order.
+    pub out_of_order: Option<At>,
+}
+
+impl<'a> Both<'a> {
+    pub fn new(a: Side<'a>, b: Side<'a>) -> Self {
+        Self { a, b, met: HashMap::new(), sets: Vec::new(), largest: (0, 0), out_of_order: None }
+    }
+
+    /// Goes on by a thing in each file. Those that have a counterpart are handed out; false at the end, and if `compare` has had enough.
+    pub fn step(
+        &mut self,
+        compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &At) -> Result<bool>,
+    ) -> Result<bool> {
+        let (x, y) = (self.a.next()?, self.b.next()?);
+        if let (Some(x), Some(y)) = (&x, &y) {
+            let key = key_of(x);
+            let met = self.met.entry(key.clone()).or_default();
+            if met.waiting.is_empty() && key == key_of(y) {
+                let record = met.counts[0];
+                met.counts = [record + 1; 2];
+                return match key.0 {
+                    Kind::Streams => {
+                        self.pair_sets((Place::of(x), Place::of(y)), record);
+                        x.skip(&mut self.a.reader)?;
+                        y.skip(&mut self.b.reader)?;
+                        Ok(true)
+                    }
+                    _ => {
+                        let at = self.at((x, y), record);
+                        compare(&mut self.a, &mut self.b, x, y, &at)
+                    }
+                };
+            }
+        }
+        let after_x = x.as_ref().map(|item| self.a.behind(item)).transpose()?;
+        let after_y = y.as_ref().map(|item| self.b.behind(item)).transpose()?;
+        for (item, side) in [(&x, 0), (&y, 1)] {
+            if let Some(item) = item
+                && !self.meet(item, side, compare)?
+            {
+                return Ok(false);
+            }
+        }
+        after_x.map_or(Ok(()), |place| self.a.go_on(place))?;
+        after_y.map_or(Ok(()), |place| self.b.go_on(place))?;
+        Ok(x.is_some() || y.is_some())
+    }
+
+    /// Compares a thing of this file with the one that waits for it, or lets it wait.
+    fn meet(
+        &mut self,
+        item: &Item,
+        side: usize,
+        compare: &mut impl FnMut(&mut Side<'a>, &mut Side<'a>, &Item, &Item, &At) -> Result<bool>,
+    ) -> Result<bool> {
+        let (key, here) = (key_of(item), Place::of(item));
+        let is_set = key.0 == Kind::Streams;
+        let met = self.met.entry(key).or_default();
+        let record = met.counts[side];
+        met.counts[side] += 1;
+        let there = if met.counts[1 - side] > record { met.waiting.pop_front() } else { None };
+        let Some(there) = there else {
+            met.waiting.push_back(here);
+            return Ok(true);
+        };
+        let places = if side == 0 { (here, there) } else { (there, here) };
+        if is_set {
+            self.pair_sets(places, record);
+            return Ok(true);
+        }
+        let (x, y) = (self.a.again(places.0)?, self.b.again(places.1)?);
+        let at = self.at((&x, &y), record);
+        compare(&mut self.a, &mut self.b, &x, &y, &at)
+    }
+
+    fn at(&mut self, (x, y): (&Item, &Item), record: u64) -> At {
+        let numbers = (super::main_number(x), super::main_number(y));
+        self.note_order(numbers, record);
+        At { numbers, record }
+    }
+
+    fn pair_sets(&mut self, places: (Place, Place), record: u64) {
+        // The chunks have the name, and are behind the block.
+        let numbers = (places.0.before + 2, places.1.before + 2);
+        self.note_order(numbers, record);
+        self.sets.push(Sets { places, at: At { numbers, record } });
+    }
+
+    /// Things are met in the order of one of the files: one is in another order if one behind it was met before.
+    fn note_order(&mut self, numbers: (u64, u64), record: u64) {
+        if numbers.0 < self.largest.0 || numbers.1 < self.largest.1 {
+            self.out_of_order.get_or_insert(At { numbers, record });
+        }
+        self.largest = (self.largest.0.max(numbers.0), self.largest.1.max(numbers.1));
+    }
+
+    /// The things without a counterpart, those of the first file before those of the second one; call it at the end.
+    pub fn alone(&mut self) -> Vec<Alone> {
+        let mut all = Vec::new();
+        for (_, met) in self.met.drain() {
+            let is_first = met.counts[0] > met.counts[1];
+            let most = met.counts[0].max(met.counts[1]);
+            let from = most - met.waiting.len() as u64;
+            all.extend(met.waiting.iter().zip(from..).map(|(&place, record)| Alone {
+                place,
+                is_first,
+                record,
+            }));
+        }
+        all.sort_by_key(|one| (!one.is_first, one.place.before));
+        all
+    }
+}

@@ -1,0 +1,172 @@
+//! `scda diff` pairs what two files hold by name and record.
+
+use crate::run::Place;
+use scda::{Communicator, LineBreak, Params, Writer, run_on_threads};
+use serde_json::{Value, json};
+
+/// Makes a file of these sections, as `scda make` takes them.
+fn make(place: &Place, name: &str, sections: &[&str]) {
+    let text = format!("{{\"user\": \"u\", \"sections\": [{}]}}", sections.join(", "));
+    place.with_input(&format!("make -f - {name}"), text.as_bytes()).good();
+}
+
+fn dataset(name: &str, values: &str) -> String {
+    let count = values.split(',').count();
+    format!(
+        r#"{{"type": "D", "user": "{name}", "data_type": "int32", "shape": [{count}], "values": [{values}]}}"#
+    )
+}
+
+const STEP: &str = r#"{"type": "I", "user": "step", "data_text": "step 42                         "}"#;
+const BLOCK: &str = r#"{"type": "B", "user": "b", "data_text": "block"}"#;
+const GROUP: &str = r#"{"type": "G", "user": "g", "attributes": {"x": 1, "y": 2}}"#;
+
+#[test]
+fn things_are_paired_by_name_and_record() {
+    let place = Place::new();
+    let (one, two, three, y) =
+        (dataset("x", "1,2"), dataset("x", "3,4"), dataset("x", "5,6"), dataset("y", "7"));
+    make(&place, "a.scda", &[STEP, &one, BLOCK, &two, GROUP, &y]);
+    // One more in front: what is behind it is the same still.
+    let more = dataset("new", "0");
+    make(&place, "b.scda", &[&more, STEP, &one, BLOCK, &two, GROUP, &y]);
+    let only = |file: &str, what: &str| format!("only in {file}: section {what}\n");
+    let new = "2: dataset int32 1, \"new\"";
+    assert_eq!(place.scda("diff a.scda b.scda").bad(1, "").text(), only("b.scda", new));
+    assert_eq!(place.scda("diff b.scda a.scda").bad(1, "").text(), only("b.scda", new));
+    // A record more, a value of another one, a group's attribute, a block that is an array, and a dataset less.
+    let array = r#"{"type": "A", "user": "b", "N": 5, "E": 1, "data_text": "block"}"#;
+    let group = GROUP.replace("\"y\": 2", "\"z\": 2");
+    let other = dataset("x", "3,9");
+    make(&place, "b.scda", &[array, &one, &other, &three, &group, STEP]);
+    let run = place.scda("diff a.scda b.scda").bad(1, "");
+    let expected = [
+        "section 6 | 5 (dataset \"x\", record 1): 1 of 2 items differs; first [1]: 4 | 9; \
+         largest absolute deviation 5 at [1]: 4 | 9; largest relative deviation 5.556e-1 at [1]: 4 | 9",
+        "section 4 | 1: block of 5 bytes, \"b\" | array of 5 elements of 1 bytes, \"b\"",
+        "section 8 | 9 (group \"g/\"): attribute y: 2 | none",
+        "section 8 | 9 (group \"g/\"): attribute z: none | 2",
+        "only in a.scda: section 10: dataset int32 1, \"y\"",
+        "only in b.scda: section 7: dataset int32 2, \"x\", record 2",
+        "note: the order differs, from section 4 | 1 on; with --order that is a difference",
+    ];
+    let mut found: Vec<_> = run.text().lines().collect();
+    let mut sorted = expected;
+    (found.sort_unstable(), sorted.sort_unstable());
+    assert_eq!(found, sorted);
+    // What only one has comes behind what differs, and the order behind all.
+    assert!(run.text().lines().rev().zip(expected.iter().rev()).take(3).all(|(a, b)| a == *b));
+    let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
+    let all = json["differences"].as_array().unwrap();
+    assert_eq!((all.len(), &json["same_order"]), (6, &Value::Bool(false)));
+    let value = all.iter().find(|one| one["what"] == "data").unwrap();
+    assert_eq!(
+        (&value["section"], &value["other_section"], &value["record"]),
+        (&json!(6), &json!(5), &json!(1))
+    );
+    let alone = all.iter().find(|one| one["what"] == "only" && one["record"] == 2).unwrap();
+    assert!(alone["section"].is_null() && alone["other_section"] == 7 && alone["b"]["user"] == "x");
+    assert_eq!(place.scda("diff -q a.scda b.scda").bad(1, "").text(), "");
+}
+
+#[test]
+fn another_order_is_a_note_or_a_difference() {
+    let place = Place::new();
+    let (x, y, more) = (dataset("x", "1"), dataset("y", "2"), dataset("more", "3"));
+    make(&place, "a.scda", &[&x, BLOCK, &y]);
+    make(&place, "b.scda", &[BLOCK, &x, &y]);
+    let run = place.scda("diff a.scda b.scda").good();
+    let where_ = "the order differs, from section 2 | 3 on";
+    assert_eq!(run.text(), format!("note: {where_}; with --order that is a difference\n"));
+    let json = place.scda("diff --json a.scda b.scda").good().json();
+    assert_eq!((&json["same"], &json["same_order"]), (&json!(true), &json!(false)));
+    assert_eq!(place.scda("diff -q a.scda b.scda").good().text(), "");
+    assert_eq!(place.scda("diff --order a.scda b.scda").bad(1, "").text(), format!("{where_}\n"));
+    assert_eq!(place.scda("diff -q --order a.scda b.scda").bad(1, "").text(), "");
+    let json = place.scda("diff --json --order a.scda b.scda").bad(1, "").json();
+    assert_eq!((&json["same"], &json["differences"][0]["what"]), (&json!(false), &json!("order")));
+    // What only one file has changes no order.
+    make(&place, "b.scda", &[&x, &more, BLOCK, &y]);
+    assert!(!place.scda("diff a.scda b.scda").bad(1, "").text().contains("order"));
+    place.scda("diff --order a.scda a.scda").good();
+}
+
+/// A set of two tasks, in two parts if it is sealed.
+fn with_streams(
+    place: &Place,
+    name: &str,
+    chunk_bytes: u64,
+    seal: bool,
+    texts: [&str; 2],
+    seconds: [&str; 2],
+) {
+    let path = place.path(name);
+    let wrote = run_on_threads(2, |comm| {
+        let rank = comm.rank();
+        let mut params = Params::default();
+        (params.seal, params.line_break) = (seal, LineBreak::Unix);
+        let mut file = Writer::create(comm, &path, b"u", &params)?;
+        for [text, end] in [[texts[rank], " end"], [seconds[rank], ""]] {
+            file.begin_streams(b"log", chunk_bytes)?;
+            file.write_stream(text.as_bytes())?;
+            if seal {
+                file.commit()?;
+            }
+            file.write_stream(end.as_bytes())?;
+            file.end_streams()?;
+        }
+        file.close()
+    });
+    wrote.into_iter().for_each(|result| result.unwrap());
+}
+
+#[test]
+fn streams_are_compared_by_task() {
+    let place = Place::new();
+    let same = ["second", "second"];
+    with_streams(&place, "a.scda", 4096, false, ["the stream of 0", "of 1"], same);
+    // Chunks and parts are no difference.
+    with_streams(&place, "b.scda", 64, true, ["the stream of 0", "of 1"], same);
+    assert_eq!(place.scda("diff a.scda b.scda").good().text(), "");
+    place.scda("diff --raw a.scda b.scda").bad(1, "");
+    with_streams(&place, "b.scda", 64, true, ["the stream of 0", "of 2"], ["second", "second one"]);
+    let run = place.scda("diff a.scda b.scda").bad(1, "");
+    let lines: Vec<_> = run.text().lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines[0].ends_with("(streams \"log\"): 1 of 2 streams differ; first stream 1: byte 3: 0x31 | 0x32")
+    );
+    assert!(
+        lines[1].ends_with(
+            "(streams \"log\", record 1): 1 of 2 streams differ; first stream 1: 6 bytes | 10 bytes"
+        )
+    );
+    let json = place.scda("diff --json a.scda b.scda").bad(1, "").json();
+    let first = &json["differences"][0];
+    assert_eq!((&first["what"], &first["stream"], &first["byte"]), (&json!("data"), &json!(1), &json!(3)));
+    // Without the second set; damage in what only one file has is trouble.
+    place.scda("copy a.scda one.scda --select 1-3").good();
+    let run = place.scda("diff a.scda one.scda").bad(1, "");
+    assert_eq!(run.text(), "only in a.scda: section 5: 2 streams, \"log\", record 1\n");
+    place.scda("diff -q one.scda a.scda").bad(1, "");
+}
+
+#[test]
+fn damage_of_what_only_one_file_has_is_trouble() {
+    let place = Place::new();
+    let block =
+        |name: &str| format!(r#"{{"type": "B", "user": "{name}", "encoded": true, "data_text": "block"}}"#);
+    make(&place, "a.scda", &[&block("b")]);
+    make(&place, "b.scda", &[&block("c"), &block("b")]);
+    place.scda("diff a.scda b.scda").bad(1, "");
+    let mut bytes = place.read("b.scda");
+    let at =
+        bytes.windows(3).position(|part| part == b"eJ").or(bytes.windows(2).position(|part| part == b"AA"));
+    let at = at.unwrap();
+    bytes[at + 8] = b'?';
+    place.write("b.scda", bytes);
+    place.scda("diff a.scda b.scda").bad(2, "scda: b.scda: byte ");
+    place.scda("diff b.scda a.scda").bad(2, "scda: b.scda: byte ");
+    // With --quiet, the answer is known without.
+    place.scda("diff -q b.scda a.scda").bad(1, "");
+}
