@@ -382,3 +382,57 @@ fn user_strings_of_the_compression_convention_are_refused() {
         write(false, fine).unwrap();
     }
 }
+
+/// What one rank passes, and is refused before anything of it is written, leaves the file as it was, if it is to.
+#[test]
+fn arguments_that_are_refused_are_tolerated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for (seal, buffer, bytes) in
+        [(false, 4 << 20, 10), (true, 4 << 20, 10), (true, 0, 10), (true, 4 << 20, 3 << 20)]
+    {
+        let write = |refuses: bool| {
+            let mut params = Params::default();
+            (params.seal, params.aggregation_bytes) = (seal, buffer);
+            let mut file = Writer::create(Solo, &path, b"tolerant", &params).unwrap();
+            file.tolerate_arguments().unwrap();
+            let data = vec![b'x'; bytes];
+            let count = bytes as u64;
+            for section in 0..5_u8 {
+                if refuses {
+                    let long = [b'u'; 59];
+                    let refused = match section {
+                        0 => file.block(&long, 0, count, Some(&data), Encode::None),
+                        1 => file.block(b"short", 0, count + 1, Some(&data), Encode::None),
+                        2 => file.array(b"counts", &[count + 1], 1, Source::Contiguous(&data), Encode::None),
+                        3 => file.varray(
+                            b"v",
+                            &[1],
+                            &[count + 1],
+                            None,
+                            Source::Contiguous(&data),
+                            Encode::None,
+                        ),
+                        _ => file.begin_streams(&long, 0),
+                    };
+                    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Argument);
+                    assert!(file.is_open(), "{section}");
+                }
+                file.array(b"a", &[count], 1, Source::Contiguous(&data), Encode::None).unwrap();
+            }
+            file.close().unwrap();
+            std::fs::read(&path).unwrap()
+        };
+        assert!(write(false) == write(true), "{seal} {buffer} {bytes}");
+    }
+    // Anything else closes the file.
+    let mut file = Writer::create(Solo, &path, b"tolerant", &Params::default()).unwrap();
+    file.tolerate_arguments().unwrap();
+    assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::Usage);
+    assert!(!file.is_open());
+    let several = run_on_threads(2, |comm: ThreadComm| {
+        let mut file = Writer::create(comm, &path, b"tolerant", &Params::default()).unwrap();
+        file.tolerate_arguments().unwrap_err().kind()
+    });
+    assert_eq!(several, [ErrorKind::Usage; 2]);
+}

@@ -166,16 +166,29 @@ impl Writer {
         let interrupt = ranks.is_none().then(|| params.interrupt.clone());
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
+        let is_alone = ranks.is_none();
         let opened = py.detach(|| match (ranks, user) {
             (Some(ranks), Some(user)) => scda::Writer::create(ranks, &path, &user, &params),
             (None, Some(user)) => scda::Writer::create(Solo, &path, &user, &params),
             (Some(ranks), None) => scda::Writer::append(ranks, &path, &params),
             (None, None) => scda::Writer::append(Solo, &path, &params),
         });
+        let tolerated = opened.and_then(|mut open| {
+            if is_alone {
+                open.tolerate_arguments()?;
+            }
+            Ok(open)
+        });
         let path = path.to_string_lossy().into_owned();
-        let open = opened.map_err(|error| cause.raise(py, &path, &error))?;
+        let open = tolerated.map_err(|error| cause.raise(py, &path, &error))?;
         let (bytes_cut_off, process) = (open.bytes_cut_off(), std::process::id());
         Ok(Self { path, open: Mutex::new(Some(open)), cause, interrupt, process, atomic, bytes_cut_off })
+    }
+
+    /// Whether no error has closed the file.
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.locked(|open| open.as_ref().is_some_and(scda::Writer::is_open))
     }
 
     #[getter]

@@ -168,6 +168,12 @@ except scda.UsageError as error:
 '''
 
 
+def fail(w: scda.Writer) -> None:
+    """An error that closes the file."""
+    with pytest.raises(scda.UsageError), w.streams("log"):
+        w.block("among streams", b"")
+
+
 def incomplete(path: Path) -> None:
     """Requires that nothing of a file is taken for complete, and that this is said."""
     with pytest.warns(scda.LeftOutWarning, match="not complete"), scda.open(path) as f:
@@ -224,8 +230,7 @@ def test_an_exception_leaves_nothing_that_looks_complete(tmp_path: Path, data: b
 def test_an_error_of_the_library_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
     w = scda.create(tmp_path / "f", atomic=False)
     w.block("good", b"good")
-    with pytest.raises(scda.ArgumentError):
-        w.block("u" * 59, b"")
+    fail(w)
     with pytest.raises(scda.UsageError):
         w.close()
     incomplete(tmp_path / "f")
@@ -319,8 +324,7 @@ def test_a_writer_that_failed_does_not_touch_the_next_file(tmp_path: Path, atomi
     path = tmp_path / "f"
     w = scda.create(path, atomic=False)
     w.block("good", b"good")
-    with pytest.raises(scda.ArgumentError):
-        w.block("u" * 59, b"")
+    fail(w)
     incomplete(path)
     with scda.create(path, atomic=atomic) as again:
         again.block("y", b"new")
@@ -387,3 +391,44 @@ def test_a_path_is_that_of_the_system(tmp_path: Path, monkeypatch: pytest.Monkey
         w.block("x", b"data")
     finished(tmp_path / "d1" / "f.scda", [b"data"])
     finished(Path("d2/link/../f.scda"), [b"data"])
+
+
+REFUSED: dict[str, Any] = {
+    "user string": lambda w: w.block("u" * 59, b""),
+    "inline": lambda w: w.inline("a", b"abc"),
+    "counts": lambda w: w.array("a", np.zeros(3), counts=[4]),
+    "size": lambda w: w.array("a", b"abc", size=2),
+    "name": lambda w: w.dataset("a//b", np.zeros(3)),
+    "attributes": lambda w: w.dataset("a", np.zeros(3), attrs={"x": object()}),
+    "long attributes": lambda w: w.dataset("a", np.zeros(3), attrs={"x": "y" * 5_000_000}),
+    "dims": lambda w: w.dataset("a", np.zeros(3), dims=("x", "y")),
+    "fill": lambda w: w.dataset("a", np.zeros(3, "u1"), fill_value=300),
+    "codec": lambda w: w.dataset("a", np.zeros(3), codec="gz"),
+    "level": lambda w: w.dataset("a", np.zeros(3), level=10),
+    "chunks": lambda w: w.dataset("a", np.zeros(3), chunks=(1, 2)),
+    "large chunks": lambda w: w.dataset("a", np.zeros((0, 8)), shape=(1 << 40, 8), start=(0, 0), chunks=(1 << 30, 8)),
+    "place": lambda w: w.dataset("a", np.zeros(3), shape=(4,), start=(3,)),
+    "bound": lambda w: w.dataset("a", np.zeros(3), max_relative_error=2.0),
+    "group": lambda w: w.group("a//b", {}),
+    "streams": lambda w: w.streams("u" * 59).__enter__(),
+    "chunk of streams": lambda w: w.streams("log", chunk_bytes=-1).__enter__(),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"seal": False}, {"atomic": False}], ids=str)
+@pytest.mark.parametrize("large", [False, True])
+def test_what_is_refused_leaves_the_file_as_it_was(tmp_path: Path, options: dict[str, Any], large: bool) -> None:
+    data = np.arange(100_000.0 if large else 10.0)
+    files = []
+    for calls in ({}, REFUSED):
+        path = tmp_path / f"f{len(files)}"
+        with scda.create(path, **options) as w:
+            w.dataset("before", data, encode=large)
+            for name, call in calls.items():
+                with pytest.raises((ValueError, TypeError, OverflowError)):
+                    call(w)
+                w.array(name, data)
+            for name in () if calls else REFUSED:
+                w.array(name, data)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]

@@ -14,10 +14,10 @@ pub trait State {
     fn team(&mut self) -> &mut Team;
     /// Whether the ranks agree in every call.
     fn checks_every_call(&self) -> bool;
+    /// An operation begins.
+    fn begin(&mut self) {}
     /// Whether the file stays open after an error: then the state is as before the operation that failed.
-    fn survives_errors(&self) -> bool {
-        false
-    }
+    fn survives(&self, failure: &Failure) -> bool;
     /// Closes the file after an error that all ranks know.
     fn abandon(self, error: &Error);
     /// Leaves the file, because its owner was dropped without closing it: without the other ranks.
@@ -63,6 +63,7 @@ impl<S: State> Session<S> {
             let failure = state.team().take_deferred();
             return Err(self.failed(failure));
         }
+        state.begin();
         let result = match operation(state) {
             Ok(value) if is_alone => match state.team().has_deferred() {
                 false => return Ok(value),
@@ -77,7 +78,7 @@ impl<S: State> Session<S> {
     #[cold]
     fn failed(&mut self, failure: Failure) -> Error {
         match &mut self.0 {
-            Some(state) if state.survives_errors() => state.team().settle(failure),
+            Some(state) if state.survives(&failure) => state.team().settle(failure),
             _ => self.abandon(failure),
         }
     }

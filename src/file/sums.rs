@@ -17,27 +17,37 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub struct SummedFile {
     file: Box<dyn ParallelFile>,
     sums: Option<Sums>,
+    /// How often it was written to, or summed up.
+    changes: u64,
 }
 
 impl SummedFile {
     /// The file; with the offset where the first section begins if checksums are wanted.
     pub fn new(file: Box<dyn ParallelFile>, sums: Option<Sums>) -> Self {
-        Self { file, sums }
+        Self { file, sums, changes: 0 }
+    }
+
+    /// A number that grows with whatever is written or summed up.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The checksums, if they are wanted.
     pub fn sums(&mut self) -> Option<&mut Sums> {
+        self.changes += 1;
         self.sums.as_mut()
     }
 
     /// The file itself, for what belongs to no section.
     pub fn unsummed(&mut self) -> &mut dyn ParallelFile {
+        self.changes += 1;
         &mut *self.file
     }
 }
 
 impl ParallelFile for SummedFile {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        self.changes += 1;
         let Some(sums) = &mut self.sums else { return self.file.write_at(offset, pieces) };
         if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= CHUNK_BYTES {
             self.file.write_at(offset, pieces)?;

@@ -590,9 +590,9 @@ class Writer(Handle):
             with together(self._ranks, self._core):
                 yield
         except BaseException as error:
-            # An error of the core has closed its file, and so has any on several ranks. What interrupts the program
-            # may have stopped the core.
-            is_fatal = isinstance(error, Error) or not isinstance(error, Exception)
+            # Any error on several ranks has closed the file. What interrupts the program may have stopped the core. What one
+            # process passes that is refused before it is written leaves the file open.
+            is_fatal = not isinstance(error, Exception) or not self._core.is_open
             if not self._closed and (is_fatal or self._ranks is not None):
                 self._failed = True
                 self._abandon(reason(error))

@@ -682,7 +682,7 @@ impl State for ReaderState {
         self.params.check
     }
 
-    fn survives_errors(&self) -> bool {
+    fn survives(&self, _: &Failure) -> bool {
         self.tolerant
     }
 

@@ -29,7 +29,7 @@ use super::sums::{SummedFile, Sums};
 use super::target::Target;
 use super::team::{Failure, Function, Team, Topic};
 use crate::codec::chunk::ChunkEncoder;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
@@ -117,6 +117,10 @@ pub(crate) struct WriterState {
     call_start: u64,
     /// Offset of the section that is written now; a dataset has several.
     section_start: u64,
+    /// Whether arguments that are refused before anything is written leave the file open.
+    tolerant: bool,
+    /// The number of changes of the file before the current call.
+    changes: u64,
     /// Whether one rank alone may have failed since the last agreement: the call must end with one.
     must_agree: bool,
     buffer: SectionBuffer,
@@ -295,6 +299,8 @@ impl Writer {
             kept,
             call_start: end,
             section_start: end,
+            tolerant: false,
+            changes: 0,
             must_agree: false,
             encoders: Encoders::default(),
             chunk_encoders: Vec::new(),
@@ -303,6 +309,27 @@ impl Writer {
             sealer,
             own_stream: None,
         })
+    }
+
+    /// For a process that writes alone: from now on, a call that is refused for its arguments (`Argument` or `Range`) before
+    /// anything of it is written leaves the file open, as it was; [`Self::is_open`] tells.
+    ///
+    /// # Errors
+    /// `Usage` if there is more than one rank.
+    pub fn tolerate_arguments(&mut self) -> Result<()> {
+        self.session.operate(|state| {
+            if !state.team.is_alone() {
+                return Err(Error::usage("tolerating arguments: found several ranks, expected one").into());
+            }
+            state.tolerant = true;
+            Ok(())
+        })
+    }
+
+    /// Whether the file is open: not closed, by [`Self::close`] or an error. Not collective.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.session.state().is_some()
     }
 
     /// Writes an inline section (paper, section 2.3): 32 bytes of the rank `root`. The data of
@@ -712,6 +739,20 @@ impl State for WriterState {
 
     fn checks_every_call(&self) -> bool {
         self.params.check
+    }
+
+    #[inline]
+    fn begin(&mut self) {
+        self.changes = self.file.changes();
+    }
+
+    fn survives(&self, failure: &Failure) -> bool {
+        let is_of_arguments = |error: &Error| matches!(error.kind(), ErrorKind::Argument | ErrorKind::Range);
+        self.tolerant
+            && matches!(failure, Failure::Mine(error) if is_of_arguments(error))
+            && (self.end, self.file.changes()) == (self.call_start, self.changes)
+            && self.own_stream.is_none()
+            && (self.small_bytes == 0 || !self.buffer.is_of_messages())
     }
 
     fn drop_alone(mut self) {
