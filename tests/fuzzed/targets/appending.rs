@@ -117,7 +117,10 @@ pub fn append(input: &[u8]) {
         Ok(cut) => {
             let kept = file.len() - cut as usize;
             assert!(left[..kept] == file[..kept], "what was there has changed");
-            assert!(left[kept..].starts_with(b"I appended -"));
+            // What had no seal may get one first.
+            let is_sealed_first = params.seal && left[kept..].starts_with(b"A scda ");
+            let appended = left[kept..].windows(12).position(|bytes| bytes == b"I appended -");
+            assert!(appended == Some(0) || is_sealed_first && appended.is_some());
             let places = (0..file.len().saturating_sub(SEAL_BYTES - 1)).step_by(32);
             let is_seal = |at: &usize| Seal::parse(file[*at..].first_chunk().unwrap(), *at as u64).is_some();
             let last = places.rev().find(is_seal).map_or(0, |at| at + SEAL_BYTES);

@@ -168,6 +168,8 @@ fn read_alone(input: &[u8], decode: bool) {
     let seed = hash(input);
     let mut params = Params::default();
     Input(&seed.to_be_bytes()).access(&mut params);
+    // The naive reader shows all that is there.
+    params.to_seal = false;
     let (peak, seen) = memory::peak(|| see(Solo, &scratch.0, decode, &params, seed));
     let limit = MEMORY_OF_A_RANK + 8 * input.len();
     assert!(peak <= limit, "{peak} bytes of memory for a file of {}", input.len());
@@ -216,6 +218,7 @@ pub fn read_ranks(input: &[u8]) {
     let mut choice = Input(&seed.to_be_bytes());
     let mut params = Params::default();
     choice.access(&mut params);
+    params.to_seal = false;
     let decode = choice.below(3) > 0;
     let size = 2 + choice.below(4);
     let shares = choice.below(2) == 0;
