@@ -52,7 +52,8 @@ fn things_are_paired_by_name_and_record() {
     ];
     let mut found: Vec<_> = run.text().lines().collect();
     let mut sorted = expected;
-    (found.sort_unstable(), sorted.sort_unstable());
+    found.sort_unstable();
+    sorted.sort_unstable();
     assert_eq!(found, sorted);
     // What only one has comes behind what differs, and the order behind all.
     assert!(run.text().lines().rev().zip(expected.iter().rev()).take(3).all(|(a, b)| a == *b));

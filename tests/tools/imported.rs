@@ -285,6 +285,78 @@ fn check_records(reader: &mut Reader, streams: &[Vec<u8>], manifest: &Value) {
     assert!(count > 10);
 }
 
+/// A value as `scda cat --keys` shows it, without escapes.
+fn unescaped(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), text.bytes());
+    while let Some(byte) = rest.next() {
+        bytes.push(match (byte, if byte == b'\\' { rest.next() } else { None }) {
+            (_, Some(b'x')) => {
+                let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            (_, Some(b'n')) => b'\n',
+            (_, Some(b't')) => b'\t',
+            (_, Some(b'r')) => b'\r',
+            (_, Some(other)) => other,
+            (byte, None) => byte,
+        });
+    }
+    bytes
+}
+
+#[test]
+fn key_value_records_are_printed() {
+    let place = Place::new();
+    let mut files = 0;
+    for (path, manifest) in foreign("sion", true) {
+        if manifest["headers"][0]["keyval_mode"] != 51 {
+            continue;
+        }
+        files += 1;
+        place.scda(&format!("import --force {path} a.scda")).good();
+        let run = place.scda("cat a.scda sion/streams --keys").good();
+        let mut lines = run.text().lines();
+        let mut values: HashMap<(usize, u64), Vec<u8>> = HashMap::new();
+        for (task, expected) in list(&manifest["tasks"]).iter().enumerate() {
+            for expected in list(&expected["records"]) {
+                let (key, bytes) = (expected["key"].as_u64().unwrap(), expected["len"].as_u64().unwrap());
+                let line = lines.next().unwrap().strip_prefix(&format!("{task} {key} {bytes} \"")).unwrap();
+                let value = unescaped(line.strip_suffix('"').unwrap());
+                assert_eq!(sha256(&value), expected["sha256"].as_str().unwrap(), "{path}: {task} {key}");
+                values.entry((task, key)).or_default().extend(value);
+            }
+        }
+        assert!(lines.next().is_none() && values.len() > 8);
+        // The values of a key of a task, one after the other, as they are.
+        for ((task, key), value) in &values {
+            let run = place.scda(&format!("cat a.scda sion/streams --key {key} --stream {task}")).good();
+            assert!(run.out == *value, "{path}: {task} {key}");
+        }
+        let of_task = place.scda("cat a.scda sion/streams --keys --stream 2").good();
+        assert!(of_task.text().lines().all(|line| line.starts_with("2 ")));
+        place.scda("cat a.scda sion/streams --key 99").bad(2, "--key 99: found no record with this key");
+        place.scda("cat a.scda sion/streams --keys --stream 99").bad(2, "--stream 99: found ");
+        place.scda("cat a.scda sion/records --keys").bad(2, "expected the streams \"sion/streams\"");
+        place.scda("copy --encode 1 a.scda b.scda --force").bad(0, "");
+        place.scda("cat b.scda sion/streams --keys").bad(2, "the streams are compressed");
+        // A list that does not fit the streams.
+        let list = r#"{"sections": [
+          {"type": "D", "user": "sion/records", "data_type": "uint64", "shape": [1, 4], "values": [[0, 7, 16, 5]]},
+          {"type": "V", "user": "sion/streams", "elements_text": ["0123456789abcdef1234"]}]}"#;
+        place.with_input("make --force - b.scda", list.as_bytes()).good();
+        place
+            .scda("cat b.scda sion/streams --keys")
+            .bad(1, "of 5 bytes from 16 on, expected it within 20 bytes");
+        // Of several files: a list belongs to the streams behind it.
+        place.scda(&format!("import --force {} b.scda", file("sion_a3_full.sion"))).good();
+        place.scda("join --force b.scda a.scda -o c.scda").good();
+        assert_eq!(place.scda("cat c.scda sion/streams --keys --record 1").good().out, run.out);
+        place.scda("cat c.scda sion/streams --keys --record 0").bad(2, "no list \"sion/records\"");
+        place.scda("cat c.scda sion/streams --keys").bad(2, "found 2 of that name");
+    }
+    assert_eq!(files, 2);
+}
+
 #[test]
 fn files_of_sionlib_that_were_not_closed_keep_all_bytes() {
     let place = Place::new();

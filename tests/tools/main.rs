@@ -12,6 +12,7 @@ mod imported;
 mod large;
 mod meshes;
 mod python;
+mod records;
 mod run;
 mod sealed;
 #[path = "../common/skipped.rs"]

@@ -14,6 +14,8 @@ pub enum Format {
     Bytes,
     Hex,
     Text,
+    /// Of datasets only.
+    Csv,
     Numbers(Vec<Number>),
 }
 
@@ -40,6 +42,7 @@ impl FromStr for Format {
             "bytes" => return Ok(Self::Bytes),
             "hex" => return Ok(Self::Hex),
             "text" => return Ok(Self::Text),
+            "csv" => return Ok(Self::Csv),
             _ => {}
         }
         let mut numbers = Vec::new();
@@ -49,7 +52,7 @@ impl FromStr for Format {
             let number = times.zip(Number::new(&part[digits..]));
             let (times, number) = number.filter(|(times, _)| (1..=4096).contains(times)).ok_or_else(|| {
                 format!(
-                    "\"{part}\" is none of hex, text, bytes, and no number such as f64le, i32be, u8 or 3f32le: \
+                    "\"{part}\" is none of csv, hex, text, bytes, and no number such as f64le, i32be, u8 or 3f32le: \
                      i, u or f; 8, 16, 32 or 64 bits; le (the least byte first) or be"
                 )
             })?;
@@ -185,7 +188,7 @@ impl Show {
             }
             // The piece may end within a character.
             Format::Text => data.len() - data.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len()),
-            Format::Bytes => data.len(),
+            Format::Bytes | Format::Csv => data.len(),
         };
         self.waiting = data.split_off(whole);
         self.block(out, &data)
@@ -205,7 +208,7 @@ impl Show {
             Format::Hex => self.hex(out, None, self.offset, data)?,
             Format::Text => text(out, data)?,
             Format::Numbers(_) => self.numbers(out, None, data)?,
-            Format::Bytes => out.bytes(data)?,
+            Format::Bytes | Format::Csv => out.bytes(data)?,
         }
         self.offset += data.len() as u64;
         Ok(())
@@ -220,7 +223,7 @@ impl Show {
             }
             Format::Numbers(_) if data.is_empty() => out.bytes(b"\n"),
             Format::Numbers(_) => self.numbers(out, Some(index), data),
-            Format::Bytes => out.bytes(data),
+            Format::Bytes | Format::Csv => out.bytes(data),
         }
     }
 

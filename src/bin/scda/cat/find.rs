@@ -1,0 +1,149 @@
+//! Finds the sections to print.
+
+use super::Args;
+use super::ranges::Records;
+use crate::datasets::{Pairs, by_index, is_first, number_of};
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use crate::ls::{head, line, measure, pair_line};
+use crate::numbers::to_usize;
+use crate::output::complain;
+use scda::{Reader, Section, SectionType};
+
+/// The section to print, and the block of metadata if that precedes it.
+#[derive(Clone, Copy)]
+pub struct Choice {
+    pub number: u64,
+    pub section: Section,
+    pub block: Option<Section>,
+    /// Which one it is of those of the name.
+    pub record: u64,
+}
+
+/// Finds the sections to print by the index of the file.
+fn find_by_index(reader: &mut Reader, args: &Args) -> scda::Result<Option<Vec<Choice>>> {
+    let indices = match (args.section.number(), args.section.user_string(), args.record) {
+        (Some(number), _, None) => number.checked_sub(1).map(|index| vec![(0, index)]),
+        (None, Some(user), Some(records @ Records::Some(..))) => {
+            let all = reader.find_all(user.as_bytes())?;
+            let chosen = records.of(all.len() as u64).filter(|_| !all.is_empty());
+            chosen.map(|chosen| chosen.map(|record| (record, all[to_usize(record)])).collect())
+        }
+        (None, Some(user), record) => {
+            let record = record.and_then(Records::only);
+            number_of(reader, user.as_bytes(), record)?.map(|index| vec![(0, index)])
+        }
+        _ => None,
+    };
+    let sections = reader.sections()?;
+    let Some(indices) = indices.filter(|all| all.iter().all(|&(_, index)| index < sections)) else {
+        return Ok(None);
+    };
+    let mut header = |index| {
+        reader.seek_section(index)?;
+        reader.next_section(true)
+    };
+    let mut choices = Vec::new();
+    for (record, index) in indices {
+        let before = index.checked_sub(1).map(&mut header).transpose()?.flatten();
+        let Some(section) = header(index)? else { return Ok(None) };
+        choices.push(Choice { number: index + 1, section, block: before.filter(is_metadata), record });
+    }
+    Ok(Some(choices))
+}
+
+/// Whether a section is the metadata of a dataset.
+fn is_metadata(section: &Section) -> bool {
+    section.section_type == SectionType::Block && is_first(section.section_type, &section.user)
+}
+
+/// The sections to print: one, or with a range of records several.
+pub fn find(reader: &mut Reader, input: &Input, args: &Args) -> Result<Vec<Choice>> {
+    let start = reader.position().unwrap_or(0);
+    // Without decoding, sections have other numbers than in the index.
+    if !args.raw
+        && let Some(choices) = by_index(reader, |reader| find_by_index(reader, args))?
+    {
+        return Ok(choices);
+    }
+    reader.seek(start)?;
+    let mut found: Vec<Choice> = Vec::new();
+    let (mut number, mut passed, mut is_exact) = (0, 0, false);
+    let mut before = None;
+    let mut search = || -> scda::Result<()> {
+        while let Some(section) = reader.next_section(!args.raw)? {
+            number += 1;
+            let block = std::mem::replace(&mut before, Some(section).filter(is_metadata));
+            // A user string that equals the argument is preferred to one that the pattern matches.
+            let is_this = args.section.is_user_string(&section);
+            if is_this && !is_exact {
+                found.clear();
+                is_exact = true;
+            }
+            if is_this || !is_exact && args.section.has(number, &section.user) {
+                found.push(Choice { number, section, block, record: found.len() as u64 });
+            }
+            if !found.is_empty() && args.section.ends_before(number + 1) {
+                break;
+            }
+            reader.skip()?;
+            passed = number;
+        }
+        Ok(())
+    };
+    if let Err(error) = search() {
+        // Damage behind the section can only hide other matches. Damage of the section itself is found when it is read.
+        match found.last() {
+            None => return Err(error.into()),
+            Some(last) if last.number <= passed => complain(&error.to_string()),
+            Some(_) => {}
+        }
+    }
+    match (&found[..], args.record) {
+        ([], _) => {
+            let last = if number == 1 { "1 section".to_owned() } else { format!("{number} sections") };
+            Err(Fail::file(input.name(), format_args!("no such section among its {last}")))
+        }
+        (all, Some(records)) => {
+            let count = all.len();
+            let chosen = records.of(count as u64).ok_or_else(|| {
+                Fail::file(
+                    input.name(),
+                    format_args!("--record {records}: found {count} sections of that name"),
+                )
+            })?;
+            Ok(chosen.map(|record| all[to_usize(record)]).collect())
+        }
+        (&[one], None) => Ok(vec![one]),
+        (_, None) => {
+            let (name, count, last) = (input.name(), found.len(), found.len() - 1);
+            let words = "expected one: choose it by its number in this list, or by --record";
+            complain(&format!("{name}: found {count} sections of that name, {words} 0 to {last}:"));
+            list(reader, input, args, &found)?;
+            Err(Fail::Said(crate::fail::TROUBLE))
+        }
+    }
+}
+
+/// Lists sections, as `scda ls` does, on standard error.
+fn list(reader: &mut Reader, input: &Input, args: &Args, found: &[Choice]) -> Result<()> {
+    use std::io::Write;
+    const MOST: usize = 20;
+    let (mut text, mut pairs) = (head(), Pairs::new(input));
+    for Choice { number, section, block, .. } in found.iter().take(MOST) {
+        reader.seek(section.offset)?;
+        let Some(section) = reader.next_section(!args.raw)? else { continue };
+        let row = measure(reader, *number, section)?;
+        let pair = match block.filter(|_| !args.raw) {
+            Some(block) => pairs.look(&block)?.0,
+            None => None,
+        };
+        text = format!(
+            "{text}\n{}",
+            pair.map_or_else(|| line(&row), |pair| pair_line(&pair, *number, row.stored))
+        );
+    }
+    let more = if found.len() > MOST { "\n  ..." } else { "" };
+    let _ = writeln!(std::io::stderr(), "{text}{more}");
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! The key-value records of a SIONlib file that was imported (docs/tools.md): a list of them, and their values in the streams.
+
+use super::{Args, one_record, within};
+use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::{Pair, Walk};
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use crate::formats::{Format, Show};
+use crate::numbers::to_usize;
+use crate::output::{Output, escape};
+use crate::streams::each_piece;
+use scda::{DataType, Reader, Region, Section, SectionType, Stream, Streams};
+
+/// The name of the list of the records.
+const RECORDS: &str = "sion/records";
+/// The name of the streams that they are in, which follow it.
+const STREAMS: &[u8] = b"sion/streams";
+
+/// Streams, and the metadata of the list of their records.
+#[derive(Clone, Copy)]
+struct Found {
+    streams: Section,
+    records: Option<Section>,
+}
+
+/// The streams that the argument means, all of one name.
+fn find(input: &Input, args: &Args) -> Result<Found> {
+    let (mut reader, mut walk) = (input.open_damaged(false)?, Walk::new(input, false));
+    let (mut all, mut records) = (Vec::new(), None);
+    while let Some(item) = walk.next(&mut reader)? {
+        let Section { section_type, user, .. } = item.section;
+        match &item.pair {
+            Some(Pair::Dataset(found)) if found.dataset.name == RECORDS => records = Some(found.block),
+            None if section_type == SectionType::Varray && *user == *STREAMS => {
+                let found = Found { streams: item.section, records: records.take() };
+                if args.section.has(item.number, &user) {
+                    all.push(found);
+                }
+            }
+            _ => {}
+        }
+        item.skip(&mut reader)?;
+    }
+    let trouble = |words: String| Fail::file(input.name(), words);
+    let place = match (one_record(args, "--key and --keys")?, all.len()) {
+        (_, 0) => return Err(trouble(format!("found none, expected the streams \"{}\"", escape(STREAMS)))),
+        (None, 1) => 0,
+        (None, count) => {
+            return Err(trouble(format!("found {count} of that name, expected one, or --record")));
+        }
+        (Some(record), count) => {
+            let end = record.checked_add(1).filter(|&end| end != 0);
+            let range = within(Some((Some(record), end)), count as u64);
+            let range =
+                range.ok_or_else(|| trouble(format!("--record {record}: found {count} of that name")))?;
+            to_usize(range.start)
+        }
+    };
+    Ok(all[place])
+}
+
+/// A row of the list.
+struct Record {
+    task: u64,
+    key: u64,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Prints lines of records, or the bytes of their values.
+struct Values<'a> {
+    reader: Reader,
+    streams: Streams,
+    /// The stream of the last task.
+    now: Option<(u64, Stream)>,
+    out: Output,
+    input: &'a Input,
+    lines: bool,
+    show: Option<Show>,
+}
+
+impl Values<'_> {
+    fn print(&mut self, record: &Record) -> Result<()> {
+        let Record { task, key, offset, bytes } = *record;
+        let stream = match self.now.take() {
+            Some((of, stream)) if of == task => stream,
+            _ if task < self.streams.tasks() => self.reader.stream(&self.streams, task)?,
+            _ => return Err(self.wrong(record, self.streams.tasks(), "tasks")),
+        };
+        let end = offset.checked_add(bytes).filter(|&end| end <= stream.bytes());
+        let end = end.ok_or_else(|| self.wrong(record, stream.bytes(), "bytes of its stream"))?;
+        let (out, show) = (&mut self.out, &mut self.show);
+        if self.lines {
+            out.text(format_args!("{task} {key} {bytes} \""))?;
+            // A piece may end within a character.
+            let mut rest = Vec::new();
+            each_piece(&mut self.reader, &stream, offset..end, |data| {
+                rest.extend_from_slice(data);
+                let cut = rest.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+                let left = rest.split_off(rest.len() - cut.min(3));
+                out.text(format_args!("{}", escape(&rest)))?;
+                rest = left;
+                Ok(())
+            })?;
+            out.text(format_args!("{}\"\n", escape(&rest)))?;
+        } else {
+            each_piece(&mut self.reader, &stream, offset..end, |data| {
+                let format = Format::usual(data, out.is_terminal());
+                show.get_or_insert_with(|| Show::of_bytes(format, 0)).bytes(out, data)
+            })?;
+        }
+        self.now = Some((task, stream));
+        Ok(())
+    }
+
+    fn wrong(&self, record: &Record, most: u64, what: &str) -> Fail {
+        let Record { task, key, offset, bytes } = record;
+        let name = self.input.name();
+        Fail::Invalid(format!(
+            "{name}: {RECORDS}: found a record of task {task}, key {key}, of {bytes} bytes from {offset} on, expected it within {most} {what}"
+        ))
+    }
+}
+
+/// Prints the records that the arguments mean.
+pub fn print(input: &Input, args: &Args) -> Result<()> {
+    let found = find(input, args)?;
+    let trouble = |words: &str| Fail::file(input.name(), words);
+    let none = "found no list \"sion/records\" before the streams: the file that was imported had no key-value records";
+    let block = found.records.ok_or_else(|| trouble(none))?;
+    let mut reader = input.open_damaged(false)?;
+    reader.seek(found.streams.offset)?;
+    reader.next_section(true)?;
+    let streams = reader.packed_streams()?.ok_or_else(|| {
+        trouble("the streams are compressed: scda copy --decode writes a file whose records can be read")
+    })?;
+    if let Some(task) = args.stream.filter(|&task| task >= streams.tasks()) {
+        let tasks = streams.tasks();
+        return Err(Fail::Trouble(format!("--stream {task}: found {tasks} streams")));
+    }
+    let mut list = input.open_damaged(false)?;
+    list.seek(block.offset)?;
+    list.next_section(true)?;
+    let dataset = list.dataset()?.filter(|dataset| {
+        dataset.data_type == DataType::Uint64
+            && matches!(dataset.shape[..], [_, 4])
+            && dataset.unsupported.is_none()
+    });
+    let dataset =
+        dataset.ok_or_else(|| trouble("sion/records: expected a dataset uint64 of four columns"))?;
+    let lines = args.keys;
+    let mut values = Values { reader, streams, now: None, out: Output::new()?, input, lines, show: None };
+    let (mut data, mut is_any) = (Vec::new(), false);
+    let mut each = || -> Result<()> {
+        for slab in Slabs::new(&dataset, Region::all(&dataset.shape)) {
+            slabs::read(&mut list, &dataset, &slab, &mut data)?;
+            for row in data.as_chunks().0.as_chunks::<4>().0 {
+                let [task, key, offset, bytes] = row.map(u64::from_ne_bytes);
+                if args.stream.is_none_or(|only| only == task) && args.key.is_none_or(|only| only == key) {
+                    is_any = true;
+                    values.print(&Record { task, key, offset, bytes })?;
+                }
+            }
+        }
+        Ok(())
+    };
+    let result = each();
+    if let Some(show) = values.show.take() {
+        show.finish(&mut values.out)?;
+    }
+    values.out.finish()?;
+    result?;
+    match (is_any, args.key) {
+        (false, Some(key)) => {
+            let of = args.stream.map(|task| format!(" of task {task}")).unwrap_or_default();
+            Err(trouble(&format!("--key {key}: found no record{of} with this key")))
+        }
+        _ => Ok(()),
+    }
+}

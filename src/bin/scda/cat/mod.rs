@@ -1,0 +1,225 @@
+//! `scda cat`: the data of a section.
+
+mod find;
+mod keys;
+mod ranges;
+mod values;
+
+use crate::fail::{Fail, Result, and_known};
+use crate::files::{Input, Threads};
+use crate::formats::{Format, Show};
+use crate::output::{Output, escape};
+use crate::pieces::{Pieces, first_unreadable, units};
+use crate::progress::Progress;
+use crate::select::Selection;
+use crate::streams::{self, Meant};
+use find::{Choice, find};
+use ranges::{Bounds, Records, parse_range, within};
+use scda::{Reader, Section};
+use std::path::PathBuf;
+use values::Series;
+
+/// Print the data of a section or dataset
+///
+/// Of a section, writes the exact bytes, decompressed, to a pipe or file. To a terminal it writes text, or hexadecimal if the
+/// data are not text. Of a dataset, writes the values, or with --as bytes the exact bytes of the items, the least
+/// significant byte of a number first. Of what is damaged, it prints what comes before the damage.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda cat state.scda 3 > field.bin           the exact bytes
+  scda cat state.scda parameters              the section with this user string
+  scda cat state.scda 'field*' --as f64le     as numbers, one element in a line
+  scda cat state.scda 4 --as 3f64le,i32le,u32le --range 0:10
+  scda cat state.scda 4 --range -1: --as hex  the last element
+  scda cat state.scda rho                     the values of a dataset, a row of its last dimension in a line
+  scda cat state.scda rho --box 0:4,2:8       some of them
+  scda cat state.scda rho --record -1         the last one of several of this name
+  scda cat state.scda time --record : --as csv
+                                              all of them, as a table
+  scda cat state.scda rho --record 0:100:10   every tenth of the first 100
+  scda cat run.scda log --stream 3            the stream of task 3, of a set of streams
+  scda cat run.scda sion/streams --keys       the key-value records of an imported SIONlib file")]
+pub struct Args {
+    /// The file; - is standard input
+    file: PathBuf,
+    /// The number of the section, or its user string, in which * and ? stand for any text and any character
+    section: Selection,
+    /// Of several sections or datasets of this name: the one with this number, from 0 on, or from -1, the last one, back; or
+    /// with a range, as in --range, one after the other; with STEP, every STEP-th of them
+    #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
+    record: Option<Records>,
+    /// Of a dataset: in each dimension the indices from A up to, but without, B; as in --range. A is A:A+1
+    #[arg(long = "box", value_name = "A:B,A:B,...", allow_hyphen_values = true)]
+    region: Option<Bounds>,
+    /// Of a set of streams, or a varray of them: the bytes of the stream of this task, from 0 on; --range picks some of them
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["region", "format", "cols", "raw"])]
+    stream: Option<u64>,
+    /// Of sion/streams, with key-value records: a line for each record with task, key, bytes and value; of --stream those of this task
+    #[arg(long, conflicts_with_all = ["region", "format", "cols", "raw", "range"])]
+    keys: bool,
+    /// Of sion/streams, with key-value records: the exact bytes of the values with this key, one after the other; with --keys
+    /// their lines
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["region", "format", "cols", "raw", "range"])]
+    key: Option<u64>,
+    /// The elements (of a block: the bytes) from A up to, but without, B; the defaults are the first and the last one, and
+    /// negative numbers count from the end
+    #[arg(long, value_name = "A:B", allow_hyphen_values = true, value_parser = parse_range)]
+    range: Option<(Option<i64>, Option<i64>)>,
+    /// csv, a table of a dataset of up to two dimensions, with a line of names; bytes, hex, text, or numbers: i, u or f, the bits (8, 16, 32, 64), and le or be for the order of bytes; a list with
+    /// commas describes a record, and a number before a format repeats it
+    #[arg(long = "as", value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Numbers in a line, or bytes with --as hex [default: an element; of blocks 8; hex: 16; of a dataset of two dimensions
+    /// and more a row of the last dimension, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    cols: Option<u16>,
+    /// Show a compressed section as the two sections that the file has, with their numbers in scda ls --raw; of a dataset,
+    /// show the section of its data as it is stored
+    #[arg(long, conflicts_with = "region")]
+    raw: bool,
+    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    #[arg(long)]
+    unsealed: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Trouble if --cols does not apply.
+fn check_columns(args: &Args, are_bytes: bool) -> Result<()> {
+    match args.cols.is_some() && are_bytes {
+        true => Err(Fail::Trouble("--cols is for values, and for --as with numbers or hex".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Trouble if bytes as they are would be written to a terminal.
+fn check_terminal(out: &Output, as_bytes: bool, name: &[u8], instead: &str) -> Result<()> {
+    if as_bytes && out.is_terminal() {
+        let name = escape(name);
+        return Err(Fail::Trouble(format!("the bytes of \"{name}\" are not for a terminal: {instead}")));
+    }
+    Ok(())
+}
+
+/// Prints the stream of a task.
+fn stream(reader: &mut Reader, input: &Input, args: &Args, task: u64) -> Result<()> {
+    let range = |bytes| {
+        let range = within(args.range, bytes);
+        range.ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{bytes}")))
+    };
+    match streams::find(reader, input, &args.section, one_record(args, "--stream")?)? {
+        Meant::Streams(found) => {
+            let printed = streams::print(reader, &found.streams, task, range);
+            and_known(printed, || found.check_whole(input))
+        }
+        Meant::Section(section, is_packed) => {
+            reader.seek(section.offset)?;
+            reader.next_section(true)?;
+            if let Some(streams) = reader.packed_streams()?.filter(|_| is_packed) {
+                return streams::print(reader, &streams, task, range);
+            }
+            let name = escape(&section.user);
+            let words = format!(
+                "--stream: \"{name}\" is a section, expected a set of streams, or a varray that is not compressed"
+            );
+            Err(Fail::file(input.name(), words))
+        }
+    }
+}
+
+/// The only record that --record names.
+fn one_record(args: &Args, option: &str) -> Result<Option<i64>> {
+    let one = |records: Records| {
+        let words = || format!("--record {records}: expected one number, because of {option}");
+        records.only().ok_or_else(|| Fail::Trouble(words()))
+    };
+    args.record.map(one).transpose()
+}
+
+/// Prints a section.
+fn section(
+    out: &mut Output,
+    reader: &mut Reader,
+    input: &Input,
+    args: &Args,
+    section: &Section,
+) -> Result<()> {
+    if args.region.is_some() {
+        return Err(Fail::Trouble("--box is for datasets: expected --range".to_owned()));
+    }
+    if args.format == Some(Format::Csv) {
+        let name = escape(&section.user);
+        return Err(Fail::Trouble(format!("--as csv: \"{name}\" is a section, expected a dataset")));
+    }
+    reader.seek(section.offset)?;
+    reader.next_section(!args.raw)?;
+    let all = units(section);
+    let range = within(args.range, all)
+        .ok_or_else(|| Fail::Trouble(format!("--range: expected a range within 0:{all}")))?;
+    let mut pieces = Pieces::new(section, range.clone());
+    // The line of progress would stand in the middle of the data.
+    let mut progress = (!out.is_terminal()).then(|| Progress::new(input.name(), 0));
+    let mut show: Option<Show> = None;
+    let columns = args.cols.map(usize::from);
+    check_columns(args, matches!(args.format, None | Some(Format::Bytes | Format::Text)))?;
+    check_terminal(out, args.format == Some(Format::Bytes), &section.user, "--as hex shows them")?;
+    let mut each = |pieces: &Pieces| {
+        if let Some(progress) = &mut progress {
+            progress.add(pieces.data().len() as u64);
+        }
+        let usual = || Format::usual(pieces.data(), out.is_terminal());
+        let format = || args.format.clone().unwrap_or_else(usual);
+        let show = match &mut show {
+            Some(show) => show,
+            None => show.insert(Show::new(format(), columns, section, range.start)),
+        };
+        show.piece(out, pieces)
+    };
+    let result = loop {
+        match pieces.next(reader) {
+            Ok(true) => each(&pieces)?,
+            Ok(false) => break Ok(()),
+            Err(fail) => break Err(fail),
+        }
+    };
+    if result.is_err() {
+        // The data before the damage are shown, too.
+        let unread = pieces.range();
+        let end = first_unreadable(reader, section, unread.clone()).unwrap_or(unread.end);
+        let mut before = Pieces::new(section, unread.start..end);
+        while let Ok(true) = before.next(reader) {
+            each(&before)?;
+        }
+    }
+    if let Some(show) = show {
+        show.finish(out)?;
+    }
+    result
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let input = Input::new(&args.file, &args.threads)?.with_unsealed(args.unsealed);
+    if args.keys || args.key.is_some() {
+        return keys::print(&input, args);
+    }
+    let mut reader = input.open_damaged(false)?;
+    if let Some(task) = args.stream {
+        return stream(&mut reader, &input, args, task);
+    }
+    let mut out = Output::new()?;
+    let mut series = Series::default();
+    series.are_several = matches!(args.record, Some(Records::Some(..)));
+    let mut result = Ok(());
+    for Choice { section: found, block, record, .. } in find(&mut reader, &input, args)? {
+        result = match block.filter(|_| !args.raw) {
+            Some(block) => series.print(&mut out, &mut reader, args, (&block, record)),
+            None => section(&mut out, &mut reader, &input, args, &found),
+        };
+        if result.is_err() {
+            break;
+        }
+    }
+    out.finish()?;
+    result
+}

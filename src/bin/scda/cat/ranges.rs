@@ -1,0 +1,130 @@
+//! Which records, indices and elements are meant.
+
+use crate::fail::{Fail, Result};
+use scda::Region;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// The argument of --box: the range of indices in each dimension.
+#[derive(Clone)]
+pub struct Bounds(Vec<(Option<i64>, Option<i64>)>);
+
+impl FromStr for Bounds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let range = |text: &str| match text.contains(':') {
+            true => parse_range(text),
+            false => {
+                let index: i64 =
+                    text.parse().map_err(|_| format!("expected A:B or an index, found \"{text}\""))?;
+                // Up to the end of the dimension.
+                Ok((Some(index), index.checked_add(1).filter(|&end| end != 0)))
+            }
+        };
+        text.split(',').map(range).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Bounds {
+    /// The box in a dataset of this shape.
+    pub fn region(&self, shape: &[u64]) -> Result<Region> {
+        if self.0.len() != shape.len() {
+            let (found, expected) = (self.0.len(), shape.len());
+            return Err(Fail::Trouble(format!(
+                "--box: found {found} ranges, expected one for each of the {expected} dimensions"
+            )));
+        }
+        let mut region = Region::all(shape);
+        for (dimension, (&range, &n)) in self.0.iter().zip(shape).enumerate() {
+            let range = within(Some(range), n).ok_or_else(|| {
+                Fail::Trouble(format!("--box: dimension {dimension}: expected a range within 0:{n}"))
+            })?;
+            (region.start[dimension], region.count[dimension]) = (range.start, range.end - range.start);
+        }
+        Ok(region)
+    }
+}
+
+pub fn parse_range(text: &str) -> Result<(Option<i64>, Option<i64>), String> {
+    let end = |text: &str| match text {
+        "" => Ok(None),
+        number => number.parse().map(Some).map_err(|_| format!("\"{number}\" is not a whole number")),
+    };
+    let (from, to) = text.split_once(':').ok_or("expected A:B, such as 0:10, 5: or :-1")?;
+    Ok((end(from)?, end(to)?))
+}
+
+/// The units from A up to B of `all`, with the defaults put in; `None` if there are not all of them.
+pub fn within(range: Option<(Option<i64>, Option<i64>)>, all: u64) -> Option<Range<u64>> {
+    let place = |end: i64| match u64::try_from(end) {
+        Ok(end) => Some(end),
+        Err(_) => all.checked_sub(end.unsigned_abs()),
+    };
+    let (from, to) = range.unwrap_or_default();
+    let from = from.map_or(Some(0), place);
+    let to = to.map_or(Some(all), place);
+    match (from, to) {
+        (Some(from), Some(to)) if from <= to && to <= all => Some(from..to),
+        _ => None,
+    }
+}
+
+/// The argument of --record.
+#[derive(Clone, Copy)]
+pub enum Records {
+    One(i64),
+    /// Those from A up to B, of which every so many-th is meant.
+    Some(Option<i64>, Option<i64>, NonZeroUsize),
+}
+
+impl FromStr for Records {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((from, rest)) = text.split_once(':') else {
+            let number = text.parse().map_err(|_| format!("expected K or A:B:STEP, found \"{text}\""));
+            return number.map(Self::One);
+        };
+        let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
+        let (from, to) = parse_range(&format!("{from}:{to}"))?;
+        let step =
+            step.parse().map_err(|_| format!("step: expected a number from 1 on, found \"{step}\""))?;
+        Ok(Self::Some(from, to, step))
+    }
+}
+
+impl Records {
+    /// The only one.
+    pub fn only(self) -> Option<i64> {
+        match self {
+            Self::One(record) => Some(record),
+            Self::Some(..) => None,
+        }
+    }
+
+    /// Which of so many are meant; `None` if there are not all of them.
+    pub fn of(self, count: u64) -> Option<impl Iterator<Item = u64>> {
+        let (range, step) = match self {
+            Self::One(record) => {
+                let end = record.checked_add(1).filter(|&end| end != 0);
+                (within(Some((Some(record), end)), count)?, NonZeroUsize::MIN)
+            }
+            Self::Some(from, to, step) => (within(Some((from, to)), count)?, step),
+        };
+        Some(range.step_by(step.get()))
+    }
+}
+
+impl fmt::Display for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
+        match *self {
+            Self::One(record) => write!(f, "{record}"),
+            Self::Some(from, to, NonZeroUsize::MIN) => write!(f, "{}:{}", end(from), end(to)),
+            Self::Some(from, to, step) => write!(f, "{}:{}:{step}", end(from), end(to)),
+        }
+    }
+}

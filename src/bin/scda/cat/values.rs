@@ -1,0 +1,219 @@
+//! The values of datasets, in lines or as a table.
+
+use super::{Args, check_columns, check_terminal};
+use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::{attributes_of, to_little, values};
+use crate::fail::{Fail, Result};
+use crate::formats::Format;
+use crate::numbers::to_usize;
+use crate::output::{Output, visible};
+use scda::{DataType, Dataset, Reader, Region, Section};
+
+/// Prints items of a dataset.
+struct Values<'a> {
+    out: &'a mut Output,
+    dataset: &'a Dataset,
+    as_bytes: bool,
+    columns: usize,
+    /// As a table with commas: what each line begins with.
+    table: Option<String>,
+    in_line: usize,
+    text: String,
+}
+
+impl Values<'_> {
+    fn print(&mut self, data: &mut [u8]) -> Result<()> {
+        let data_type = self.dataset.data_type;
+        if self.as_bytes {
+            to_little(data_type, data);
+            return self.out.bytes(data);
+        }
+        for item in data.chunks_exact(to_usize(data_type.item_bytes())) {
+            match (&self.table, self.in_line) {
+                (Some(begin), 0) => self.text.push_str(begin),
+                (None, 0) => {}
+                (Some(_), _) => self.text.push(','),
+                (None, _) => self.text.push(' '),
+            }
+            let from = self.text.len();
+            values::show(data_type, item, &mut self.text);
+            if self.table.is_some() && is_complex(data_type) {
+                // The parts are columns of their own.
+                self.text.remove(from);
+                self.text.pop();
+            }
+            self.in_line += 1;
+            if self.in_line == self.columns {
+                self.end_line();
+            }
+            if self.text.len() > 1 << 14 {
+                self.write()?;
+            }
+        }
+        self.write()
+    }
+
+    fn end_line(&mut self) {
+        self.text.push_str(if self.in_line == 0 { "" } else { "\n" });
+        self.in_line = 0;
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.out.bytes(self.text.as_bytes())?;
+        self.text.clear();
+        Ok(())
+    }
+
+    /// Prints a box up to the first item that cannot be read.
+    fn print_readable(&mut self, reader: &mut Reader, region: &Region, data: &mut Vec<u8>) -> Result<()> {
+        let Err(fail) = slabs::read(reader, self.dataset, region, data) else { return self.print(data) };
+        let Some((first, second)) = slabs::halves(region) else { return Err(fail) };
+        self.print_readable(reader, &first, data)?;
+        self.print_readable(reader, &second, data)
+    }
+}
+
+/// What the columns of a table are.
+#[derive(PartialEq)]
+struct Head {
+    dataset: String,
+    is_complex: bool,
+    /// If it names them.
+    names: Vec<String>,
+    /// Which ones of the dataset.
+    columns: Region,
+}
+
+/// Prints datasets, one after the other.
+#[derive(Default)]
+pub struct Series {
+    /// Whether there may be several.
+    pub are_several: bool,
+    /// Of a table: its columns.
+    head: Option<Head>,
+    has_printed: bool,
+}
+
+impl Series {
+    /// Prints a dataset, of which the header of the block of metadata is to be read.
+    pub fn print(
+        &mut self,
+        out: &mut Output,
+        reader: &mut Reader,
+        args: &Args,
+        (block, record): (&Section, u64),
+    ) -> Result<()> {
+        if args.range.is_some() {
+            return Err(Fail::Trouble(
+                "--range is for sections: expected --box, or --raw to show the section".to_owned(),
+            ));
+        }
+        let as_bytes = match args.format {
+            None | Some(Format::Csv) => false,
+            Some(Format::Bytes) => true,
+            Some(_) => {
+                return Err(Fail::Trouble(
+                    "a dataset is shown by its type: expected --as bytes or csv, or --raw to show the section"
+                        .to_owned(),
+                ));
+            }
+        };
+        reader.seek(block.offset)?;
+        reader.next_section(true)?;
+        let Some(dataset) = reader.dataset()? else { return Ok(()) };
+        let all = Region::all(&dataset.shape);
+        let region = args.region.as_ref().map_or(Ok(all), |bounds| bounds.region(&dataset.shape))?;
+        let is_table = args.format == Some(Format::Csv);
+        check_columns(args, as_bytes || is_table)?;
+        check_terminal(out, as_bytes, dataset.name.as_bytes(), "without --as the values are shown")?;
+        if is_table {
+            self.head(out, &dataset, &region)?;
+        } else if self.has_printed && !as_bytes && !dataset.shape.is_empty() {
+            out.bytes(b"\n")?;
+        }
+        self.has_printed = true;
+        let row = if region.count.len() > 1 { region.count.last().map_or(1, |&n| to_usize(n)) } else { 1 };
+        let columns = args.cols.map_or(row, usize::from);
+        let begin = || if self.are_several { format!("{record},") } else { String::new() };
+        let table = is_table.then(begin);
+        let (in_line, text) = (0, String::new());
+        let mut values = Values { out, dataset: &dataset, as_bytes, columns, table, in_line, text };
+        let mut data = Vec::new();
+        let mut result = Ok(());
+        for slab in Slabs::new(&dataset, region) {
+            result = slabs::read(reader, &dataset, &slab, &mut data).and_then(|()| values.print(&mut data));
+            if let Err(Fail::Scda(_)) = result {
+                result = values.print_readable(reader, &slab, &mut data);
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        values.end_line();
+        values.write()?;
+        result
+    }
+
+    /// Prints the line of names of a table. Trouble if the next dataset has other ones.
+    fn head(&mut self, out: &mut Output, dataset: &Dataset, region: &Region) -> Result<()> {
+        let trouble = |words: String| Err(Fail::Trouble(format!("--as csv: {words}")));
+        if dataset.shape.len() > 2 {
+            let count = dataset.shape.len();
+            return trouble(format!("found {count} dimensions, expected at most two"));
+        }
+        // The first dimension counts the lines.
+        let columns = |of: &[u64]| of.get(1..).unwrap_or_default().to_vec();
+        let columns = Region::new(columns(&region.start), columns(&region.count));
+        let is_complex = is_complex(dataset.data_type);
+        let head = Head { dataset: dataset.name.clone(), is_complex, names: names(dataset), columns };
+        if let Some(before) = &self.head {
+            return match *before == head {
+                true => Ok(()),
+                false => trouble("found records with other columns than the first one".to_owned()),
+            };
+        }
+        if self.are_several {
+            out.bytes(b"record,")?;
+        }
+        let (first, count) = match (&head.columns.start[..], &head.columns.count[..]) {
+            (&[first], &[count]) => (first, count),
+            _ => (0, 1),
+        };
+        for column in first..first + count {
+            let name = match &head.names[..] {
+                _ if dataset.shape.len() < 2 => dataset.name.clone(),
+                [] => format!("{}[{column}]", dataset.name),
+                names => names[to_usize(column)].clone(),
+            };
+            let separator = if column == first { "" } else { "," };
+            match is_complex {
+                true => {
+                    let (real, imaginary) = (cell(&format!("{name}.re")), cell(&format!("{name}.im")));
+                    out.text(format_args!("{separator}{real},{imaginary}"))?;
+                }
+                false => out.text(format_args!("{separator}{}", cell(&name)))?,
+            }
+        }
+        self.head = Some(head);
+        out.bytes(b"\n")
+    }
+}
+
+fn is_complex(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Complex64 | DataType::Complex128)
+}
+
+/// The names of the columns that the attribute `columns` of a dataset of two dimensions has, if it is a list of so many texts.
+fn names(dataset: &Dataset) -> Vec<String> {
+    let attributes = attributes_of(&dataset.attributes);
+    let columns = attributes.iter().find(|member| member.key == "columns");
+    let names: Option<Vec<String>> = columns.and_then(|member| serde_json::from_str(member.text).ok());
+    let fits = |names: &Vec<String>| dataset.shape.get(1) == Some(&(names.len() as u64));
+    names.filter(fits).unwrap_or_default()
+}
+
+/// A text as a cell of a table.
+fn cell(text: &str) -> String {
+    let text = visible(text);
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}

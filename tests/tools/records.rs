@@ -1,0 +1,90 @@
+//! `scda cat` of several records, and of datasets as a table.
+
+use crate::run::Place;
+
+/// Three records of a number, of a matrix and of a block, the last matrix with one row, and complex numbers.
+fn write(place: &Place, name: &str, seal: &str) {
+    let mut sections = Vec::new();
+    for (record, rows) in [(0, "[[1,2,3],[4,5,6]]"), (1, "[[1.5,2,3],[4,5,\"NaN\"]]"), (2, "[[7,8,9]]")] {
+        let count = if record == 2 { 1 } else { 2 };
+        sections.push(format!(
+            r#"{{"type":"D","user":"time","data_type":"float64","shape":[],"values":[{record}.5]}},
+            {{"type":"D","user":"u","data_type":"float64","shape":[{count},3],"values":{rows}}},
+            {{"type":"B","user":"log","data_text":"line {record}\n"}}"#
+        ));
+    }
+    sections.push(
+        r#"{"type":"D","user":"a, \"b","data_type":"complex64","shape":[2],"values":[[1,-2],[0,3]]}"#.into(),
+    );
+    sections.push(
+        r#"{"type":"D","user":"t","data_type":"int8","shape":[1,2],"attributes":{"columns":["x","y,z"]},"values":[[1,2]]}"#
+            .into(),
+    );
+    sections.push(r#"{"type":"D","user":"cube","data_type":"int8","shape":[1,1,1],"values":[[[1]]]}"#.into());
+    let text = format!(r#"{{"sections":[{}]}}"#, sections.join(","));
+    place.with_input(&format!("make {seal} - {name}"), text.as_bytes()).good();
+}
+
+#[test]
+fn records_are_printed_one_after_the_other() {
+    let place = Place::new();
+    // With an index and without.
+    for (name, seal) in [("a.scda", ""), ("b.scda", "--seal")] {
+        write(&place, name, seal);
+        let cat = |arguments: &str| place.scda(&format!("cat {name} {arguments}")).good().text().to_owned();
+        assert_eq!(cat("time --record :"), "0.5\n1.5\n2.5\n");
+        assert_eq!(cat("time --record ::2"), "0.5\n2.5\n");
+        assert_eq!(cat("time --record -2:"), "1.5\n2.5\n");
+        assert_eq!(cat("time --record 1:3:5"), "1.5\n");
+        assert_eq!(cat("time --record 1:1"), "");
+        assert_eq!(cat("time --record 1"), "1.5\n");
+        // An empty line between records.
+        let both = "1.0 2.0 3.0\n4.0 5.0 6.0\n\n1.5 2.0 3.0\n4.0 5.0 NaN\n";
+        assert_eq!(cat("u --record :2"), both);
+        assert_eq!(cat("u --record : --box 0,1:"), "2.0 3.0\n\n2.0 3.0\n\n8.0 9.0\n");
+        let first = place.scda(&format!("cat {name} u --record : --as bytes --box 0,0")).good();
+        assert_eq!(first.out, [1.0_f64, 1.5, 7.0].map(f64::to_le_bytes).concat());
+        assert_eq!(cat("log --record ::2"), "line 0\nline 2\n");
+        assert_eq!(cat("tim* --record 0:2"), "0.5\n1.5\n");
+        let bad = |arguments: &str, words| drop(place.scda(&format!("cat {name} {arguments}")).bad(2, words));
+        bad("time --record 0:9", "--record 0:9: found 3 sections of that name");
+        bad("time --record 0:9:2", "--record 0:9:2: found 3 sections");
+        bad("time --record 3", "--record 3: found 3 sections");
+        bad("none --record :", "no such section");
+        bad("time --record ::0", "expected a number from 1 on");
+        bad("time --record x", "expected K or A:B:STEP");
+        bad("log --record : --stream 0", "expected one number, because of --stream");
+    }
+}
+
+#[test]
+fn datasets_are_tables() {
+    let place = Place::new();
+    for (name, seal) in [("a.scda", ""), ("b.scda", "--seal")] {
+        write(&place, name, seal);
+        let cat = |arguments: &str| {
+            let run = place.shell(&format!("scda cat {name} {arguments} --as csv"));
+            run.good().text().to_owned()
+        };
+        assert_eq!(cat("time --record 1"), "time\n1.5\n");
+        assert_eq!(cat("time --record ::2"), "record,time\n0,0.5\n2,2.5\n");
+        assert_eq!(cat("u --record 1"), "u[0],u[1],u[2]\n1.5,2.0,3.0\n4.0,5.0,NaN\n");
+        assert_eq!(cat("u --record 1: --box :,1:"), "record,u[1],u[2]\n1,2.0,3.0\n1,5.0,NaN\n2,8.0,9.0\n");
+        assert_eq!(cat("'a*'"), "\"a, \"\"b.re\",\"a, \"\"b.im\"\n1.0,-2.0\n0.0,3.0\n");
+        assert_eq!(cat("t"), "x,\"y,z\"\n1,2\n");
+        assert_eq!(cat("t --box 0,1"), "\"y,z\"\n2\n");
+        let bad = |arguments: &str, words| {
+            drop(place.scda(&format!("cat {name} {arguments} --as csv")).bad(2, words));
+        };
+        bad("cube", "found 3 dimensions, expected at most two");
+        bad("log --record 0", "\"log\" is a section, expected a dataset");
+        bad("t --cols 3", "--cols is for values");
+        // Other columns in one table.
+        bad("t* --record :", "found records with other columns");
+    }
+    // As others read it.
+    let program =
+        "import csv, sys; print([[row[n] for n in ('record', 'u[2]')] for row in csv.DictReader(sys.stdin)])";
+    let run = place.shell(&format!("scda cat a.scda u --record : --as csv | python3 -c \"{program}\""));
+    assert_eq!(run.good().text(), "[['0', '3.0'], ['0', '6.0'], ['1', '3.0'], ['1', 'NaN'], ['2', '9.0']]\n");
+}
