@@ -112,7 +112,9 @@ fn wrong_arguments_are_told() {
         ("check", "<FILE>"),
         ("check --threads 0 a.scda", "--threads"),
         ("salvage a.scda", "<OUT>"),
-        ("copy a.scda -", "not to standard output"),
+        ("salvage a.scda -", "not to standard output"),
+        ("import a.scda -", "not to standard output"),
+        ("diff - -", "standard input: is a pipe, which can be read once"),
         ("copy a.scda no/such/folder", "No such file"),
         ("copy --encode 10 a.scda b.scda", "--encode"),
         ("copy --encode maybe a.scda b.scda", "expected auto, or a level from 0 to 9"),
@@ -261,6 +263,44 @@ fn standard_input_is_a_file() {
         "{{ cat a.scda; {wait}; kill $(cat pid); }} | sh -c 'echo $$ >pid; exec scda ls -'; ls -A tmp"
     );
     assert_eq!(place.shell(&format!("export TMPDIR=$PWD/tmp; {{ {kill}; }} 2>err")).good().text(), "");
+}
+
+#[test]
+fn standard_output_gets_a_whole_file_or_nothing() {
+    let place = Place::new();
+    with_sections(&place, "a.scda");
+    let sections = r#"{"sections": [
+      {"type": "D", "user": "x", "data_type": "float64", "shape": [300], "chunk": [100], "generate": "counter"},
+      {"type": "B", "user": "b", "data_text": "block"}]}"#;
+    place.with_input("make - b.scda", sections.as_bytes()).good();
+    assert!(place.with_input("make - -", sections.as_bytes()).good().out == place.read("b.scda"));
+    for arguments in
+        ["copy b.scda", "copy --seal b.scda", "copy --encode 6 --codec zlib b.scda", "copy a.scda"]
+    {
+        place.scda(&format!("{arguments} c.scda --force")).bad(0, "");
+        let run = place.scda(&format!("{arguments} -"));
+        assert!(run.code == 0 && run.out == place.read("c.scda"), "{arguments}");
+    }
+    place.scda("join a.scda b.scda -o c.scda --force").good();
+    assert!(place.scda("join a.scda b.scda -o -").good().out == place.read("c.scda"));
+    let run = place.shell("cat b.scda | scda copy --seal - - | scda cat - x --box :3");
+    assert_eq!(run.good().text(), "0.0\n5e-324\n1e-323\n");
+    // Nothing of a file that is not complete.
+    let bytes = place.read("a.scda");
+    place.write("cut.scda", &bytes[..bytes.len() - 32]);
+    assert_eq!(place.scda("copy cut.scda -").bad(1, "cut.scda: byte ").out, b"");
+    assert_eq!(place.scda("copy -s nothing a.scda -").bad(2, "names no section").out, b"");
+    place.shell("scda copy a.scda - >/dev/full").bad(2, "scda: standard output: No space left");
+    place.shell("scda copy a.scda - >&-").bad(2, "scda: standard output: is closed");
+    let run = place.shell(
+        "mkdir tmp; export TMPDIR=$PWD/tmp; scda copy --chunk x=50 b.scda - | scda check -q -; ls -A tmp",
+    );
+    assert_eq!(run.good().text(), "");
+    assert_eq!(place.names(), ["a.scda", "b.scda", "c.scda", "cut.scda", "tmp"]);
+    if place.has_terminals() {
+        let shown = place.terminal("copy a.scda -", "");
+        assert!(shown.contains("an scda file is not for a terminal"), "{shown}");
+    }
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub struct JoinArgs {
     /// The files, in order; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write; - is standard output
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]

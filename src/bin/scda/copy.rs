@@ -5,7 +5,7 @@ use crate::datasets::write::OfReader;
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::edit::{Bound, Chunking, Meant, Pick, Replacement};
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, Held, Input, Output, Seal, Style, Threads};
+use crate::files::{EncoderName, Held, Input, Output, Seal, Style, Threads, is_standard};
 use crate::numbers::to_usize;
 use crate::output::complain;
 use crate::pieces::Stream;
@@ -47,7 +47,7 @@ pub struct Args {
     /// The file to read; - is standard input
     #[arg(value_name = "IN")]
     from: PathBuf,
-    /// The file to write
+    /// The file to write; - is standard output
     #[arg(value_name = "OUT")]
     to: PathBuf,
     #[command(flatten)]
@@ -260,7 +260,7 @@ impl How {
 
     /// Says that compressing has made the file larger than its sections were.
     pub fn tell_growth(&self, to: &Path, copied: Copied) {
-        let found = std::fs::metadata(to).map_or(0, |status| status.len());
+        let found = std::fs::metadata(to).ok().filter(|_| !is_standard(to)).map_or(0, |status| status.len());
         let before = copied.bytes + FILE_HEADER_BYTES;
         if matches!(self.encode, Some(Compress::Level(_))) && found > before {
             complain(&format!(

@@ -2,17 +2,18 @@
 
 use crate::datasets::write::Target;
 use crate::fail::{Fail, Result};
-use crate::output::complain;
+use crate::output::{self, complain};
 use crate::signals;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
 use std::cell::Cell;
 use std::fs::{File, Metadata};
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// How many threads compress and decompress.
 #[derive(clap::Args, Default)]
@@ -28,6 +29,9 @@ impl Threads {
         self.threads.map_or_else(cores, usize::from)
     }
 }
+
+/// Whether standard input, a pipe, was read.
+static WAS_READ: AtomicBool = AtomicBool::new(false);
 
 /// A file to read, or standard input.
 pub struct Input {
@@ -54,12 +58,15 @@ impl Input {
             told: Cell::new(false),
             _spool,
         };
-        if path.as_os_str() != "-" {
+        if !is_standard(path) {
             return Ok(input(path.to_owned(), name, None));
         }
         let name = "standard input".to_owned();
         if is_whole_file() {
             return Ok(input("/dev/stdin".into(), name, None));
+        }
+        if WAS_READ.swap(true, Relaxed) {
+            return Err(Fail::file(&name, "is a pipe, which can be read once"));
         }
         let spool = || -> io::Result<_> {
             let mut spool = tempfile::tempfile()?;
@@ -248,10 +255,13 @@ impl Held {
         force: bool,
         inputs: impl IntoIterator<Item = &'a Path>,
     ) -> Result<Option<Self>> {
+        if is_standard(path) {
+            return Ok(None);
+        }
         check_free(path, force)?;
         let Some(old) = path.metadata().ok().filter(Metadata::is_file) else { return Ok(None) };
         let is_old = |input: &Path| {
-            let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
+            let input = if is_standard(input) { Path::new("/dev/stdin") } else { input };
             input.metadata().is_ok_and(|status| identity(&status) == identity(&old))
         };
         inputs.into_iter().any(is_old).then(|| Self::new(path)).transpose()
@@ -271,15 +281,18 @@ impl Held {
 
 /// A file to write: it appears under its name when it is complete, or it is appended to in place.
 pub struct Output {
+    /// In its folder temporary files may be.
     path: PathBuf,
     force: bool,
     params: Params,
+    /// For standard output: where the file is until it is complete. It has no name, so it is never left behind.
+    spool: Option<File>,
     /// Until it is finished.
     writer: Option<Writer>,
 }
 
 impl Output {
-    /// `inputs` are all files that are read for it.
+    /// `inputs` are all files that are read for it. The path `-` is standard output.
     pub fn create(
         path: &Path,
         force: bool,
@@ -287,6 +300,9 @@ impl Output {
         mut params: Params,
         inputs: &[Input],
     ) -> Result<Self> {
+        if is_standard(path) {
+            return Self::standard(user, params);
+        }
         check_free(path, force)?;
         inputs.iter().try_for_each(|input| input.check_not_left(path))?;
         params.atomic = true;
@@ -294,7 +310,20 @@ impl Output {
         params.raw = true;
         signals::begin(path);
         let writer = Writer::create(Solo, path, user, &params).inspect_err(|_| signals::end())?;
-        Ok(Self { path: path.to_owned(), force, params, writer: Some(writer) })
+        Ok(Self { path: path.to_owned(), force, params, spool: None, writer: Some(writer) })
+    }
+
+    /// For standard output. A file is not written from its beginning to its end, so it is complete before anything is printed.
+    fn standard(user: &[u8], mut params: Params) -> Result<Self> {
+        if output::Output::new()?.is_terminal() {
+            return Err(Fail::file("standard output", "an scda file is not for a terminal"));
+        }
+        let spool = temporary_file()?;
+        params.raw = true;
+        let writer =
+            Writer::create(Solo, Path::new(&format!("/dev/fd/{}", spool.as_raw_fd())), user, &params)?;
+        let path = std::env::temp_dir().join("-");
+        Ok(Self { path, force: true, params, spool: Some(spool), writer: Some(writer) })
     }
 
     /// Appends to a file that exists: in place, or with [`Params::atomic`] to a copy that replaces it.
@@ -312,7 +341,7 @@ impl Output {
             let name = path.display();
             complain(&format!("{name}: cut off {cut} bytes behind the last seal, which were not committed"));
         }
-        Ok(Self { path: path.to_owned(), force: true, params, writer: Some(writer) })
+        Ok(Self { path: path.to_owned(), force: true, params, spool: None, writer: Some(writer) })
     }
 
     pub fn writer(&mut self) -> Result<&mut Writer> {
@@ -337,10 +366,26 @@ impl Output {
 
     pub fn finish(mut self) -> Result<()> {
         // Somebody else may have come in the meantime.
-        check_free(&self.path, self.force)?;
+        if self.spool.is_none() {
+            check_free(&self.path, self.force)?;
+        }
         let closed = self.writer.take().map_or(Ok(()), |writer| Ok(writer.close()?));
         signals::end();
-        closed
+        match self.spool.take() {
+            Some(spool) => closed.and_then(|()| print_all(spool)),
+            None => closed,
+        }
+    }
+}
+
+/// Prints a file.
+fn print_all(mut file: File) -> Result<()> {
+    let (mut out, mut data) = (output::Output::new()?, vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut data).map_err(|error| Fail::Trouble(format!("temporary file: {error}")))? {
+            0 => return out.finish(),
+            count => out.bytes(&data[..count])?,
+        }
     }
 }
 
@@ -382,11 +427,16 @@ pub fn check_replaceable(path: &Path, what: &str, inputs: impl IntoIterator<Item
     Ok(())
 }
 
+/// Whether it stands for standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// Trouble if a file is in the way.
 pub fn check_free(path: &Path, force: bool) -> Result<()> {
     let name = path.display().to_string();
-    if path.as_os_str() == "-" {
-        return Err(Fail::file(&name, "an scda file is written to a file, not to standard output"));
+    if is_standard(path) {
+        return Err(Fail::file(&name, "this command writes to files, not to standard output"));
     }
     if !force && path.symlink_metadata().is_ok() {
         return Err(Fail::file(&name, "the file exists; --force replaces it"));

@@ -23,7 +23,7 @@ pub struct Args {
     /// The description; - is standard input
     #[arg(value_name = "MANIFEST")]
     from: PathBuf,
-    /// The file to write
+    /// The file to write; - is standard output
     #[arg(value_name = "OUT")]
     to: PathBuf,
     /// The line breaks of paddings and compressed data
@@ -226,9 +226,10 @@ pub fn run(args: &Args) -> Result<()> {
         check_not_left(&args.to, &folder.join(file), file)?;
     }
     let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
+    let beside = output.path().to_owned();
     for (index, value) in sections.iter().enumerate() {
         let attributes = || make_dataset::attributes(raw.get(index));
-        section(&mut output, value, (folder, &args.to), attributes).map_err(|wrong| match wrong {
+        section(&mut output, value, (folder, &beside), attributes).map_err(|wrong| match wrong {
             Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
             // Also if the numbers of the description are out of range, which of a file would be damage.
             Wrong::Writing(error) => Fail::Trouble(error.to_string()),
