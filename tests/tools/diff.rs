@@ -149,7 +149,22 @@ fn streams_are_compared_by_task() {
     place.scda("copy a.scda one.scda --select 1-3").good();
     let run = place.scda("diff a.scda one.scda").bad(1, "");
     assert_eq!(run.text(), "only in a.scda: section 5: 2 streams, \"log\", record 1\n");
+    let json = place.scda("diff --json one.scda a.scda").bad(1, "").json();
+    let alone = json!({"number": 5, "type": "S", "user": "log", "tasks": 2});
+    assert_eq!((&json["differences"][0]["b"], &json["differences"][0]["a"]), (&alone, &Value::Null));
     place.scda("diff -q one.scda a.scda").bad(1, "");
+    // A part whose first one is missing is compared as its sections.
+    place.scda("copy b.scda part.scda --select 4-6").good();
+    place.scda("diff part.scda part.scda").good();
+    with_streams(&place, "c.scda", 64, true, ["the stream of 0", "of 2"], ["second", "second one"]);
+    place.scda("copy c.scda other.scda --select 4-6").good();
+    place.scda("diff part.scda other.scda").good();
+    let mut bytes = place.read("other.scda");
+    let at = bytes.windows(4).position(|part| part == b" end").unwrap();
+    bytes[at + 1] = b'E';
+    place.write("other.scda", bytes);
+    let run = place.scda("diff part.scda other.scda").bad(1, "");
+    assert!(run.text().starts_with("section 2 (array \"log\"): element "), "{}", run.text());
 }
 
 #[test]
@@ -168,6 +183,9 @@ fn damage_of_what_only_one_file_has_is_trouble() {
     place.write("b.scda", bytes);
     place.scda("diff a.scda b.scda").bad(2, "scda: b.scda: byte ");
     place.scda("diff b.scda a.scda").bad(2, "scda: b.scda: byte ");
+    let json = place.scda("diff --json b.scda a.scda").bad(2, "scda: b.scda: byte ").json();
+    assert!(json["error"]["code"].is_i64() && json["same"].is_null(), "{json}");
+    assert_eq!(json["differences"].as_array().unwrap().len(), 1);
     // With --quiet, the answer is known without.
     place.scda("diff -q b.scda a.scda").bad(1, "");
 }

@@ -221,6 +221,9 @@ fn sums_of_many_sections_need_little_memory() {
     }
     // Of two files: things that have a counterpart are not kept.
     bounded(&place, 40, "diff a.scda a.scda --threads 1").good();
+    // Nor are differences.
+    place.with_input("make - b.scda", br#"{"sections":[]}"#).good();
+    bounded(&place, 60, "diff --json a.scda b.scda --threads 1 >/dev/null").bad(1, "");
 }
 
 /// Chunks are two rows thick, and two rows do not fit into what is read at once.

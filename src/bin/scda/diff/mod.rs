@@ -10,7 +10,7 @@ use crate::datasets::compare::Tolerance;
 use crate::datasets::{Found, Item, Pair};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Threads};
-use crate::manifest::put_bytes;
+use crate::manifest::{failure, put_bytes};
 use crate::output::{Output, quote};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
@@ -61,7 +61,7 @@ pub struct Args {
     /// Print nothing, and stop at the first difference
     #[arg(short, long)]
     quiet: bool,
-    /// Print JSON, an object with a list of differences
+    /// Print JSON, an object with a list of differences, a line for each
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]
@@ -256,28 +256,32 @@ pub fn run(args: &Args) -> Result<()> {
             Fail::Scda(error).report();
             Fail::Said(TROUBLE)
         }
+        Fail::Invalid(words) => Fail::Trouble(words),
         other => other,
     };
     let (a, b) = (Input::new(&args.a, &args.threads)?, Input::new(&args.b, &args.threads)?);
     let mut out = Output::new()?;
-    let mut list = Vec::new();
+    if args.json {
+        let (a, b) = (json!(a.name()), json!(b.name()));
+        out.text(format_args!("{{\n\"a\": {a},\n\"b\": {b},\n\"differences\": ["))?;
+    }
     let mut found = false;
     let result = compare(args, (&a, &b), |difference| {
-        found = true;
         if args.json {
-            list.push(difference.json);
+            let comma = if found { "," } else { "" };
+            out.text(format_args!("{comma}\n{}", difference.json))?;
         } else if !args.quiet {
             out.text(format_args!("{}\n", difference.text))?;
         }
+        found = true;
         Ok(!args.quiet)
     });
     let written = match &result {
         Ok(order) if args.json => {
-            let object = json!({
-                "a": a.name(), "b": b.name(), "same": !found, "same_order": order.is_none(), "differences": list
-            });
-            out.text(format_args!("{object}\n"))
+            let (same, same_order) = (!found, order.is_none());
+            out.text(format_args!("\n],\n\"same\": {same},\n\"same_order\": {same_order}\n}}\n"))
         }
+        Err(fail) if args.json => out.text(format_args!("\n],\n\"error\": {}\n}}\n", failure(fail))),
         Ok(Some(at)) if !args.order && !args.quiet => {
             let sections = at.sections();
             out.text(format_args!(

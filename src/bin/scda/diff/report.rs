@@ -83,8 +83,16 @@ fn item_in_words(item: &Item) -> String {
 }
 
 fn item_facts(item: &Item) -> Value {
+    if let Some(found) = &item.streams {
+        let streams = &found.streams;
+        let mut object = Map::new();
+        object.insert("number".into(), (item.number + 1).into());
+        object.insert("type".into(), "S".into());
+        put_bytes(&mut object, "user", streams.name());
+        object.insert("tasks".into(), streams.tasks().into());
+        return Value::Object(object);
+    }
     Value::Object(match &item.pair {
-        _ if item.streams.is_some() => facts(item.number + 1, &item.section),
         None => facts(item.number, &item.section),
         Some(Pair::Group(found)) => group_facts(item.last(), found),
         Some(Pair::Dataset(found)) => dataset_facts(item.last(), &found.dataset),
