@@ -19,8 +19,8 @@ use scda::internals::{
     parse_counts, shuffle, unshuffle,
 };
 use scda::{
-    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Region, Solo, Source,
-    Writer, run_on_threads,
+    Codec, Communicator, DataType, Dataset, Encode, Encoder, Layout, LineBreak, Params, Reader, Region, Solo,
+    Source, Writer, run_on_threads,
 };
 use std::hint::black_box;
 use std::path::Path;
@@ -666,6 +666,51 @@ fn together() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// Small boxes that are read one by one, with the cache of chunks and without, and in one call.
+fn boxes() {
+    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
+    let path = folder.join(format!("scda-bench-{}", std::process::id()));
+    let (shape, count) = ([512, 512, 8], [4, 4, 8]);
+    let mut dataset = Dataset::new("rho", DataType::Float64, shape);
+    dataset.layout = Layout::Chunked { shape: Some(vec![64, 64, 8]), text: false };
+    let data = bytes_of("doubles, smooth", 512 * 512 * 8 * 8);
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    file.dataset(&dataset, &[Region::all(&shape)], &data).unwrap();
+    file.close().unwrap();
+    let boxes: Vec<Region> =
+        (0..1000).map(|i| Region::new([i * 7919 % 508, i * 104_729 % 508, 0], count)).collect();
+    let bytes = 4 * 4 * 8 * 8;
+    let time = |cache_bytes: u64, read: &dyn Fn(&mut Reader)| {
+        let mut params = Params::default();
+        params.cache_bytes = cache_bytes;
+        let once = || {
+            let mut file = Reader::open(Solo, &path, &params).unwrap();
+            file.find_dataset("rho", 0).unwrap().unwrap();
+            let start = Instant::now();
+            read(&mut file);
+            start.elapsed().as_secs_f64() * 1e3
+        };
+        (0..5).map(|_| once()).fold(f64::INFINITY, f64::min)
+    };
+    let one_by_one = |file: &mut Reader| {
+        let mut memory = vec![0; bytes];
+        boxes.iter().for_each(|one| file.read_dataset(std::slice::from_ref(one), &mut memory).unwrap());
+    };
+    let in_one_call = |file: &mut Reader| file.read_dataset(&boxes, &mut vec![0; 1000 * bytes]).unwrap();
+    let whole =
+        |file: &mut Reader| file.read_dataset(&[Region::all(&shape)], &mut vec![0; data.len()]).unwrap();
+    println!("| 1000 boxes of 1 KiB, ms | cache | no cache |");
+    println!("|{}", " --- |".repeat(3));
+    for (what, read) in [
+        ("one by one", &one_by_one as &dyn Fn(&mut Reader)),
+        ("in one call", &in_one_call),
+        ("all items", &whole),
+    ] {
+        println!("| {what} | {:.2} | {:.2} |", time(Params::DEFAULT_CACHE_BYTES, read), time(0, read));
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let kinds: Vec<&str> = KINDS
@@ -690,6 +735,10 @@ fn main() {
     }
     if named.is_empty() || named.iter().any(|name| name == "together") {
         together();
+        println!();
+    }
+    if named.is_empty() || named.iter().any(|name| name == "boxes") {
+        boxes();
         println!();
     }
     if named.is_empty() || named.iter().any(|name| name == "shuffle") {

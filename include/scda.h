@@ -582,6 +582,11 @@ struct scda_params {
    * committed meanwhile. 0: all sections that are there are read, as far as they are whole.
    */
   int to_seal;
+  /**
+   * Reading: the most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
+   * 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+   */
+  uint64_t cache_bytes;
 };
 
 /**

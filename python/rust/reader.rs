@@ -190,6 +190,7 @@ impl Reader {
 #[pymethods]
 impl Reader {
     #[new]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -198,8 +199,10 @@ impl Reader {
         decode: bool,
         verify: bool,
         to_seal: bool,
+        cache_bytes: u64,
     ) -> PyResult<Self> {
         let mut params = Params::default();
+        params.cache_bytes = cache_bytes;
         (params.threads, params.verify, params.to_seal) = (threads, verify, to_seal);
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;

@@ -680,3 +680,18 @@ def test_what_is_written_is_what_zarr_python_writes(name: str, tmp_path: Path) -
         if "endian" in codecs["bytes"]:
             codecs["bytes"]["endian"] = "little"
         assert written == metadata
+
+
+def test_chunks_are_kept_for_later_items(tmp_path: Path) -> None:
+    data = np.arange(64.0 * 64 * 4).reshape(64, 64, 4)
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("rho", data, chunks=(16, 16, 4))
+    places = [(7 * i % 60, 13 * i % 60) for i in range(1000)]
+    for cache_bytes in (0, 10_000, 16 << 20):
+        with scda.open(tmp_path / "f", cache_bytes=cache_bytes) as f:
+            rho = f["rho"]
+            boxes = rho.read_boxes([((y, x, 0), (4, 4, 4)) for y, x in places])
+            assert all((rho[y : y + 4, x : x + 4] == box).all() for (y, x), box in zip(places, boxes))
+    for wrong in (-1, 1 << 63, "1"):
+        with pytest.raises((scda.ArgumentError, TypeError), match="cache_bytes: found"):
+            scda.open(tmp_path / "f", cache_bytes=wrong)  # type: ignore[arg-type]

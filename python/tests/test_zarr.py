@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -303,6 +304,10 @@ def test_the_command(series: Path) -> None:
     assert refs["x/c/0"][0] == "http://x" and "p/zarr.json" not in refs and "zeros/zarr.json" not in refs
     assert "scda: " in run("none.scda", code=2).stderr
     (series.parent / "cut.scda").write_bytes(series.read_bytes()[:900])
+    left = run("cut.scda")
+    assert re.fullmatch(r"scda: .*cut.scda: not complete: \d+ bytes behind its last seal .*\n", left.stderr)
+    assert list(json.loads(left.stdout)["refs"]) == ["zarr.json"]
+    (series.parent / "cut.scda").write_bytes(series.read_bytes()[:100])
     assert "cut.scda" in run("cut.scda", code=1).stderr
     assert "--nosuch" in run("series.scda", "--nosuch", code=2).stderr
     with scda.create(series.parent / "text.scda") as w:

@@ -102,6 +102,9 @@ pub struct scda_params {
     /// `scda_fseal_state` and `scda_last_error_message` tell how much that is, `scda_frefresh` looks whether it was
     /// committed meanwhile. 0: all sections that are there are read, as far as they are whole.
     pub to_seal: c_int,
+    /// Reading: the most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
+    /// 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    pub cache_bytes: u64,
 }
 
 /// The parameters of opening a file.
@@ -149,6 +152,7 @@ fn defaults() -> scda_params_t {
         seal: 0,
         verify: 0,
         to_seal: c_int::from(params.to_seal),
+        cache_bytes: params.cache_bytes,
     }
 }
 
@@ -234,6 +238,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         strict: false,
         verify: flag("verify", c.verify)?,
         to_seal: flag("to_seal", c.to_seal)?,
+        cache_bytes: c.cache_bytes,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

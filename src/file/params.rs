@@ -112,6 +112,10 @@ pub struct Params {
     ///
     /// [`Reader::left_out`]: crate::Reader::left_out
     pub to_seal: bool,
+    /// Reading: the most bytes of decompressed chunks of datasets that each rank keeps, so that boxes that are read one by one, and
+    /// are parts of the same chunks, do not decompress them again. Those that were not used for longest go first. By default
+    /// [`Self::DEFAULT_CACHE_BYTES`]; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
+    pub cache_bytes: u64,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -141,6 +145,7 @@ impl Default for Params {
             strict: false,
             verify: false,
             to_seal: true,
+            cache_bytes: Self::DEFAULT_CACHE_BYTES,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),
@@ -154,6 +159,8 @@ impl Params {
     pub const DEFAULT_LEVEL: u32 = 2;
     /// The default size of the aggregation buffer.
     pub const DEFAULT_AGGREGATION_BYTES: usize = 4 << 20;
+    /// The default size of the cache of decompressed chunks.
+    pub const DEFAULT_CACHE_BYTES: u64 = 16 << 20;
 
     /// The most bytes of a section, or of a part of one, that is buffered to be written with others, and
     /// read with the headers. The same on all ranks. Beyond it, or beyond some KiB for each rank, an access
@@ -223,6 +230,7 @@ impl Params {
             u64::from(self.verify),
             u64::from(self.seal),
             u64::from(self.to_seal),
+            self.cache_bytes,
             faults,
         ]
     }

@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 import tempfile
+import warnings
 from contextlib import contextmanager
-from typing import Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 from . import Error, __version__, _errors, _vtk, references
 from ._progress import Progress
@@ -180,7 +181,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)  # not before incomplete files are removed
     try:
-        given.run(given)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            given.run(given)
     except BrokenPipeError:
         # Nobody reads what we write. Python's own end shall not try again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -204,6 +207,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except (RuntimeError, KeyError, MemoryError) as error:  # as h5py has them
         return _complain(f"{given.file}: {type(error).__name__}: {error}", _TROUBLE)
     return 0
+
+
+def _warn(message: Union[Warning, str], *_: Any) -> None:
+    _tell(str(message))
 
 
 def _end(number: int, _: object) -> None:

@@ -70,7 +70,7 @@ class Handle:
 
 
 def prepare(
-    path: Path, comm: Any, driver: str, threads: Optional[int], **switches: bool
+    path: Path, comm: Any, driver: str, threads: Optional[int], cache_bytes: int = 0, **switches: bool
 ) -> tuple[str, Optional[Ranks], int]:
     """The absolute path, the ranks if there are several, and the number of threads. Collective: what is wrong on
     one rank, also a switch that is no bool, is an error of all."""
@@ -85,6 +85,7 @@ def prepare(
         for what, value in switches.items():
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"{what}: found {value!r}, expected True or False")
+        integer("cache_bytes", cache_bytes, 0, (1 << 63) - 1)
         number = _threads(threads, ranks)
     except Exception as error:
         failure = error

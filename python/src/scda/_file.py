@@ -46,6 +46,7 @@ def open(
     decode: bool = True,
     verify: bool = False,
     to_seal: bool = True,
+    cache_bytes: int = 16 << 20,
 ) -> File:
     """Opens a file for reading.
 
@@ -67,6 +68,8 @@ def open(
             its header. A job that was killed, or is still writing, has not committed what is behind:
             :attr:`File.left_out` says how much that is, and a :class:`LeftOutWarning` says it, too;
             :meth:`File.refresh` looks for more. If false, all sections that are there are read.
+        cache_bytes: how many bytes of decompressed chunks of datasets this process keeps at most, for items that are read
+            later. 0: none. What reads several boxes at once, or most items of the chunks that it touches, keeps none.
 
     Raises:
         Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
@@ -80,7 +83,16 @@ def open(
     array semi-major axis, period 96
     varray moons 20
     """
-    return File(path, comm=comm, driver=driver, threads=threads, decode=decode, verify=verify, to_seal=to_seal)
+    return File(
+        path,
+        comm=comm,
+        driver=driver,
+        threads=threads,
+        decode=decode,
+        verify=verify,
+        to_seal=to_seal,
+        cache_bytes=cache_bytes,
+    )
 
 
 def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
@@ -134,14 +146,15 @@ class File(Handle):
         decode: bool = True,
         verify: bool,
         to_seal: bool,
+        cache_bytes: int = 0,
         by_seal: bool = True,
     ) -> None:
         flags = {"decode": decode, "verify": verify, "to_seal": to_seal}
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, **flags)
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, cache_bytes, **flags)
         self._mapped = None if self._ranks else _open_to_map(self._path)
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, self._ranks, number, *map(bool, flags.values()))
+            self._core = _core.Reader(self._path, self._ranks, number, *map(bool, flags.values()), cache_bytes)
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)

@@ -115,6 +115,14 @@ impl Part<'_> {
         run.filter(|run| run.items == self.stored.grid.chunk_bytes())
     }
 
+    /// Whether one box is wanted that has less than half of its chunks: others are likely to follow. Whoever reads several boxes
+    /// at once, or most of the items, goes through them once.
+    fn wants_little(&self, bytes: u64) -> bool {
+        let grid = &self.stored.grid;
+        let [region] = self.regions else { return false };
+        bytes < grid.touched_by(region).count().saturating_mul(grid.chunk_bytes()) / 2
+    }
+
     /// Copies what is wanted of a chunk.
     pub(super) fn copy(&self, want: &Want, chunk: &[u8], data: &mut [u8]) {
         for run in self.wanted_runs(want) {
@@ -167,6 +175,8 @@ impl ReaderState {
     ) -> Result<()> {
         let chunk_bytes = part.stored.grid.chunk_bytes();
         let threads = self.chunk_threads(part.stored);
+        let data_offset = part.current.layout.data;
+        let keeps = self.chunk_cache.keeps(chunk_bytes) && part.wants_little(data.len() as u64);
         let mut buffers = std::mem::take(&mut self.chunk_buffers);
         let mut wants = wants.into_iter();
         loop {
@@ -174,6 +184,10 @@ impl ReaderState {
             while batch.len() < threads
                 && let Some(want) = wants.next()
             {
+                if let Some(chunk) = self.chunk_cache.get((data_offset, want.chunk)) {
+                    part.copy(&want, chunk, data);
+                    continue;
+                }
                 match self.locate(part, want.chunk)? {
                     Some(present) => batch.push((present, want)),
                     None => part.wanted_runs(&want).for_each(|run| part.fill(&mut data[memory(run)])),
@@ -200,8 +214,13 @@ impl ReaderState {
             let decoded = batch.iter().zip(&mut buffers);
             let decoded = decoded.map(|((present, _), buffer)| (&*part, *present, &mut buffer[..bytes]));
             self.decode_batch(decoded.collect())?;
-            for ((_, want), buffer) in batch.iter().zip(&buffers) {
+            for ((_, want), buffer) in batch.iter().zip(&mut buffers) {
                 part.copy(want, buffer, data);
+                if keeps {
+                    buffer.truncate(bytes);
+                    buffer.shrink_to_fit();
+                    *buffer = self.chunk_cache.put((data_offset, want.chunk), std::mem::take(buffer));
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod canonical;
 mod chain;
+mod chunk_cache;
 mod chunks;
 mod data;
 mod dataset;
@@ -27,6 +28,7 @@ pub use inspect::Seals;
 pub use streams::{Stream, StreamReader, Streams};
 pub(super) use survey::Survey;
 
+use self::chunk_cache::ChunkCache;
 use super::encoding::Decoders;
 use super::open::{self, Ends};
 use super::params::Params;
@@ -137,6 +139,8 @@ pub(crate) struct ReaderState {
     /// What the threads need for the chunks of datasets, kept for the next ones.
     chunk_decoders: Vec<ChunkDecoder>,
     chunk_buffers: Vec<Vec<u8>>,
+    /// Decompressed chunks of datasets that were read in part.
+    chunk_cache: ChunkCache,
     /// Whether the ranks of a node decompress chunks for one another.
     sharing: sharing::Sharing,
     /// Whether errors leave the file open, and a section that the end of the file cuts is no error.
@@ -619,6 +623,7 @@ impl ReaderState {
             decoders: Decoders::new(params.strict),
             chunk_decoders: Vec::new(),
             chunk_buffers: Vec::new(),
+            chunk_cache: ChunkCache::new(params.cache_bytes),
             sharing: sharing::Sharing::default(),
             team,
             file,

@@ -1,0 +1,98 @@
+//! Chunks that were decompressed, kept for boxes that are read later.
+
+use std::collections::BTreeMap;
+
+/// Where a chunk is: the offset of the data of its dataset, and its number.
+type Place = (u64, u64);
+
+/// The chunks that were used last, of so many bytes in all at most.
+#[derive(Default)]
+pub(super) struct ChunkCache {
+    most: u64,
+    bytes: u64,
+    chunks: BTreeMap<Place, Kept>,
+    /// The places by when they were used.
+    order: BTreeMap<u64, Place>,
+    uses: u64,
+}
+
+struct Kept {
+    used: u64,
+    data: Vec<u8>,
+}
+
+impl ChunkCache {
+    pub fn new(most: u64) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Whether chunks of so many bytes are kept.
+    pub fn keeps(&self, bytes: u64) -> bool {
+        bytes <= self.most
+    }
+
+    /// A chunk that is kept.
+    pub fn get(&mut self, place: Place) -> Option<&[u8]> {
+        let kept = self.chunks.get_mut(&place)?;
+        self.uses += 1;
+        self.order.remove(&std::mem::replace(&mut kept.used, self.uses));
+        self.order.insert(self.uses, place);
+        Some(&kept.data)
+    }
+
+    /// Keeps a chunk, in place of those that were not used for longest. Returns the memory of one of these.
+    pub fn put(&mut self, place: Place, data: Vec<u8>) -> Vec<u8> {
+        let bytes = data.len() as u64;
+        if !self.keeps(bytes) {
+            return data;
+        }
+        let mut free = Vec::new();
+        if let Some(before) = self.chunks.remove(&place) {
+            self.order.remove(&before.used);
+            self.bytes -= before.data.len() as u64;
+            free = before.data;
+        }
+        while self.bytes + bytes > self.most
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            if let Some(kept) = self.chunks.remove(&oldest) {
+                self.bytes -= kept.data.len() as u64;
+                free = kept.data;
+            }
+        }
+        self.uses += 1;
+        self.bytes += bytes;
+        self.order.insert(self.uses, place);
+        self.chunks.insert(place, Kept { used: self.uses, data });
+        free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_last_is_kept() {
+        let mut cache = ChunkCache::new(30);
+        let get = |cache: &mut ChunkCache, place| cache.get(place).map(|chunk| (chunk[0], chunk.len()));
+        for chunk in 0..3_u8 {
+            assert!(cache.put((7, chunk.into()), vec![chunk; 10]).is_empty());
+        }
+        assert_eq!(get(&mut cache, (7, 0)), Some((0, 10)));
+        // The oldest but for that makes room, and gives its memory.
+        assert_eq!(cache.put((8, 0), vec![9; 10]), [1; 10]);
+        for (place, found) in [((7, 1), None), ((7, 2), Some(2)), ((7, 0), Some(0)), ((8, 0), Some(9))] {
+            assert_eq!(get(&mut cache, place), found.map(|byte| (byte, 10)));
+        }
+        // One that is read again, and one that is too large.
+        assert_eq!(cache.put((7, 0), vec![5; 10]), [0; 10]);
+        assert_eq!(cache.put((7, 5), vec![5; 31]), [5; 31]);
+        assert_eq!((get(&mut cache, (7, 0)), get(&mut cache, (7, 5))), (Some((5, 10)), None));
+        assert_eq!((cache.bytes, cache.order.len(), cache.chunks.len()), (30, 3, 3));
+        // A large one takes the place of all.
+        cache.put((9, 0), vec![1; 25]);
+        assert_eq!((cache.bytes, cache.order.len(), cache.chunks.len()), (25, 1, 1));
+        assert!(!ChunkCache::new(0).keeps(1));
+    }
+}
