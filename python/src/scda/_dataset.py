@@ -115,14 +115,28 @@ class Dataset:
         return True
 
     def __getitem__(self, key: Any) -> Any:
-        """What numpy's basic indexing selects: integers, slices with any step, ``...``, and None for a new dimension.
-        Only the chunks or rows with these items are read. Collective: each rank reads its own, any or none.
+        """What numpy selects: integers, slices with any step, ``...``, None for a new dimension, and in one dimension a list of
+        indices, or of a bool for each. Only the chunks or rows with these items are read. Collective: each rank reads
+        its own, any or none.
 
         Returns:
             An array of its own; for integers in all dimensions one item.
         """
         with self._file._reading() as core:
             return self._read(core, select(key, self.shape))
+
+    @property
+    def oindex(self) -> Outer:
+        """Outer indexing: as ``d[...]``, with lists of indices in several dimensions, of which the result has all
+        combinations. Collective.
+
+        >>> with scda.create("outer.scda") as w:
+        ...     w.dataset("rho", np.arange(30).reshape(5, 6))
+        >>> with scda.open("outer.scda") as f:
+        ...     f["rho"].oindex[[4, 0], [1, 3, 3]].tolist()
+        [[25, 27, 27], [1, 3, 3]]
+        """
+        return Outer(self)
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
         """All items, for numpy. Collective: all ranks get all."""
@@ -195,6 +209,17 @@ class Dataset:
         return f"{self.dtype} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
 
 
+class Outer:
+    """A dataset that is indexed by lists in several dimensions."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def __getitem__(self, key: Any) -> Any:
+        with self._dataset._file._reading() as core:
+            return self._dataset._read(core, select(key, self._dataset.shape, is_outer=True))
+
+
 def _shown(text: str) -> str:
     """As repr writes it, since it may have control characters; not all of it if it is long."""
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…")[1:-1]
@@ -227,10 +252,10 @@ def read_selections(
         for array, (_, selection), pieces, (boxes, items) in zip(arrays, wanted, call, parts):
             if selection.has_steps:
                 for piece, box in zip(pieces, _split(items, boxes)):
-                    array[piece.place] = box[piece.wanted]
+                    array[piece.place] = piece.of(box)
     for _ in range(others):
         read([([], np.empty(0, array.dtype)) for array in arrays])
-    return [array[selection.final] for array, (_, selection) in zip(arrays, wanted)]
+    return [selection.result(array) for array, (_, selection) in zip(arrays, wanted)]
 
 
 def _memory(file: File, found: Description, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ._description import Description
@@ -18,14 +19,18 @@ _MOST_BOXES = 1 << 12
 _FAR_BYTES = 1 << 16
 
 Box = tuple[list[int], list[int]]
+# Indices that ascend, each once.
+Indices = Union[range, "NDArray[np.int64]"]
 
 
 class Selection(NamedTuple):
-    """Basic indexing of an array: in each of its dimensions the indices, and how what was selected is shaped."""
+    """Indexing of an array: in each of its dimensions the indices, and how what was selected is shaped."""
 
-    indices: list[range]
+    indices: list[Indices]
     # The index that makes the result of an array with these indices in each dimension.
     final: tuple[Any, ...]
+    # Whether each list of indices is one of its dimension, whatever lists others have.
+    is_outer: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -33,12 +38,28 @@ class Selection(NamedTuple):
 
     @property
     def has_steps(self) -> bool:
-        return any(indices.step > 1 for indices in self.indices)
+        return any(_step(indices) > 1 for indices in self.indices)
+
+    @property
+    def outer_shape(self) -> tuple[int, ...]:
+        """That of the result of outer indexing."""
+        both = zip(self.indices, self.final)
+        return tuple(len(f if isinstance(f, np.ndarray) else i) for i, f in both if not isinstance(f, int))
+
+    def result(self, array: NDArray[Any]) -> Any:
+        """What was selected, of the items with these indices."""
+        final = list(self.final)
+        if self.is_outer:
+            for d, index in enumerate(final):
+                if isinstance(index, np.ndarray):
+                    array, final[d] = np.take(array, index, axis=d), slice(None)
+        return array[tuple(final)]
 
 
-def select(key: Any, shape: Sequence[int]) -> Selection:
-    """What numpy's basic indexing selects: integers, slices, an Ellipsis, and None for a new dimension. The indices
-    ascend; what is shaped last turns them where the step is negative."""
+def select(key: Any, shape: Sequence[int], is_outer: bool = False) -> Selection:
+    """What numpy's basic indexing selects: integers, slices, an Ellipsis, and None for a new dimension; and a list of indices,
+    or of a bool for each, in one dimension, or, if it is outer indexing, in any of them. The indices ascend; what is shaped
+    last turns them where the step is negative, and repeats them."""
     keys = list(key) if isinstance(key, tuple) else [key]
     dimensions = sum(k is not None and k is not Ellipsis for k in keys)
     dots = [place for place, k in enumerate(keys) if k is Ellipsis]
@@ -48,13 +69,22 @@ def select(key: Any, shape: Sequence[int]) -> Selection:
         raise IndexError(f"index: found {dimensions} dimensions, expected at most {len(shape)}")
     place = dots[0] if dots else len(keys)
     keys[place : place + 1] = [slice(None)] * (len(shape) - dimensions)
-    indices: list[range] = []
+    indices: list[Indices] = []
     final: list[Any] = []
     for k in keys:
         if k is None:
+            if is_outer:
+                raise IndexError("oindex: found None, expected integers, slices, '...' and lists")
             final.append(None)
             continue
         size = shape[len(indices)]
+        if isinstance(k, list) or (isinstance(k, np.ndarray) and k.ndim > 0):
+            if not is_outer and any(isinstance(other, np.ndarray) for other in final):
+                raise IndexError("index: found lists of indices in several dimensions, expected one; d.oindex takes several")
+            wanted, places = np.unique(_listed(k, size, len(indices)), return_inverse=True)
+            indices.append(wanted)
+            final.append(places)
+            continue
         if isinstance(k, slice):
             found = range(size)[k]
             turned = found.step < 0
@@ -68,7 +98,28 @@ def select(key: Any, shape: Sequence[int]) -> Selection:
         indices.append(range(number, number + 1))
         final.append(0)
     # As numpy: an array of no dimensions, unless the index has nothing but integers.
-    return Selection(indices, (*final, ...) if dots else tuple(final))
+    return Selection(indices, (*final, ...) if dots else tuple(final), is_outer)
+
+
+def _listed(key: Any, size: int, dimension: int) -> NDArray[np.int64]:
+    """The indices in a list or array."""
+    listed = np.asarray(key) if len(key) else np.empty(0, np.int64)
+    if listed.ndim == 1 and listed.dtype == np.bool_:
+        if len(listed) != size:
+            raise IndexError(f"index: found {len(listed)} bools, expected {size}, as dimension {dimension} has indices")
+        return np.flatnonzero(listed)
+    if listed.ndim != 1 or listed.dtype.kind not in "iu":
+        raise IndexError(f"index: found {listed.dtype} of {listed.ndim} dimensions, expected a list of integers or bools")
+    for wrong in listed[(listed < -size) | (listed >= size)]:
+        raise IndexError(f"index {wrong}: found {size} indices in dimension {dimension}")
+    return np.where(listed < 0, listed + size, listed).astype(np.int64)
+
+
+def _step(indices: Indices) -> int:
+    """The step, or that of indices as far apart on average."""
+    if isinstance(indices, range):
+        return indices.step
+    return max(2, int(indices[-1] - indices[0]) // (len(indices) - 1)) if len(indices) > 1 else 2
 
 
 def _number(key: Any) -> int:
@@ -78,8 +129,7 @@ def _number(key: Any) -> int:
         except TypeError:
             pass
     raise IndexError(
-        f"index: found {type(key).__name__}, expected integers, slices, '...' and None; read an array, such as "
-        "d[...], and index that by arrays or bools"
+        f"index: found {type(key).__name__}, expected integers, slices, '...', None, and a list of integers or bools"
     )
 
 
@@ -88,7 +138,7 @@ class Piece(NamedTuple):
 
     box: Box
     # Those of the box.
-    wanted: tuple[slice, ...]
+    wanted: tuple[Union[slice, NDArray[np.int64]], ...]
     # Where they go to.
     place: tuple[slice, ...]
 
@@ -98,6 +148,12 @@ class Piece(NamedTuple):
         for n in self.box[1]:
             items *= n
         return items
+
+    def of(self, box: NDArray[Any]) -> NDArray[Any]:
+        """Those that are wanted of the items of the box."""
+        for d, wanted in enumerate(self.wanted):
+            box = box[(slice(None),) * d + (wanted,)]
+        return box
 
 
 def batches(
@@ -109,7 +165,7 @@ def batches(
     single = []
     inner = item_bytes
     for d in reversed(range(len(shape))):
-        step = selection.indices[d].step
+        step = _step(selection.indices[d])
         far = step >= unit[d] if chunks is not None else step * inner >= _FAR_BYTES
         single.append(step > 1 and far)
         inner *= max(shape[d], 1)
@@ -144,8 +200,10 @@ def calls(wanted: Sequence[tuple[Description, Selection]]) -> Iterator[list[list
     batches at once as bounded memory takes. What has no steps is one piece, which the first call reads."""
     call: list[list[Piece]] = []
     for _, selection in wanted:
-        start = [indices.start if indices else 0 for indices in selection.indices]
-        call.append([] if selection.has_steps else [Piece((start, list(selection.shape)), (), ())])
+        call.append([])
+        if not selection.has_steps:
+            start = [indices[0] if len(indices) else 0 for indices in selection.indices]
+            call[-1].append(Piece((start, list(selection.shape)), (), ()))
     room = PIECE_BYTES
     for number, (found, selection) in enumerate(wanted):
         if not selection.has_steps:
@@ -171,12 +229,17 @@ def pieces(shape: tuple[int, ...], chunks: Optional[tuple[int, ...]], item_bytes
             yield piece.place
 
 
-def _parts(indices: range, length: int) -> Iterator[tuple[int, int, slice, slice]]:
+def _parts(indices: Indices, length: int) -> Iterator[tuple[int, int, Union[slice, NDArray[np.int64]], slice]]:
     """The indices, cut at the multiples of a length: first index and number of indices of the box, those that are
     wanted of these, and where they go to."""
     done = 0
     while done < len(indices):
-        first = indices[done]
+        first = int(indices[done])
+        if not isinstance(indices, range):
+            stop = int(np.searchsorted(indices, first // length * length + length))
+            yield first, int(indices[stop - 1]) + 1 - first, indices[done:stop] - first, slice(done, stop)
+            done = stop
+            continue
         end = first // length * length + length
         stop = min(len(indices), done + -(-(end - first) // indices.step))
         last = indices[stop - 1]

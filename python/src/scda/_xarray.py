@@ -21,6 +21,7 @@ from ._attributes import with_json
 from ._dataset import Dataset, Group
 from ._errors import UsageError
 from ._file import File, open
+from ._selection import select
 from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
 
 if TYPE_CHECKING:
@@ -216,22 +217,21 @@ class _Array(BackendArray):
         self.dtype = variable.dataset.dtype
 
     def __getitem__(self, key: Any) -> Any:
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
         return _with_file(self._manager, self._path, lambda file: self._read_of(file, key))
 
     def _read_of(self, file: File, key: tuple[Any, ...]) -> NDArray[Any]:
         if not self._has_records:
-            return np.asarray(self._record(file, self._records[0])[key])
-        numbers = self._records[key[0]]
-        if isinstance(numbers, int):
-            return np.asarray(self._record(file, numbers)[key[1:]])
-        # Of no memory: for the shape.
-        shape = np.broadcast_to(np.empty((), self.dtype), self.shape[1:])[key[1:]].shape
+            return np.asarray(self._record(file, self._records[0]).oindex[key])
+        numbers = np.asarray(self._records)[key[0]]
+        if numbers.ndim == 0:
+            return np.asarray(self._record(file, int(numbers)).oindex[key[1:]])
+        shape = select(key[1:], self.shape[1:], is_outer=True).outer_shape
         array = np.empty((len(numbers), *shape), self.dtype)
-        for place, number in enumerate(numbers):
-            array[place] = self._record(file, number)[key[1:]]
+        for place, number in enumerate(numbers.tolist()):
+            array[place] = self._record(file, number).oindex[key[1:]]
         return array
 
     def _record(self, file: File, number: int) -> Dataset:
