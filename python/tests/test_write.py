@@ -432,3 +432,21 @@ def test_what_is_refused_leaves_the_file_as_it_was(tmp_path: Path, options: dict
                 w.array(name, data)
         files.append(path.read_bytes())
     assert files[0] == files[1]
+
+
+def test_parts_that_are_written_one_by_one_are_refused(tmp_path: Path) -> None:
+    data = np.arange(12.0).reshape(4, 3)
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("rho", data[:2], shape=(4, 3), start=(0, 0))
+        with pytest.raises(ValueError, match=r"'rho': found another part of an array .* boxes="):
+            w.dataset("rho", data[2:], shape=(4, 3), start=(2, 0))
+        # Records, whole or each with a part at the same place, and other arrays.
+        w.dataset("p", data)
+        w.dataset("p", data)
+        for _ in range(2):
+            w.dataset("q", data[:2], shape=(4, 3), start=(1, 0))
+        w.dataset("rho", data[2:], shape=(5, 3), start=(2, 0))
+        w.dataset("all", boxes=[((0, 0), data[:2]), ((2, 0), data[2:])], shape=(4, 3))
+    with scda.open(tmp_path / "f") as f:
+        assert [len(f.records(name)) for name in ("rho", "p", "q", "all")] == [2, 2, 2, 1]
+        assert (f["all"][...] == data).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import warnings
@@ -38,6 +39,9 @@ _MOST_CHUNK_BYTES = 1 << 30
 # The writers of this process that may be open, by what their path means.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
 _changing_writers = threading.Lock()
+
+# The first indices and the shape of a part of an array.
+_Box = tuple[list[int], list[int]]
 
 
 def create(
@@ -192,6 +196,8 @@ class Writer(Handle):
         self._atomic = bool(atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
         self._may_seal = bool(seal) or append
+        # Of each dataset of which this process has written a part last: its shape, and the boxes.
+        self._parts: dict[str, tuple[tuple[int, ...], list[_Box]]] = {}
         failure: Optional[Exception] = None
         try:
             text = None if append else _user(user)
@@ -439,9 +445,22 @@ class Writer(Handle):
             whole = integers("shape", shape)
         placed = [_box(first, part, whole) for first, part in parts]
         errors = (max_relative_error, max_absolute_error)
+        self._note_parts(name, whole, placed)
         layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
         described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
         return described, placed, _one_after_the_other([part for _, part in parts])
+
+    def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[_Box]) -> None:
+        """An error for a part of an array beside another one that was written before: it would be a record of its own."""
+        before = self._parts.pop(name, None)
+        if self._ranks is not None or not boxes or sum(math.prod(n) for _, n in boxes) == math.prod(shape):
+            return
+        if before is not None and before[0] == shape and not any(_meet(a, b) for a in boxes for b in before[1]):
+            raise ValueError(
+                f"dataset {name!r}: found another part of an array of the shape {shape}, which would be a record of its own; "
+                "expected all parts in one call: boxes=[(start, data), ...]"
+            )
+        self._parts[name] = shape, boxes
 
     def field(
         self,
@@ -756,6 +775,10 @@ def _type_of(types: list[np.dtype[Any]]) -> np.dtype[Any]:
             f"boxes: found the types {types[0]} and {next(t for t in types if t != types[0])}, expected one"
         )
     return types[0]
+
+
+def _meet(a: _Box, b: _Box) -> bool:
+    return all(x < y + m and y < x + n for x, n, y, m in zip(*a, *b))
 
 
 def _box(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> tuple[list[int], list[int]]:
