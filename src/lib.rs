@@ -24,6 +24,7 @@ pub mod ffi;
 mod file;
 mod foreign;
 mod format;
+mod items;
 mod memory;
 mod numbers;
 mod parallel;
@@ -64,6 +65,7 @@ pub use format::dataset::{Codec, DataType, Dataset, Group, Layout, Region};
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};
+pub use items::{Data, DataMut, Memory, MemoryMut};
 #[cfg(feature = "mpi")]
 pub use parallel::mpi::Mpi;
 pub use parallel::{

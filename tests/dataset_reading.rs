@@ -8,8 +8,8 @@ use common::Rng;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use scda::{
-    Communicator, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Request, Solo,
-    Source, Writer, run_on_threads,
+    Communicator, DataMut, DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Request,
+    Solo, Source, Writer, run_on_threads,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -281,12 +281,17 @@ fn read_together(file: &mut Reader, arrays: &[(i64, &Array)], own: &mut Rng) {
         .collect();
     let mut found: Vec<Vec<u8>> = expected.iter().map(|data| vec![0xaa; data.len()]).collect();
     let own_parts = datasets.iter().zip(&regions).zip(&mut found);
-    let mut requests: Vec<Request<'_>> = arrays
+    let requests: Vec<Request<'_>> = arrays
         .iter()
         .zip(own_parts)
-        .map(|((record, _), ((dataset, regions), data))| Request { dataset, record: *record, regions, data })
+        .map(|((record, _), ((dataset, regions), data))| Request {
+            dataset,
+            record: *record,
+            regions,
+            data: data.into(),
+        })
         .collect();
-    file.read_datasets(&mut requests).unwrap();
+    file.read_datasets(requests).unwrap();
     for (((_, array), regions), (found, expected)) in
         arrays.iter().zip(&regions).zip(found.iter().zip(&expected))
     {
@@ -481,9 +486,9 @@ fn request(
     let right = simple(Kind::Binary).wanted();
     let (one, mut items) = ([Region::new([9, 5], [1, 1])], [0; 4]);
     let (regions, mut data) = ([Region::new([0, 0], count)], vec![0; bytes]);
-    file.read_datasets(&mut [
-        Request { dataset: &right, record: -1, regions: &one, data: &mut items },
-        Request { dataset, record, regions: &regions, data: &mut data },
+    file.read_datasets(vec![
+        Request { dataset: &right, record: -1, regions: &one, data: (&mut items).into() },
+        Request { dataset, record, regions: &regions, data: (&mut data).into() },
     ])
 }
 
@@ -504,21 +509,19 @@ fn ranks_that_request_other_datasets_disagree() {
                 let own = if comm.rank() == rank { other } else { lists[0] };
                 let datasets: Vec<Dataset> =
                     own.iter().map(|(name, _)| Dataset::new(*name, DataType::Uint32, [10, 6])).collect();
-                let mut requests: Vec<Request<'_>> = own
+                let requests: Vec<Request<'_>> = own
                     .iter()
                     .zip(&datasets)
                     .map(|((_, record), dataset)| Request {
                         dataset,
                         record: *record,
                         regions: &[],
-                        data: &mut [],
+                        data: DataMut::Packed(&mut []),
                     })
                     .collect();
                 let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
                 // A rank that requests nothing meets the others in its next call.
-                file.read_datasets(&mut requests)
-                    .and_then(|()| file.close())
-                    .map_err(|error| error.to_string())
+                file.read_datasets(requests).and_then(|()| file.close()).map_err(|error| error.to_string())
             });
             for result in &results {
                 match result {
@@ -648,14 +651,19 @@ fn a_damaged_chunk_is_an_error_and_the_others_are_read() {
             let [left, both] = &mut data;
             let regions = [Region::new([0, 0], [10, 4]), Region::new([0, 0], [10, 5])];
             let mut requests =
-                vec![Request { dataset: &dataset, record: 0, regions: &regions[..1], data: left }];
+                vec![Request { dataset: &dataset, record: 0, regions: &regions[..1], data: left.into() }];
             if is_wrong {
-                let (regions, data) = (&regions[1..], both);
+                let (regions, data) = (&regions[1..], both.into());
                 requests.push(Request { dataset: &dataset, record: 0, regions, data });
             } else {
-                requests.push(Request { dataset: &dataset, record: 0, regions: &[], data: &mut [] });
+                requests.push(Request {
+                    dataset: &dataset,
+                    record: 0,
+                    regions: &[],
+                    data: DataMut::Packed(&mut []),
+                });
             }
-            let error = file.read_datasets(&mut requests).unwrap_err();
+            let error = file.read_datasets(requests).unwrap_err();
             (error.kind(), error.to_string())
         });
         let place = format!("byte {}: ", data.data_offset + sizes[0]);

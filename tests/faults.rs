@@ -353,8 +353,9 @@ fn read_datasets(comm: Watched, path: &Path, params: &Params) -> Result<()> {
     let all = ["binary", "rows", "text"].map(|name| Dataset::new(name, DataType::Uint16, [200, 200]));
     let (regions, mut data) = ([Region::new([30 * rank, 7], [35, 100])], [[0; 7000]; 3]);
     let requests = all.iter().zip(&mut data);
-    let requests = requests.map(|(dataset, data)| Request { dataset, record: -1, regions: &regions, data });
-    file.read_datasets(&mut requests.collect::<Vec<_>>())?;
+    let requests =
+        requests.map(|(dataset, data)| Request { dataset, record: -1, regions: &regions, data: data.into() });
+    file.read_datasets(requests.collect())?;
     assert!(data.iter().flatten().all(|&byte| byte == b'd'));
     assert!(file.find_group("/")?.is_some());
     while file.next_section(true)?.is_some() {

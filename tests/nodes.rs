@@ -413,8 +413,9 @@ fn find_and_verify(comm: ThreadComm, path: &Path, params: &Params) -> Result<()>
         let mut data = vec![vec![0; expected.len()]; all.len()];
         let record = 2 * i64::try_from(step).unwrap();
         let requests = all.iter().zip(&mut data);
-        let requests = requests.map(|(dataset, data)| Request { dataset, record, regions: &regions, data });
-        file.read_datasets(&mut requests.collect::<Vec<_>>())?;
+        let requests =
+            requests.map(|(dataset, data)| Request { dataset, record, regions: &regions, data: data.into() });
+        file.read_datasets(requests.collect())?;
         assert!(data.iter().all(|data| *data == expected), "step {step}");
         let task = (rank + 1) % ranks;
         let streams = file.find_streams(b"log", i64::try_from(step).unwrap())?.unwrap();

@@ -438,11 +438,11 @@ impl Reader {
         }
         let mut requests = Vec::new();
         for (dataset, record, regions, out) in &mut given {
-            requests.push(Request { dataset, record: *record, regions, data: out.as_slice_mut()? });
+            requests.push(Request { dataset, record: *record, regions, data: out.as_slice_mut()?.into() });
         }
         self.read(py, |open| {
             (open.current, open.dataset) = (None, None);
-            open.reader.read_datasets(&mut requests)
+            open.reader.read_datasets(requests)
         })
     }
 

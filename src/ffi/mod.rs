@@ -16,6 +16,7 @@
 
 mod append;
 mod arguments;
+mod boxes;
 mod context;
 mod dataset;
 mod errors;

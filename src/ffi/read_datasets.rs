@@ -1,14 +1,15 @@
 //! Reading datasets and the attributes of groups.
 
 use super::arguments::Arguments;
+use super::boxes::{Boxes, Flat, Lists, each, scda_box_t};
 use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
 use super::dataset::{check_size, read_array, scda_dataset_t, without_pointers};
 use super::given::Given;
-use super::memory::{put, put_user_string, slice, slice_mut};
-use super::write_datasets::{Lists, at, boxes, each, name};
-use crate::error::Result;
+use super::memory::{put, put_user_string, slice};
+use super::write_datasets::name;
 use crate::file::{Reader, Wanted};
-use crate::format::dataset::{Dataset, Region};
+use crate::format::dataset::Dataset;
+use crate::items::DataMut;
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -171,10 +172,12 @@ pub unsafe extern "C" fn scda_fread_dataset(
         reader.read(|state| {
             let mine = state.current_dataset().and_then(|dataset| {
                 // SAFETY: C passes a number for each box and dimension, and room for the items of the boxes.
-                unsafe { room_for_boxes(dataset, data, nboxes, start, count) }
+                let flat = unsafe { Flat::new(dataset, data, nboxes, start, count) }?;
+                // SAFETY: as above.
+                unsafe { flat.room() }
             });
             match mine {
-                Ok((regions, data)) => state.read_dataset(Ok((&regions, data))),
+                Ok((regions, data)) => state.read_dataset(Ok((&regions, DataMut::Packed(data)))),
                 Err(error) => state.read_dataset(Err(error)),
             }
         })
@@ -183,24 +186,8 @@ pub unsafe extern "C" fn scda_fread_dataset(
     unsafe { on_reader(f, err, body) }
 }
 
-/// The boxes of this rank, which lie in the array, and room for their items.
-///
-/// # Safety
-/// As of [`boxes`]; `data` is NULL, or the items of the boxes may be written there for the lifetime, and are not reached otherwise.
-unsafe fn room_for_boxes<'a>(
-    dataset: &Dataset,
-    data: *mut c_void,
-    nboxes: usize,
-    start: *const u64,
-    count: *const u64,
-) -> Result<(Vec<Region>, &'a mut [u8])> {
-    // SAFETY: the caller has a number for each box and dimension.
-    let (regions, bytes) = unsafe { boxes(dataset, nboxes, start, count) }?;
-    // SAFETY: the caller has room for the items of the boxes, which lie in the array.
-    Ok((regions, unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?))
-}
-
-/// Finds several datasets by their names and reads any boxes of each, in one call: the same as `scda_ffind_dataset` and
+/// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`): a block with ghost
+/// layers, one of several interleaved variables, a member of a struct. It does the same as `scda_ffind_dataset` and
 /// `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset. The chunks of all these
 /// datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
 /// all ranks decompress.
@@ -211,15 +198,14 @@ unsafe fn room_for_boxes<'a>(
 /// @param [in] n       The number of datasets; 0 reads nothing.
 /// @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
 ///                     name says which one is read; `type`, `item_bytes` (0 unless the type is `SCDA_TYPE_RAW`), `ndims` and
-///                     `shape` must be those of the dataset in the file, so that `data` has room for its items. What else they say is
-///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed.
-/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each.
-/// @param [out] data   For each dataset room for the items of this rank, as for `scda_fread_dataset`. No two may overlap. May be
-///                     NULL, as each of these pointers, where there are no items.
+///                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
+///                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
+///                     dataset, as for `scda_fread_dataset`; `n` is 1.
+/// @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each. Ignored
+///                     without `d`.
 /// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
-/// @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
-/// @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
-///                     `nboxes`, `start` and `count`, this rank reads all of each array.
+/// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
+///                     their `data` and `stride` say, their items are written; no two of them may overlap. May be NULL if there are none.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape there; those
@@ -230,38 +216,51 @@ pub unsafe extern "C" fn scda_fread_datasets(
     n: usize,
     d: *const scda_dataset_t,
     record: *const i64,
-    data: *const *mut c_void,
     nboxes: *const usize,
-    start: *const *const u64,
-    count: *const *const u64,
+    boxes: *const scda_box_t,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
+        // SAFETY: C passes NULL, or as many boxes as it says.
+        let lists = unsafe { Lists::new(n, nboxes, boxes) };
+        if d.is_null() && n == 1 {
+            return reader.read(|state| {
+                let mine = state.current_dataset().and_then(|dataset| {
+                    // SAFETY: C passes boxes in the dataset, and room for their items.
+                    let boxes = unsafe { Boxes::new(dataset, lists.at(0)?) }?;
+                    // SAFETY: as above.
+                    unsafe { boxes.room() }
+                });
+                match mine {
+                    Ok((regions, data)) => state.read_dataset(Ok((&regions, data))),
+                    Err(error) => state.read_dataset(Err(error)),
+                }
+            });
+        }
         // SAFETY: C passes a `d` that is NULL, or `n` datasets.
         let structs = reader.require(unsafe { slice(d, n as u64, "d") })?;
         // SAFETY: C passes NULL, or a number for each dataset.
-        let record = unsafe { each(record, n, "record") };
+        let record = reader.require(unsafe { each(record, n, "record") })?;
         let (mut datasets, mut mine) = (Vec::new(), Vec::new());
         reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
         for (index, one) in structs.iter().enumerate() {
             // SAFETY: it is one of these.
             let dataset = reader.require(unsafe { read_array(one) })?;
-            datasets.push((dataset, reader.require(at(&record, index, 0))?));
+            datasets.push((dataset, record.map_or(0, |record| record[index])));
         }
-        // SAFETY: C passes NULL, or a value for each dataset.
-        let lists = unsafe { Lists::new(n, data, nboxes, start, count) };
         for (index, (dataset, _)) in datasets.iter().enumerate() {
-            let boxes = || {
-                let (data, nboxes, start, count) = lists.at(index, null_mut())?;
-                // SAFETY: C passes a number for each box and dimension, and room for the items of the boxes.
-                unsafe { room_for_boxes(dataset, data, nboxes, start, count) }
-            };
-            mine.push(boxes());
+            // SAFETY: C passes boxes in the dataset, and room for their items.
+            let boxes = lists.at(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
+            // SAFETY: as above.
+            let room = boxes.and_then(|boxes| unsafe { boxes.room() });
+            mine.push(match room {
+                Ok((regions, data)) => (regions, Ok(data)),
+                Err(error) => (Vec::new(), Err(error)),
+            });
         }
-        let all = datasets.iter().zip(&mut mine).map(|((dataset, record), mine)| {
-            let mine =
-                mine.as_mut().map(|(regions, data)| (&**regions, &mut **data)).map_err(|error| error.again());
-            Wanted { dataset, record: *record, mine }
+        let all = datasets.iter().zip(&mut mine).map(|((dataset, record), (regions, room))| {
+            let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
+            Wanted { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
         });
         let all = all.collect();
         reader.read(|state| state.read_datasets(all))

@@ -1,52 +1,18 @@
 //! Writing datasets and the attributes of groups.
 
 use super::arguments::Arguments;
+use super::boxes::{Boxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{SCDA_TYPE_RAW, data_type, json, read_dataset, scda_dataset_t, utf8};
 use super::memory::{c_string, slice};
 use super::write::encoding;
 use crate::error::{Error, Result};
-use crate::file::{Boxes, Encode, Given, Writer};
-use crate::format::dataset::{Dataset, Layout, Region};
+use crate::file::{Encode, Given, Writer};
+use crate::format::dataset::{Dataset, Layout};
 use crate::format::layout::{product, sum};
+use crate::items::Data;
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null;
-
-/// The boxes of this rank of an array, which lie in it, and the bytes of their items.
-///
-/// # Safety
-/// `start` and `count` are NULL, or a number for each box and dimension may be read there.
-pub(super) unsafe fn boxes(
-    dataset: &Dataset,
-    nboxes: usize,
-    start: *const u64,
-    count: *const u64,
-) -> Result<(Vec<Region>, u64)> {
-    let shape = &dataset.shape;
-    if nboxes == 1 && start.is_null() && count.is_null() {
-        return Ok((vec![Region::all(shape)], dataset.data_bytes()?));
-    }
-    let too_many = || Error::range(format!("nboxes: found {nboxes}, more than memory can hold"));
-    let numbers = product(nboxes as u64, shape.len() as u64).ok_or_else(too_many)?;
-    // SAFETY: the caller has a number for each box and dimension there.
-    let starts = unsafe { slice(start, numbers, "start") }?;
-    // SAFETY: the caller has a number for each box and dimension there.
-    let counts = unsafe { slice(count, numbers, "count") }?;
-    let mut regions = Vec::new();
-    reserve(&mut regions, nboxes)?;
-    let mut items = Some(0);
-    for index in 0..nboxes {
-        let numbers = index * shape.len()..(index + 1) * shape.len();
-        let region = Region::new(&starts[numbers.clone()], &counts[numbers]);
-        // So nothing is read or written for numbers that are not meant.
-        dataset.check_region(index, &region)?;
-        items = items.and_then(|all| sum(all, region.items().ok()?));
-        regions.push(region);
-    }
-    let bytes = items.and_then(|items| product(items, dataset.data_type.item_bytes()));
-    Ok((regions, bytes.ok_or_else(|| Error::range("boxes: the number of their bytes exceeds 63 bits"))?))
-}
 
 /// A name or a path, which the library then checks.
 ///
@@ -98,40 +64,19 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
         // SAFETY: C passes a `d` that is NULL or a dataset.
         let dataset = writer.require(unsafe { read_dataset(d) })?;
         // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
-        let mine = unsafe { items_of_boxes(&dataset, data, nboxes, start, count) };
-        let boxes = mine.as_ref().map(borrowed).map_err(Error::again);
-        writer.write(|state| state.dataset(&dataset, boxes))
+        let mine = unsafe { Flat::new(&dataset, data.cast_mut(), nboxes, start, count) };
+        // SAFETY: as above.
+        let mine = mine.and_then(|flat| unsafe { flat.items() });
+        let boxes = mine.as_ref().map(|(regions, data)| (&**regions, Data::Packed(data)));
+        writer.write(|state| state.dataset(&dataset, boxes.map_err(Error::again)))
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_writer(f, err, body) }
 }
 
-/// The boxes of a dataset that a rank passes, and their items.
-type Mine<'a> = (Vec<Region>, &'a [u8]);
-
-fn borrowed<'a>((regions, data): &'a Mine<'_>) -> Boxes<'a> {
-    (regions, data)
-}
-
-/// The boxes of this rank, which lie in the array, and their items.
-///
-/// # Safety
-/// As of [`boxes`]; `data` is NULL, or the items of the boxes may be read there for the lifetime.
-unsafe fn items_of_boxes<'a>(
-    dataset: &Dataset,
-    data: *const c_void,
-    nboxes: usize,
-    start: *const u64,
-    count: *const u64,
-) -> Result<Mine<'a>> {
-    // SAFETY: the caller has a number for each box and dimension.
-    let (regions, bytes) = unsafe { boxes(dataset, nboxes, start, count) }?;
-    // SAFETY: the caller has the items of the boxes, which lie in the array.
-    Ok((regions, unsafe { slice(data.cast::<u8>(), bytes, "data") }?))
-}
-
-/// Writes several datasets in one call, one after the other: the same bytes as a call of `scda_fwrite_dataset` for
-/// each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
+/// Writes datasets in one call, one after the other, from boxes that may lie anywhere in memory (`scda_box_t`): a block with ghost
+/// layers, one of several interleaved variables, a member of a struct. The file has the same bytes as by a call of
+/// `scda_fwrite_dataset` for each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
 /// exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
 ///
 /// After an error, the file ends behind one of the datasets, or with what was in it before.
@@ -142,11 +87,9 @@ unsafe fn items_of_boxes<'a>(
 /// @param [in] n       The number of datasets; 0 writes nothing.
 /// @param [in] d       What the datasets are: `n` structs, one after the other, each filled first by
 ///                     `scda_dataset_init`. Not changed.
-/// @param [in] data    For each dataset the items of this rank, as for `scda_fwrite_dataset`.
 /// @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
-/// @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
-/// @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
-///                     `nboxes`, `start` and `count`, this rank has all of each array.
+/// @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. May be NULL
+///                     if there are none. Neither they nor what they point to is changed.
 /// @param [out] err    The error code.
 /// @return             `f`, or NULL on error.
 /// Errors: those of `scda_fwrite_dataset`.
@@ -155,10 +98,8 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
     f: *mut scda_fcontext_t,
     n: usize,
     d: *const scda_dataset_t,
-    data: *const *const c_void,
     nboxes: *const usize,
-    start: *const *const u64,
-    count: *const *const u64,
+    boxes: *const scda_box_t,
     err: *mut c_int,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
@@ -170,76 +111,22 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
             // SAFETY: it is one of these.
             datasets.push(writer.require(unsafe { read_dataset(one) })?);
         }
-        // SAFETY: C passes NULL, or a value for each dataset.
-        let lists = unsafe { Lists::new(n, data, nboxes, start, count) };
+        // SAFETY: C passes NULL, or as many boxes as it says.
+        let lists = unsafe { Lists::new(n, nboxes, boxes) };
         for (index, dataset) in datasets.iter().enumerate() {
-            let boxes = || {
-                let (data, nboxes, start, count) = lists.at(index, null())?;
-                // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
-                unsafe { items_of_boxes(dataset, data, nboxes, start, count) }
-            };
-            mine.push(boxes());
+            // SAFETY: C passes boxes in the dataset, and their items.
+            let boxes = lists.at(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
+            // SAFETY: as above.
+            mine.push(boxes.and_then(|boxes| unsafe { boxes.items() }));
         }
         let all = datasets.iter().zip(&mine).map(|(dataset, mine)| {
-            let boxes = mine.as_ref().map(borrowed).map_err(Error::again);
-            Given { dataset, boxes }
+            let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
+            Given { dataset, boxes: boxes.map_err(Error::again) }
         });
         writer.given_datasets(&all.collect::<Vec<_>>())
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_writer(f, err, body) }
-}
-
-/// What is passed for each of several datasets: the items of this rank, or room for them, and its boxes. Each list may be an error of
-/// this rank.
-pub(super) struct Lists<'a, T> {
-    data: Result<Option<&'a [T]>>,
-    nboxes: Result<Option<&'a [usize]>>,
-    start: Result<Option<&'a [*const u64]>>,
-    count: Result<Option<&'a [*const u64]>>,
-}
-
-impl<T: Copy> Lists<'_, T> {
-    /// # Safety
-    /// As of [`slice`], for `n` values each; or NULL.
-    pub(super) unsafe fn new(
-        n: usize,
-        data: *const T,
-        nboxes: *const usize,
-        start: *const *const u64,
-        count: *const *const u64,
-    ) -> Self {
-        // SAFETY: the caller has a value for each dataset, or NULL.
-        let data = unsafe { each(data, n, "data") };
-        // SAFETY: as above.
-        let nboxes = unsafe { each(nboxes, n, "nboxes") };
-        // SAFETY: as above.
-        let start = unsafe { each(start, n, "start") };
-        // SAFETY: as above.
-        let count = unsafe { each(count, n, "count") };
-        Self { data, nboxes, start, count }
-    }
-
-    /// What is passed for one of them; `none` stands for no data. Without numbers of boxes, it is one.
-    pub(super) fn at(&self, index: usize, none: T) -> Result<(T, usize, *const u64, *const u64)> {
-        let (data, nboxes) = (at(&self.data, index, none)?, at(&self.nboxes, index, 1)?);
-        Ok((data, nboxes, at(&self.start, index, null())?, at(&self.count, index, null())?))
-    }
-}
-
-/// What is passed for each of `n` datasets; `None` for NULL.
-///
-/// # Safety
-/// As of [`slice`].
-pub(super) unsafe fn each<'a, T>(pointer: *const T, n: usize, name: &str) -> Result<Option<&'a [T]>> {
-    // SAFETY: the caller has `n` values there, if it is not NULL.
-    (!pointer.is_null()).then(|| unsafe { slice(pointer, n as u64, name) }).transpose()
-}
-
-/// What is passed for one of the datasets.
-pub(super) fn at<T: Copy>(all: &Result<Option<&[T]>>, index: usize, default: T) -> Result<T> {
-    let all = all.as_ref().map_err(Error::again)?;
-    Ok(all.and_then(|all| all.get(index)).copied().unwrap_or(default))
 }
 
 /// Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`

@@ -6,6 +6,7 @@ mod auto;
 mod case;
 mod errors;
 mod exchanges;
+mod memory;
 #[path = "../common/watched.rs"]
 mod watched;
 
@@ -209,7 +210,7 @@ fn several_datasets_are_the_same_as_one_after_the_other() {
                     .collect();
                 let mut file = Writer::create(comm.clone(), &path, b"", params).unwrap();
                 file.datasets(&all[..1]).unwrap();
-                file.datasets(&[]).unwrap();
+                file.datasets::<&[u8]>(&[]).unwrap();
                 file.datasets(&all[1..]).unwrap();
                 file.close().unwrap();
             });

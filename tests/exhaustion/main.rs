@@ -333,8 +333,8 @@ fn read_datasets(
         assert!(own.1 == own.2, "{}", dataset.name);
     }
     own.2.fill(0);
-    let request = Request { dataset: &all[1], record: 0, regions: &own.0, data: &mut own.2 };
-    file.read_datasets(&mut [request])?;
+    let request = Request { dataset: &all[1], record: 0, regions: &own.0, data: (&mut own.2).into() };
+    file.read_datasets(vec![request])?;
     assert!(own.1 == own.2);
     file.close()
 }

@@ -1,8 +1,9 @@
 //! The chunks of datasets: where each is, reading it, and decompressing it.
 
 use super::ReaderState;
-use super::dataset::{Part, memory};
+use super::dataset::Part;
 use super::header::exceeds_63_bits;
+use super::room::Room;
 use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
@@ -108,11 +109,11 @@ impl Part<'_> {
         want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
     }
 
-    /// Where all of a chunk goes to in one piece, if it does.
-    fn in_one_piece(&self, want: &Want) -> Option<Run> {
+    /// The memory that all of a chunk goes to in one piece, if it does.
+    fn in_one_piece<'b>(&self, want: &Want, room: &'b mut Room<'_>) -> Option<&'b mut [u8]> {
         let [region] = want.regions[..] else { return None };
         let run = self.runs(want.chunk, region).next();
-        run.filter(|run| run.items == self.stored.grid.chunk_bytes())
+        room.slice(run.filter(|run| run.items == self.stored.grid.chunk_bytes())?)
     }
 
     /// Whether one box is wanted that has less than half of its chunks: others are likely to follow. Whoever reads several boxes
@@ -124,10 +125,10 @@ impl Part<'_> {
     }
 
     /// Copies what is wanted of a chunk.
-    pub(super) fn copy(&self, want: &Want, chunk: &[u8], data: &mut [u8]) {
+    pub(super) fn copy(&self, want: &Want, chunk: &[u8], room: &mut Room<'_>) {
         for run in self.wanted_runs(want) {
             let from = to_usize(run.from);
-            data[memory(run)].copy_from_slice(&chunk[from..from + to_usize(run.items)]);
+            room.put(run.to, &chunk[from..from + to_usize(run.items)]);
         }
     }
 
@@ -171,12 +172,12 @@ impl ReaderState {
         &mut self,
         part: &mut Part<'_>,
         wants: impl IntoIterator<Item = Want>,
-        data: &mut [u8],
+        room: &mut Room<'_>,
     ) -> Result<()> {
         let chunk_bytes = part.stored.grid.chunk_bytes();
         let threads = self.chunk_threads(part.stored);
         let data_offset = part.current.layout.data;
-        let keeps = self.chunk_cache.keeps(chunk_bytes) && part.wants_little(data.len() as u64);
+        let keeps = self.chunk_cache.keeps(chunk_bytes) && part.wants_little(room.bytes());
         let mut buffers = std::mem::take(&mut self.chunk_buffers);
         let mut wants = wants.into_iter();
         loop {
@@ -185,12 +186,17 @@ impl ReaderState {
                 && let Some(want) = wants.next()
             {
                 if let Some(chunk) = self.chunk_cache.get((data_offset, want.chunk)) {
-                    part.copy(&want, chunk, data);
+                    part.copy(&want, chunk, room);
                     continue;
                 }
                 match self.locate(part, want.chunk)? {
                     Some(present) => batch.push((present, want)),
-                    None => part.wanted_runs(&want).for_each(|run| part.fill(&mut data[memory(run)])),
+                    None => part.wanted_runs(&want).try_for_each(|run| {
+                        room.take(run, |_, memory| {
+                            part.fill(memory);
+                            Ok(())
+                        })
+                    })?,
                 }
             }
             match &*batch {
@@ -201,9 +207,11 @@ impl ReaderState {
                     return Ok(());
                 }
                 // All of a chunk in one piece is decoded where it goes.
-                [(present, want)] if let Some(run) = part.in_one_piece(want) => {
-                    self.decode_batch(vec![(part, *present, &mut data[memory(run)])])?;
-                    continue;
+                [(present, want)] => {
+                    if let Some(memory) = part.in_one_piece(want, room) {
+                        self.decode_batch(vec![(part, *present, memory)])?;
+                        continue;
+                    }
                 }
                 _ => {}
             }
@@ -215,7 +223,7 @@ impl ReaderState {
             let decoded = decoded.map(|((present, _), buffer)| (&*part, *present, &mut buffer[..bytes]));
             self.decode_batch(decoded.collect())?;
             for ((_, want), buffer) in batch.iter().zip(&mut buffers) {
-                part.copy(want, buffer, data);
+                part.copy(want, buffer, room);
                 if keeps {
                     buffer.truncate(bytes);
                     buffer.shrink_to_fit();

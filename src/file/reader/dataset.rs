@@ -2,6 +2,7 @@
 
 use super::chunks::{Chunks, Wants};
 use super::header::exceeds_63_bits;
+use super::room::Room;
 use super::{Current, Expect, Reader, ReaderState};
 use crate::codec::chunk::swap;
 use crate::error::{Error, ErrorKind, Result};
@@ -10,9 +11,8 @@ use crate::format::dataset::bools::find_other;
 use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
 use crate::format::dataset::{DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs, stored_name};
 use crate::format::layout::sum;
+use crate::items::DataMut;
 use crate::memory::{reserve, resize};
-use crate::numbers::to_usize;
-use std::ops::Range;
 
 /// The dataset whose data can be read.
 pub(super) struct CurrentDataset {
@@ -58,8 +58,8 @@ impl Reader {
     }
 
     /// Reads regions of the current dataset on each rank: any regions, those of other ranks, overlapping ones, or none. `data` gets one
-    /// region after the other, each in C order, with numbers in the byte order of this machine. The section goes on:
-    /// other regions can be read, until the next header is.
+    /// region after the other, each in C order, or each as it is to lie in memory ([`MemoryMut`](crate::MemoryMut)), with numbers in the
+    /// byte order of this machine. The section goes on: other regions can be read, until the next header is.
     ///
     /// Each rank reads and decompresses the chunks that its regions touch, each one once, zlib streams of chunks of
     /// 128 KiB and more on [`Params::threads`](crate::Params::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
@@ -70,8 +70,8 @@ impl Reader {
     /// `Usage` if there is no current dataset, `Argument` for regions that do not lie in it or memory of another size,
     /// `Unsupported` for what [`Dataset::unsupported`] says, `Decode` for a damaged chunk or a bool that is neither 0 nor 1, and
     /// those of [`Self::read_varray_range`]. An error of one rank is an error of all.
-    pub fn read_dataset(&mut self, regions: &[Region], data: &mut [u8]) -> Result<()> {
-        self.read(|state| state.read_dataset(Ok((regions, data))))
+    pub fn read_dataset<'a>(&mut self, regions: &'a [Region], data: impl Into<DataMut<'a>>) -> Result<()> {
+        self.read(|state| state.read_dataset(Ok((regions, data.into()))))
     }
 
     /// Finds datasets by their names, and reads regions of each, as [`Self::find_dataset`] and [`Self::read_dataset`] do one after the
@@ -96,19 +96,19 @@ impl Reader {
     /// let datasets = names.map(|name| Dataset::new(name, DataType::Float32, [3, 2]));
     /// let (row, mut data) = ([Region::new([1, 0], [1, 2])], [[0; 8]; 2]);
     /// let requests = datasets.iter().zip(&mut data);
-    /// let requests = requests.map(|(dataset, data)| Request { dataset, record: 0, regions: &row, data });
-    /// file.read_datasets(&mut requests.collect::<Vec<_>>())?;
+    /// let requests = requests.map(|(dataset, data)| Request { dataset, record: 0, regions: &row, data: data.into() });
+    /// file.read_datasets(requests.collect())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// `Argument` for a dataset that the file does not have, or that has another type or shape there; those of [`Self::find_dataset`]
     /// and of [`Self::read_dataset`].
-    pub fn read_datasets(&mut self, requests: &mut [Request<'_>]) -> Result<()> {
-        let wanted = requests.iter_mut().map(|request| Wanted {
-            dataset: request.dataset,
-            record: request.record,
-            mine: Ok((request.regions, &mut *request.data)),
+    pub fn read_datasets(&mut self, requests: Vec<Request<'_>>) -> Result<()> {
+        let wanted = requests.into_iter().map(|Request { dataset, record, regions, data }| Wanted {
+            dataset,
+            record,
+            mine: Ok((regions, data)),
         });
         let wanted = wanted.collect();
         self.read(|state| state.read_datasets(wanted))
@@ -124,15 +124,18 @@ pub struct Request<'a> {
     pub record: i64,
     /// The regions that this rank reads.
     pub regions: &'a [Region],
-    /// Gets one region after the other, each in C order, with numbers in the byte order of this machine.
-    pub data: &'a mut [u8],
+    /// Gets one region after the other, with numbers in the byte order of this machine.
+    pub data: DataMut<'a>,
 }
+
+/// The regions that this rank reads, and the memory for them.
+pub(crate) type BoxesMut<'a> = (&'a [Region], DataMut<'a>);
 
 /// A request, of which the regions and the memory may be an error of this rank.
 pub(crate) struct Wanted<'a> {
     pub dataset: &'a Dataset,
     pub record: i64,
-    pub mine: Result<(&'a [Region], &'a mut [u8])>,
+    pub mine: Result<BoxesMut<'a>>,
 }
 
 impl Wanted<'_> {
@@ -214,7 +217,7 @@ impl ReaderState {
     }
 
     /// See [`Reader::read_dataset`]. The arguments may be an error of this rank.
-    pub(crate) fn read_dataset(&mut self, mine: Result<(&[Region], &mut [u8])>) -> Result<(), Failure> {
+    pub(crate) fn read_dataset(&mut self, mine: Result<BoxesMut<'_>>) -> Result<(), Failure> {
         self.team.note_call(Function::ReadDataset);
         let found = [self.take_found()?];
         let read = self.read_found(&found, vec![mine]);
@@ -300,16 +303,13 @@ impl ReaderState {
 
     /// Reads regions of these datasets, with the other ranks where that saves work. What this rank reads of each may be an error
     /// of it.
-    fn read_found(
-        &mut self,
-        found: &[Found],
-        mine: Vec<Result<(&[Region], &mut [u8])>>,
-    ) -> Result<(), Failure> {
+    fn read_found(&mut self, found: &[Found], mine: Vec<Result<BoxesMut<'_>>>) -> Result<(), Failure> {
         let (mut parts, mut data) = (Vec::new(), Vec::new());
         let mut mine = found.iter().zip(mine).try_for_each(|(found, mine)| {
             let (regions, memory) = mine?;
-            parts.push(Part::new(found, regions, memory.len())?);
-            data.push(memory);
+            let (part, room) = Part::new(found, regions, memory)?;
+            parts.push(part);
+            data.push(room);
             Ok(())
         });
         if self.may_share(found) {
@@ -317,22 +317,22 @@ impl ReaderState {
         } else if mine.is_ok() {
             mine = self.alone(|this| Ok(this.read_parts(&mut parts, &mut data)?));
         }
-        let mine = mine.and_then(|()| parts.iter().zip(data).try_for_each(|(part, data)| part.finish(data)));
+        let mine = mine.and_then(|()| parts.iter().zip(data).try_for_each(|(part, room)| part.finish(room)));
         self.team.agree(mine).map(drop)
     }
 
     /// Reads what this rank wants of each dataset.
-    pub(super) fn read_parts(&mut self, parts: &mut [Part<'_>], data: &mut [&mut [u8]]) -> Result<()> {
-        parts.iter_mut().zip(data).try_for_each(|(part, data)| self.read_part(part, data))
+    pub(super) fn read_parts(&mut self, parts: &mut [Part<'_>], rooms: &mut [Room<'_>]) -> Result<()> {
+        parts.iter_mut().zip(rooms).try_for_each(|(part, room)| self.read_part(part, room))
     }
 
     /// Reads what this rank wants of a dataset.
-    pub(super) fn read_part(&mut self, part: &mut Part<'_>, data: &mut [u8]) -> Result<()> {
+    pub(super) fn read_part(&mut self, part: &mut Part<'_>, room: &mut Room<'_>) -> Result<()> {
         match part.stored.elements {
-            Elements::Rows => self.read_rows(part, data),
+            Elements::Rows => self.read_rows(part, room),
             _ => {
                 let wants = Wants::new(part)?;
-                self.read_chunks(part, wants, data)
+                self.read_chunks(part, wants, room)
             }
         }
     }
@@ -351,9 +351,11 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// With the memory for the regions.
+    ///
     /// # Errors
-    /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory of another size; `Memory`.
-    fn new(found: &'a Found, regions: &'a [Region], room: usize) -> Result<Self> {
+    /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
+    fn new<'b>(found: &'a Found, regions: &'a [Region], memory: DataMut<'b>) -> Result<(Self, Room<'b>)> {
         let Found { dataset: CurrentDataset { stored, start }, current } = found;
         let dataset = &stored.dataset;
         if let Some(why) = &dataset.unsupported {
@@ -371,25 +373,14 @@ impl<'a> Part<'a> {
             // That of a region is bounded by that of the dataset.
             bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
         }
-        if room as u64 != bytes {
-            return Err(Error::argument(format!("data: found {room} bytes, expected {bytes}")));
-        }
-        Ok(Self {
-            current: *current,
-            stored,
-            regions,
-            start: *start,
-            starts,
-            chunks: Chunks::new(stored, regions),
-        })
+        let room = Room::new(memory, regions, &starts, bytes, item_bytes)?;
+        let chunks = Chunks::new(stored, regions);
+        Ok((Self { current: *current, stored, regions, start: *start, starts, chunks }, room))
     }
 
     /// The regions, and where each is in memory.
-    pub fn places(&self) -> impl Iterator<Item = Result<(&'a Region, Range<usize>)>> {
-        let item_bytes = self.stored.dataset.data_type.item_bytes();
-        self.regions.iter().zip(&self.starts).map(move |(region, &start)| {
-            Ok((region, to_usize(start)..to_usize(start + region.items()? * item_bytes)))
-        })
+    pub fn places(&self) -> impl Iterator<Item = (&'a Region, u64)> {
+        self.regions.iter().zip(self.starts.clone())
     }
 
     /// The runs of bytes that a region has of a chunk: from the chunk to memory.
@@ -404,33 +395,37 @@ impl<'a> Part<'a> {
         };
         let from = (grid.chunk_shape(), &*within(&own));
         let runs = Runs::new(&both.count, from, (&region.count, &within(region)));
-        runs.map(move |run| {
-            let run = bytes_of(run, item_bytes);
-            Run { to: start + run.to, ..run }
-        })
+        runs.map(move |run| bytes_of(run, item_bytes, start))
     }
 
     /// Turns what was read into numbers of this machine.
-    fn finish(&self, data: &mut [u8]) -> Result<()> {
+    fn finish(&self, mut room: Room<'_>) -> Result<()> {
         let Stored { dataset, codecs, .. } = self.stored;
-        if codecs.big_endian != cfg!(target_endian = "big") {
-            swap(data, dataset.data_type.number_bytes());
+        let number_bytes = dataset.data_type.number_bytes();
+        let is_swapped = number_bytes > 1 && codecs.big_endian != cfg!(target_endian = "big");
+        let is_bool = dataset.data_type == DataType::Bool;
+        if !is_swapped && !is_bool {
+            return Ok(());
         }
-        // In memory, a bool of another value would be undefined in C++.
-        if dataset.data_type == DataType::Bool
-            && let Some((place, byte)) = find_other(data)
-        {
-            return Err(no_bool(dataset, self.regions, &self.starts, place, byte).at(self.start));
-        }
-        Ok(())
+        room.change(|before, data| {
+            if is_swapped {
+                swap(data, number_bytes);
+            }
+            // In memory, a bool of another value would be undefined in C++.
+            if is_bool && let Some((place, byte)) = find_other(data) {
+                let place = before + place as u64;
+                return Err(no_bool(dataset, self.regions, &self.starts, place, byte).at(self.start));
+            }
+            Ok(())
+        })
     }
 }
 
 /// A byte that is no bool, at this place of what was read.
 #[cold]
-fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: usize, byte: u8) -> Error {
-    let region = starts.partition_point(|&start| start <= place as u64).saturating_sub(1);
-    let mut rest = place as u64 - starts[region];
+fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: u64, byte: u8) -> Error {
+    let region = starts.partition_point(|&start| start <= place).saturating_sub(1);
+    let mut rest = place - starts[region];
     let mut index = regions[region].start.clone();
     for (index, &count) in index.iter_mut().zip(&regions[region].count).rev() {
         *index += rest % count;
@@ -443,12 +438,7 @@ fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: usize, 
     )
 }
 
-/// A run of items as one of bytes.
-pub(super) fn bytes_of(run: Run, item_bytes: u64) -> Run {
-    Run { from: run.from * item_bytes, to: run.to * item_bytes, items: run.items * item_bytes }
-}
-
-/// Where a run of bytes is in memory, which has it.
-pub(super) fn memory(run: Run) -> Range<usize> {
-    to_usize(run.to)..to_usize(run.to + run.items)
+/// A run of items as one of bytes, which goes to a region that begins there.
+pub(super) fn bytes_of(run: Run, item_bytes: u64, start: u64) -> Run {
+    Run { from: run.from * item_bytes, to: start + run.to * item_bytes, items: run.items * item_bytes }
 }

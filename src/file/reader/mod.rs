@@ -15,6 +15,7 @@ mod locate;
 mod lookup;
 mod names;
 mod ranges;
+mod room;
 mod rows;
 mod sharing;
 mod streams;

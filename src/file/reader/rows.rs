@@ -1,7 +1,8 @@
 //! Contiguous datasets: any regions of rows that lie one after the other in the file, plain or compressed.
 
-use super::dataset::{Part, bytes_of, memory};
+use super::dataset::{Part, bytes_of};
 use super::elements::BATCH_BYTES;
+use super::room::Room;
 use super::{Current, ReaderState};
 use crate::error::Result;
 use crate::file::source::{Sink, Sizes};
@@ -18,20 +19,24 @@ const MOST_RUNS: usize = 4096;
 
 impl ReaderState {
     /// Reads regions of a contiguous dataset.
-    pub(super) fn read_rows(&mut self, part: &Part<'_>, data: &mut [u8]) -> Result<()> {
+    pub(super) fn read_rows(&mut self, part: &Part<'_>, room: &mut Room<'_>) -> Result<()> {
         for place in part.places() {
-            let (region, own) = place?;
             if part.current.decoded {
-                self.decode_rows(part, region, &mut data[own])?;
+                self.decode_rows(part, place, room)?;
             } else {
-                self.read_plain_rows(part, region, &mut data[own])?;
+                self.read_plain_rows(part, place, room)?;
             }
         }
         Ok(())
     }
 
     /// Reads a region of plain data.
-    fn read_plain_rows(&mut self, part: &Part<'_>, region: &Region, data: &mut [u8]) -> Result<()> {
+    fn read_plain_rows(
+        &mut self,
+        part: &Part<'_>,
+        (region, start): (&Region, u64),
+        room: &mut Room<'_>,
+    ) -> Result<()> {
         let Dataset { shape, data_type, .. } = &part.stored.dataset;
         let item_bytes = data_type.item_bytes();
         let mut together = Together::default();
@@ -39,13 +44,13 @@ impl ReaderState {
         let first = part.current.layout.data;
         let zeros = vec![0; region.count.len()];
         for run in Runs::new(&region.count, (shape, &region.start), (&region.count, &zeros)) {
-            let run = bytes_of(run, item_bytes);
+            let run = bytes_of(run, item_bytes, start);
             if !together.takes(run) {
-                self.read_together(&mut together, first, &mut buffer, data)?;
+                self.read_together(&mut together, first, &mut buffer, room)?;
             }
             together.runs.push(run);
         }
-        self.read_together(&mut together, first, &mut buffer, data)
+        self.read_together(&mut together, first, &mut buffer, room)
     }
 
     /// Reads runs that lie near each other, from an offset of the file on.
@@ -54,18 +59,18 @@ impl ReaderState {
         together: &mut Together,
         first: u64,
         buffer: &mut Vec<u8>,
-        data: &mut [u8],
+        room: &mut Room<'_>,
     ) -> Result<()> {
         let range = together.range();
         match together.runs.as_slice() {
             [] => {}
-            [run] => self.read_own(first + run.from, &mut data[memory(*run)])?,
+            [run] => room.take(*run, |done, memory| self.read_own(first + run.from + done, memory))?,
             runs => {
                 resize(buffer, range.end - range.start)?;
                 self.read_own(first + range.start, buffer)?;
                 for run in runs {
                     let from = to_usize(run.from - range.start);
-                    data[memory(*run)].copy_from_slice(&buffer[from..from + to_usize(run.items)]);
+                    room.put(run.to, &buffer[from..from + to_usize(run.items)]);
                 }
             }
         }
@@ -74,18 +79,26 @@ impl ReaderState {
     }
 
     /// Reads a region of an array whose elements, the rows, are compressed.
-    fn decode_rows(&mut self, part: &Part<'_>, region: &Region, data: &mut [u8]) -> Result<()> {
+    fn decode_rows(
+        &mut self,
+        part: &Part<'_>,
+        (region, place): (&Region, u64),
+        room: &mut Room<'_>,
+    ) -> Result<()> {
         let Dataset { shape, data_type, .. } = &part.stored.dataset;
         let (item_bytes, current) = (data_type.item_bytes(), &part.current);
+        let mut rows = Vec::new();
         let (Some(&start), Some(&count)) = (region.start.first(), region.count.first()) else {
             // No dimension: one row.
-            return self.decode_own(current, 0..1, Sink::Contiguous(data));
+            resize(&mut rows, item_bytes)?;
+            self.decode_own(current, 0..1, Sink::Contiguous(&mut rows))?;
+            room.put(place, &rows);
+            return Ok(());
         };
         if region.items()? == 0 {
             return Ok(());
         }
         let step = (BATCH_BYTES as u64 / current.size.max(1)).clamp(1, count);
-        let mut rows = Vec::new();
         let mut zeros = vec![0; shape.len()];
         let mut now = region.clone();
         let mut from = shape.clone();
@@ -96,9 +109,9 @@ impl ReaderState {
             self.decode_own(current, start + done..start + done + n, Sink::Contiguous(&mut rows))?;
             (now.start[0], now.count[0], from[0], zeros[0]) = (0, n, n, done);
             for run in Runs::new(&now.count, (&from, &now.start), (&region.count, &zeros)) {
-                let run = bytes_of(run, item_bytes);
+                let run = bytes_of(run, item_bytes, place);
                 let from = to_usize(run.from);
-                data[memory(run)].copy_from_slice(&rows[from..from + to_usize(run.items)]);
+                room.put(run.to, &rows[from..from + to_usize(run.items)]);
             }
             done += n;
         }

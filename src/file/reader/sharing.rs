@@ -8,6 +8,7 @@
 use super::ReaderState;
 use super::chunks::{Want, Wants};
 use super::dataset::{Found, Part};
+use super::room::Room;
 use crate::error::Result;
 use crate::file::node_memory::NodeMemory;
 use crate::file::team::{Agreed, FINE, Failure, Team, split};
@@ -254,7 +255,7 @@ impl ReaderState {
     pub(super) fn read_with_others(
         &mut self,
         team: &mut Team,
-        (parts, data): (&mut [Part<'_>], &mut [&mut [u8]]),
+        (parts, data): (&mut [Part<'_>], &mut [Room<'_>]),
         mine: Result<()>,
     ) -> Result<Result<()>, Failure> {
         let mut sharing = std::mem::take(&mut self.sharing);
@@ -269,7 +270,7 @@ impl ReaderState {
     fn read_in_windows(
         &mut self,
         team: &mut Team,
-        (parts, data): (&mut [Part<'_>], &mut [&mut [u8]]),
+        (parts, data): (&mut [Part<'_>], &mut [Room<'_>]),
         mine: Result<()>,
         sharing: &mut Sharing,
     ) -> Result<Result<()>, Failure> {
@@ -325,7 +326,7 @@ impl ReaderState {
     fn read_window(
         &mut self,
         agreed: &Agreed<'_>,
-        (parts, data): (&mut [Part<'_>], &mut [&mut [u8]]),
+        (parts, data): (&mut [Part<'_>], &mut [Room<'_>]),
         (numbered, mut wanted, places): (&Numbered, Vec<Wanted>, &[Place]),
         memory: &mut Memory,
     ) -> Result<()> {
@@ -345,7 +346,7 @@ impl ReaderState {
                 if let (Ok(index), Ok(())) = (index, &result) {
                     let one = &mut wanted[index];
                     let chunk = memory.node.memory.get(memory.range(ranks, place));
-                    parts[one.part].copy(&one.want, chunk, data[one.part]);
+                    parts[one.part].copy(&one.want, chunk, &mut data[one.part]);
                     one.is_read = true;
                 }
             }
@@ -355,7 +356,7 @@ impl ReaderState {
         let mut alone = wanted.into_iter().filter(|one| !one.is_read).peekable();
         while let Some(part) = alone.peek().map(|one| one.part) {
             let wants = std::iter::from_fn(|| alone.next_if(|one| one.part == part)).map(|one| one.want);
-            self.read_chunks(&mut parts[part], wants, data[part])?;
+            self.read_chunks(&mut parts[part], wants, &mut data[part])?;
         }
         Ok(())
     }
@@ -456,9 +457,13 @@ mod tests {
                 let mut data = arrays.each_ref().map(|array| vec![0; CHUNK * to_usize(array.shape[0])]);
                 let regions = arrays.each_ref().map(|array| [Region::all(&array.shape)]);
                 let requests = arrays.iter().zip(&regions).zip(&mut data);
-                let requests =
-                    requests.map(|((dataset, regions), data)| Request { dataset, record: 0, regions, data });
-                file.read_datasets(&mut requests.collect::<Vec<_>>()).unwrap();
+                let requests = requests.map(|((dataset, regions), data)| Request {
+                    dataset,
+                    record: 0,
+                    regions,
+                    data: data.into(),
+                });
+                file.read_datasets(requests.collect()).unwrap();
                 for data in data {
                     assert!(data.iter().enumerate().all(|(place, &byte)| byte == place as u8));
                 }

@@ -26,6 +26,7 @@ use crate::format::dataset::{
 };
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
+use crate::items::{Data, Items};
 use crate::memory::{copy, grow, reserve};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
@@ -45,8 +46,11 @@ const MOST_KNOWN_BYTES: usize = 1 << 14;
 /// Less than this is not worth a thread.
 const BYTES_PER_THREAD: u64 = 1 << 18;
 
+/// A rank whose boxes lie scattered in memory gathers so many bytes at once: they stay in the processor's cache. Fewer in tests.
+const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
+
 /// The boxes of this rank, and their items.
-pub(crate) type Boxes<'a> = (&'a [Region], &'a [u8]);
+pub(crate) type Boxes<'a> = (&'a [Region], Data<'a>);
 /// The chunks of this rank, encoded, and where their bytes lie.
 type Streams = (Encoded, Partition);
 /// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
@@ -104,8 +108,8 @@ impl WriterState {
         let (mut texts, mut data) = (Vec::new(), Vec::new());
         for one in all {
             texts.push(self.begin_dataset(one.dataset)?);
-            let items = one.boxes().and_then(|(_, items)| little_endian(one.dataset, items));
-            data.push(self.tolerate(items, Cow::Borrowed(&[]))?);
+            let items = one.boxes().and_then(|boxes| ready(one.dataset, boxes));
+            data.push(self.tolerate(items, Ready::NONE)?);
         }
         let mut passed = Vec::new();
         for (Given { dataset, boxes }, data) in all.iter().zip(&data) {
@@ -148,7 +152,8 @@ impl WriterState {
         let mut region = Region::all(&dataset.shape);
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
-        self.write_dataset(dataset, text, data.map(|data| (&regions[..], data)), Some(rows))
+        let boxes = data.map(|data| (&regions[..], Data::Packed(data)));
+        self.write_dataset(dataset, text, boxes, Some(rows))
     }
 
     /// Writes a contiguous dataset whose data come piece by piece.
@@ -217,8 +222,8 @@ impl WriterState {
         boxes: Result<Boxes<'_>>,
         rows: Option<Partition>,
     ) -> Result<(), Failure> {
-        let (regions, data) = self.tolerate(boxes, (&[], &[]))?;
-        let data = self.tolerate(little_endian(dataset, data), Cow::Borrowed(&[]))?;
+        let (regions, data) = self.tolerate(boxes, (&[], Data::Packed(&[])))?;
+        let data = self.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
@@ -289,10 +294,13 @@ impl WriterState {
     ) -> Result<(), Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         let name = dataset.name.as_bytes();
-        let own = if own.is_none() { self.own_rows(dataset, &passed, rows)? } else { own };
+        let own = match own {
+            Some(rows) => Some(OwnRows { rows, rounds: None }),
+            None => self.own_rows(dataset, &passed, rows)?,
+        };
         if let Some(own) = own {
             metadata::align(&mut text, dataset.data_bytes()?, self.end);
-            return self.write_rows(name, &text, own, row_bytes, passed.data());
+            return self.write_rows(dataset, &text, own, row_bytes, &passed);
         }
         let item_bytes = dataset.data_type.item_bytes();
         let grid = ChunkGrid::new(&dataset.shape, &strip(&dataset.shape, item_bytes), item_bytes);
@@ -312,27 +320,34 @@ impl WriterState {
         dataset: &Dataset,
         passed: &Passed<'_>,
         rows: u64,
-    ) -> Result<Option<Partition>, Failure> {
+    ) -> Result<Option<OwnRows>, Failure> {
         let own = passed.rows(&dataset.shape);
+        let rounds =
+            if passed.packed().is_some() { 0 } else { passed.bytes().div_ceil(piece_bytes(dataset)) };
         if self.team.is_alone() {
             let has_all = own == Some(0..rows);
-            return Ok(has_all.then_some(Partition { offset: 0, count: rows, total: rows }));
+            let rows = Partition { offset: 0, count: rows, total: rows };
+            return Ok(has_all.then_some(OwnRows { rows, rounds: (rounds > 0).then_some(rounds) }));
         }
         let count = own.as_ref().map_or(FINE, |own| own.end - own.start);
         let is_at = |offset| own.as_ref().is_some_and(|own| own.is_empty() || own.start == offset);
         // The fields of a step are distributed alike. What the ranks found out once they need only recognize.
         let known = self.known_rows.iter().find(|known| known.total == rows).copied();
         let is_known = known.is_some_and(|known| is_at(known.offset) && count == known.count);
-        let mut least = [u64::from(is_known)];
+        // A rank that gathers makes all of them write piece by piece.
+        let pieces = passed.bytes().div_ceil(piece_bytes(dataset));
+        let mut least = [u64::from(is_known), FINE - rounds, FINE - pieces];
         let agreed = self.team.agree_with(Ok(()), &mut least)?;
-        if least == [1] {
-            return Ok(known);
+        let [are_known, scattered, pieces] = least;
+        let rounds = (scattered < FINE).then_some(FINE - pieces);
+        if are_known == 1 {
+            return Ok(known.map(|rows| OwnRows { rows, rounds }));
         }
         let (counts, mine) = split(agreed.comm().allgather(count));
         let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
         let below = counts.get(..self.team.rank()).and_then(sum);
         let follows = below.filter(|&below| sum(&counts) == Some(rows) && is_at(below));
-        least = [u64::from(follows.is_some())];
+        let mut least = [u64::from(follows.is_some())];
         self.team.agree_with(mine, &mut least)?;
         let Some(offset) = follows.filter(|_| least == [1]) else { return Ok(None) };
         let found = Partition { offset, count, total: rows };
@@ -342,18 +357,19 @@ impl WriterState {
         }
         reserve(&mut self.known_rows, 1)?;
         self.known_rows.push(found);
-        Ok(Some(found))
+        Ok(Some(OwnRows { rows: found, rounds }))
     }
 
-    /// Writes metadata and the rows of this rank, straight from its memory.
+    /// Writes metadata and the rows of this rank: straight from its memory, or gathered.
     fn write_rows(
         &mut self,
-        name: &[u8],
+        dataset: &Dataset,
         text: &str,
-        rows: Partition,
+        OwnRows { rows, rounds }: OwnRows,
         row_bytes: u64,
-        data: &[u8],
+        passed: &Passed<'_>,
     ) -> Result<(), Failure> {
+        let name = dataset.name.as_bytes();
         let block = Layout::block(self.end, text.len() as u64).ok_or_else(too_large)?;
         let layout = Layout::array(block.end, rows.total, row_bytes).ok_or_else(too_large)?;
         // The products are bounded by the layout's.
@@ -363,6 +379,18 @@ impl WriterState {
             total: layout.data_bytes,
         };
         let counts = [(b'N', rows.total), (b'E', row_bytes)];
+        if let Some(rounds) = rounds {
+            self.put_metadata(text)?;
+            self.describe(SectionType::Array, name, rows.total, row_bytes)?;
+            let (all, piece) = (passed.bytes(), piece_bytes(dataset));
+            return self.write_in_parts(name, layout, &counts, bytes, rounds, |this, round, out| {
+                let start = (round * piece).min(all);
+                let gathered = passed.gather(start, piece.min(all - start), out);
+                this.team.defer(gathered);
+                Ok(())
+            });
+        }
+        let data = passed.packed().unwrap_or_default();
         if !self.leave_together(block, layout)? {
             self.put_metadata(text)?;
             self.describe(SectionType::Array, name, rows.total, row_bytes)?;
@@ -667,12 +695,81 @@ fn strip(shape: &[u64], item_bytes: u64) -> Vec<u64> {
     strip
 }
 
-/// The bytes of items in little-endian order. An error for bools that are neither 0 nor 1, which others may take for either.
-fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-    if dataset.data_type == DataType::Bool
-        && let Some((place, byte)) = find_other(data)
+/// The rows of this rank, where all ranks have rows in their order.
+struct OwnRows {
+    rows: Partition,
+    /// If the items of any rank lie scattered: in how many rounds all ranks write.
+    rounds: Option<u64>,
+}
+
+/// So many bytes of a dataset, which are whole items, are gathered at once.
+fn piece_bytes(dataset: &Dataset) -> u64 {
+    let item_bytes = dataset.data_type.item_bytes();
+    (GATHERED_BYTES / item_bytes).max(1) * item_bytes
+}
+
+/// The items of this rank as they are written: compared with the regions, in little-endian order, and bools are 0 or 1.
+pub(super) enum Ready<'a> {
+    /// One box after the other, each in C order.
+    Packed(Cow<'a, [u8]>),
+    /// Each box as it lies in memory.
+    Boxes(Vec<Items<'a>>),
+}
+
+impl Ready<'_> {
+    pub const NONE: Self = Self::Packed(Cow::Borrowed(&[]));
+}
+
+/// # Errors
+/// `Argument` for another number of boxes than of regions, for memory that does not fit them, and for other bools; `Range`; `Memory`.
+fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>> {
+    let memories = match data {
+        Data::Packed(data) => return Ok(Ready::Packed(little_endian(dataset, data)?)),
+        Data::Boxes(memories) => memories,
+    };
+    if memories.len() != regions.len() {
+        let words = format!("data: found memory for {} boxes, expected {}", memories.len(), regions.len());
+        return Err(Error::argument(words));
+    }
+    let (mut boxes, mut bytes) = (Vec::new(), 0);
+    reserve(&mut boxes, regions.len())?;
+    for (number, (region, memory)) in regions.iter().zip(memories).enumerate() {
+        dataset.check_region(number, region)?;
+        let items = memory.items(&region.count, dataset.data_type.item_bytes())?;
+        bytes = layout::sum(bytes, items.bytes()).ok_or_else(too_large)?;
+        boxes.push(items);
+    }
+    if let [one] = &*boxes
+        && let Some(data) = one.packed()
     {
-        return Err(Error::argument(format!("data: found the bool {byte} at item {place}, expected 0 or 1")));
+        return Ok(Ready::Packed(little_endian(dataset, data)?));
+    }
+    let is_swapped = cfg!(target_endian = "big") && dataset.data_type.number_bytes() > 1;
+    if bytes <= GATHERED_BYTES || is_swapped {
+        let mut data = Vec::new();
+        for items in &boxes {
+            items.append(0, items.bytes(), &mut data)?;
+        }
+        return Ok(Ready::Packed(Cow::Owned(little_endian(dataset, &data)?.into_owned())));
+    }
+    if dataset.data_type == DataType::Bool {
+        let (mut piece, mut before) = (Vec::new(), 0);
+        for items in &boxes {
+            for start in (0..items.bytes()).step_by(to_usize(GATHERED_BYTES)) {
+                piece.clear();
+                items.append(start, GATHERED_BYTES.min(items.bytes() - start), &mut piece)?;
+                check_bools(&piece, before + start)?;
+            }
+            before += items.bytes();
+        }
+    }
+    Ok(Ready::Boxes(boxes))
+}
+
+/// The bytes of items in little-endian order. An error for bools that are neither 0 nor 1.
+fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+    if dataset.data_type == DataType::Bool {
+        check_bools(data, 0)?;
     }
     let number_bytes = dataset.data_type.number_bytes();
     if cfg!(target_endian = "little") || number_bytes == 1 {
@@ -681,6 +778,14 @@ fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>>
     let mut swapped = copy(data)?;
     swap(&mut swapped, number_bytes);
     Ok(Cow::Owned(swapped))
+}
+
+/// An error for bools that are neither 0 nor 1, which others may take for either; so many are before them.
+fn check_bools(data: &[u8], before: u64) -> Result<()> {
+    find_other(data).map_or(Ok(()), |(place, byte)| {
+        let place = before + place as u64;
+        Err(Error::argument(format!("data: found the bool {byte} at item {place}, expected 0 or 1")))
+    })
 }
 
 #[cold]

@@ -13,7 +13,7 @@ mod simulation;
 mod streams;
 mod trial;
 
-pub(crate) use datasets::{Boxes, Given};
+pub(crate) use datasets::Given;
 pub use piecewise::{DataStream, ElementStream};
 
 use super::buffer::SectionBuffer;
@@ -33,6 +33,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
+use crate::items::Data;
 use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
 use sealing::Sealer;
@@ -397,9 +398,9 @@ impl Writer {
     }
 
     /// Writes a dataset: a block that says what it is, and a section with its data (docs/datasets.md). Each rank passes
-    /// any boxes of the array, and their items in C order, the items of one box after those of the other, with numbers in
-    /// the byte order of the machine. What no rank passes has the fill value. The file does not depend on who passes
-    /// what.
+    /// any boxes of the array, and their items with numbers in the byte order of the machine: in C order, those of one box after those
+    /// of the other, or each box as it lies in memory ([`Memory`](crate::Memory)). What no rank passes has the fill value. The file does
+    /// not depend on who passes what, nor on how it lies in memory.
     ///
     /// ```
     /// use scda::{DataType, Dataset, Params, Region, Solo, Writer};
@@ -417,8 +418,13 @@ impl Writer {
     /// # Errors
     /// `Argument` for what cannot be a dataset, for boxes outside of the array, for an index that is in two boxes, of
     /// any ranks, and for a bool that is neither 0 nor 1; `Range`, `Usage`, `Memory`, and the errors of the file system.
-    pub fn dataset(&mut self, dataset: &Dataset, regions: &[Region], data: &[u8]) -> Result<()> {
-        self.write(|state| state.dataset(dataset, Ok((regions, data))))
+    pub fn dataset<'a>(
+        &mut self,
+        dataset: &Dataset,
+        regions: &'a [Region],
+        data: impl Into<Data<'a>>,
+    ) -> Result<()> {
+        self.write(|state| state.dataset(dataset, Ok((regions, data.into()))))
     }
 
     /// Writes datasets, one after the other, as [`Self::dataset`] does each: the same bytes. Each is given with the boxes of this
@@ -444,9 +450,13 @@ impl Writer {
     ///
     /// # Errors
     /// Those of [`Self::dataset`]. The file then ends behind one of the datasets, or with what was in it before.
-    pub fn datasets(&mut self, datasets: &[(&Dataset, &[Region], &[u8])]) -> Result<()> {
+    pub fn datasets<'a, D: Into<Data<'a>> + Copy>(
+        &mut self,
+        datasets: &[(&'a Dataset, &'a [Region], D)],
+    ) -> Result<()> {
+        let given = datasets.iter();
         let given =
-            datasets.iter().map(|&(dataset, regions, data)| Given { dataset, boxes: Ok((regions, data)) });
+            given.map(|&(dataset, regions, data)| Given { dataset, boxes: Ok((regions, data.into())) });
         self.given_datasets(&given.collect::<Vec<_>>())
     }
 

@@ -4,11 +4,13 @@
 //! chunks that this one owns. A round costs two agreements, and memory for a window of chunks; none is needed where all
 //! ranks have the parts of their own chunks.
 
+use super::datasets::Ready;
 use super::owners::{Bins, Owners};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
 use crate::format::layout::{product, sum};
+use crate::items::Items;
 use crate::memory::{grow, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
@@ -23,40 +25,92 @@ const FEW_PARTS: usize = 8;
 /// The lengths that are exchanged before the parts: those of the boxes, and of their data.
 const LENGTHS: usize = 2;
 
-/// The data that this rank passes: boxes, whose items follow one another.
+/// The data that this rank passes: boxes, and their items.
 pub(super) struct Passed<'a> {
     regions: &'a [Region],
-    /// Where the bytes of each begin.
-    starts: Vec<usize>,
-    data: &'a [u8],
+    /// Where the bytes of each begin if they follow one another, and where those of the last one end.
+    starts: Vec<u64>,
+    data: &'a Ready<'a>,
 }
 
 impl<'a> Passed<'a> {
     /// Nothing.
-    pub const NONE: Self = Self { regions: &[], starts: Vec::new(), data: &[] };
+    pub const NONE: Self = Self { regions: &[], starts: Vec::new(), data: &Ready::NONE };
 
     /// # Errors
     /// `Argument` for regions outside of the array and data of another length; `Memory`.
-    pub fn new(dataset: &Dataset, regions: &'a [Region], data: &'a [u8]) -> Result<Self> {
+    pub fn new(dataset: &Dataset, regions: &'a [Region], data: &'a Ready<'a>) -> Result<Self> {
         let item_bytes = dataset.data_type.item_bytes();
         let mut starts = Vec::new();
-        reserve(&mut starts, regions.len())?;
+        reserve(&mut starts, regions.len() + 1)?;
         let mut end = 0;
+        starts.push(end);
         for (number, region) in regions.iter().enumerate() {
             dataset.check_region(number, region)?;
-            starts.push(to_usize(end));
             let bytes = product(region.items()?, item_bytes);
             end = bytes
                 .and_then(|bytes| sum(end, bytes))
                 .ok_or_else(|| Error::range("regions: found more than 63 bits of bytes"))?;
+            starts.push(end);
         }
-        if end != data.len() as u64 {
+        if let Ready::Packed(data) = data
+            && end != data.len() as u64
+        {
             return Err(Error::argument(format!(
                 "data: found {} bytes, expected the {end} of the regions",
                 data.len()
             )));
         }
         Ok(Self { regions, starts, data })
+    }
+
+    /// The bytes of all regions.
+    pub fn bytes(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// The data of all regions, if they lie one after the other.
+    pub fn packed(&self) -> Option<&'a [u8]> {
+        match self.data {
+            Ready::Packed(data) => Some(data),
+            Ready::Boxes(_) => None,
+        }
+    }
+
+    /// Appends so many bytes of the data, from one on: whole items.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn gather(&self, start: u64, bytes: u64, out: &mut Vec<u8>) -> Result<()> {
+        reserve_count(out, bytes)?;
+        let boxes = match self.data {
+            Ready::Packed(data) => {
+                out.extend_from_slice(&data[to_usize(start)..to_usize(start + bytes)]);
+                return Ok(());
+            }
+            Ready::Boxes(boxes) => boxes,
+        };
+        let end = start + bytes;
+        let first = self.starts.partition_point(|&other| other <= start).saturating_sub(1);
+        for (items, range) in boxes.iter().zip(self.starts.windows(2)).skip(first) {
+            let [from, to] = [range[0].max(start), range[1].min(end)];
+            if from < to {
+                items.append(from - range[0], to - from, out)?;
+            } else if range[0] >= end {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The items of a region.
+    fn items(&self, number: usize) -> Origin<'a> {
+        match self.data {
+            Ready::Packed(data) => Origin::Bytes(&data[to_usize(self.starts[number])..]),
+            Ready::Boxes(boxes) => {
+                boxes[number].packed().map_or(Origin::Items(&boxes[number]), Origin::Bytes)
+            }
+        }
     }
 
     /// The indices of the first dimension that the regions have, if these are all that the array has there, one region
@@ -75,11 +129,6 @@ impl<'a> Passed<'a> {
             rows = Some(rows.map_or(start, |rows| rows.start)..start + count);
         }
         Some(rows.unwrap_or(0..0))
-    }
-
-    /// The data of all regions.
-    pub fn data(&self) -> &'a [u8] {
-        self.data
     }
 }
 
@@ -144,12 +193,21 @@ pub(super) enum Chunk<'a> {
     Unknown,
 }
 
+/// Where items are.
+#[derive(Clone, Copy)]
+enum Origin<'a> {
+    /// One after the other, and then others.
+    Bytes(&'a [u8]),
+    /// Those of a box, as they lie in memory.
+    Items(&'a Items<'a>),
+}
+
 /// A part of a chunk: a box in it, and where its items are.
 struct Part<'a> {
     /// Relative to the chunk.
     region: Region,
     items: u64,
-    from: &'a [u8],
+    from: Origin<'a>,
     /// The array that they are a part of, and where in it; none: nothing but the items.
     within: Option<(&'a [u64], Vec<u64>)>,
 }
@@ -233,7 +291,7 @@ impl<'a> Plan<'a> {
 
     /// The bytes that this rank passes.
     fn bytes(&self) -> u64 {
-        self.arrays.iter().map(|array| array.passed.data.len() as u64).sum()
+        self.arrays.iter().map(|array| array.passed.bytes()).sum()
     }
 
     /// The bytes that this rank passes of the chunks.
@@ -406,9 +464,9 @@ impl<'a> Plan<'a> {
             if with_data {
                 let count = &part.region.count;
                 for run in part.runs((count, &[0; MAX_DIMENSIONS][..count.len()])) {
-                    let start = to_usize(run.from) * array.item_bytes;
-                    let end = start + to_usize(run.items) * array.item_bytes;
-                    out.extend_from_slice(&part.from[start..end]);
+                    let end = out.len();
+                    out.resize(end + to_usize(run.items) * array.item_bytes, 0);
+                    part.from.copy(run.from, array.item_bytes, &mut out[end..]);
                 }
             }
         });
@@ -491,7 +549,7 @@ impl<'a> Plan<'a> {
                 Place::Received { header, data } => {
                     let (_, region) = self.header(&mut &window.received[header..], &window.chunks)?;
                     let items = region.items()?;
-                    let from = window.received.get(data..).unwrap_or_default();
+                    let from = Origin::Bytes(window.received.get(data..).unwrap_or_default());
                     Part { region, items, from, within: None }
                 }
             });
@@ -517,10 +575,11 @@ impl<'a> Plan<'a> {
         let parts = self.parts_at(window, array, &origin, places)?;
         if let [part] = &parts[..]
             && part.items * item_bytes as u64 == chunk_bytes
+            && let Origin::Bytes(from) = part.from
             && let mut runs = part.runs((shape, &part.region.start))
             && let (Some(run), None) = (runs.next(), runs.next())
             && let Some(bytes) =
-                part.from.get(to_usize(run.from) * item_bytes..).and_then(|from| from.get(..bytes))
+                from.get(to_usize(run.from) * item_bytes..).and_then(|from| from.get(..bytes))
         {
             return Ok(if array.is_fill(bytes) { Chunk::Fill } else { Chunk::Bytes(bytes) });
         }
@@ -550,9 +609,8 @@ impl<'a> Plan<'a> {
         }
         for part in &parts {
             for run in part.runs((shape, &part.region.start)) {
-                let length = to_usize(run.items) * item_bytes;
-                let (from, to) = (to_usize(run.from) * item_bytes, to_usize(run.to) * item_bytes);
-                copy(&part.from[from..from + length], &mut buffer[to..to + length]);
+                let (to, length) = (to_usize(run.to) * item_bytes, to_usize(run.items) * item_bytes);
+                part.from.copy(run.from, item_bytes, &mut buffer[to..to + length]);
             }
         }
         Ok(if array.is_fill(buffer) { Chunk::Fill } else { Chunk::Bytes(buffer) })
@@ -571,7 +629,7 @@ impl Array<'_> {
         Some(Part {
             items: part.count.iter().product(),
             region: part,
-            from: &self.passed.data[self.passed.starts[number]..],
+            from: self.passed.items(number),
             within: Some((&region.count, from_start)),
         })
     }
@@ -605,6 +663,20 @@ fn first_overlap(shape: &[u64], parts: &[Part<'_>]) -> Result<Option<u64>> {
     let mut bits = Bits::new(shape.iter().product())?;
     let runs = parts.iter().flat_map(|part| part.runs((shape, &part.region.start)));
     Ok(runs.filter_map(|run| bits.set(run.to, run.items)).min())
+}
+
+impl Origin<'_> {
+    /// Copies items, from one on, as many as there is room for.
+    #[inline]
+    fn copy(&self, item: u64, item_bytes: usize, to: &mut [u8]) {
+        match self {
+            Self::Bytes(bytes) => {
+                let start = to_usize(item) * item_bytes;
+                copy(&bytes[start..start + to.len()], to);
+            }
+            Self::Items(items) => items.gather(item, to),
+        }
+    }
 }
 
 impl Part<'_> {

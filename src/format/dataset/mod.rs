@@ -17,7 +17,7 @@ pub use codecs::Codec;
 pub use data_type::DataType;
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
-pub use region::{Region, Run, Runs, items};
+pub use region::{Region, Run, Runs, items, too_many};
 
 use super::crc;
 use super::header::UserString;

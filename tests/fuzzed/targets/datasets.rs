@@ -114,11 +114,11 @@ fn read(comm: impl Communicator + 'static, path: &Path, seed: u64) -> Result<Vec
         } else {
             let (data, again) = data.split_at_mut(bytes as usize);
             let (dataset, record, [first, second]) = (&dataset, 0, [&regions[..1], &regions[1..]]);
-            let mut requests = [
-                Request { dataset, record, regions: first, data },
-                Request { dataset, record, regions: second, data: again },
+            let requests = vec![
+                Request { dataset, record, regions: first, data: data.into() },
+                Request { dataset, record, regions: second, data: again.into() },
             ];
-            file.read_datasets(&mut requests).map_err(kind)?;
+            file.read_datasets(requests).map_err(kind)?;
         }
         let (once, again) = data.split_at(bytes as usize);
         assert!(once == again);

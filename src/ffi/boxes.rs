@@ -1,0 +1,297 @@
+//! Boxes of datasets, as C passes them.
+
+use super::memory::{put, slice, slice_mut};
+use super::{Outcome, guard};
+use crate::error::{Error, Result};
+use crate::format::dataset::{Dataset, Region};
+use crate::format::layout::{product, sum};
+use crate::items::{Data, DataMut, Memory, MemoryMut};
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+
+/// A box of a dataset, and where its items lie in memory: in C order (the last index varies fastest), or with a stride of its own for each
+/// dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what you need: at least `data`. What it points to
+/// is used only during the call.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_box {
+    /// The size of this struct in bytes, as `scda_box_init` sets it.
+    pub size: usize,
+    /// The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items lie behind
+    /// those of the box before, if that has no `stride`, either; or there are none.
+    pub data: *mut c_void,
+    /// The first index of the box in each dimension. NULL (default): 0.
+    pub start: *const u64,
+    /// The number of indices of the box in each dimension; 0 is allowed. NULL (default): up to the end of the array.
+    pub count: *const u64,
+    /// The bytes from one index to the next in each dimension, which may be negative; 0 only when writing: then an item is written
+    /// several times. NULL (default): the items lie in C order, without gaps.
+    pub stride: *const i64,
+    /// Zero.
+    pub reserved: [u64; 4],
+}
+
+/// A box of a dataset, and where its items lie in memory.
+pub type scda_box_t = scda_box;
+
+/// Fills `b` with the defaults: all of an array, without data.
+///
+/// Not collective.
+///
+/// @param [out] b  The box. Must not be NULL.
+/// @return         0, or a negative value for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_box_init(b: *mut scda_box_t) -> c_int {
+    let body = || {
+        if b.is_null() {
+            return Err(Error::argument("box: found NULL"));
+        }
+        let empty = scda_box_t {
+            size: size_of::<scda_box_t>(),
+            data: null_mut(),
+            start: null(),
+            count: null(),
+            stride: null(),
+            reserved: [0; 4],
+        };
+        // SAFETY: not NULL, so C passes a `b` that may be written.
+        unsafe { put(b, empty) };
+        Ok((0, Outcome::Success))
+    };
+    // SAFETY: nothing is written through NULL.
+    unsafe { guard(null_mut(), -1, body) }
+}
+
+/// The boxes of several datasets. Each list may be an error of this rank.
+pub(super) struct Lists<'a> {
+    nboxes: Result<Option<&'a [usize]>>,
+    boxes: Result<&'a [scda_box_t]>,
+}
+
+impl<'a> Lists<'a> {
+    /// # Safety
+    /// As of [`slice`], for `n` numbers, and as many boxes as these say in all, or `n`.
+    pub unsafe fn new(n: usize, nboxes: *const usize, boxes: *const scda_box_t) -> Self {
+        // SAFETY: the caller has a number for each dataset, or NULL.
+        let nboxes = unsafe { each(nboxes, n, "nboxes") };
+        let all = match &nboxes {
+            Ok(Some(numbers)) => numbers.iter().try_fold(0, |all, &n| sum(all, n as u64)),
+            Ok(None) => Some(n as u64),
+            // Then nothing is looked at.
+            Err(_) => Some(0),
+        };
+        let all = all.ok_or_else(|| Error::range("nboxes: found a sum that exceeds 63 bits"));
+        // SAFETY: the caller has so many boxes.
+        Self { nboxes, boxes: all.and_then(|all| unsafe { slice(boxes, all, "boxes") }) }
+    }
+
+    /// Those of one of the datasets.
+    pub fn at(&self, index: usize) -> Result<&'a [scda_box_t]> {
+        let numbers = self.nboxes.as_ref().map_err(Error::again)?;
+        let all = *self.boxes.as_ref().map_err(Error::again)?;
+        let range = numbers.map_or(index..index + 1, |numbers| {
+            let start = numbers[..index].iter().sum();
+            start..start + numbers[index]
+        });
+        Ok(&all[range])
+    }
+}
+
+/// What is passed for each of `n` datasets; `None` for NULL.
+///
+/// # Safety
+/// As of [`slice`].
+pub(super) unsafe fn each<'a, T>(pointer: *const T, n: usize, name: &str) -> Result<Option<&'a [T]>> {
+    // SAFETY: the caller has `n` values there, if it is not NULL.
+    (!pointer.is_null()).then(|| unsafe { slice(pointer, n as u64, name) }).transpose()
+}
+
+/// Boxes whose items follow one another in memory.
+pub(super) struct Flat {
+    regions: Vec<Region>,
+    data: *mut u8,
+    bytes: u64,
+}
+
+impl Flat {
+    /// Boxes of an array, which lie in it, given by all their numbers.
+    ///
+    /// # Safety
+    /// `start` and `count` are NULL, or a number for each box and dimension may be read there.
+    pub unsafe fn new(
+        dataset: &Dataset,
+        data: *mut c_void,
+        nboxes: usize,
+        start: *const u64,
+        count: *const u64,
+    ) -> Result<Self> {
+        let (shape, data) = (&dataset.shape, data.cast());
+        if nboxes == 1 && start.is_null() && count.is_null() {
+            return Ok(Self { regions: vec![Region::all(shape)], data, bytes: dataset.data_bytes()? });
+        }
+        let too_many = || Error::range(format!("nboxes: found {nboxes}, more than memory can hold"));
+        let numbers = product(nboxes as u64, shape.len() as u64).ok_or_else(too_many)?;
+        // SAFETY: the caller has a number for each box and dimension there.
+        let starts = unsafe { slice(start, numbers, "start") }?;
+        // SAFETY: the caller has a number for each box and dimension there.
+        let counts = unsafe { slice(count, numbers, "count") }?;
+        let (mut regions, mut bytes) = (Vec::new(), 0);
+        reserve(&mut regions, nboxes)?;
+        for index in 0..nboxes {
+            let numbers = index * shape.len()..(index + 1) * shape.len();
+            let region = Region::new(&starts[numbers.clone()], &counts[numbers]);
+            bytes = add_bytes(dataset, index, &region, bytes)?;
+            regions.push(region);
+        }
+        Ok(Self { regions, data, bytes })
+    }
+
+    /// With their items.
+    ///
+    /// # Safety
+    /// As of [`slice`].
+    pub unsafe fn items<'a>(self) -> Result<(Vec<Region>, &'a [u8])> {
+        // SAFETY: the caller has the items of the boxes.
+        Ok((self.regions, unsafe { slice(self.data, self.bytes, "data") }?))
+    }
+
+    /// With room for their items.
+    ///
+    /// # Safety
+    /// As of [`slice_mut`].
+    pub unsafe fn room<'a>(self) -> Result<(Vec<Region>, &'a mut [u8])> {
+        // SAFETY: the caller has room for the items of the boxes.
+        Ok((self.regions, unsafe { slice_mut(self.data, self.bytes, "data") }?))
+    }
+}
+
+/// The bytes of boxes with those of one more, which lies in the array: so nothing is read or written for numbers that are not meant.
+fn add_bytes(dataset: &Dataset, index: usize, region: &Region, bytes: u64) -> Result<u64> {
+    dataset.check_region(index, region)?;
+    let more = region.items().ok().and_then(|items| product(items, dataset.data_type.item_bytes()));
+    more.and_then(|more| sum(bytes, more))
+        .ok_or_else(|| Error::range("boxes: the number of their bytes exceeds 63 bits"))
+}
+
+/// Boxes of an array, which lie in it, and anywhere in memory.
+pub(super) enum Boxes<'a> {
+    /// Their items follow one another.
+    Flat(Flat),
+    /// Each at an address, and with strides.
+    Apart(Vec<Region>, Vec<(*mut u8, Option<&'a [i64]>)>),
+}
+
+/// The items of boxes.
+pub(super) enum Items<'a> {
+    Packed(&'a [u8]),
+    Boxes(Vec<Memory<'a>>),
+}
+
+impl Items<'_> {
+    pub fn borrowed(&self) -> Data<'_> {
+        match self {
+            Self::Packed(data) => Data::Packed(data),
+            Self::Boxes(memories) => Data::Boxes(memories),
+        }
+    }
+}
+
+impl<'a> Boxes<'a> {
+    /// # Safety
+    /// A number for each dimension may be read where a box points to some.
+    pub unsafe fn new(dataset: &Dataset, boxes: &'a [scda_box_t]) -> Result<Self> {
+        let dimensions = dataset.shape.len() as u64;
+        let (mut regions, mut places) = (Vec::new(), Vec::new());
+        reserve(&mut regions, boxes.len())?;
+        reserve(&mut places, boxes.len())?;
+        let (mut bytes, mut first, mut behind, mut is_flat) = (0, null_mut::<u8>(), None, true);
+        for (index, one) in boxes.iter().enumerate() {
+            if one.size != size_of::<scda_box_t>() {
+                let expected = size_of::<scda_box_t>();
+                let words = format!(
+                    "size of box {index}: found {}, expected {expected} as scda_box_init sets it",
+                    one.size
+                );
+                return Err(Error::argument(words));
+            }
+            if one.reserved != [0; 4] {
+                let words = format!("reserved numbers of box {index}: found other than zero");
+                return Err(Error::argument(words));
+            }
+            let mut region = Region::all(&dataset.shape);
+            if !one.start.is_null() {
+                // SAFETY: not NULL, so C passes a number for each dimension.
+                region.start.copy_from_slice(unsafe { slice(one.start, dimensions, "start of a box") }?);
+                region.count.iter_mut().zip(&region.start).for_each(|(n, at)| *n = n.saturating_sub(*at));
+            }
+            if !one.count.is_null() {
+                // SAFETY: not NULL, so C passes a number for each dimension.
+                region.count.copy_from_slice(unsafe { slice(one.count, dimensions, "count of a box") }?);
+            }
+            let before = bytes;
+            bytes = add_bytes(dataset, index, &region, bytes)?;
+            regions.push(region);
+            // SAFETY: not NULL, so C passes a number for each dimension.
+            let stride = unsafe { each(one.stride, dataset.shape.len(), "stride of a box") }?;
+            if bytes == before {
+                places.push((null_mut(), stride));
+                continue;
+            }
+            let data = match (one.data.cast::<u8>(), stride, behind) {
+                (data, None, Some(behind)) if data.is_null() => behind,
+                (data, ..) if data.is_null() => {
+                    let words = format!("data of box {index}: found NULL, expected {} bytes", bytes - before);
+                    return Err(Error::argument(words));
+                }
+                (data, ..) => data,
+            };
+            is_flat = is_flat && stride.is_none() && (first.is_null() || behind == Some(data));
+            first = if first.is_null() { data } else { first };
+            behind = stride.is_none().then(|| data.wrapping_add(to_usize(bytes - before)));
+            places.push((data, stride));
+        }
+        Ok(if is_flat {
+            Self::Flat(Flat { regions, data: first, bytes })
+        } else {
+            Self::Apart(regions, places)
+        })
+    }
+
+    /// With their items.
+    ///
+    /// # Safety
+    /// The items of the boxes may be read there for the lifetime.
+    pub unsafe fn items(self) -> Result<(Vec<Region>, Items<'a>)> {
+        let (regions, places) = match self {
+            Self::Flat(flat) => {
+                // SAFETY: the caller has the items of the boxes.
+                let (regions, data) = unsafe { flat.items() }?;
+                return Ok((regions, Items::Packed(data)));
+            }
+            Self::Apart(regions, places) => (regions, places),
+        };
+        // SAFETY: the caller has the items of the boxes.
+        let memory = |(data, stride): (*mut u8, _)| unsafe { Memory::at(data, stride) };
+        Ok((regions, Items::Boxes(places.into_iter().map(memory).collect())))
+    }
+
+    /// With room for their items.
+    ///
+    /// # Safety
+    /// The items of the boxes may be written there for the lifetime, and are not reached otherwise.
+    pub unsafe fn room(self) -> Result<(Vec<Region>, DataMut<'a>)> {
+        let (regions, places) = match self {
+            Self::Flat(flat) => {
+                // SAFETY: the caller has room for the items of the boxes.
+                let (regions, data) = unsafe { flat.room() }?;
+                return Ok((regions, DataMut::Packed(data)));
+            }
+            Self::Apart(regions, places) => (regions, places),
+        };
+        // SAFETY: the caller has room for the items of the boxes.
+        let memory = |(data, stride): (*mut u8, _)| unsafe { MemoryMut::at(data, stride) };
+        Ok((regions, DataMut::Boxes(places.into_iter().map(memory).collect())))
+    }
+}

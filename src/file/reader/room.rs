@@ -1,0 +1,134 @@
+//! The memory for the regions of a dataset that are read.
+
+use crate::error::{Error, Result};
+use crate::format::dataset::{Region, Run};
+use crate::items::{DataMut, ItemsMut};
+use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
+
+/// What lies scattered is filled, or turned into other numbers, in pieces of so many bytes.
+const PIECE_BYTES: u64 = 64 << 10;
+
+/// Memory for regions. Runs of bytes go to it as if the regions followed one another, each in C order.
+pub(super) enum Room<'a> {
+    /// They do.
+    Packed(&'a mut [u8]),
+    /// Each region in memory of its own: where its bytes would begin, and its items.
+    Boxes(Vec<(u64, ItemsMut<'a>)>, u64),
+}
+
+impl<'a> Room<'a> {
+    /// For regions whose bytes begin there, and are so many in all.
+    ///
+    /// # Errors
+    /// `Argument` for memory that does not fit them; `Range`; `Memory`.
+    pub fn new(
+        data: DataMut<'a>,
+        regions: &[Region],
+        starts: &[u64],
+        bytes: u64,
+        item_bytes: u64,
+    ) -> Result<Self> {
+        let memories = match data {
+            DataMut::Packed(data) if data.len() as u64 == bytes => return Ok(Self::Packed(data)),
+            DataMut::Packed(data) => {
+                return Err(Error::argument(format!("data: found {} bytes, expected {bytes}", data.len())));
+            }
+            DataMut::Boxes(memories) => memories,
+        };
+        if memories.len() != regions.len() {
+            let words =
+                format!("data: found memory for {} boxes, expected {}", memories.len(), regions.len());
+            return Err(Error::argument(words));
+        }
+        let mut boxes = Vec::new();
+        reserve(&mut boxes, regions.len())?;
+        for ((region, memory), &start) in regions.iter().zip(memories).zip(starts) {
+            boxes.push((start, memory.items(&region.count, item_bytes)?));
+        }
+        Ok(Self::Boxes(boxes, item_bytes))
+    }
+
+    /// The bytes of all regions.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Packed(data) => data.len() as u64,
+            Self::Boxes(boxes, _) => boxes.last().map_or(0, |(start, items)| start + items.bytes()),
+        }
+    }
+
+    /// The memory of a run, if it lies in one piece.
+    pub fn slice(&mut self, run: Run) -> Option<&mut [u8]> {
+        match self {
+            Self::Packed(data) => data.get_mut(to_usize(run.to)..to_usize(run.to + run.items)),
+            Self::Boxes(boxes, _) => {
+                let (start, items) = at(boxes, run.to)?;
+                items.packed()?.get_mut(to_usize(run.to - start)..to_usize(run.to - start + run.items))
+            }
+        }
+    }
+
+    /// Copies bytes, which are whole items of one region, to their place.
+    #[inline]
+    pub fn put(&mut self, to: u64, bytes: &[u8]) {
+        match self {
+            Self::Packed(data) => data[to_usize(to)..to_usize(to) + bytes.len()].copy_from_slice(bytes),
+            Self::Boxes(boxes, item_bytes) => {
+                if let Some((start, items)) = at(boxes, to) {
+                    items.scatter((to - start) / *item_bytes, bytes);
+                }
+            }
+        }
+    }
+
+    /// Gets the bytes of a run piece by piece: `next` fills each, from a byte of the run on.
+    ///
+    /// # Errors
+    /// `Memory`; those of `next`.
+    pub fn take(&mut self, run: Run, mut next: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+        if let Some(memory) = self.slice(run) {
+            return next(0, memory);
+        }
+        let Self::Boxes(_, item_bytes) = self else { return Ok(()) };
+        let most = (PIECE_BYTES / *item_bytes).max(1) * *item_bytes;
+        let (mut piece, mut done) = (Vec::new(), 0);
+        while done < run.items {
+            resize(&mut piece, most.min(run.items - done))?;
+            next(done, &mut piece)?;
+            self.put(run.to + done, &piece);
+            done += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Changes all bytes in place, in pieces of whole items: `change` gets the number of bytes before each.
+    ///
+    /// # Errors
+    /// `Memory`; those of `change`.
+    pub fn change(&mut self, mut change: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
+        let (boxes, item_bytes) = match self {
+            Self::Packed(data) => return change(0, data),
+            Self::Boxes(boxes, item_bytes) => (boxes, *item_bytes),
+        };
+        let most = (PIECE_BYTES / item_bytes).max(1) * item_bytes;
+        let mut piece = Vec::new();
+        for (start, items) in boxes {
+            let mut done = 0;
+            while done < items.bytes() {
+                resize(&mut piece, most.min(items.bytes() - done))?;
+                items.as_items().gather(done / item_bytes, &mut piece);
+                change(*start + done, &mut piece)?;
+                items.scatter(done / item_bytes, &piece);
+                done += piece.len() as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The region that has this byte.
+fn at<'b, 'a>(boxes: &'b mut [(u64, ItemsMut<'a>)], byte: u64) -> Option<(u64, &'b mut ItemsMut<'a>)> {
+    // Behind regions without items, which begin where the next one does.
+    let number = boxes.partition_point(|(start, _)| *start <= byte).checked_sub(1)?;
+    boxes.get_mut(number).map(|(start, items)| (*start, items))
+}
