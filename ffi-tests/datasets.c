@@ -5,6 +5,7 @@
  *                   scda_datasets.py)
  *
  * On more ranks, the world is split in two in every way, as in matrix.c: 8 ranks give every number from 1 to 8. */
+#include "boxes.h"
 #include "variants.h"
 
 enum { most_dims = 7, most_tiles = 3 * 3 * 3 * 3 * 3 * 3 * 3, most_ranks = 64, num_datasets = 67, num_records = 3,
@@ -216,18 +217,32 @@ static void choose (group_t g, const array_t *a, mine_t *mine, uint64_t *rng) {
 /* Arrays that follow one another, in one call. */
 static scda_fcontext_t *write_arrays (group_t g, scda_fcontext_t *f, const array_t *a, int n, uint64_t *rng) {
   static mine_t mine[most_together];
+  static scda_box_t box[most_together * most_tiles];
+  boxes_t apart[most_together];
   scda_dataset_t d[most_together];
-  const void *data[most_together];
-  const uint64_t *start[most_together], *count[most_together];
-  size_t boxes[most_together];
+  size_t boxes[most_together], all = 0;
   int err;
+  uint64_t own = mix (*rng, (uint64_t) g.rank);
   for (int k = 0; k < n; ++k) {
+    const mine_t *m = &mine[k];
     choose (g, &a[k], &mine[k], rng);
-    d[k] = a[k].d, data[k] = mine[k].data, boxes[k] = mine[k].boxes, start[k] = mine[k].start, count[k] = mine[k].count;
+    d[k] = a[k].d, boxes[k] = m->boxes;
+    apart[k].n = 0;
+    /* Each rank has them in one piece, or each box in memory of its own. */
+    if (below (&own, 2)) { init_boxes (box + all, m->boxes, d[k].ndims, m->data, m->start, m->count); }
+    else {
+      apart[k] = scatter_boxes (m->boxes, d[k].ndims, d[k].shape, item_bytes (&a[k]), m->data, m->start, m->count, &own);
+      memcpy (box + all, apart[k].box, m->boxes * sizeof *box);
+    }
+    all += m->boxes;
   }
-  if (n == 1 && below (rng, 2)) { RIGHT (scda_fwrite_dataset (f, d, data[0], boxes[0], start[0], count[0], &err)); }
-  else { RIGHT (scda_fwrite_datasets (f, (size_t) n, d, data, boxes, start, count, &err)); }
-  for (int k = 0; k < n; ++k) { free (mine[k].items); }
+  const mine_t *m = &mine[0];
+  if (n == 1 && below (rng, 2)) { RIGHT (scda_fwrite_dataset (f, d, m->data, m->boxes, m->start, m->count, &err)); }
+  else { RIGHT (scda_fwrite_datasets (f, (size_t) n, d, boxes, all > 0 ? box : NULL, &err)); }
+  for (int k = 0; k < n; ++k) {
+    if (apart[k].n > 0) { free_boxes (&apart[k]); }
+    free (mine[k].items);
+  }
   return f;
 }
 
@@ -271,7 +286,7 @@ static void write_file (group_t g, const char *name, uint64_t seed, const scda_p
     f = write_arrays (g, f, &arrays[k], n, &rng);
     k += n;
   }
-  RIGHT (scda_fwrite_datasets (f, 0, NULL, NULL, NULL, NULL, NULL, &err));
+  RIGHT (scda_fwrite_datasets (f, 0, NULL, NULL, NULL, &err));
   CLOSE ();
 }
 
@@ -351,7 +366,15 @@ static scda_fcontext_t *read_boxes (scda_fcontext_t *f, const array_t *a, uint64
   for (uint64_t rounds = below (rng, 3); rounds > 0; --rounds) {
     want (a, anything, &w, own);
     const int some = w.boxes > 0 && a->d.ndims > 0;
-    RIGHT (scda_fread_dataset (f, w.bytes ? w.data : NULL, w.boxes, some ? w.start : NULL, some ? w.count : NULL, &err));
+    if (below (rng, 2)) {
+      RIGHT (scda_fread_dataset (f, w.bytes ? w.data : NULL, w.boxes, some ? w.start : NULL, some ? w.count : NULL, &err));
+    }
+    else {
+      boxes_t b = scatter_boxes (w.boxes, a->d.ndims, a->d.shape, item_bytes (a), w.data, w.start, w.count, own);
+      RIGHT (scda_fread_datasets (f, 1, NULL, NULL, &w.boxes, b.box, &err));
+      gather_boxes (&b, a->d.ndims, a->d.shape, item_bytes (a), w.data);
+      free_boxes (&b);
+    }
     check_received (a, &w);
   }
   if (below (rng, 2)) { /* all of it, on some ranks */
@@ -469,16 +492,15 @@ static void look_up_several (group_t g, const char *name, uint64_t seed, const v
   scda_params_t params = params_of (v);
   scda_fcontext_t *f;
   RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, &params, &err));
-  RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+  RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, &err));
   for (int round = 0; round < (world ().size == 1 ? 12 : 6); ++round) {
     const int n = round == 0 ? most_wanted : 1 + (int) below (&rng, 9), with_records = round % 3 != 1;
     const int form = (int) below (&own, 4), first = num_datasets - num_records;
     int which[most_wanted];
     int64_t record[most_wanted];
-    void *data[most_wanted];
-    size_t boxes[most_wanted];
-    const uint64_t *start[most_wanted], *count[most_wanted];
-    int all_null = 1;
+    static scda_box_t box[most_wanted * most_boxes];
+    boxes_t apart[most_wanted];
+    size_t boxes[most_wanted], all = 0;
     for (int k = 0; k < n; ++k) {
       which[k] = round == 0 ? k * 5 % num_datasets : (int) below (&rng, (uint64_t) (with_records ? num_datasets : first + 1));
       const array_t *a = &arrays[which[k]];
@@ -493,21 +515,30 @@ static void look_up_several (group_t g, const char *name, uint64_t seed, const v
       }
       /* All of each, all or nothing of each, any boxes, nothing at all. */
       want (a, form == 0 ? everything : form == 1 ? (int) below (&own, 2) : form == 2 ? anything : nothing, &w[k], &own);
-      const int some = w[k].boxes > 0 && a->d.ndims > 0;
-      data[k] = w[k].bytes ? w[k].data : NULL, boxes[k] = w[k].boxes;
-      start[k] = some ? w[k].start : NULL, count[k] = some ? w[k].count : NULL;
-      all_null = all_null && data[k] == NULL;
+      const int is_all = form < 2;
+      boxes[k] = w[k].boxes, apart[k].n = 0;
+      if (below (&own, 2)) {
+        init_boxes (box + all, boxes[k], a->d.ndims, w[k].data, is_all ? NULL : w[k].start, is_all ? NULL : w[k].count);
+      }
+      else {
+        apart[k] = scatter_boxes (boxes[k], a->d.ndims, a->d.shape, item_bytes (a), w[k].data, w[k].start, w[k].count, &own);
+        memcpy (box + all, apart[k].box, boxes[k] * sizeof *box);
+      }
+      all += boxes[k];
     }
-    RIGHT (scda_fread_datasets (f, (size_t) n, d, with_records ? record : NULL, all_null ? NULL : data, form == 0 ? NULL : boxes,
-                                form < 2 ? NULL : start, form < 2 ? NULL : count, &err));
-    for (int k = 0; k < n; ++k) { check_received (&arrays[which[k]], &w[k]); }
+    RIGHT (scda_fread_datasets (f, (size_t) n, d, with_records ? record : NULL, form == 0 ? NULL : boxes, all > 0 ? box : NULL, &err));
+    for (int k = 0; k < n; ++k) {
+      const array_t *a = &arrays[which[k]];
+      if (apart[k].n > 0) { gather_boxes (&apart[k], a->d.ndims, a->d.shape, item_bytes (a), w[k].data), free_boxes (&apart[k]); }
+      check_received (a, &w[k]);
+    }
     /* The last one is the current dataset, and the file goes on behind it. */
     const int last = which[n - 1];
     scda_dataset_t now;
     REQUIRE (scda_dataset_init (&now) == 0 && scda_fcurrent_dataset (f, &found, &now, &err) == 0);
     CHECK (found == 1 && strcmp (now.name, arrays[last].d.name) == 0 && now.layout != SCDA_LAYOUT_AUTO);
     if (round % 2) { f = read_boxes (f, &arrays[last], &rng, &own); }
-    RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    RIGHT (scda_fread_datasets (f, 0, NULL, NULL, NULL, NULL, &err));
     f = check_next (f, last);
   }
   CLOSE ();

@@ -2,6 +2,7 @@
  * on all ranks, at once with params.check, else when the ranks meet next; damaged files and files that are none of ours.
  *
  *   datasets_errors DIR */
+#include "boxes.h"
 #include "sections.h"
 
 static group_t g;
@@ -24,6 +25,7 @@ static const mistake_t writing[] = {
   /* of one rank */
   {"no data", SCDA_ERR_ARG}, {"no start", SCDA_ERR_ARG}, {"no count", SCDA_ERR_ARG}, {"two boxes, neither", SCDA_ERR_ARG},
   {"box beyond", SCDA_ERR_ARG}, {"box far beyond", SCDA_ERR_ARG}, {"boxes without number", SCDA_ERR_RANGE},
+  {"size of a box", SCDA_ERR_ARG}, {"reserved of a box", SCDA_ERR_ARG}, {"stride too large", SCDA_ERR_RANGE},
   /* of fields and groups */
   {"field without name", SCDA_ERR_ARG}, {"field of raw items", SCDA_ERR_ARG}, {"field without components", SCDA_ERR_ARG},
   {"field without Nq", SCDA_ERR_ARG}, {"field, encode", SCDA_ERR_ARG}, {"field without data", SCDA_ERR_ARG},
@@ -51,6 +53,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
   uint64_t start[4] = {first_of (Nq, g.rank), 0, 0, 0}, count[4] = {own, 2, 0, 0};
   const uint64_t *starts = start, *counts = count;
   const void *items = data;
+  static const int64_t far_apart[2] = {INT64_MAX, INT64_MAX};
   size_t boxes = 1;
   strcpy (d.name, "wrong");
   d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[0] = rows, d.shape[1] = 2;
@@ -126,10 +129,17 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     REQUIRE (scda_dataset_init (&all[i]) == 0);
     strcpy (all[i].name, "right"), all[i].type = SCDA_TYPE_INT8, all[i].layout = SCDA_LAYOUT_CHUNKED, all[i].ndims = 1, all[i].shape[0] = 9;
   }
-  const void *const data_of[3] = {NULL, items, NULL};
   const size_t boxes_of[3] = {0, boxes, 0};
-  const uint64_t *const starts_of[3] = {NULL, starts, NULL}, *const counts_of[3] = {NULL, counts, NULL};
-  return scda_fwrite_datasets (f, 3, dp ? all : NULL, data_of, boxes_of, starts_of, counts_of, err);
+  scda_box_t box[2];
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE (scda_box_init (&box[i]) == 0);
+    if (i == 0) { box[i].data = (void *) (uintptr_t) items; }
+    box[i].start = starts, box[i].count = counts;
+  }
+  if (wrong && is (k, "size of a box")) { box[0].size += 8; }
+  if (wrong && is (k, "reserved of a box")) { box[0].reserved[3] = 1; }
+  if (wrong && is (k, "stride too large")) { box[0].stride = far_apart; }
+  return scda_fwrite_datasets (f, 3, dp ? all : NULL, boxes_of, box, err);
 }
 
 /* All ranks got this error, and the file is closed. */
@@ -145,11 +155,18 @@ static void expect (const char *what, int who, int check, scda_fcontext_t *f, in
 
 static int is_wrong (int who) { return who < 0 || who == g.rank; }
 
+/* Whether this is a mistake where boxes are structs, or where they are numbers. */
+static int is_mistake (int k) {
+  if (is (k, "no start") || is (k, "no count")) { return !several; } /* of a struct, NULL stands for all */
+  return several || (strstr (writing[k].what, "of a box") == NULL && !is (k, "stride too large"));
+}
+
 static void writes (void) {
   for (int k = 0; k < num_writing; ++k) {
     for (int turn = 0; turn < 12; ++turn) {
       const int check = turn % 2, who = turn % 6 < 2 ? -1 : turn % 6 < 4 ? 0 : g.size - 1;
       several = turn / 6;
+      if (!is_mistake (k)) { continue; }
       int err = -1;
       scda_params_t params = default_params ();
       params.check = check;
@@ -377,7 +394,10 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"item_bytes of a number", SCDA_ERR_ARG, "item_bytes: found 4, expected 0 or 8 for float64"},
   {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d: "},
   {"size", SCDA_ERR_ARG, "size"}, {"reserved", SCDA_ERR_ARG, "reserved numbers of a dataset"},
-  {"no data", SCDA_ERR_ARG, "data: "}, {"none of the data", SCDA_ERR_ARG, "data: "}, {"no start", SCDA_ERR_ARG, "start: "},
+  {"no data", SCDA_ERR_ARG, "data of box 0: found NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes: found NULL"},
+  {"size of a box", SCDA_ERR_ARG, "size of box 0: found 0, expected "}, {"reserved of a box", SCDA_ERR_ARG, "reserved numbers of box 0"},
+  {"stride 0", SCDA_ERR_ARG, "strides: found one of less than the 8 bytes of an item"},
+  {"stride too large", SCDA_ERR_RANGE, "strides: found "},
   {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: found "},
 };
 enum { num_together = sizeof together / sizeof together[0], most_of_all = 9 };
@@ -390,14 +410,14 @@ static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *e
   scda_dataset_t d[3];
   size_t n = 3, nboxes[3] = {1, 1, 1};
   int64_t record[3] = {0, -1, 0};
-  void *rooms[3] = {data[0], data[1], data[2]};
-  void *const *data_of = rooms;
-  const uint64_t *starts[3] = {start, start, start}, *counts[3] = {count, count, count};
+  static const int64_t nowhere[2] = {32, 0}, far_apart[2] = {INT64_MAX, INT64_MAX};
+  scda_box_t box[3], *boxes = box;
   const scda_dataset_t *dp = d;
   const char *what = wrong ? together[k].what : "";
   for (int i = 0; i < 3; ++i) {
     REQUIRE (scda_dataset_init (&d[i]) == 0);
     strcpy (d[i].name, names[i]), d[i].type = types[i], d[i].ndims = 2, d[i].shape[0] = 3, d[i].shape[1] = 4;
+    init_boxes (&box[i], 1, 2, data[i], start, count);
   }
   d[0].item_bytes = 6;
   if (strcmp (what, "name") == 0) { strcpy (d[1].name, "z"), record[1] = 0; }
@@ -423,12 +443,15 @@ static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *e
   if (strcmp (what, "no datasets") == 0) { dp = NULL; }
   if (strcmp (what, "size") == 0) { memset (&d[1], 0, sizeof d[1]); }
   if (strcmp (what, "reserved") == 0) { d[1].reserved[0] = 1; }
-  if (strcmp (what, "no data") == 0) { rooms[2] = NULL; }
-  if (strcmp (what, "none of the data") == 0) { data_of = NULL; }
-  if (strcmp (what, "no start") == 0) { starts[1] = NULL; }
-  if (strcmp (what, "box beyond") == 0) { starts[1] = beyond; }
+  if (strcmp (what, "no data") == 0) { box[2].data = NULL; }
+  if (strcmp (what, "no boxes") == 0) { boxes = NULL; }
+  if (strcmp (what, "size of a box") == 0) { box[1].size = 0; }
+  if (strcmp (what, "reserved of a box") == 0) { box[1].reserved[0] = 7; }
+  if (strcmp (what, "stride 0") == 0) { box[1].stride = nowhere; }
+  if (strcmp (what, "stride too large") == 0) { box[1].stride = far_apart; }
+  if (strcmp (what, "box beyond") == 0) { box[1].start = beyond; }
   if (strcmp (what, "boxes without number") == 0) { nboxes[1] = SIZE_MAX; }
-  f = scda_fread_datasets (f, n, dp, record, data_of, nboxes, starts, counts, err);
+  f = scda_fread_datasets (f, n, dp, record, nboxes, boxes, err);
   if (f != NULL && n == 3) {
     const double numbers[3] = {0, 1, 4}; /* the first of what each dataset has the bytes of */
     CHECK (data[1][0] > 15.5 && data[1][0] < 16.5 && data[1][7] > 120.5 && data[1][7] < 121.5);
@@ -528,21 +551,21 @@ static void damaged_together (void) {
       /* The second one of two chunks, and columns of the first one. */
       const int mine = who > -2 && is_wrong (who);
       const uint64_t start[2] = {0, (uint64_t) mine}, count[2] = {3, (uint64_t) mine + 1};
-      const uint64_t *const starts[3] = {start, start, start}, *const counts[3] = {count, count, count};
       double data[3][12];
-      void *const rooms[3] = {data[0], data[1], data[2]};
+      scda_box_t box[3];
       int err = -1;
       scda_dataset_t d[3];
       scda_fcontext_t *f;
       write_three (seal);
       for (int i = 0; i < 3; ++i) {
         REQUIRE (scda_dataset_init (&d[i]) == 0);
+        init_boxes (&box[i], 1, 2, data[i], start, count);
         strcpy (d[i].name, names[i]), d[i].type = i ? SCDA_TYPE_FLOAT64 : SCDA_TYPE_RAW, d[i].item_bytes = i ? 0 : 6;
         d[i].ndims = 2, d[i].shape[0] = 3, d[i].shape[1] = 4;
       }
       change_one ("\x78\x5e", "\x79\x5e", 1);
       RIGHT (scda_fopen_read (g.comm, name, NULL, NULL, NULL, &err));
-      f = scda_fread_datasets (f, 3, d, NULL, rooms, NULL, starts, counts, &err);
+      f = scda_fread_datasets (f, 3, d, NULL, NULL, box, &err);
       if (who == -2) { /* nobody reads it */
         REQUIRE (f != NULL && err == 0);
         CHECK (data[1][2] > 63.5 && data[2][2] < 64.5);

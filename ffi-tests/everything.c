@@ -46,11 +46,14 @@ static scda_fcontext_t *write_datasets (group_t g, scda_fcontext_t *f, int *err)
   }
   if (ok (f, *err)) { /* both in one call */
     scda_dataset_t both[2];
+    scda_box_t boxes[2];
     uint64_t starts[2][2], counts[2][2];
-    const uint64_t *first[2] = {starts[0], starts[1]}, *number[2] = {counts[0], counts[1]};
-    const void *const items[2] = {data, data};
-    for (int k = 0; k < 2; ++k) { describe (g, k, &both[k], starts[k], counts[k]); }
-    f = scda_fwrite_datasets (f, 2, both, items, NULL, first, number, err);
+    for (int k = 0; k < 2; ++k) {
+      describe (g, k, &both[k], starts[k], counts[k]);
+      REQUIRE (scda_box_init (&boxes[k]) == 0);
+      boxes[k].data = data, boxes[k].start = starts[k], boxes[k].count = counts[k];
+    }
+    f = scda_fwrite_datasets (f, 2, both, NULL, boxes, err);
   }
   if (ok (f, *err)) { f = scda_fwrite_field (f, "x/field", SCDA_TYPE_INT32, data, Nq, 3, SCDA_ENCODE_AUTO, err); }
   if (ok (f, *err)) { f = scda_fwrite_group (f, "x", "{\"a\":1}", err); }
@@ -117,13 +120,16 @@ static scda_fcontext_t *read_both (group_t g, scda_fcontext_t *f, int *err) {
   static const int64_t last[2] = {-1, -1};
   static int32_t items[2][16 * 60];
   scda_dataset_t both[2];
+  scda_box_t boxes[2];
   uint64_t starts[2][2], counts[2][2];
-  const uint64_t *first[2] = {starts[0], starts[1]}, *number[2] = {counts[0], counts[1]};
-  void *const rooms[2] = {items[0], items[1]};
-  for (int k = 0; k < 2; ++k) { describe (g, k, &both[k], starts[k], counts[k]); }
+  for (int k = 0; k < 2; ++k) {
+    describe (g, k, &both[k], starts[k], counts[k]);
+    REQUIRE (scda_box_init (&boxes[k]) == 0);
+    boxes[k].data = items[k], boxes[k].start = starts[k], boxes[k].count = counts[k];
+  }
   starts[0][1] -= starts[0][1] > 5 ? 5 : 0, counts[1][1] = 60;
   memset (items, 0, sizeof items);
-  f = scda_fread_datasets (f, 2, both, last, rooms, NULL, first, number, err);
+  f = scda_fread_datasets (f, 2, both, last, NULL, boxes, err);
   for (int k = 0; ok (f, *err) && k < 2; ++k) {
     for (uint64_t i = 0; i < 16 * counts[k][1]; ++i) { CHECK (items[k][i] == 0x64646464); }
   }

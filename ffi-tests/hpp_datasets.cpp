@@ -404,6 +404,63 @@ static void reading (const std::string &name) {
   r.close ();
 }
 
+// ---- Memory as it lies ----------------------------------------------------------------------------------------------------
+
+// A cell of a code with interleaved variables.
+struct cell {
+  double rho, v[3];
+};
+
+// A rank's rows of 6 x 5 cells, with a layer of ghost cells around them, as they lie and copied: the same file. Then back.
+static void strided (const std::string &name) {
+  const list Nq = partition_of (g.size);
+  const std::uint64_t ny = Nq[static_cast<std::size_t> (g.rank)], first = first_of (Nq.data (), g.rank), width = 5;
+  const std::uint64_t all = first_of (Nq.data (), g.size);
+  std::vector<cell> block (static_cast<std::size_t> ((ny + 2) * (width + 2)), cell { -1, { -1, -1, -1 } });
+  std::vector<double> rho, v;
+  for (std::uint64_t y = 0; y < ny; ++y) {
+    for (std::uint64_t x = 0; x < width; ++x) {
+      cell &c = block[static_cast<std::size_t> ((y + 1) * (width + 2) + x + 1)];
+      c.rho = static_cast<double> ((first + y) * 100 + x);
+      for (int k = 0; k < 3; ++k) { c.v[k] = c.rho + k / 4., v.push_back (c.v[k]); }
+      rho.push_back (c.rho);
+    }
+  }
+  cell &corner = block[static_cast<std::size_t> (width + 3)];
+  const std::vector<std::int64_t> strides { static_cast<std::int64_t> ((width + 2) * sizeof (cell)), sizeof (cell) };
+  typedef double vector[3];
+  const scda::items rhos (&corner.rho, { ny, width }, strides);
+  const scda::items vs (reinterpret_cast<vector *> (&corner.v), { ny, width }, strides); /* an element of three numbers */
+  CHECK (vs.shape () == list ({ ny, width, 3 }) && vs.strides ().size () == 3 && vs.strides ()[2] == 8);
+  const scda::box mine ({ first, 0 }, { ny, width }), mine3 ({ first, 0, 0 }, { ny, width, 3 });
+  for (int turn = 0; turn < 2; ++turn) {
+    scda::writer w (g.comm, name + (turn ? "-copied" : ""), "strided");
+    const scda::const_items rho_of = turn ? scda::const_items (rho) : scda::const_items (&corner.rho, { ny, width }, strides);
+    for (const scda::dataset &d : { scda::dataset ("rho", { all, width }), scda::dataset ("rho in chunks", { all, width }).chunks ({ 3, 2 }) }) {
+      w.write (d, rho_of, mine);
+      if (turn) { w.write_datasets ({ { scda::dataset ("v", { all, width, 3 }), v, mine3 } }); }
+      else {
+        w.write_datasets ({ { scda::dataset ("v", { all, width, 3 }),
+                              scda::const_items (reinterpret_cast<const vector *> (&corner.v), { ny, width }, strides), mine3 } });
+      }
+    }
+    const table<const double> column = { rho.data (), { static_cast<std::size_t> (ny), 1 }, { static_cast<std::size_t> (width), 1 } };
+    std::vector<std::array<double, 1>> copied;
+    for (std::size_t y = 0; y < ny; ++y) { copied.push_back ({ { rho[y * static_cast<std::size_t> (width)] } }); }
+    if (turn) { w.write_field (scda::dataset ("column").chunks (), copied, Nq); } else { w.write_field (scda::dataset ("column").chunks (), column, Nq); }
+    w.close ();
+  }
+  const std::vector<cell> before = block;
+  for (cell &c : block) { c = cell { -1, { -1, -1, -1 } }; }
+  scda::reader r (g.comm, name);
+  scda::dataset d;
+  REQUIRE (r.find_dataset (d, "rho in chunks"));
+  r.read (rhos, mine);
+  r.read_datasets ({ { scda::dataset ("v", { all, width, 3 }), vs, mine3, -1 } });
+  r.close ();
+  CHECK (std::memcmp (block.data (), before.data (), block.size () * sizeof (cell)) == 0);
+}
+
 // ---- What is refused ------------------------------------------------------------------------------------------------------
 
 // How the words of a rank begin.
@@ -432,10 +489,10 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, std::vector<float> (), boxes ()); } else { w.write (c, std::vector<double> (), boxes ()); }
       } },
-    { last + "data: found an mdspan with gaps",
+    { last + "data: found memory with strides, expected one box of its shape for it",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } };
-        if (wrong) { w.write (c, transposed, { { 0, 0 }, { 2, 3 } }); } else { w.write (c, scda::const_items (), boxes ()); }
+        if (wrong) { w.write (c, transposed, { { 0, 0 }, { 3, 2 } }); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
     { "data: found none, and no type",
       [] (scda::writer &w, const scda::dataset &, bool) { w.write (scda::dataset ("d", { 1 }), scda::const_items (), boxes ()); } },
@@ -470,20 +527,6 @@ static void refused (const std::string &name) {
         list Nq (static_cast<std::size_t> (w.size ()));
         Nq.back () = 5;
         w.write_field ("d", wrong ? six : std::vector<double> (), Nq);
-      } },
-    { last + "data: found an mdspan with gaps",
-      [] (scda::writer &w, const scda::dataset &, bool wrong) {
-        const table<const double> transposed = { six.data (), { 2, 3 }, { 1, 2 } }, none = { six.data (), { 0, 3 }, { 3, 1 } };
-        list Nq (static_cast<std::size_t> (w.size ()));
-        Nq.back () = 2;
-        w.write_field ("d", wrong ? transposed : none, Nq);
-      } },
-    { last + "data: found an mdspan with gaps",
-      [] (scda::writer &w, const scda::dataset &, bool wrong) {
-        const table<const double> column = { six.data (), { 2, 1 }, { 3, 1 } }, none = { six.data (), { 0, 1 }, { 1, 1 } };
-        list Nq (static_cast<std::size_t> (w.size ()));
-        Nq.back () = 2;
-        w.write_field (scda::dataset ("d").chunks (), wrong ? column : none, Nq);
       } },
     { "data: found 3 dimensions, expected 1 or 2; or pass a scda::dataset",
       [] (scda::writer &w, const scda::dataset &, bool) {
@@ -574,10 +617,15 @@ static void refused (const std::string &name) {
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         if (wrong) { r.read_datasets ({ { c, numbers, scda::box (list { 0 }, list { 2 }) } }); } else { r.read_datasets ({ { c, scda::skip } }); }
       } },
-    { last + "data: found an mdspan with gaps",
+    { last + "data: found memory with strides, expected one box of its shape for it",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
         const table<double> transposed = { numbers.data (), { 2, 2 }, { 1, 2 } };
-        if (wrong) { r.read_datasets ({ { c, transposed } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
+        if (wrong) { r.read_datasets ({ { c, transposed, boxes { scda::box ({ 0, 0 }, { 1, 2 }), scda::box ({ 1, 0 }, { 1, 2 }) } } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
+      } },
+    { last + "strides: found one of less than the 8 bytes of an item",
+      [] (scda::reader &r, const scda::dataset &c, bool wrong) {
+        const scda::items same (numbers.data (), { 2, 2 }, { 0, 8 });
+        if (wrong) { r.read_datasets ({ { c, same } }); } else { r.read_datasets ({ { c, scda::items (), nothing } }); }
       } },
     { last + "dataset \"d\": found float64 of the shape [2, 2], expected float64 of the shape [4]",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d") : c, numbers } }); } },
@@ -651,6 +699,9 @@ int main (int argc, char **argv) {
   }
   barrier (g);
   reading (name);
+  const std::string block = folder + "/hpp-datasets-strided.scda";
+  strided (block);
+  if (g.rank == 0) { CHECK (!contents (block).empty () && contents (block) == contents (block + "-copied")); }
   refused (folder + "/hpp-datasets-refused.scda");
   return finish ();
 }

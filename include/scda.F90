@@ -192,6 +192,16 @@ module scda_implementation
     integer(c_int64_t) :: reserved(8) = 0
   end type c_dataset_t
 
+  ! scda_box_t.
+  type, bind(C) :: c_box_t
+    integer(c_size_t) :: bytes = 0
+    type(c_ptr) :: data = c_null_ptr
+    type(c_ptr) :: start = c_null_ptr
+    type(c_ptr) :: count = c_null_ptr
+    type(c_ptr) :: stride = c_null_ptr
+    integer(c_int64_t) :: reserved(4) = 0
+  end type c_box_t
+
   ! A dataset to be written or read, what it points to, and the boxes of this rank.
   type :: given_t
     type(c_dataset_t) :: d
@@ -709,13 +719,19 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_fwrite_dataset
 
-    function c_fwrite_datasets(f, n, d, data, nboxes, start, count, err) bind(C, name="scda_fwrite_datasets") result(g)
-      import :: c_dataset_t, c_int, c_ptr, c_size_t
+    function c_box_init(b) bind(C, name="scda_box_init") result(status)
+      import :: c_box_t, c_int
+      type(c_box_t), intent(inout) :: b
+      integer(c_int) :: status
+    end function c_box_init
+
+    function c_fwrite_datasets(f, n, d, nboxes, boxes, err) bind(C, name="scda_fwrite_datasets") result(g)
+      import :: c_box_t, c_dataset_t, c_int, c_ptr, c_size_t
       type(c_ptr), value :: f
       integer(c_size_t), value :: n
       type(c_dataset_t), intent(in) :: d(*)
-      type(c_ptr), intent(in) :: data(*), start(*), count(*)
       integer(c_size_t), intent(in) :: nboxes(*)
+      type(c_box_t), intent(in) :: boxes(*)
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fwrite_datasets
@@ -748,14 +764,14 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_ffind_dataset
 
-    function c_fread_datasets(f, n, d, record, data, nboxes, start, count, err) bind(C, name="scda_fread_datasets") result(g)
-      import :: c_dataset_t, c_int, c_int64_t, c_ptr, c_size_t
+    function c_fread_datasets(f, n, d, record, nboxes, boxes, err) bind(C, name="scda_fread_datasets") result(g)
+      import :: c_box_t, c_dataset_t, c_int, c_int64_t, c_ptr, c_size_t
       type(c_ptr), value :: f
       integer(c_size_t), value :: n
       type(c_dataset_t), intent(in) :: d(*)
       integer(c_int64_t), intent(in) :: record(*)
-      type(c_ptr), intent(in) :: data(*), start(*), count(*)
       integer(c_size_t), intent(in) :: nboxes(*)
+      type(c_box_t), intent(in) :: boxes(*)
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fread_datasets
@@ -1976,23 +1992,39 @@ contains
     type(held_t), intent(inout) :: held
     type(given_t), pointer :: given
     type(c_dataset_t), allocatable :: d(:)
-    type(c_ptr), allocatable :: data(:), starts(:), sizes(:)
+    type(c_box_t), allocatable :: boxes(:), all(:)
     integer(c_size_t), allocatable :: nboxes(:)
     integer :: i, n
     n = held%count
     given => held%last
-    allocate(d(n), data(n), starts(n), sizes(n), nboxes(n))
+    allocate(d(n), nboxes(n), all(0))
     do i = n, 1, -1
       d(i) = given%d
-      data(i) = given%data
-      starts(i) = address_of(given%starts)
-      sizes(i) = address_of(given%sizes)
       nboxes(i) = given%nboxes
+      call boxes_of(given, boxes)
+      all = [boxes, all]
       given => given%before
     end do
-    f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), d, data, nboxes, starts, sizes, f%err)
+    f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), d, nboxes, all, f%err)
     call forget(held)
   end subroutine write_held
+
+  ! The boxes of a dataset, whose items follow one another.
+  subroutine boxes_of(given, boxes)
+    type(given_t), intent(in), target :: given
+    type(c_box_t), allocatable, intent(out) :: boxes(:)
+    integer(c_int) :: status
+    integer :: i, n
+    n = int(given%d%ndims)
+    allocate(boxes(given%nboxes))
+    do i = 1, size(boxes)
+      status = c_box_init(boxes(i))
+      if (i == 1) boxes(i)%data = given%data
+      if (n == 0) cycle
+      boxes(i)%start = c_loc(given%starts((i - 1) * n + 1))
+      boxes(i)%count = c_loc(given%sizes((i - 1) * n + 1))
+    end do
+  end subroutine boxes_of
 
   subroutine forget(held)
     type(held_t), intent(inout) :: held
@@ -2101,14 +2133,14 @@ contains
     integer, intent(out), optional :: ierr
     type(given_t), allocatable, target :: given(:)
     type(c_dataset_t), allocatable :: d(:)
-    type(c_ptr), allocatable :: data(:), starts(:), sizes(:)
+    type(c_box_t), allocatable :: boxes(:), all(:)
     integer(c_size_t), allocatable :: nboxes(:)
     integer(c_int64_t), allocatable :: record(:)
     type(c_ptr) :: items
     integer :: i, n
     logical :: fits
     n = size(requests)
-    allocate(given(n), d(n), data(n), starts(n), sizes(n), nboxes(n), record(n))
+    allocate(given(n), d(n), nboxes(n), record(n), all(0))
     do i = 1, n
       fits = .true.
       associate (request => requests(i))
@@ -2133,12 +2165,11 @@ contains
         record(i) = request%record
       end associate
       d(i) = given(i)%d
-      data(i) = given(i)%data
-      starts(i) = address_of(given(i)%starts)
-      sizes(i) = address_of(given(i)%sizes)
       nboxes(i) = given(i)%nboxes
+      call boxes_of(given(i), boxes)
+      all = [all, boxes]
     end do
-    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), d, record, data, nboxes, starts, sizes, f%err)
+    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), d, record, nboxes, all, f%err)
     if (f%err == SCDA_SUCCESS) then
       do i = 1, n
         if (associated(requests(i)%put)) call requests(i)%put(requests(i)%items, given(i)%items)

@@ -700,6 +700,45 @@ struct scda_dataset {
  */
 typedef struct scda_dataset scda_dataset_t;
 
+/**
+ * A box of a dataset, and where its items lie in memory: in C order (the last index varies fastest), or with a stride of its own for each
+ * dimension, as in an array with ghost layers. Fill it by `scda_box_init`, then set what you need: at least `data`. What it points to
+ * is used only during the call.
+ */
+struct scda_box {
+  /**
+   * The size of this struct in bytes, as `scda_box_init` sets it.
+   */
+  size_t size;
+  /**
+   * The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items lie behind
+   * those of the box before, if that has no `stride`, either; or there are none.
+   */
+  void *data;
+  /**
+   * The first index of the box in each dimension. NULL (default): 0.
+   */
+  const uint64_t *start;
+  /**
+   * The number of indices of the box in each dimension; 0 is allowed. NULL (default): up to the end of the array.
+   */
+  const uint64_t *count;
+  /**
+   * The bytes from one index to the next in each dimension, which may be negative; 0 only when writing: then an item is written
+   * several times. NULL (default): the items lie in C order, without gaps.
+   */
+  const int64_t *stride;
+  /**
+   * Zero.
+   */
+  uint64_t reserved[4];
+};
+
+/**
+ * A box of a dataset, and where its items lie in memory.
+ */
+typedef struct scda_box scda_box_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1516,6 +1555,16 @@ scda_fcontext_t *scda_fread_varray_range(scda_fcontext_t *f,
 int scda_dataset_init(scda_dataset_t *d);
 
 /**
+ * Fills `b` with the defaults: all of an array, without data.
+ *
+ * Not collective.
+ *
+ * @param [out] b  The box. Must not be NULL.
+ * @return         0, or a negative value for NULL.
+ */
+int scda_box_init(scda_box_t *b);
+
+/**
  * Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
  * fill the array: what no rank passes has the fill value. An index that two boxes have, of the same rank or of
  * others, is an error that names it.
@@ -1553,8 +1602,9 @@ scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
                                      int *err);
 
 /**
- * Writes several datasets in one call, one after the other: the same bytes as a call of `scda_fwrite_dataset` for
- * each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
+ * Writes datasets in one call, one after the other, from boxes that may lie anywhere in memory (`scda_box_t`): a block with ghost
+ * layers, one of several interleaved variables, a member of a struct. The file has the same bytes as by a call of
+ * `scda_fwrite_dataset` for each. What they have in chunks is compressed together, up to 16 MiB of items for each rank at a time: the ranks
  * exchange parts once for all of these datasets, and those of few chunks are compressed by different ranks.
  *
  * After an error, the file ends behind one of the datasets, or with what was in it before.
@@ -1565,11 +1615,9 @@ scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
  * @param [in] n       The number of datasets; 0 writes nothing.
  * @param [in] d       What the datasets are: `n` structs, one after the other, each filled first by
  *                     `scda_dataset_init`. Not changed.
- * @param [in] data    For each dataset the items of this rank, as for `scda_fwrite_dataset`.
  * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
- * @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
- * @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
- *                     `nboxes`, `start` and `count`, this rank has all of each array.
+ * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. May be NULL
+ *                     if there are none. Neither they nor what they point to is changed.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: those of `scda_fwrite_dataset`.
@@ -1577,10 +1625,8 @@ scda_fcontext_t *scda_fwrite_dataset(scda_fcontext_t *f,
 scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
                                       size_t n,
                                       const scda_dataset_t *d,
-                                      const void *const *data,
                                       const size_t *nboxes,
-                                      const uint64_t *const *start,
-                                      const uint64_t *const *count,
+                                      const scda_box_t *boxes,
                                       int *err);
 
 /**
@@ -1723,7 +1769,8 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
                                     int *err);
 
 /**
- * Finds several datasets by their names and reads any boxes of each, in one call: the same as `scda_ffind_dataset` and
+ * Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`): a block with ghost
+ * layers, one of several interleaved variables, a member of a struct. It does the same as `scda_ffind_dataset` and
  * `scda_fread_dataset` for each of them, in this order. The last one is then the current dataset. The chunks of all these
  * datasets are read as those of one: where several ranks of a node want the same chunks, and each dataset has few of them,
  * all ranks decompress.
@@ -1734,15 +1781,14 @@ scda_fcontext_t *scda_fread_dataset(scda_fcontext_t *f,
  * @param [in] n       The number of datasets; 0 reads nothing.
  * @param [in] d       The datasets: `n` structs, one after the other, each filled first by `scda_dataset_init`. The
  *                     name says which one is read; `type`, `item_bytes` (0 unless the type is `SCDA_TYPE_RAW`), `ndims` and
- *                     `shape` must be those of the dataset in the file, so that `data` has room for its items. What else they say is
- *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed.
- * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each.
- * @param [out] data   For each dataset room for the items of this rank, as for `scda_fread_dataset`. No two may overlap. May be
- *                     NULL, as each of these pointers, where there are no items.
+ *                     `shape` must be those of the dataset in the file, so that there is room for its items. What else they say is
+ *                     not compared. What `scda_ffind_dataset` has filled is fine. Not changed. NULL, on all ranks: the current
+ *                     dataset, as for `scda_fread_dataset`; `n` is 1.
+ * @param [in] record  For each dataset which one of this name, as for `scda_ffind_dataset`. NULL: the first one of each. Ignored
+ *                     without `d`.
  * @param [in] nboxes  For each dataset the number of boxes of this rank. NULL: 1 of each.
- * @param [in] start   For each dataset the first index of each box in each dimension. NULL is NULL for each.
- * @param [in] count   For each dataset the number of indices of each box in each dimension, likewise. Without
- *                     `nboxes`, `start` and `count`, this rank reads all of each array.
+ * @param [in] boxes   The boxes of the first dataset, then those of the next one, each filled first by `scda_box_init`. Where
+ *                     their `data` and `stride` say, their items are written; no two of them may overlap. May be NULL if there are none.
  * @param [out] err    The error code.
  * @return             `f`, or NULL on error.
  * Errors: `SCDA_ERR_ARG` for a dataset that the file does not have, or that has another type or shape there; those
@@ -1752,10 +1798,8 @@ scda_fcontext_t *scda_fread_datasets(scda_fcontext_t *f,
                                      size_t n,
                                      const scda_dataset_t *d,
                                      const int64_t *record,
-                                     void *const *data,
                                      const size_t *nboxes,
-                                     const uint64_t *const *start,
-                                     const uint64_t *const *count,
+                                     const scda_box_t *boxes,
                                      int *err);
 
 /**

@@ -449,7 +449,7 @@ template <typename Void> class basic_items {
 
 public:
   /** None, of any type: for ranks that have none. */
-  basic_items () noexcept : data_ (nullptr), bytes_ (0), type_ (none), item_bytes_ (0), in_order_ (true) {}
+  basic_items () noexcept : data_ (nullptr), bytes_ (0), type_ (none), item_bytes_ (0) {}
   basic_items (skip_t) noexcept : basic_items () {}
   /** Of anything with `data` and `size`: `std::vector`, `std::span`, ... An element that is a `std::array`, or an array, has
    * several items, and a dimension of its own. */
@@ -465,7 +465,7 @@ public:
   basic_items (T &&value) : basic_items (&value, 1) {
     shape_.clear ();
   }
-  /** Of a `std::mdspan` or one of Kokkos, in C order (`layout_right`) and without gaps. */
+  /** Of a `std::mdspan` or one of Kokkos, of any layout with strides: also of part of an array with ghost layers. */
   template <typename M, typename std::enable_if<detail::is_mdspan<M, writable>::value, int>::type = 0, typename = void>
   basic_items (M &&view) : basic_items (view.data_handle (), 1) {
     typedef typename std::remove_reference<M>::type type;
@@ -473,17 +473,27 @@ public:
     for (std::size_t d = 0; d < type::rank (); ++d) {
       shape_.push_back (static_cast<std::uint64_t> (view.extent (static_cast<decltype (type::rank ())> (d))));
     }
-    std::uint64_t stride = 1;
     const std::uint64_t n = detail::product (shape_);
-    for (std::size_t d = type::rank (); d-- > 0;) {
-      if (shape_[d] > 1 && n > 0
-          && static_cast<std::uint64_t> (view.stride (static_cast<decltype (type::rank ())> (d))) != stride) {
-        in_order_ = false;
-      }
-      stride *= shape_[d];
-    }
     bytes_ = static_cast<std::size_t> (n) * sizeof (typename type::element_type);
+    std::vector<std::int64_t> stride;
+    for (std::size_t d = 0; d < type::rank (); ++d) {
+      stride.push_back (static_cast<std::int64_t> (view.stride (static_cast<decltype (type::rank ())> (d)))
+                        * static_cast<std::int64_t> (sizeof (typename type::element_type)));
+    }
     detail::inner<typename std::remove_cv<typename type::element_type>::type>::append (shape_);
+    set_strides (std::move (stride));
+  }
+  /** As they lie: an array of this shape, whose first item is `first`, and where each index of a dimension is so many bytes behind the one
+   * before. So the interior of a block with ghost layers, one of several interleaved variables, or a member of an array of structs: its
+   * address in the first struct, `{ n }`, `{ sizeof (particle) }`. */
+  template <typename T, typename = typename std::enable_if<detail::is_plain<T>::value && !(writable && std::is_const<T>::value)>::type>
+  basic_items (T *first, const counts &shape, const std::vector<std::int64_t> &strides) : basic_items (first, 1) {
+    shape_ = detail::vector_of (shape);
+    bytes_ = static_cast<std::size_t> (detail::product (shape_)) * sizeof (T);
+    std::vector<std::int64_t> stride (strides);
+    stride.resize (shape_.size ());
+    detail::inner<T>::append (shape_);
+    set_strides (std::move (stride));
   }
 
   Void *data () const noexcept { return data_; }
@@ -495,15 +505,25 @@ public:
   const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
   /** Whether they are of no type. */
   bool empty () const noexcept { return type_ == none; }
-  /** Whether they follow one another in C order. */
-  bool in_order () const noexcept { return in_order_; }
+  /** The bytes from one index to the next in each dimension; none, if the items follow one another in C order. */
+  const std::vector<std::int64_t> &strides () const noexcept { return strides_; }
 
 private:
   static constexpr int none = -1;
   template <typename T> basic_items (T *data, std::size_t size)
     : data_ (data), bytes_ (size * sizeof (T)), type_ (detail::number<typename detail::inner<T>::item>::type),
-      item_bytes_ (sizeof (typename detail::inner<T>::item)), shape_ (1, size), in_order_ (true) {
+      item_bytes_ (sizeof (typename detail::inner<T>::item)), shape_ (1, size) {
     detail::inner<T>::append (shape_);
+  }
+  /* Those of the outer dimensions are known; the inner ones, of an element, lie in C order. */
+  void set_strides (std::vector<std::int64_t> outer) {
+    std::vector<std::int64_t> packed (shape_.size (), static_cast<std::int64_t> (item_bytes_));
+    for (std::size_t d = shape_.size (); d-- > 1;) { packed[d - 1] = packed[d] * static_cast<std::int64_t> (shape_[d]); }
+    strides_ = packed;
+    for (std::size_t d = 0; d < outer.size (); ++d) { strides_[d] = outer[d]; }
+    bool in_order = true;
+    for (std::size_t d = 0; d < shape_.size (); ++d) { in_order = in_order && (shape_[d] < 2 || strides_[d] == packed[d]); }
+    if (in_order || bytes_ == 0) { strides_.clear (); }
   }
 
   Void *data_;
@@ -511,7 +531,7 @@ private:
   int type_;
   std::size_t item_bytes_;
   std::vector<std::uint64_t> shape_;
-  bool in_order_;
+  std::vector<std::int64_t> strides_;
 };
 typedef basic_items<const void> const_items;
 typedef basic_items<void> items;
@@ -891,47 +911,44 @@ protected:
     }
     return copy;
   }
-  /* Boxes as C takes them: the numbers of one after those of the other. */
-  struct flat_boxes {
-    std::size_t n = 0;
-    std::vector<std::uint64_t> start, count;
-  };
-  /* The boxes of this rank, for an array of so many dimensions, whose items are those of `data`: none, if they do not fit. */
+  /* The boxes of this rank as C takes them, for an array of so many dimensions, whose items are those of `data`: none, if they do not fit.
+   * They point to the boxes and to the data. */
   template <typename Void>
-  flat_boxes flatten (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
-                      const basic_items<Void> &data) const {
-    flat_boxes flat;
+  std::vector<scda_box_t> boxes_of (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
+                                    const basic_items<Void> &data) const {
+    std::vector<scda_box_t> all;
+    const auto refuse_all = [&] (const std::string &why) { refuse (why), all.clear (); };
     std::uint64_t bytes = 0;
     for (const box &one : boxes) {
       if (one.start.size () != dimensions || one.count.size () != dimensions) {
-        refuse ("box: found " + std::to_string (one.start.size ()) + " and " + std::to_string (one.count.size ())
-                + " numbers, expected " + std::to_string (dimensions) + ", one per dimension");
-        return flat_boxes ();
+        refuse_all ("box: found " + std::to_string (one.start.size ()) + " and " + std::to_string (one.count.size ())
+                    + " numbers, expected " + std::to_string (dimensions) + ", one per dimension");
+        return all;
       }
-      flat.start.insert (flat.start.end (), one.start.begin (), one.start.end ());
-      flat.count.insert (flat.count.end (), one.count.begin (), one.count.end ());
       const std::uint64_t more = detail::product ({ detail::product (one.count), item_bytes });
       bytes = bytes + more < bytes ? ~static_cast<std::uint64_t> (0) : bytes + more;
+      scda_box_t c;
+      scda_box_init (&c);
+      if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others lie behind it */
+      c.start = one.start.data ();
+      c.count = one.count.data ();
+      all.push_back (c);
     }
     if (bytes != data.bytes ()) {
-      refuse ("data: found " + std::to_string (data.bytes ()) + " bytes, expected " + std::to_string (bytes) + ", those of all boxes");
-      return flat_boxes ();
+      refuse_all ("data: found " + std::to_string (data.bytes ()) + " bytes, expected " + std::to_string (bytes) + ", those of all boxes");
+    } else if (!data.strides ().empty () && (all.size () != 1 || boxes[0].count != data.shape ())) {
+      refuse_all ("data: found memory with strides, expected one box of its shape for it");
+    } else if (!data.strides ().empty ()) {
+      all[0].stride = data.strides ().data ();
     }
-    if (!is_in_order (data)) { return flat_boxes (); }
-    flat.n = boxes.size ();
-    return flat;
-  }
-  template <typename Void> bool is_in_order (const basic_items<Void> &data) const {
-    if (!data.in_order ()) { refuse ("data: found an mdspan with gaps or in another order, expected one in C order"); }
-    return data.in_order ();
+    return all;
   }
   /* A dataset and boxes of it as C takes them, and what they point to. */
   template <typename Void> struct prepared {
     scda_dataset_t c;
     std::string attributes;
     std::vector<const char *> names;
-    flat_boxes flat;
-    Void *data;
+    std::vector<scda_box_t> boxes;
   };
   template <typename Void>
   void prepare (prepared<Void> &p, const dataset &d, const basic_items<Void> &data, const std::vector<box> &boxes, bool has_data) const {
@@ -978,16 +995,14 @@ protected:
     c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
     c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
     c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
-    if (fits && has_data) { p.flat = flatten (boxes, d.shape_.size (), item_bytes, data); }
-    p.data = p.flat.n == 0 ? nullptr : data.data ();
+    if (fits && has_data) { p.boxes = boxes_of (boxes, d.shape_.size (), item_bytes, data); }
   }
   /* Several of them. */
   template <typename Void> struct prepared_list {
     std::vector<prepared<Void>> each;
     std::vector<scda_dataset_t> c;
-    std::vector<Void *> data;
     std::vector<std::size_t> nboxes;
-    std::vector<const std::uint64_t *> start, count;
+    std::vector<scda_box_t> boxes;
   };
   template <typename Void, typename One> void prepare_all (prepared_list<Void> &p, const std::vector<One> &all) const {
     p.each.resize (all.size ());
@@ -995,10 +1010,8 @@ protected:
       prepared<Void> &one = p.each[i];
       prepare (one, all[i].d, all[i].data, all[i].boxes, true);
       p.c.push_back (one.c);
-      p.data.push_back (one.data);
-      p.nboxes.push_back (one.flat.n);
-      p.start.push_back (one.flat.start.data ());
-      p.count.push_back (one.flat.count.data ());
+      p.nboxes.push_back (one.boxes.size ());
+      p.boxes.insert (p.boxes.end (), one.boxes.begin (), one.boxes.end ());
     }
   }
   /* The data of one rank: NULL, if they are too short. */
@@ -1190,7 +1203,7 @@ public:
     prepared_list<const void> p;
     prepare_all (p, all);
     call ([&] (int *err) {
-      return scda_fwrite_datasets (f_, p.c.size (), p.c.data (), p.data.data (), p.nboxes.data (), p.start.data (), p.count.data (), err);
+      return scda_fwrite_datasets (f_, p.c.size (), p.c.data (), p.nboxes.data (), p.boxes.data (), err);
     });
   }
   /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
@@ -1236,13 +1249,14 @@ private:
       return refuse ("data: found " + std::to_string (data.shape ()[0]) + " elements, expected " + std::to_string (own (partition))
                      + ", as Nq says for this rank");
     }
-    return is_in_order (data) ? partition : nullptr;
+    return partition;
   }
   void put_dataset (const dataset &d, const const_items &data, const std::vector<box> &boxes, bool has_data) {
     prepared<const void> p;
     prepare (p, d, data, boxes, has_data);
     call ([&] (int *err) {
-      return scda_fwrite_dataset (f_, &p.c, p.data, p.flat.n, p.flat.start.data (), p.flat.count.data (), err);
+      const std::size_t n = p.boxes.size ();
+      return scda_fwrite_datasets (f_, 1, &p.c, &n, p.boxes.data (), err);
     });
   }
   void put_array (text user, const void *data, const std::uint64_t *partition, std::uint64_t E, int indirect, int encode) {
@@ -1501,8 +1515,7 @@ public:
     std::vector<std::int64_t> record;
     for (const dataset_request &one : all) { record.push_back (one.record); }
     call ([&] (int *err) {
-      return scda_fread_datasets (f_, p.c.size (), p.c.data (), record.data (), p.data.data (), p.nboxes.data (), p.start.data (),
-                                  p.count.data (), err);
+      return scda_fread_datasets (f_, p.c.size (), p.c.data (), record.data (), p.nboxes.data (), p.boxes.data (), err);
     });
     scda_dataset_t c;
     scda_dataset_init (&c);
@@ -1646,7 +1659,7 @@ private:
   }
   box whole () const { return box (std::vector<std::uint64_t> (found_.shape ().size ()), found_.shape ()); }
   void get_boxes (const items &data, const std::vector<box> &boxes) {
-    flat_boxes flat;
+    std::vector<scda_box_t> all;
     scda_dataset_t c;
     scda_dataset_init (&c);
     int found = 0;
@@ -1660,10 +1673,11 @@ private:
       refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
               + found_.type_name () + ", as the dataset \"" + found_.name () + "\" has them");
     } else {
-      flat = flatten (boxes, found_.shape ().size (), found_.item_bytes (), data);
+      all = boxes_of (boxes, found_.shape ().size (), found_.item_bytes (), data);
     }
     call ([&] (int *err) {
-      return scda_fread_dataset (f_, flat.n == 0 ? nullptr : data.data (), flat.n, flat.start.data (), flat.count.data (), err);
+      const std::size_t n = all.size ();
+      return scda_fread_datasets (f_, 1, nullptr, nullptr, &n, all.data (), err);
     });
   }
   /* Gives the elements of a varray their sizes. */

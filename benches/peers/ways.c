@@ -67,36 +67,38 @@ void scda_read_pattern (const pattern_t *p, int level, const char *file) {
 /* What a call for all of them takes. */
 typedef struct {
   scda_dataset_t *d;
-  void **data;
   size_t *nboxes;
-  const uint64_t **start, **count;
+  scda_box_t *boxes;
 } together_t;
 
 static together_t put_together (const pattern_t *p, int level) {
   const size_t n = (size_t) p->variables;
   together_t all;
+  size_t boxes = 0;
+  for (size_t i = 0; i < n; ++i) { boxes += p->variable[i].boxes; }
   all.d = allocate (n * sizeof *all.d);
-  all.data = allocate (n * sizeof *all.data);
   all.nboxes = allocate (n * sizeof *all.nboxes);
-  all.start = allocate (n * sizeof *all.start);
-  all.count = allocate (n * sizeof *all.count);
+  all.boxes = allocate ((boxes + 1) * sizeof *all.boxes);
+  boxes = 0;
   for (size_t i = 0; i < n; ++i) {
     const variable_t *v = p->variable + i;
     all.d[i] = dataset_of (v, level);
-    all.data[i] = v->data;
     all.nboxes[i] = v->boxes;
-    all.start[i] = v->start;
-    all.count[i] = v->count;
+    for (size_t k = 0; k < v->boxes; ++k) { /* one box behind the other */
+      scda_box_t *b = all.boxes + boxes++;
+      scda_box_init (b);
+      b->data = k == 0 ? v->data : NULL;
+      b->start = v->start + k * (size_t) all.d[i].ndims;
+      b->count = v->count + k * (size_t) all.d[i].ndims;
+    }
   }
   return all;
 }
 
 static void take_apart (together_t all) {
   free (all.d);
-  free (all.data);
   free (all.nboxes);
-  free (all.start);
-  free (all.count);
+  free (all.boxes);
 }
 
 static void write_together (const pattern_t *p, int level, const char *file, int seal, int sync) {
@@ -108,7 +110,7 @@ static void write_together (const pattern_t *p, int level, const char *file, int
   int err;
   scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, &params, &err);
   succeed (err);
-  f = scda_fwrite_datasets (f, (size_t) p->variables, all.d, (const void *const *) all.data, all.nboxes, all.start, all.count, &err);
+  f = scda_fwrite_datasets (f, (size_t) p->variables, all.d, all.nboxes, all.boxes, &err);
   succeed (err);
   scda_fclose (f, &err);
   succeed (err);
@@ -124,7 +126,7 @@ void scda_read_together (const pattern_t *p, int level, const char *file) {
   int err;
   scda_fcontext_t *f = scda_fopen_read (p->comm, file, NULL, NULL, NULL, &err);
   succeed (err);
-  f = scda_fread_datasets (f, (size_t) p->variables, all.d, NULL, all.data, all.nboxes, all.start, all.count, &err);
+  f = scda_fread_datasets (f, (size_t) p->variables, all.d, NULL, all.nboxes, all.boxes, &err);
   succeed (err);
   scda_fclose (f, &err);
   succeed (err);

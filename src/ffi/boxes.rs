@@ -235,21 +235,19 @@ impl<'a> Boxes<'a> {
             regions.push(region);
             // SAFETY: not NULL, so C passes a number for each dimension.
             let stride = unsafe { each(one.stride, dataset.shape.len(), "stride of a box") }?;
-            if bytes == before {
-                places.push((null_mut(), stride));
-                continue;
-            }
             let data = match (one.data.cast::<u8>(), stride, behind) {
                 (data, None, Some(behind)) if data.is_null() => behind,
-                (data, ..) if data.is_null() => {
+                (data, ..) if data.is_null() && bytes > before => {
                     let words = format!("data of box {index}: found NULL, expected {} bytes", bytes - before);
                     return Err(Error::argument(words));
                 }
                 (data, ..) => data,
             };
-            is_flat = is_flat && stride.is_none() && (first.is_null() || behind == Some(data));
-            first = if first.is_null() { data } else { first };
-            behind = stride.is_none().then(|| data.wrapping_add(to_usize(bytes - before)));
+            if bytes > before {
+                is_flat = is_flat && stride.is_none() && (first.is_null() || behind == Some(data));
+                first = if first.is_null() { data } else { first };
+            }
+            behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(bytes - before)));
             places.push((data, stride));
         }
         Ok(if is_flat {
