@@ -247,7 +247,8 @@ impl<'a> Boxes<'a> {
                 is_flat = is_flat && stride.is_none() && (first.is_null() || behind == Some(data));
                 first = if first.is_null() { data } else { first };
             }
-            behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(bytes - before)));
+            behind =
+                (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(bytes - before)));
             places.push((data, stride));
         }
         Ok(if is_flat {

@@ -38,8 +38,8 @@ mod write;
 mod write_datasets;
 
 pub use append::*;
-pub use context::{scda_fcontext, scda_fcontext_t};
 pub use boxes::{scda_box, scda_box_init, scda_box_t};
+pub use context::{scda_fcontext, scda_fcontext_t};
 pub use dataset::*;
 pub use errors::*;
 pub use mpi_types::{MPI_Comm, MPI_Info};

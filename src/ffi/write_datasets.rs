@@ -170,7 +170,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
         let bytes = bytes.ok_or_else(|| Error::range("components: the number of bytes exceeds 63 bits"));
         // SAFETY: C passes the items of this rank.
         let data = bytes.and_then(|bytes| unsafe { slice(data.cast::<u8>(), bytes, "data") });
-        writer.write(|state| state.field(&dataset, counts, data))
+        writer.write(|state| state.field(&dataset, counts, data.map(Data::Packed)))
     };
     // SAFETY: C passes an `err` that is NULL or may be written.
     unsafe { on_writer(f, err, body) }

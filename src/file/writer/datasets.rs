@@ -133,7 +133,7 @@ impl WriterState {
         &mut self,
         dataset: &Dataset,
         counts: &[u64],
-        data: Result<&[u8]>,
+        data: Result<Data<'_>>,
     ) -> Result<(), Failure> {
         let text = self.begin_dataset(dataset)?;
         let rows = self.team.note_partition(Topic::Counts, counts)?;
@@ -152,7 +152,7 @@ impl WriterState {
         let mut region = Region::all(&dataset.shape);
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
-        let boxes = data.map(|data| (&regions[..], Data::Packed(data)));
+        let boxes = data.map(|data| (&regions[..], data));
         self.write_dataset(dataset, text, boxes, Some(rows))
     }
 
@@ -294,10 +294,7 @@ impl WriterState {
     ) -> Result<(), Failure> {
         let (rows, row_bytes) = dataset.rows()?;
         let name = dataset.name.as_bytes();
-        let own = match own {
-            Some(rows) => Some(OwnRows { rows, rounds: None }),
-            None => self.own_rows(dataset, &passed, rows)?,
-        };
+        let own = if own.is_none() { self.own_rows(dataset, &passed, rows)? } else { own };
         if let Some(own) = own {
             metadata::align(&mut text, dataset.data_bytes()?, self.end);
             return self.write_rows(dataset, &text, own, row_bytes, &passed);
@@ -320,34 +317,27 @@ impl WriterState {
         dataset: &Dataset,
         passed: &Passed<'_>,
         rows: u64,
-    ) -> Result<Option<OwnRows>, Failure> {
+    ) -> Result<Option<Partition>, Failure> {
         let own = passed.rows(&dataset.shape);
-        let rounds =
-            if passed.packed().is_some() { 0 } else { passed.bytes().div_ceil(piece_bytes(dataset)) };
         if self.team.is_alone() {
             let has_all = own == Some(0..rows);
-            let rows = Partition { offset: 0, count: rows, total: rows };
-            return Ok(has_all.then_some(OwnRows { rows, rounds: (rounds > 0).then_some(rounds) }));
+            return Ok(has_all.then_some(Partition { offset: 0, count: rows, total: rows }));
         }
         let count = own.as_ref().map_or(FINE, |own| own.end - own.start);
         let is_at = |offset| own.as_ref().is_some_and(|own| own.is_empty() || own.start == offset);
         // The fields of a step are distributed alike. What the ranks found out once they need only recognize.
         let known = self.known_rows.iter().find(|known| known.total == rows).copied();
         let is_known = known.is_some_and(|known| is_at(known.offset) && count == known.count);
-        // A rank that gathers makes all of them write piece by piece.
-        let pieces = passed.bytes().div_ceil(piece_bytes(dataset));
-        let mut least = [u64::from(is_known), FINE - rounds, FINE - pieces];
+        let mut least = [u64::from(is_known)];
         let agreed = self.team.agree_with(Ok(()), &mut least)?;
-        let [are_known, scattered, pieces] = least;
-        let rounds = (scattered < FINE).then_some(FINE - pieces);
-        if are_known == 1 {
-            return Ok(known.map(|rows| OwnRows { rows, rounds }));
+        if least == [1] {
+            return Ok(known);
         }
         let (counts, mine) = split(agreed.comm().allgather(count));
         let sum = |counts: &[u64]| counts.iter().try_fold(0, |sum, &count| layout::sum(sum, count));
         let below = counts.get(..self.team.rank()).and_then(sum);
         let follows = below.filter(|&below| sum(&counts) == Some(rows) && is_at(below));
-        let mut least = [u64::from(follows.is_some())];
+        least = [u64::from(follows.is_some())];
         self.team.agree_with(mine, &mut least)?;
         let Some(offset) = follows.filter(|_| least == [1]) else { return Ok(None) };
         let found = Partition { offset, count, total: rows };
@@ -357,15 +347,15 @@ impl WriterState {
         }
         reserve(&mut self.known_rows, 1)?;
         self.known_rows.push(found);
-        Ok(Some(OwnRows { rows: found, rounds }))
+        Ok(Some(found))
     }
 
-    /// Writes metadata and the rows of this rank: straight from its memory, or gathered.
+    /// Writes metadata and the rows of this rank: straight from its memory if they are packed, else gathered.
     fn write_rows(
         &mut self,
         dataset: &Dataset,
         text: &str,
-        OwnRows { rows, rounds }: OwnRows,
+        rows: Partition,
         row_bytes: u64,
         passed: &Passed<'_>,
     ) -> Result<(), Failure> {
@@ -379,19 +369,13 @@ impl WriterState {
             total: layout.data_bytes,
         };
         let counts = [(b'N', rows.total), (b'E', row_bytes)];
-        if let Some(rounds) = rounds {
-            self.put_metadata(text)?;
-            self.describe(SectionType::Array, name, rows.total, row_bytes)?;
-            let (all, piece) = (passed.bytes(), piece_bytes(dataset));
-            return self.write_in_parts(name, layout, &counts, bytes, rounds, |this, round, out| {
-                let start = (round * piece).min(all);
-                let gathered = passed.gather(start, piece.min(all - start), out);
-                this.team.defer(gathered);
-                Ok(())
-            });
-        }
-        let data = passed.packed().unwrap_or_default();
         if !self.leave_together(block, layout)? {
+            let mut gathered = Vec::new();
+            let data = match passed.packed() {
+                Some(data) => Ok(data),
+                None => passed.gather(0, passed.bytes(), &mut gathered).map(|()| &*gathered),
+            };
+            let data = self.tolerate(data, &[])?;
             self.put_metadata(text)?;
             self.describe(SectionType::Array, name, rows.total, row_bytes)?;
             let local = LocalElements { elements: rows, bytes, entries: None };
@@ -408,7 +392,7 @@ impl WriterState {
             (block, DATASET_CONVENTION, text.as_bytes()),
             (layout, name, &counts),
             bytes,
-            data,
+            (passed, piece_bytes(dataset)),
         )
     }
 
@@ -693,13 +677,6 @@ fn strip(shape: &[u64], item_bytes: u64) -> Vec<u64> {
         }
     }
     strip
-}
-
-/// The rows of this rank, where all ranks have rows in their order.
-struct OwnRows {
-    rows: Partition,
-    /// If the items of any rank lie scattered: in how many rounds all ranks write.
-    rounds: Option<u64>,
 }
 
 /// So many bytes of a dataset, which are whole items, are gathered at once.

@@ -470,12 +470,12 @@ impl Writer {
 
     /// Writes a dataset whose first dimension is distributed over the ranks: rank p has `counts[p]` indices of it, in the
     /// order of the ranks, and all of the other dimensions. Without chunks, the data are written straight from `data`,
-    /// as [`Self::array`] does.
+    /// as [`Self::array`] does, unless they lie scattered in memory.
     ///
     /// # Errors
     /// Those of [`Self::dataset`]; `Argument` for counts whose sum is not the first dimension.
-    pub fn field(&mut self, dataset: &Dataset, counts: &[u64], data: &[u8]) -> Result<()> {
-        self.write(|state| state.field(dataset, counts, Ok(data)))
+    pub fn field<'a>(&mut self, dataset: &Dataset, counts: &[u64], data: impl Into<Data<'a>>) -> Result<()> {
+        self.write(|state| state.field(dataset, counts, Ok(data.into())))
     }
 
     /// Writes a contiguous dataset whose items are read from `data` piece by piece, in C order, with numbers in little-endian byte

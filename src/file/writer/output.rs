@@ -1,6 +1,7 @@
 //! The bytes of a section: which rank writes what, at once or with the buffered sections.
 
 use super::WriterState;
+use super::pieces::Passed;
 use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
 use crate::file::buffer::{Outlet, Stage};
@@ -266,8 +267,8 @@ impl WriterState {
         Ok(self.is_small(block) && !self.is_small(array) && !self.is_relayed(array)?)
     }
 
-    /// Writes a small block, whose data all ranks have, and the large array behind it, of which this rank has `data`, straight from its
-    /// memory. Both sections come as layout, user string, and data or counts. The rank that has the first byte of the array writes the block
+    /// Writes a small block, whose data all ranks have, and the large array behind it, of which this rank has what it passes: straight from
+    /// its memory, or gathered in pieces of so many bytes. Both sections come as layout, user string, and data or counts. The rank that has the first byte of the array writes the block
     /// with it, but for the header of the block, which follows when the bytes of all ranks are in the file: without it, no reader takes
     /// the rest for sections.
     pub(super) fn write_behind_block(
@@ -275,7 +276,7 @@ impl WriterState {
         (block, block_user, text): (Layout, &[u8], &[u8]),
         (layout, user, counts): (Layout, &[u8], &[(u8, u64)]),
         bytes: Partition,
-        data: &[u8],
+        (passed, piece_bytes): (&Passed<'_>, u64),
     ) -> Result<(), Failure> {
         let style = self.params.line_break;
         let (mut front, mut mine) = (Vec::new(), Ok(()));
@@ -293,16 +294,22 @@ impl WriterState {
                 pieces.iter().for_each(|piece| front.extend_from_slice(piece));
             }
         }
-        let mut padding = [0; MAX_DATA_PADDING];
-        let padding = match bytes.is_last() {
-            true => data_padding(&mut padding, layout.data_bytes, data.last().copied(), style),
-            false => &[],
-        };
         let held = if self.team.is_alone() { 0 } else { to_usize(block.data - block.start).min(front.len()) };
-        let (held, front) = front.split_at(held);
-        let start = layout.data + bytes.offset - front.len() as u64;
+        let (held, mut front) = front.split_at(held);
+        let mut at = layout.data + bytes.offset - front.len() as u64;
         if mine.is_ok() && !self.team.has_deferred() && bytes.count > 0 {
-            mine = self.file.write_at(start, &[front, data, padding]);
+            let is_last = bytes.is_last();
+            mine = passed.for_each_piece(piece_bytes, |piece, is_end| {
+                let mut padding = [0; MAX_DATA_PADDING];
+                let padding = match is_last && is_end {
+                    true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
+                    false => &[],
+                };
+                self.file.write_at(at, &[front, piece, padding])?;
+                at += (front.len() + piece.len()) as u64;
+                front = &[];
+                Ok(())
+            });
         }
         self.end_large(Layout { start: block.start, ..layout }, mine, held)
     }

@@ -103,6 +103,26 @@ impl<'a> Passed<'a> {
         Ok(())
     }
 
+    /// Hands out the data in order, each piece with whether it is the last one: all in one, if they lie one after the other, or in pieces
+    /// of so many bytes.
+    ///
+    /// # Errors
+    /// `Memory`; the first that `each` returns.
+    pub fn for_each_piece(&self, most: u64, mut each: impl FnMut(&[u8], bool) -> Result<()>) -> Result<()> {
+        if let Some(data) = self.packed() {
+            return each(data, true);
+        }
+        let (mut piece, mut done, all) = (Vec::new(), 0, self.bytes());
+        while done < all {
+            let now = most.min(all - done);
+            piece.clear();
+            self.gather(done, now, &mut piece)?;
+            done += now;
+            each(&piece, done == all)?;
+        }
+        Ok(())
+    }
+
     /// The items of a region.
     fn items(&self, number: usize) -> Origin<'a> {
         match self.data {
