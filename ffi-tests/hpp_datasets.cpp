@@ -431,7 +431,7 @@ static void strided (const std::string &name) {
   typedef double vector[3];
   const scda::items rhos (&corner.rho, { ny, width }, strides);
   const scda::items vs (reinterpret_cast<vector *> (&corner.v), { ny, width }, strides); /* an element of three numbers */
-  CHECK (vs.shape () == list ({ ny, width, 3 }) && vs.strides ().size () == 3 && vs.strides ()[2] == 8);
+  CHECK (vs.shape () == list ({ ny, width, 3 }) && (ny == 0 || (vs.strides ().size () == 3 && vs.strides ()[2] == 8)));
   const scda::box mine ({ first, 0 }, { ny, width }), mine3 ({ first, 0, 0 }, { ny, width, 3 });
   for (int turn = 0; turn < 2; ++turn) {
     scda::writer w (g.comm, name + (turn ? "-copied" : ""), "strided");

@@ -146,7 +146,7 @@ impl Places {
         let far =
             || Error::range(format!("strides: found {strides:?}, with which the box exceeds the memory"));
         let mut steps: Vec<(usize, isize)> = Vec::new();
-        let (mut packed, mut extent) = (item_bytes as i64, 0_i64);
+        let (mut packed, mut extent) = (item_bytes as i64, item_bytes as i64);
         for dimension in (0..count.len()).rev().filter(|_| all > 0) {
             let n = i64::try_from(count[dimension]).map_err(|_| far())?;
             let stride = strides.map_or(packed, |strides| strides[dimension]);
@@ -298,7 +298,7 @@ impl<'a> Memory<'a> {
     /// `Argument` for NULL, strides of another number, and items outside of the memory; `Range` for what no memory holds.
     pub(crate) fn items(&self, count: &[u64], item_bytes: u64) -> Result<Items<'a>> {
         let places = Places::new(count, self.strides, item_bytes)?;
-        self.room.check(&places, self.first.is_null(), self.strides.is_some())?;
+        self.room.check(&places, self.first as usize, self.strides.is_some())?;
         Ok(Items { first: self.first, places, memory: PhantomData })
     }
 }
@@ -337,19 +337,20 @@ impl<'a> MemoryMut<'a> {
     /// Also `Argument` for items that lie on one another.
     pub(crate) fn items(self, count: &[u64], item_bytes: u64) -> Result<ItemsMut<'a>> {
         let places = Places::new(count, self.strides, item_bytes)?;
-        self.room.check(&places, self.first.is_null(), self.strides.is_some())?;
+        self.room.check(&places, self.first as usize, self.strides.is_some())?;
         places.check_distinct()?;
         Ok(ItemsMut { first: self.first, places, memory: PhantomData })
     }
 }
 
 impl Room {
-    fn check(self, places: &Places, is_null: bool, is_strided: bool) -> Result<()> {
+    fn check(self, places: &Places, address: usize, is_strided: bool) -> Result<()> {
         match self {
-            Self::Promised if is_null && places.items() > 0 => {
+            Self::Promised if address == 0 && places.items() > 0 => {
                 Err(Error::argument(format!("data of a box: found NULL, expected {} items", places.items())))
             }
-            Self::Promised => Ok(()),
+            // No memory is larger than the addresses.
+            Self::Promised => places.check(address, usize::MAX),
             Self::Bytes { all, .. } if !is_strided && all as u64 != places.bytes() => {
                 Err(Error::argument(format!("data: found {all} bytes, expected {}", places.bytes())))
             }
@@ -567,6 +568,7 @@ mod tests {
         assert_eq!(text(Memory::strided(&bytes, 0, &[8, 8]), &[3]), "strides: found 2, expected 1");
         assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[3]).contains("exceeds the memory"));
         assert!(text(Memory::strided(&bytes, 0, &[i64::MIN, 8]), &[2, 2]).contains("exceeds the memory"));
+        assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[2]).contains("exceeds the memory"));
         Memory::strided(&bytes, 60, &[i64::MAX, 4]).items(&[0, 7], 8).unwrap();
         let mut bytes = [0; 64];
         let error = MemoryMut::strided(&mut bytes, 0, &[4]).items(&[3], 8).unwrap_err();
