@@ -1,14 +1,45 @@
 //! Datasets as Python passes them.
 
 use crate::errors::invalid;
+use crate::{Bytes, BytesMut};
 use pyo3::prelude::*;
-use scda::{Codec, DataType, Dataset, Layout, Region};
+use scda::{Codec, DataMut, DataType, Dataset, Layout, Memory, MemoryMut, Region};
 
 /// The first index of a box in each dimension, and the numbers of indices.
 pub type Box = (Vec<u64>, Vec<u64>);
 
-pub fn regions_of(boxes: Vec<Box>) -> Vec<Region> {
-    boxes.into_iter().map(|(start, count)| Region::new(start, count)).collect()
+/// The memory of a box to be written: bytes, the number of them before the first item, and the strides; None: the items are all
+/// of the bytes, in C order.
+pub type Items<'py> = (Bytes<'py>, usize, Option<Vec<i64>>);
+
+/// # Errors
+/// If the bytes do not follow one another.
+pub fn memories_of<'a>(items: &'a [Items<'_>]) -> PyResult<Vec<Memory<'a>>> {
+    let memory = |(bytes, first, strides): &'a Items<'_>| {
+        let bytes = bytes.as_slice()?;
+        Ok(strides.as_ref().map_or(Memory::packed(bytes), |strides| Memory::strided(bytes, *first, strides)))
+    };
+    items.iter().map(memory).collect()
+}
+
+/// Memory for boxes that are read: for one of them, if it has strides.
+///
+/// # Errors
+/// As of [`memories_of`].
+pub fn room_of<'a>(
+    out: &'a mut BytesMut<'_>,
+    first: usize,
+    strides: Option<&'a [i64]>,
+) -> PyResult<DataMut<'a>> {
+    let bytes = out.as_slice_mut()?;
+    Ok(match strides {
+        Some(strides) => DataMut::Boxes(vec![MemoryMut::strided(bytes, first, strides)]),
+        None => bytes.into(),
+    })
+}
+
+pub fn regions_of(boxes: &[Box]) -> Vec<Region> {
+    boxes.iter().map(|(start, count)| Region::new(&**start, &**count)).collect()
 }
 
 /// What a dataset is: the members of `scda._description.Description`, from a tuple with these names, as a dict.

@@ -1,7 +1,7 @@
 //! Reading.
 
 use crate::BytesMut;
-use crate::dataset::{Box, Description, regions_of};
+use crate::dataset::{Box, Description, regions_of, room_of};
 use crate::errors::{Cause, closed};
 use crate::ranks::Ranks;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
@@ -399,16 +399,19 @@ impl Reader {
         Ok(found.map(Description::of))
     }
 
-    /// Reads boxes of this dataset, one after the other.
+    /// Reads boxes of this dataset, one after the other; or one box to memory in which its items have strides.
     #[allow(clippy::needless_pass_by_value)]
+    #[pyo3(signature = (offset, boxes, out, first=0, strides=None))]
     fn read_dataset(
         &self,
         py: Python<'_>,
         offset: u64,
         boxes: Vec<Box>,
         mut out: BytesMut<'_>,
+        first: usize,
+        strides: Option<Vec<i64>>,
     ) -> PyResult<()> {
-        let (regions, memory) = (regions_of(boxes), out.as_slice_mut()?);
+        let (regions, memory) = (regions_of(&boxes), room_of(&mut out, first, strides.as_deref())?);
         self.read(py, |open| {
             if open.dataset != Some(offset) {
                 open.dataset(offset)?;
@@ -434,7 +437,7 @@ impl Reader {
     ) -> PyResult<()> {
         let mut given = Vec::new();
         for (description, record, boxes, out) in all {
-            given.push((description.dataset()?, record, regions_of(boxes), out));
+            given.push((description.dataset()?, record, regions_of(&boxes), out));
         }
         let mut requests = Vec::new();
         for (dataset, record, regions, out) in &mut given {

@@ -1,12 +1,12 @@
 //! Writing.
 
 use crate::Bytes;
-use crate::dataset::{Box, Description, regions_of};
+use crate::dataset::{Box, Description, Items, memories_of, regions_of};
 use crate::errors::{Cause, invalid};
 use crate::ranks::Ranks;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use scda::{Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source};
+use scda::{Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -78,6 +78,12 @@ impl Writer {
             _ => self.write(py, operation),
         }
     }
+}
+
+/// About how many bytes the items of these regions have.
+fn bytes_of(dataset: &Dataset, regions: &[Region]) -> usize {
+    let items = regions.iter().map(|region| region.items().unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
+    items.saturating_mul(dataset.data_type.item_bytes()).try_into().unwrap_or(usize::MAX)
 }
 
 /// Works on another thread, while this one lets Python handle signals. If that raises an exception, as Ctrl-C does,
@@ -258,17 +264,21 @@ impl Writer {
     }
 
     /// Writes datasets, one after the other: of each, the boxes of this rank and their items.
-    fn datasets(&self, py: Python<'_>, all: Vec<(Description, Vec<Box>, Bytes<'_>)>) -> PyResult<()> {
-        let mut given = Vec::new();
-        for (description, boxes, data) in all {
-            given.push((description.dataset()?, regions_of(boxes), data));
+    fn datasets(&self, py: Python<'_>, all: Vec<(Description, Vec<Box>, Vec<Items<'_>>)>) -> PyResult<()> {
+        let (mut given, mut memories) = (Vec::new(), Vec::new());
+        for (description, boxes, items) in all {
+            given.push((description.dataset()?, regions_of(&boxes)));
+            memories.push(items);
         }
-        let mut parts: Vec<(&Dataset, &[Region], &[u8])> = Vec::new();
-        for (dataset, regions, data) in &given {
-            parts.push((dataset, regions, data.as_slice()?));
-        }
-        let is_plain = parts.iter().all(|(dataset, ..)| dataset.layout == Layout::Contiguous);
-        let bytes = parts.iter().map(|(.., data)| data.len()).sum();
+        let memories = memories.iter().map(|items| memories_of(items)).collect::<PyResult<Vec<_>>>()?;
+        let parts: Vec<(&Dataset, &[Region], Data<'_>)> = given
+            .iter()
+            .zip(&memories)
+            .map(|((dataset, regions), items)| (dataset, &**regions, Data::Boxes(items)))
+            .collect();
+        let is_plain = given.iter().all(|(dataset, _)| dataset.layout == Layout::Contiguous);
+        let bytes =
+            given.iter().map(|(dataset, regions)| bytes_of(dataset, regions)).fold(0, usize::saturating_add);
         let encode = if is_plain { Encode::None } else { Encode::Always };
         self.write_data(py, bytes, encode, |writer| writer.datasets(&parts))
     }
@@ -280,11 +290,13 @@ impl Writer {
         py: Python<'_>,
         description: Description,
         counts: Vec<u64>,
-        data: Bytes<'_>,
+        items: Items<'_>,
     ) -> PyResult<()> {
-        let (dataset, data) = (description.dataset()?, data.as_slice()?);
+        let dataset = description.dataset()?;
         let encode = if dataset.layout == Layout::Contiguous { Encode::None } else { Encode::Always };
-        self.write_data(py, data.len(), encode, |writer| writer.field(&dataset, &counts, data))
+        let (bytes, items) = (items.0.len()?, [items]);
+        let memory = memories_of(&items)?;
+        self.write_data(py, bytes, encode, |writer| writer.field(&dataset, &counts, Data::Boxes(&memory)))
     }
 
     fn group(&self, py: Python<'_>, path: &str, attributes: &str) -> PyResult<()> {

@@ -175,6 +175,35 @@ def bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
 
 
+# The memory of an array: its bytes, how many of them are before the first item, and the strides; None: the items are all of the
+# bytes, in C order.
+Memory = tuple["NDArray[np.uint8]", int, Optional[list[int]]]
+
+
+def memory_of(array: NDArray[Any]) -> Memory:
+    """The memory of any array, without a copy."""
+    if array.flags.c_contiguous or array.size == 0:
+        return bytes_of(array), 0, None
+    steps = [(n - 1) * stride for n, stride in zip(array.shape, array.strides)]
+    low = sum(step for step in steps if step < 0)
+    high = sum(step for step in steps if step > 0) + array.itemsize
+    return np.asarray(_Extent(array, low, high - low)), -low, list(array.strides)
+
+
+class _Extent:
+    """All bytes from the first one of an array to the last one, for numpy."""
+
+    def __init__(self, array: NDArray[Any], low: int, length: int) -> None:
+        address, is_constant = array.__array_interface__["data"]
+        self._array = array  # which keeps the memory
+        self.__array_interface__ = {
+            "data": (address + low, is_constant),
+            "shape": (length,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
 def offsets_of(sizes: NDArray[np.uint64], item: np.dtype[Any]) -> NDArray[np.int64]:
     """Where elements of these bytes begin among the items of all, and where the last one ends."""
     offsets = np.zeros(len(sizes) + 1, np.int64)

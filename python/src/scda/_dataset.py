@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, U
 import numpy as np
 
 from . import _core
-from ._common import bytes_of
+from ._common import bytes_of, memory_of
 from ._description import Description, integers, without_name
 from ._selection import PIECE_BYTES, Box, Selection, calls, select
 
@@ -170,6 +170,43 @@ class Dataset:
                 if not inside:
                     raise ValueError(f"box: found start {start} and shape {count}, expected a part of {self.shape}")
             return self._read_boxes(core, found)
+
+    def read_direct(self, out: NDArray[Any], source: Any = ...) -> None:
+        """Reads what ``d[source]`` selects to an array that is there, as h5py's method does, and without a copy also to a part of
+        one, such as the interior of a block with ghost cells. Collective.
+
+        >>> with scda.create("block.scda") as w:
+        ...     w.dataset("rho", np.arange(12.0).reshape(3, 4))
+        >>> block = np.full((5, 6), -1.0)
+        >>> with scda.open("block.scda") as f:
+        ...     f["rho"].read_direct(block[1:-1, 1:-1])
+        >>> block[1].tolist()
+        [-1.0, 0.0, 1.0, 2.0, 3.0, -1.0]
+
+        Args:
+            out: of the shape of ``d[source]``. Of another type, or for a source with steps or lists, the items are copied to it, as numpy
+                does.
+            source: an index of the dataset.
+        """
+        with self._file._reading() as core:
+            if not isinstance(out, np.ndarray) or not out.flags.writeable:
+                raise TypeError(f"out: found {type(out).__name__}, expected an array of numpy that can be written")
+            selection = select(source, self.shape)
+            shape = selection.result(np.broadcast_to(np.empty((), np.bool_), selection.shape)).shape
+            if out.shape != shape:
+                raise ValueError(f"out: found the shape {out.shape}, expected {shape}")
+            if out.dtype != self.dtype or selection.has_steps:
+                np.copyto(out, self._read(core, selection))
+                return
+            # With the dimensions of the dataset: those of integers have one index, and new ones are left out.
+            kept = [f for f in selection.final if f is not ...]
+            view = out[tuple(None if isinstance(f, int) else 0 if f is None else f for f in kept)]
+            memory, first, strides = memory_of(view)
+            box = ([indices[0] if len(indices) else 0 for indices in selection.indices], list(selection.shape))
+            calls = 1 if self._file._ranks is None else max(core.proc_counts(1))
+            core.read_dataset(self._offset, [box], memory, first, strides)
+            for _ in range(1, calls):
+                core.read_dataset(self._offset, [], np.empty(0, np.uint8))
 
     def read_partition(self, counts: Optional[Sequence[int]] = None) -> NDArray[Any]:
         """This rank's part of the first dimension, and all of the others. Collective.

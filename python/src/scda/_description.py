@@ -181,14 +181,11 @@ def names_of(dims: Optional[Sequence[Optional[str]]], ndim: int) -> list[Optiona
 
 
 def items_of(data: Any, dtype: Any) -> NDArray[Any]:
-    """Data as a contiguous array of a type that datasets have, in the byte order of this machine; without a copy if
-    they are that."""
+    """Data as an array of a type that datasets have, in the byte order of this machine; without a copy if they are that."""
     if isinstance(data, np.ma.MaskedArray):
         raise TypeError("data: found a masked array, expected one without a mask; filled() makes it")
     array = np.asarray(data, None if dtype is None else np.dtype(dtype))
-    array = np.asarray(array, native(array.dtype))
-    # Not ascontiguousarray alone: that has at least one dimension.
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return np.asarray(array, native(array.dtype))
 
 
 def layout_of(

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, a_or_an, bytes_of, dtype_of, integer, local_count, prepare, reason, together
+from ._common import Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, prepare, reason, together
 from ._description import (
     CODECS,
     Description,
@@ -333,8 +333,8 @@ class Writer(Handle):
         Args:
             name: slashes separate the names of groups and the dataset's own. Of one with more than 58 bytes, the section has
                 a shorter user string (docs/datasets.md).
-            data: an array, or what numpy makes one of. Numbers may have any byte order in memory. None: none of
-                this rank.
+            data: an array, or what numpy makes one of. It is not copied, also if it is a part of another one, such as the
+                interior of a block with ghost cells, unless its numbers have another byte order or type. None: none of this rank.
             start: where the data begin in the array, an index for each dimension; None: at its beginning.
             shape: of the whole array. The same on all ranks, as all arguments from here on are, but for boxes.
             boxes: in place of data and start, a list of (start, data).
@@ -428,7 +428,7 @@ class Writer(Handle):
         max_absolute_error: Optional[float] = None,
         text: bool = False,
         **unknown: Any,
-    ) -> tuple[Description, list[tuple[list[int], list[int]]], NDArray[np.uint8]]:
+    ) -> tuple[Description, list[tuple[list[int], list[int]]], list[Memory]]:
         """What the core takes for a dataset: what it is, the boxes of this rank, and their items."""
         for other in unknown:
             raise TypeError(f"{other}: found an argument that dataset() does not have")
@@ -448,7 +448,7 @@ class Writer(Handle):
         self._note_parts(name, whole, placed)
         layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
         described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
-        return described, placed, _one_after_the_other([part for _, part in parts])
+        return described, placed, [memory_of(part) for _, part in parts]
 
     def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[_Box]) -> None:
         """An error for a part of an array beside another one that was written before: it would be a record of its own."""
@@ -499,7 +499,7 @@ class Writer(Handle):
             errors = (max_relative_error, max_absolute_error)
             layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
             described = _describe(name, array.dtype, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
-            self._core.field(described, rows, bytes_of(array))
+            self._core.field(described, rows, memory_of(array))
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Writes the attributes of a group of datasets, which their names begin with; those of the file for ``/``. If
@@ -793,10 +793,6 @@ def _box(start: Any, part: NDArray[Any], shape: tuple[int, ...]) -> tuple[list[i
     return list(first), list(part.shape)
 
 
-def _one_after_the_other(parts: list[NDArray[Any]]) -> NDArray[np.uint8]:
-    if len(parts) == 1:
-        return bytes_of(parts[0])
-    return np.concatenate([np.empty(0, np.uint8), *map(bytes_of, parts)])
 
 
 def _errors(errors: tuple[Optional[float], Optional[float]]) -> tuple[float, float]:
