@@ -1500,7 +1500,8 @@ public:
     dataset d;
     if (!find_dataset (d, name, record)) {
       refuse ("dataset \"" + std::string (name.data (), *name.size ()) + "\": found none, or not so many records");
-      call ([&] (int *err) { return scda_fread_dataset (f_, nullptr, 0, nullptr, nullptr, err); });
+      const std::size_t none = 0;
+      call ([&] (int *err) { return scda_fread_datasets (f_, 1, nullptr, nullptr, &none, nullptr, err); });
     }
     read (data);
     return data;

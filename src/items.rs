@@ -146,7 +146,7 @@ impl Places {
         let far =
             || Error::range(format!("strides: found {strides:?}, with which the box exceeds the memory"));
         let mut steps: Vec<(usize, isize)> = Vec::new();
-        let (mut packed, mut extent) = (item_bytes as i64, item_bytes as i64);
+        let (mut packed, mut extent) = (item_bytes.cast_signed(), item_bytes.cast_signed());
         for dimension in (0..count.len()).rev().filter(|_| all > 0) {
             let n = i64::try_from(count[dimension]).map_err(|_| far())?;
             let stride = strides.map_or(packed, |strides| strides[dimension]);
@@ -157,7 +157,7 @@ impl Places {
             let n = usize::try_from(n).map_err(|_| far())?;
             match steps.last_mut() {
                 _ if n == 1 => {}
-                Some((inner, inner_step)) if inner_step.checked_mul(*inner as isize) == Some(step) => {
+                Some((inner, inner_step)) if inner_step.checked_mul((*inner).cast_signed()) == Some(step) => {
                     *inner *= n
                 }
                 _ => steps.push((n, step)),
@@ -181,7 +181,7 @@ impl Places {
     fn is_packed(&self) -> bool {
         match &*self.steps {
             [] => true,
-            [(_, step)] => *step == self.item_bytes as isize,
+            [(_, step)] => *step == self.item_bytes.cast_signed(),
             _ => false,
         }
     }
@@ -190,10 +190,10 @@ impl Places {
     fn extent(&self) -> (isize, isize) {
         let (mut least, mut most) = (0, 0);
         for &(n, step) in &self.steps {
-            let length = (n as isize - 1) * step;
+            let length = (n.cast_signed() - 1) * step;
             if length < 0 { least += length } else { most += length }
         }
-        (least, most + self.item_bytes as isize)
+        (least, most + self.item_bytes.cast_signed())
     }
 
     /// An error unless all items lie in memory of so many bytes, in which the first one is at an offset.
@@ -238,12 +238,12 @@ impl Places {
         let mut place = 0;
         for (index, &(n, step)) in index.iter_mut().zip(outer).rev() {
             (*index, rest) = (rest % n, rest / n);
-            place += *index as isize * step;
+            place += index.cast_signed() * step;
         }
         let mut done = 0;
         while done < items {
             let now = (inner - column).min(items - done);
-            each(Row { place: place + column as isize * step, items: now }, done * self.item_bytes);
+            each(Row { place: place + column.cast_signed() * step, items: now }, done * self.item_bytes);
             done += now;
             column = 0;
             for (index, &(n, step)) in index.iter_mut().zip(outer).rev() {
@@ -253,14 +253,14 @@ impl Places {
                     break;
                 }
                 *index = 0;
-                place -= n as isize * step;
+                place -= n.cast_signed() * step;
             }
         }
     }
 
     /// The bytes from one item of a row to the next.
     fn step(&self) -> isize {
-        self.steps.last().map_or(self.item_bytes as isize, |&(_, step)| step)
+        self.steps.last().map_or(self.item_bytes.cast_signed(), |&(_, step)| step)
     }
 }
 
@@ -398,7 +398,7 @@ impl<'a> Items<'a> {
             let from = self.first.wrapping_offset(row.place);
             let to = out[at..at + row.items * item].as_mut_ptr();
             // SAFETY: the items of the box may be read, and `out` has room for the row.
-            unsafe { copy_row((from, step), (to, item as isize), row.items, item) }
+            unsafe { copy_row((from, step), (to, item.cast_signed()), row.items, item) }
         });
     }
 }
@@ -436,7 +436,7 @@ impl ItemsMut<'_> {
             let from = data[at..at + row.items * item].as_ptr();
             let to = first.wrapping_offset(row.place);
             // SAFETY: the items of the box may be written, and `data` has the row.
-            unsafe { copy_row((from, item as isize), (to, step), row.items, item) }
+            unsafe { copy_row((from, item.cast_signed()), (to, step), row.items, item) }
         });
     }
 }
@@ -447,19 +447,23 @@ impl ItemsMut<'_> {
 /// All of them may be read and written there, and none that is read is written.
 #[allow(unsafe_code)]
 unsafe fn copy_row(from: (*const u8, isize), to: (*mut u8, isize), items: usize, item_bytes: usize) {
-    if (from.1, to.1) == (item_bytes as isize, item_bytes as isize) {
+    if (from.1, to.1) == (item_bytes.cast_signed(), item_bytes.cast_signed()) {
         // SAFETY: the items lie one after the other on both sides.
         return unsafe { from.0.copy_to_nonoverlapping(to.0, items * item_bytes) };
     }
-    // SAFETY: as the caller promises.
     match item_bytes {
+        // SAFETY: as the caller promises.
         1 => unsafe { copy_each::<[u8; 1]>(from, to, items) },
+        // SAFETY: as the caller promises.
         2 => unsafe { copy_each::<[u8; 2]>(from, to, items) },
+        // SAFETY: as the caller promises.
         4 => unsafe { copy_each::<[u8; 4]>(from, to, items) },
+        // SAFETY: as the caller promises.
         8 => unsafe { copy_each::<[u8; 8]>(from, to, items) },
+        // SAFETY: as the caller promises.
         16 => unsafe { copy_each::<[u8; 16]>(from, to, items) },
         _ => {
-            for n in 0..items as isize {
+            for n in 0..items.cast_signed() {
                 let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
                 // SAFETY: as the caller promises.
                 unsafe { from.copy_to_nonoverlapping(to, item_bytes) };
@@ -475,7 +479,7 @@ unsafe fn copy_row(from: (*const u8, isize), to: (*mut u8, isize), items: usize,
 #[inline(always)]
 #[allow(unsafe_code)]
 unsafe fn copy_each<T: Copy>(from: (*const u8, isize), to: (*mut u8, isize), items: usize) {
-    for n in 0..items as isize {
+    for n in 0..items.cast_signed() {
         let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
         // SAFETY: as the caller promises.
         let item = unsafe { from.cast::<T>().read_unaligned() };
@@ -485,6 +489,7 @@ unsafe fn copy_each<T: Copy>(from: (*const u8, isize), to: (*mut u8, isize), ite
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // test data
 mod tests {
     use super::*;
     use proptest::prelude::*;

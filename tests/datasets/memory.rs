@@ -1,5 +1,7 @@
 //! Boxes that lie in memory in any way: the file is that of the same items in C order.
 
+#![allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // test data
+
 use crate::case::{Case, Random, items};
 use crate::{chunked, with};
 use scda::{
