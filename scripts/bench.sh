@@ -15,6 +15,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --streams           only streams of tasks, 1 GiB of 4 ranks (256 MiB in a folder without room) and little ones of 64, beside a file for
                     each process and MPI-IO
 --access            only finding a section among many and reading a few elements of many, beside HDF5
+--ghosts            only blocks with ghost cells as they lie in memory, beside packed data, a copy, and HDF5
 --forest            only saving forests, beside p4est_save (Open MPI)
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
@@ -25,7 +26,7 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" forest="" options=() folders=()
+scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" forest="" ghosts="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
   --quick) scale=quick ranks=2 reader=1 reps=2 works=(all) ;; # more ranks than cores would wait long for what runs beside
@@ -35,6 +36,7 @@ while [ $# -gt 0 ]; do
   --seal) seal=yes scale=full access=too works=(array-8 small blocks) options+=(--own) ;;
   --access) access=only ;;
   --forest) forest=only ;;
+  --ghosts) ghosts=only ;;
   --patterns) patterns=only ;;
   --streams) streams=only ;;
   --record) record=yes ;;
@@ -111,7 +113,7 @@ next_after() {
 }
 
 # Whether no workload is to be run.
-is_only() { [ "$forest" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
+is_only() { [ "$forest" = only ] || [ "$ghosts" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
 
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
@@ -126,6 +128,17 @@ measure() {
     for writers in $ranks; do
       echo "$there, $1: forests on $writers" >&2
       "$(in_pc mpiexec "$there")" -n "$writers" "$there/benches/peers/saving" "$files" "$reps" $([ $scale != quick ] || echo 10000) </dev/null
+    done
+    rm -rf "$files"
+    return 0
+  fi
+  if [ -n "$ghosts" ]; then
+    printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
+    echo "| ranks | blocks | | packed, ms | as it lies, ms | copied, ms | HDF5, ms | packed / as it lies | copied / as it lies | HDF5 / as it lies |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for writers in $ranks; do
+      echo "$there, $1: ghosts on $writers" >&2
+      "$(in_pc mpiexec "$there")" -n "$writers" "$there/benches/peers/ghosts" "$files" "$reps" $([ $scale != quick ] || echo 16) </dev/null
     done
     rm -rf "$files"
     return 0

@@ -5,7 +5,6 @@
 
 use crate::error::{Error, Result};
 use crate::format::dataset::{MAX_DIMENSIONS, items, too_many};
-use crate::memory::grow;
 use crate::numbers::to_usize;
 use std::marker::PhantomData;
 use std::slice;
@@ -376,15 +375,9 @@ impl<'a> Items<'a> {
         self.places.is_packed().then(|| unsafe { slice::from_raw_parts(self.first, to_usize(self.bytes())) })
     }
 
-    /// Appends so many bytes of the items in C order, from one byte of them on: whole items, which the box has.
-    ///
-    /// # Errors
-    /// `Memory`.
-    pub fn append(&self, start: u64, bytes: u64, out: &mut Vec<u8>) -> Result<()> {
-        let end = out.len();
-        grow(out, end + to_usize(bytes))?;
-        self.gather(start / self.places.item_bytes as u64, &mut out[end..]);
-        Ok(())
+    /// As [`Self::gather`], from a byte of them on.
+    pub fn gather_bytes(&self, start: u64, out: &mut [u8]) {
+        self.gather(start / self.places.item_bytes as u64, out);
     }
 
     /// Copies items from one on, in C order, as many as `out` has room for. The box has them.

@@ -6,8 +6,8 @@ use crate::items::{DataMut, ItemsMut};
 use crate::memory::{reserve, resize};
 use crate::numbers::to_usize;
 
-/// What lies scattered is filled, or turned into other numbers, in pieces of so many bytes.
-const PIECE_BYTES: u64 = 64 << 10;
+/// What lies scattered is filled, or turned into other numbers, in pieces of so many bytes. Fewer in tests.
+const PIECE_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 
 /// Memory for regions. Runs of bytes go to it as if the regions followed one another, each in C order.
 pub(super) enum Room<'a> {

@@ -27,7 +27,7 @@ use crate::format::dataset::{
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
 use crate::items::{Data, Items};
-use crate::memory::{copy, grow, reserve};
+use crate::memory::{copy, grow, reserve, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::borrow::Cow;
@@ -373,7 +373,10 @@ impl WriterState {
             let mut gathered = Vec::new();
             let data = match passed.packed() {
                 Some(data) => Ok(data),
-                None => passed.gather(0, passed.bytes(), &mut gathered).map(|()| &*gathered),
+                None => resize(&mut gathered, passed.bytes()).map(|()| {
+                    passed.gather(0, &mut gathered);
+                    &*gathered
+                }),
             };
             let data = self.tolerate(data, &[])?;
             self.put_metadata(text)?;
@@ -724,8 +727,12 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
     let is_swapped = cfg!(target_endian = "big") && dataset.data_type.number_bytes() > 1;
     if bytes <= GATHERED_BYTES || is_swapped {
         let mut data = Vec::new();
+        resize(&mut data, bytes)?;
+        let mut rest = &mut *data;
         for items in &boxes {
-            items.append(0, items.bytes(), &mut data)?;
+            let (own, later) = rest.split_at_mut(to_usize(items.bytes()));
+            items.gather_bytes(0, own);
+            rest = later;
         }
         return Ok(Ready::Packed(Cow::Owned(little_endian(dataset, &data)?.into_owned())));
     }
@@ -733,8 +740,8 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
         let (mut piece, mut before) = (Vec::new(), 0);
         for items in &boxes {
             for start in (0..items.bytes()).step_by(to_usize(GATHERED_BYTES)) {
-                piece.clear();
-                items.append(start, GATHERED_BYTES.min(items.bytes() - start), &mut piece)?;
+                resize(&mut piece, GATHERED_BYTES.min(items.bytes() - start))?;
+                items.gather_bytes(start, &mut piece);
                 check_bools(&piece, before + start)?;
             }
             before += items.bytes();

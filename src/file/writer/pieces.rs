@@ -77,30 +77,27 @@ impl<'a> Passed<'a> {
         }
     }
 
-    /// Appends so many bytes of the data, from one on: whole items.
-    ///
-    /// # Errors
-    /// `Memory`.
-    pub fn gather(&self, start: u64, bytes: u64, out: &mut Vec<u8>) -> Result<()> {
-        reserve_count(out, bytes)?;
+    /// Copies the data from a byte on, as many as there is room for: whole items.
+    pub fn gather(&self, start: u64, out: &mut [u8]) {
         let boxes = match self.data {
             Ready::Packed(data) => {
-                out.extend_from_slice(&data[to_usize(start)..to_usize(start + bytes)]);
-                return Ok(());
+                let start = to_usize(start);
+                return out.copy_from_slice(&data[start..start + out.len()]);
             }
             Ready::Boxes(boxes) => boxes,
         };
-        let end = start + bytes;
         let first = self.starts.partition_point(|&other| other <= start).saturating_sub(1);
+        let (mut at, mut rest) = (start, out);
         for (items, range) in boxes.iter().zip(self.starts.windows(2)).skip(first) {
-            let [from, to] = [range[0].max(start), range[1].min(end)];
-            if from < to {
-                items.append(from - range[0], to - from, out)?;
-            } else if range[0] >= end {
+            let now = to_usize(range[1].saturating_sub(at)).min(rest.len());
+            let (own, later) = rest.split_at_mut(now);
+            items.gather_bytes(at - range[0].min(at), own);
+            at += now as u64;
+            rest = later;
+            if rest.is_empty() {
                 break;
             }
         }
-        Ok(())
     }
 
     /// Hands out the data in order, each piece with whether it is the last one: all in one, if they lie one after the other, or in pieces
@@ -114,10 +111,9 @@ impl<'a> Passed<'a> {
         }
         let (mut piece, mut done, all) = (Vec::new(), 0, self.bytes());
         while done < all {
-            let now = most.min(all - done);
-            piece.clear();
-            self.gather(done, now, &mut piece)?;
-            done += now;
+            resize(&mut piece, most.min(all - done))?;
+            self.gather(done, &mut piece);
+            done += piece.len() as u64;
             each(&piece, done == all)?;
         }
         Ok(())
