@@ -180,7 +180,7 @@ files=""
 trap 'rm -rf "$files"' EXIT
 
 about() {
-  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ -n "$forest" ]; then echo "# Saving forests"; else echo "# libscda beside its peers"; fi
+  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ -n "$forest" ]; then echo "# Saving forests"; elif [ -n "$ghosts" ]; then echo "# Memory as it lies"; else echo "# libscda beside its peers"; fi
   echo
   echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
   echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
@@ -223,5 +223,6 @@ if [ -n "$record" ]; then
   [ "$streams" != only ] || name=streams
   [ "$patterns" != only ] || name=patterns
   [ -z "$forest" ] || name=forest
+  [ -z "$ghosts" ] || name=ghosts
   cp "$report" "benches/records/$name-$(date -u +%Y-%m-%d).md"
 fi

@@ -149,7 +149,8 @@ unpack_sources() {
 unpack_crate() {
   rm -rf "$1/unpacked"
   mkdir "$1/unpacked"
-  tar -xzf "$1"/package/scda-*.crate -C "$1/unpacked" --strip-components 1
+  # With the time of now: cargo takes what is older than the last build for known.
+  tar -xmzf "$1"/package/scda-*.crate -C "$1/unpacked" --strip-components 1
 }
 
 # run_without_network SECONDS COMMAND...: run, where there is no network and cargo has downloaded nothing yet. The loopback interface is
