@@ -79,8 +79,8 @@
  * is distributed along its first dimension, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name,
  * `scda_fread_dataset_header` tells whether the section whose header was just read begins one; then
  * `scda_fread_dataset` reads any boxes. `scda_fread_datasets` finds several by their names and reads boxes of each, in
- * one call. A box is a first index and a number of indices in each dimension; its items lie in C order. Datasets of one
- * name are its records, such as time steps. What names have before a slash is a group; `scda_fwrite_group` gives it
+ * one call. A box is a first index and a number of indices in each dimension; its items lie in C order, or anywhere in
+ * memory, as `scda_box_t` says. Datasets of one name are its records, such as time steps. What names have before a slash is a group; `scda_fwrite_group` gives it
  * attributes. For readers that know nothing of datasets, one is a block with its metadata, and an array or varray.
  *
  * Streams. A set of streams has one for each rank, which writes bytes to its own without the others:

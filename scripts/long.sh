@@ -62,6 +62,9 @@ measured ffi-tests/consumers/subproject.sh mpich
 heading "Python: pip install ./python"
 run 120 "$(system_python)" -m venv --clear $folder/venv
 run 1200 env "CARGO_TARGET_DIR=$root/target/python/cargo" $folder/venv/bin/python -m pip install --disable-pip-version-check --no-deps ./python
+heading "Python: 21,000 arrays with any strides, beside numpy"
+measured env SCDA_CASES=7000 "PYTHONPATH=$(echo "$root/$folder"/venv/lib/python3*/site-packages)" \
+  "$(system_python)" -m pytest -p no:cacheprovider -q python/tests/test_memory.py
 heading "ParaView: the plugin"
 if command -v pvpython >/dev/null; then
   rm -rf $folder/paraview

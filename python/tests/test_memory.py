@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 import scda
+
+
+# scripts/long.sh tries more.
+CASES = int(os.environ.get("SCDA_CASES", "150"))
 
 
 def any_view(rng, shape, dtype):
@@ -24,7 +30,7 @@ def any_view(rng, shape, dtype):
 @pytest.mark.parametrize("encode", [None, True, "auto"])
 def test_any_strides(tmp_path, encode):
     rng = np.random.default_rng(5)
-    for turn in range(150):
+    for turn in range(CASES):
         dtype = np.dtype(["f8", "f4", "i2", "u1", "c16", "?", "V3"][turn % 7])
         shape = tuple(int(n) for n in rng.integers(0 if turn % 10 == 0 else 1, [500, 40, 12, 7, 5][turn % 5], turn % 5 + 1))
         items = rng.integers(0, 2 if dtype == bool else 200, (*shape, dtype.itemsize)).astype(np.uint8)
