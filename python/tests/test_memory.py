@@ -85,6 +85,17 @@ def test_read_direct_converts_and_steps(tmp_path):
         assert out[1].tolist() == [15, 16, 17, 18, 19]
 
 
+def test_boxes_that_meet_leave_the_file_as_it_was(tmp_path):
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("x", np.arange(6))
+        for starts in ([(0, 0), (1, 2)], [(0, 0), (3, 0), (0, 3), (3, 3), (4, 4)]):
+            with pytest.raises(scda.ArgumentError, match=r'dataset "y": found index \[\d, \d\] in two regions, expected each'):
+                w.dataset("y", boxes=[(start, np.zeros((3, 3))) for start in starts], shape=(8, 8))
+        w.dataset("y", boxes=[((0, 0), np.ones((3, 3))), ((1, 1), np.ones((0, 9)))], shape=(8, 10))
+    with scda.open(tmp_path / "f") as f:
+        assert f.keys() == ["x", "y"] and f["y"][...].sum() == 9
+
+
 def test_nothing_is_copied(tmp_path):
     """A block with ghost cells: the peak of memory is that of the block, and some MiB."""
     import subprocess

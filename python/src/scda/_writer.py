@@ -27,7 +27,7 @@ from ._description import (
     type_name,
     with_name,
 )
-from ._errors import CutOffWarning, Error, FileInUseError, UsageError
+from ._errors import ArgumentError, CutOffWarning, Error, FileInUseError, UsageError
 from ._streams import StreamWriter
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ _changing_writers = threading.Lock()
 
 # The first indices and the shape of a part of an array.
 _Box = tuple[list[int], list[int]]
+# So many boxes are compared with one another before anything is written.
+_MOST_COMPARED = 2000
 
 
 def create(
@@ -444,11 +446,26 @@ class Writer(Handle):
         else:
             whole = integers("shape", shape)
         placed = [_box(first, part, whole) for first, part in parts]
+        if self._ranks is None:
+            self._check_apart(name, placed)
         errors = (max_relative_error, max_absolute_error)
         self._note_parts(name, whole, placed)
         layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
         described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
         return described, placed, [memory_of(part) for _, part in parts]
+
+    def _check_apart(self, name: str, boxes: list[_Box]) -> None:
+        """The core's error for an index that two boxes have, before anything is written. Of many boxes the core finds it."""
+        if not 1 < len(boxes) <= _MOST_COMPARED:
+            return
+        starts, counts = (np.array(numbers, np.int64) for numbers in zip(*boxes))
+        ends = starts + counts
+        for number in range(1, len(boxes)):
+            first = np.maximum(starts[:number], starts[number])
+            both = np.flatnonzero((first < np.minimum(ends[:number], ends[number])).all(axis=1))
+            for other in both[:1]:
+                what = f'dataset "{name}": found index {first[other].tolist()} in two regions, expected each in one at most'
+                raise ArgumentError(f"{self._path}: {what}", None, str(self._path))
 
     def _note_parts(self, name: str, shape: tuple[int, ...], boxes: list[_Box]) -> None:
         """An error for a part of an array beside another one that was written before: it would be a record of its own."""
