@@ -227,7 +227,7 @@ static scda_fcontext_t *write_arrays (group_t g, scda_fcontext_t *f, const array
     const mine_t *m = &mine[k];
     choose (g, &a[k], &mine[k], rng);
     d[k] = a[k].d, boxes[k] = m->boxes;
-    apart[k].n = 0;
+    apart[k].box = NULL;
     /* Each rank has them in one piece, or each box in memory of its own. */
     if (below (&own, 2)) { init_boxes (box + all, m->boxes, d[k].ndims, m->data, m->start, m->count); }
     else {
@@ -240,7 +240,7 @@ static scda_fcontext_t *write_arrays (group_t g, scda_fcontext_t *f, const array
   if (n == 1 && below (rng, 2)) { RIGHT (scda_fwrite_dataset (f, d, m->data, m->boxes, m->start, m->count, &err)); }
   else { RIGHT (scda_fwrite_datasets (f, (size_t) n, d, boxes, all > 0 ? box : NULL, &err)); }
   for (int k = 0; k < n; ++k) {
-    if (apart[k].n > 0) { free_boxes (&apart[k]); }
+    if (apart[k].box != NULL) { free_boxes (&apart[k]); }
     free (mine[k].items);
   }
   return f;
@@ -516,7 +516,7 @@ static void look_up_several (group_t g, const char *name, uint64_t seed, const v
       /* All of each, all or nothing of each, any boxes, nothing at all. */
       want (a, form == 0 ? everything : form == 1 ? (int) below (&own, 2) : form == 2 ? anything : nothing, &w[k], &own);
       const int is_all = form < 2;
-      boxes[k] = w[k].boxes, apart[k].n = 0;
+      boxes[k] = w[k].boxes, apart[k].box = NULL;
       if (below (&own, 2)) {
         init_boxes (box + all, boxes[k], a->d.ndims, w[k].data, is_all ? NULL : w[k].start, is_all ? NULL : w[k].count);
       }
@@ -529,7 +529,7 @@ static void look_up_several (group_t g, const char *name, uint64_t seed, const v
     RIGHT (scda_fread_datasets (f, (size_t) n, d, with_records ? record : NULL, form == 0 ? NULL : boxes, all > 0 ? box : NULL, &err));
     for (int k = 0; k < n; ++k) {
       const array_t *a = &arrays[which[k]];
-      if (apart[k].n > 0) { gather_boxes (&apart[k], a->d.ndims, a->d.shape, item_bytes (a), w[k].data), free_boxes (&apart[k]); }
+      if (apart[k].box != NULL) { gather_boxes (&apart[k], a->d.ndims, a->d.shape, item_bytes (a), w[k].data), free_boxes (&apart[k]); }
       check_received (a, &w[k]);
     }
     /* The last one is the current dataset, and the file goes on behind it. */
