@@ -133,6 +133,10 @@ static double median (double *times, int n) {
   return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
+static double value (uint64_t z, uint64_t y, uint64_t x, int i) {
+  return (double) ((start[0] + z) * all[1] + start[1] + y) + 1e-3 * (double) (start[2] + x) + i;
+}
+
 static void fill (double ghost) {
   const uint64_t cells = room[0] * room[1] * room[2];
   for (uint64_t i = 0; i < cells * variables; ++i) { block[i] = ghost; }
@@ -140,7 +144,25 @@ static void fill (double ghost) {
     for (uint64_t y = 0; y < count[1]; ++y) {
       for (uint64_t x = 0; x < count[2]; ++x) {
         for (int i = 0; i < variables; ++i) {
-          cell (z, y, x)[i] = (double) ((start[0] + z) * all[1] + start[1] + y) + 1e-3 * (double) (start[2] + x) + i;
+          cell (z, y, x)[i] = value (z, y, x, i);
+        }
+      }
+    }
+  }
+}
+
+static void clear (uint64_t cells) {
+  memset (block, 0, room[0] * room[1] * room[2] * variables * sizeof *block);
+  for (int i = 0; i < variables; ++i) { memset (plain[i], 0, cells * sizeof **plain); }
+}
+
+static void compare (void) {
+  for (uint64_t z = 0; z < count[0]; ++z) {
+    for (uint64_t y = 0; y < count[1]; ++y) {
+      for (uint64_t x = 0; x < count[2]; ++x) {
+        for (int i = 0; i < variables; ++i) {
+          const double expected = value (z, y, x, i), found = cell (z, y, x)[i];
+          if (found < expected || found > expected) { die ("other numbers were read"); }
         }
       }
     }
@@ -170,12 +192,11 @@ static void measure (const char *folder, int repetitions, uint64_t cells) {
       const int contender = (k + i + with) % with;
       snprintf (path, sizeof path, "%s/ghosts-%d", folder, contender);
       const double writing = run (path, contender, 1);
-      if (i < 0) { memset (contender == packed ? plain[0] : block, 0, 8 * (contender == packed ? n : 4 * n)); }
+      if (i < 0) { clear (n); }
       const double reading = run (path, contender, 0);
       if (i < 0) {
-        const double *u = contender == packed ? plain[0] + n - 1 : cell (count[0] - 1, count[1] - 1, count[2] - 1);
-        const double expected = (double) ((start[0] + count[0] - 1) * all[1] + start[1] + count[1] - 1) + 1e-3 * (double) (start[2] + count[2] - 1);
-        if (*u < expected || *u > expected) { die ("other numbers were read"); }
+        if (contender == packed) { copy (0); }
+        compare ();
         fill (-1), copy (1);
       }
       else { times[0][contender][i] = writing, times[1][contender][i] = reading; }

@@ -1992,31 +1992,37 @@ contains
     type(held_t), intent(inout) :: held
     type(given_t), pointer :: given
     type(c_dataset_t), allocatable :: d(:)
-    type(c_box_t), allocatable :: boxes(:), all(:)
+    type(c_box_t), allocatable :: boxes(:)
     integer(c_size_t), allocatable :: nboxes(:)
+    integer(c_size_t) :: behind
     integer :: i, n
     n = held%count
     given => held%last
-    allocate(d(n), nboxes(n), all(0))
+    allocate(d(n), nboxes(n))
     do i = n, 1, -1
       d(i) = given%d
       nboxes(i) = given%nboxes
-      call boxes_of(given, boxes)
-      all = [boxes, all]
       given => given%before
     end do
-    f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), d, nboxes, all, f%err)
+    behind = sum(nboxes)
+    allocate(boxes(behind))
+    given => held%last
+    do i = n, 1, -1
+      call boxes_of(given, boxes(behind - nboxes(i) + 1:behind))
+      behind = behind - nboxes(i)
+      given => given%before
+    end do
+    f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), d, nboxes, boxes, f%err)
     call forget(held)
   end subroutine write_held
 
   ! The boxes of a dataset, whose items follow one another.
   subroutine boxes_of(given, boxes)
     type(given_t), intent(in), target :: given
-    type(c_box_t), allocatable, intent(out) :: boxes(:)
+    type(c_box_t), intent(inout) :: boxes(:)
     integer(c_int) :: status
     integer :: i, n
     n = int(given%d%ndims)
-    allocate(boxes(given%nboxes))
     do i = 1, size(boxes)
       status = c_box_init(boxes(i))
       if (i == 1) boxes(i)%data = given%data
@@ -2133,14 +2139,15 @@ contains
     integer, intent(out), optional :: ierr
     type(given_t), allocatable, target :: given(:)
     type(c_dataset_t), allocatable :: d(:)
-    type(c_box_t), allocatable :: boxes(:), all(:)
+    type(c_box_t), allocatable :: boxes(:)
     integer(c_size_t), allocatable :: nboxes(:)
+    integer(c_size_t) :: first
     integer(c_int64_t), allocatable :: record(:)
     type(c_ptr) :: items
     integer :: i, n
     logical :: fits
     n = size(requests)
-    allocate(given(n), d(n), nboxes(n), record(n), all(0))
+    allocate(given(n), d(n), nboxes(n), record(n))
     do i = 1, n
       fits = .true.
       associate (request => requests(i))
@@ -2166,10 +2173,14 @@ contains
       end associate
       d(i) = given(i)%d
       nboxes(i) = given(i)%nboxes
-      call boxes_of(given(i), boxes)
-      all = [all, boxes]
     end do
-    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), d, record, nboxes, all, f%err)
+    allocate(boxes(sum(nboxes)))
+    first = 1
+    do i = 1, n
+      call boxes_of(given(i), boxes(first:first + nboxes(i) - 1))
+      first = first + nboxes(i)
+    end do
+    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), d, record, nboxes, boxes, f%err)
     if (f%err == SCDA_SUCCESS) then
       do i = 1, n
         if (associated(requests(i)%put)) call requests(i)%put(requests(i)%items, given(i)%items)

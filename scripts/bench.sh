@@ -112,6 +112,16 @@ next_after() {
   done
 }
 
+# rows_of PROGRAM LITTLE HEAD: the table of a program that prints its rows, for each number of ranks; LITTLE is how much it does with --quick.
+rows_of() {
+  local writers
+  printf '| %s |\n%s|\n' "$3" "$(sed 's/[^|]//g; s/|/| --- /g' <<<"|$3")"
+  for writers in $ranks; do
+    echo "$there: $1 on $writers" >&2
+    "$(in_pc mpiexec "$there")" -n "$writers" "$there/benches/peers/$1" "$files" "$reps" $([ $scale != quick ] || echo "$2") </dev/null
+  done
+}
+
 # Whether no workload is to be run.
 is_only() { [ "$forest" = only ] || [ "$ghosts" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
 
@@ -121,25 +131,13 @@ measure() {
   size=$(scale_in "$1")
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
-  if [ -n "$forest" ]; then
+  if [ -n "$forest$ghosts" ]; then
     printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
-    echo "| ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | in time of the processors | with sync |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    for writers in $ranks; do
-      echo "$there, $1: forests on $writers" >&2
-      "$(in_pc mpiexec "$there")" -n "$writers" "$there/benches/peers/saving" "$files" "$reps" $([ $scale != quick ] || echo 10000) </dev/null
-    done
-    rm -rf "$files"
-    return 0
-  fi
-  if [ -n "$ghosts" ]; then
-    printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
-    echo "| ranks | blocks | | packed, ms | as it lies, ms | copied, ms | HDF5, ms | packed / as it lies | copied / as it lies | HDF5 / as it lies |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    for writers in $ranks; do
-      echo "$there, $1: ghosts on $writers" >&2
-      "$(in_pc mpiexec "$there")" -n "$writers" "$there/benches/peers/ghosts" "$files" "$reps" $([ $scale != quick ] || echo 16) </dev/null
-    done
+    if [ -n "$forest" ]; then
+      rows_of saving 10000 "ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | in time of the processors | with sync"
+    else
+      rows_of ghosts 16 "ranks | blocks | | packed, ms | as it lies, ms | copied, ms | HDF5, ms | packed / as it lies | copied / as it lies | HDF5 / as it lies"
+    fi
     rm -rf "$files"
     return 0
   fi

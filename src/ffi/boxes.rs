@@ -64,9 +64,10 @@ pub unsafe extern "C" fn scda_box_init(b: *mut scda_box_t) -> c_int {
     unsafe { guard(null_mut(), -1, body) }
 }
 
-/// The boxes of several datasets. Each list may be an error of this rank.
+/// The boxes of several datasets, one dataset after the other. Each list may be an error of this rank.
 pub(super) struct Lists<'a> {
     nboxes: Result<Option<&'a [usize]>>,
+    /// Those of the datasets that come next.
     boxes: Result<&'a [scda_box_t]>,
 }
 
@@ -87,15 +88,13 @@ impl<'a> Lists<'a> {
         Self { nboxes, boxes: all.and_then(|all| unsafe { slice(boxes, all, "boxes") }) }
     }
 
-    /// Those of one of the datasets.
-    pub fn at(&self, index: usize) -> Result<&'a [scda_box_t]> {
+    /// Those of the dataset of this number, which comes next.
+    pub fn next(&mut self, index: usize) -> Result<&'a [scda_box_t]> {
         let numbers = self.nboxes.as_ref().map_err(Error::again)?;
-        let all = *self.boxes.as_ref().map_err(Error::again)?;
-        let range = numbers.map_or(index..index + 1, |numbers| {
-            let start = numbers[..index].iter().sum();
-            start..start + numbers[index]
-        });
-        Ok(&all[range])
+        let rest = self.boxes.as_mut().map_err(|error| error.again())?;
+        let (own, later) = rest.split_at(numbers.map_or(1, |numbers| numbers[index]));
+        *rest = later;
+        Ok(own)
     }
 }
 

@@ -222,12 +222,12 @@ pub unsafe extern "C" fn scda_fread_datasets(
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes NULL, or as many boxes as it says.
-        let lists = unsafe { Lists::new(n, nboxes, boxes) };
+        let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
         if d.is_null() && n == 1 {
             return reader.read(|state| {
                 let mine = state.current_dataset().and_then(|dataset| {
                     // SAFETY: C passes boxes in the dataset, and room for their items.
-                    let boxes = unsafe { Boxes::new(dataset, lists.at(0)?) }?;
+                    let boxes = unsafe { Boxes::new(dataset, lists.next(0)?) }?;
                     // SAFETY: as above.
                     unsafe { boxes.room() }
                 });
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
         }
         for (index, (dataset, _)) in datasets.iter().enumerate() {
             // SAFETY: C passes boxes in the dataset, and room for their items.
-            let boxes = lists.at(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
+            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
             // SAFETY: as above.
             let room = boxes.and_then(|boxes| unsafe { boxes.room() });
             mine.push(match room {

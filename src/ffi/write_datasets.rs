@@ -112,10 +112,10 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
             datasets.push(writer.require(unsafe { read_dataset(one) })?);
         }
         // SAFETY: C passes NULL, or as many boxes as it says.
-        let lists = unsafe { Lists::new(n, nboxes, boxes) };
+        let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
         for (index, dataset) in datasets.iter().enumerate() {
             // SAFETY: C passes boxes in the dataset, and their items.
-            let boxes = lists.at(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
+            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
             // SAFETY: as above.
             mine.push(boxes.and_then(|boxes| unsafe { boxes.items() }));
         }

@@ -43,7 +43,7 @@ _changing_writers = threading.Lock()
 # The first indices and the shape of a part of an array.
 _Box = tuple[list[int], list[int]]
 # So many boxes are compared with one another before anything is written.
-_MOST_COMPARED = 2000
+_MOST_COMPARED = 256
 
 
 def create(

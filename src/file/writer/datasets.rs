@@ -734,7 +734,13 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
             items.gather_bytes(0, own);
             rest = later;
         }
-        return Ok(Ready::Packed(Cow::Owned(little_endian(dataset, &data)?.into_owned())));
+        if dataset.data_type == DataType::Bool {
+            check_bools(&data, 0)?;
+        }
+        if is_swapped {
+            swap(&mut data, dataset.data_type.number_bytes());
+        }
+        return Ok(Ready::Packed(Cow::Owned(data)));
     }
     if dataset.data_type == DataType::Bool {
         let (mut piece, mut before) = (Vec::new(), 0);

@@ -91,7 +91,7 @@ impl<'a> Passed<'a> {
         for (items, range) in boxes.iter().zip(self.starts.windows(2)).skip(first) {
             let now = to_usize(range[1].saturating_sub(at)).min(rest.len());
             let (own, later) = rest.split_at_mut(now);
-            items.gather_bytes(at - range[0].min(at), own);
+            items.gather_bytes(at - range[0], own);
             at += now as u64;
             rest = later;
             if rest.is_empty() {
@@ -480,9 +480,7 @@ impl<'a> Plan<'a> {
             if with_data {
                 let count = &part.region.count;
                 for run in part.runs((count, &[0; MAX_DIMENSIONS][..count.len()])) {
-                    let end = out.len();
-                    out.resize(end + to_usize(run.items) * array.item_bytes, 0);
-                    part.from.copy(run.from, array.item_bytes, &mut out[end..]);
+                    part.from.append(run.from, to_usize(run.items), array.item_bytes, out);
                 }
             }
         });
@@ -682,6 +680,22 @@ fn first_overlap(shape: &[u64], parts: &[Part<'_>]) -> Result<Option<u64>> {
 }
 
 impl Origin<'_> {
+    /// Appends so many items, from one on. There is room for them.
+    #[inline]
+    fn append(&self, item: u64, items: usize, item_bytes: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Bytes(bytes) => {
+                let start = to_usize(item) * item_bytes;
+                out.extend_from_slice(&bytes[start..start + items * item_bytes]);
+            }
+            Self::Items(own) => {
+                let end = out.len();
+                out.resize(end + items * item_bytes, 0);
+                own.gather(item, &mut out[end..]);
+            }
+        }
+    }
+
     /// Copies items, from one on, as many as there is room for.
     #[inline]
     fn copy(&self, item: u64, item_bytes: usize, to: &mut [u8]) {
