@@ -57,8 +57,8 @@ builds)
 checks)
   heading "Sanitizers: addresses, leaks, undefined behaviour"
   step sanitize 1800 scripts/sanitize.sh address
-  heading "The fuzzers, 5 seconds each"
-  FUZZ_SEED=1 step fuzz 1200 scripts/fuzz.sh 5
+  heading "The fuzzers, 3000 runs each"
+  FUZZ_SEED=1 step fuzz 1200 scripts/fuzz.sh 3000x
   rm -rf $folder/together* # nothing of an earlier installation may help
   for variant in openmpi mpich serial; do
     if [ $variant != mpich ]; then # scripts/long.sh does that, too

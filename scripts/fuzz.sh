@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# fuzz.sh SECONDS [TARGET...]: lets each fuzzer, or each of these, run so long (0: builds them). Writes below target/fuzz only.
-# With FUZZ_SEED=N they draw the same random numbers each time, so that a failing test can be repeated.
+# fuzz.sh SECONDS|RUNSx [TARGET...]: lets each fuzzer, or each of these, run so long, or so often (0: builds them). Writes below
+# target/fuzz only. With FUZZ_SEED=N they draw the same random numbers each time: so many runs from a new corpus repeat exactly.
 #
 # Stable Rust and g++ will do: RUSTC_BOOTSTRAP lets it take the one unstable flag, for the address sanitizer.
 # An input that makes the library err goes to target/fuzz/found; put it into tests/fuzzed/regressions/TARGET with the fix.
 set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
-if [ $# -eq 0 ] || ! [ "$1" -ge 0 ] 2>/dev/null; then
-  echo "usage: $0 SECONDS [TARGET...]" >&2
+if [ $# -eq 0 ] || ! [ "${1%x}" -ge 0 ] 2>/dev/null; then
+  echo "usage: $0 SECONDS|RUNSx [TARGET...]" >&2
   exit 2
 fi
-seconds=$1
+most=$1
+case $most in
+*x) seconds=600 limit=-runs=${most%x} ;; # seconds: only a hang takes so long
+*) seconds=$most limit=-max_total_time=$most ;;
+esac
 shift
 targets=("$@")
 [ $# -gt 0 ] || for source in fuzz/fuzz_targets/*.rs; do
@@ -30,7 +34,7 @@ RUSTC_BOOTSTRAP=1 RUSTFLAGS="$flags -Zsanitizer=address -Ccodegen-units=1" \
 
 status=0
 for target in "${targets[@]}"; do
-  heading "$target, $seconds seconds"
+  heading "$target, $most"
   corpus=$folder/corpus/$target
   mkdir -p "$corpus"
   seeds=()
@@ -45,7 +49,7 @@ for target in "${targets[@]}"; do
   # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of
   # its decompressor, which the sanitizer takes for one defined twice.
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:${ASAN_OPTIONS-} timeout --kill-after=10 $((seconds + 120)) \
-    "$folder/$host/release/$target" -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
+    "$folder/$host/release/$target" -seed="${FUZZ_SEED:-0}" "$limit" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
     -print_final_stats=1 -artifact_prefix="$folder/found/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 </dev/null ||
     status=$?
   grep -E 'stat::(number_of_executed_units|average_exec_per_sec|slowest_unit_time_sec|peak_rss_mb)|panicked at|^SUMMARY|Test unit written' \
