@@ -1,0 +1,229 @@
+//! Chunks by each codec: their bytes stay as they are, on every machine; and what others have compressed is read.
+
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // test data
+
+use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, crc};
+use scda::{
+    Codec, Communicator, DataType, Dataset, Encoder, Layout, LineBreak, Params, Reader, Region, Writer,
+    run_on_threads,
+};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+const TYPES: [DataType; 15] = [
+    DataType::Bool,
+    DataType::Int8,
+    DataType::Int16,
+    DataType::Int32,
+    DataType::Int64,
+    DataType::Uint8,
+    DataType::Uint16,
+    DataType::Uint32,
+    DataType::Uint64,
+    DataType::Float16,
+    DataType::Float32,
+    DataType::Float64,
+    DataType::Complex64,
+    DataType::Complex128,
+    DataType::Raw(3),
+];
+
+fn vectors(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
+}
+
+/// The bits of a number of so many bytes: of a smooth field, or of noise.
+fn bits(data_type: DataType, bytes: u64, number: u64, is_noise: bool) -> u64 {
+    if is_noise {
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        return (mixed ^ (mixed >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - 8 * bytes);
+    }
+    // Exact in all types: no rounding, and no function of a mathematical library.
+    let value = number * number / 97 % 2000;
+    match (data_type, bytes) {
+        (DataType::Float32 | DataType::Complex64, _) => u64::from((value as f32 / 8.0).to_bits()),
+        (DataType::Float64 | DataType::Complex128, _) => (value as f64 / 8.0).to_bits(),
+        (DataType::Float16, _) => 0x3c00 + value,
+        (_, 1) => value / 40,
+        _ => value,
+    }
+}
+
+/// Items in the byte order of the file.
+fn items(data_type: DataType, numbers: impl Iterator<Item = u64>, is_noise: bool) -> Vec<u8> {
+    let mut data = Vec::new();
+    let bytes = data_type.number_bytes();
+    for number in numbers {
+        for part in 0..data_type.item_bytes() / bytes {
+            let mut bits = bits(data_type, bytes, number + 1000 * part, is_noise);
+            if data_type == DataType::Bool {
+                bits %= 2;
+            }
+            data.extend(&bits.to_le_bytes()[..bytes as usize]);
+        }
+    }
+    data
+}
+
+/// Turns the numbers to the byte order of the machine, or back.
+fn turned(mut data: Vec<u8>, data_type: DataType) -> Vec<u8> {
+    if cfg!(target_endian = "big") {
+        data.chunks_mut(data_type.number_bytes() as usize).for_each(<[u8]>::reverse);
+    }
+    data
+}
+
+fn dataset(name: String, data_type: DataType, shape: [u64; 2], codec: Codec) -> Dataset {
+    let mut dataset = Dataset::new(name, data_type, shape);
+    dataset.layout = Layout::Chunked { shape: Some(vec![12, 11]), text: false };
+    dataset.codec = codec;
+    dataset
+}
+
+/// The chunks whose bytes are frozen: a full one; one at an edge, where the rest has the fill value; noise, which frames store.
+fn chunks(data_type: DataType) -> [Vec<u8>; 3] {
+    let item = data_type.item_bytes() as usize;
+    let full = items(data_type, 0..2000, false);
+    let edge = full.chunks(40 * item).flat_map(|row| [&row[..25 * item], &vec![0; 15 * item]].concat());
+    [full.clone(), edge.collect(), items(data_type, 0..700, true)]
+}
+
+#[test]
+fn each_codec_type_and_level_keeps_its_bytes() {
+    let (mut table, mut decoder) = (String::new(), ChunkDecoder::new(true));
+    for (codec, name) in Codec::NAMES {
+        for data_type in TYPES {
+            write!(table, "{name} {data_type}").unwrap();
+            for level in 0..=9 {
+                let mut dataset = dataset("a".into(), data_type, [1, 1], codec);
+                dataset.level = Some(level);
+                // The bytes of the other encoder for zlib may change with its version.
+                let chunk_codec = ChunkCodec::of(&dataset, Encoder::Zlib, 2, LineBreak::Unix);
+                let mut encoder = ChunkEncoder::new(chunk_codec).unwrap();
+                let mut all = Vec::new();
+                for chunk in chunks(data_type) {
+                    let length = encoder.encode(&chunk, &mut all).unwrap();
+                    let stream = &all[all.len() - length..];
+                    decoder.stream(length as u64).unwrap().copy_from_slice(stream);
+                    let mut found = vec![1; chunk.len()];
+                    let codecs = Codecs::of(&dataset, 2);
+                    decoder.decode(length as u64, &codecs, data_type, &mut found).unwrap();
+                    assert!(found == chunk, "{name} {data_type} {level}");
+                }
+                write!(table, " {}:{:016x}", all.len(), crc::of(&all)).unwrap();
+            }
+            table.push('\n');
+        }
+    }
+    let path = vectors("codecs.txt");
+    if !path.exists() && std::env::var_os("SCDA_UPDATE").is_some() {
+        std::fs::write(&path, &table).unwrap();
+    }
+    let expected = std::fs::read_to_string(path).unwrap();
+    for (found, expected) in table.lines().zip(expected.lines()) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(table.len(), expected.len());
+}
+
+/// The array that is written, in chunks of 12 x 11: full ones, those at edges, and some of which nothing is passed.
+const SHAPE: [u64; 2] = [31, 27];
+const PASSED: [([u64; 2], [u64; 2]); 2] = [([0, 0], [14, 27]), ([24, 0], [7, 14])];
+
+/// The items of a box of it, in the byte order of the machine.
+fn own(data_type: DataType, (start, count): ([u64; 2], [u64; 2]), is_noise: bool) -> Vec<u8> {
+    let rows = start[0]..start[0] + count[0];
+    let numbers = rows.flat_map(|i| (start[1]..start[1] + count[1]).map(move |j| SHAPE[1] * i + j));
+    turned(items(data_type, numbers, is_noise), data_type)
+}
+
+/// Smooth fields of each type, and noise of some.
+fn written() -> Vec<(Dataset, bool)> {
+    let mut all = Vec::new();
+    for (codec, name) in Codec::NAMES {
+        for data_type in TYPES {
+            let is_short = data_type.item_bytes() <= 4;
+            all.push((dataset(format!("{name}/{data_type}"), data_type, SHAPE, codec), false));
+            if is_short && codec != Codec::Zlib {
+                all.push((dataset(format!("{name}/{data_type} noise"), data_type, SHAPE, codec), true));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn files_of_each_codec_keep_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    for (ranks, threads) in [(1, 1), (2, 1), (3, 2)] {
+        let mut params = Params::default();
+        (params.encoder, params.threads) = (Encoder::Zlib, threads);
+        run_on_threads(ranks, |comm| {
+            let mine = || PASSED.into_iter().skip(comm.rank()).step_by(ranks);
+            let regions: Vec<Region> = mine().map(|(start, count)| Region::new(start, count)).collect();
+            let mut file = Writer::create(comm.clone(), &path, b"by each codec", &params).unwrap();
+            for (dataset, is_noise) in written() {
+                let data: Vec<u8> =
+                    mine().flat_map(|part| own(dataset.data_type, part, is_noise)).collect();
+                file.dataset(&dataset, &regions, &data).unwrap();
+            }
+            file.close().unwrap();
+        });
+        let written = std::fs::read(&path).unwrap();
+        let expected = vectors("codecs.scda");
+        if !expected.exists() && std::env::var_os("SCDA_UPDATE").is_some() {
+            std::fs::write(&expected, &written).unwrap();
+        }
+        let expected = std::fs::read(expected).unwrap();
+        // All but the vendor string.
+        let same = written[32..].iter().zip(&expected[32..]).take_while(|(a, b)| a == b).count();
+        assert!(written[32..] == expected[32..], "{ranks} ranks: they differ from byte {} on", 32 + same);
+    }
+}
+
+#[test]
+fn files_of_each_codec_are_read() {
+    run_on_threads(2, |comm| {
+        let mut file = Reader::open(comm, &vectors("codecs.scda"), &Params::default()).unwrap();
+        for (dataset, is_noise) in written() {
+            file.find_dataset(&dataset.name, 0).unwrap().unwrap();
+            for part in PASSED {
+                let expected = own(dataset.data_type, part, is_noise);
+                let mut found = vec![1; expected.len()];
+                file.read_dataset(&[Region::new(part.0, part.1)], &mut found).unwrap();
+                assert!(found == expected, "{}", dataset.name);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_zarr_compresses_by_codecs_of_others_is_read() {
+    // As in vectors/zarr/make_codecs.py.
+    const SHAPE: [u64; 2] = [30, 29];
+    let expected = |data_type: DataType| -> Vec<u8> {
+        let values = (0..SHAPE[0] * SHAPE[1]).map(|k| k * k / 499);
+        match data_type {
+            DataType::Float32 => values.flat_map(|value| (value as f32 / 8.0).to_ne_bytes()).collect(),
+            DataType::Int16 => values.flat_map(|value| (value as i16).to_ne_bytes()).collect(),
+            DataType::Int64 => values.flat_map(u64::to_ne_bytes).collect(),
+            other => panic!("{other}"),
+        }
+    };
+    let counts = run_on_threads(2, |comm| {
+        let mut file = Reader::open(comm, &vectors("zarr/codecs.scda"), &Params::default()).unwrap();
+        let mut count = 0;
+        while file.next_section(true).unwrap().is_some() {
+            let found = file.dataset().unwrap().unwrap();
+            assert_eq!((&found.shape[..], &found.unsupported), (&SHAPE[..], &None), "{}", found.name);
+            let expected = expected(found.data_type);
+            let mut data = vec![1; expected.len()];
+            file.read_dataset(&[Region::all(&SHAPE)], &mut data).unwrap();
+            assert!(data == expected, "{}", found.name);
+            count += 1;
+        }
+        count
+    });
+    assert_eq!(counts, [77, 77]);
+}
