@@ -4,6 +4,7 @@
 //! `cargo test` what was found.
 
 mod appending;
+mod chunks;
 mod datasets;
 mod foreign;
 mod input;
@@ -14,6 +15,7 @@ mod streams;
 mod writing;
 
 pub use appending::{append, look_up};
+pub use chunks::chunks;
 pub use datasets::datasets;
 pub use foreign::{sdf, sion};
 pub use parsing::{codec_decode, codec_round_trip, parsers};
@@ -30,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const ALL: [(&str, Target); 15] = [
+pub const ALL: [(&str, Target); 16] = [
     ("parsers", parsers),
     ("codec_decode", codec_decode),
     ("codec_round_trip", codec_round_trip),
@@ -43,6 +45,7 @@ pub const ALL: [(&str, Target); 15] = [
     ("append", append),
     ("look_up", look_up),
     ("datasets", datasets),
+    ("chunks", chunks),
     ("sdf", sdf),
     ("sion", sion),
     ("streams", streams),

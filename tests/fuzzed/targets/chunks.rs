@@ -1,0 +1,71 @@
+//! Chunks as others may have compressed them.
+
+use super::input::Input;
+use crate::memory;
+use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, parse};
+use scda::{Codec, DataType, Dataset, Encoder, ErrorKind, Layout, LineBreak};
+
+/// What a decoder needs whatever the chunk: tables of Pcodec, the state of the inflater.
+const MEMORY_OF_A_DECODER: usize = 2 << 20;
+
+const BLOSC: &str = r#"{"name":"blosc","configuration":{"cname":"zstd","clevel":1,"shuffle":"shuffle","typesize":4,"blocksize":0}}"#;
+
+/// Each of the codecs behind the step to bytes, or in its place.
+const CODECS: [&str; 8] = [
+    BLOSC,
+    r#"{"name":"zstd","configuration":{"level":1,"checksum":false}}"#,
+    r#"{"name":"gzip","configuration":{"level":1}}"#,
+    r#"{"name":"numcodecs.zlib","configuration":{"level":1}}"#,
+    r#"{"name":"crc32c"}"#,
+    r#"{"name":"numcodecs.shuffle","configuration":{"elementsize":3}},{"name":"zstd","configuration":{"level":1}}"#,
+    r#"{"name":"zstd","configuration":{"level":1}},{"name":"crc32c"}"#,
+    r#"{"name":"numcodecs.pcodec","configuration":{"level":8}}"#,
+];
+
+const TYPES: [(DataType, &str); 5] = [
+    (DataType::Uint8, "uint8"),
+    (DataType::Int16, "int16"),
+    (DataType::Float32, "float32"),
+    (DataType::Float64, "float64"),
+    (DataType::Uint64, "uint64"),
+];
+
+/// Three bytes say the codec, type, and how many items the chunk should have; the rest is the chunk.
+pub fn chunks(input: &[u8]) {
+    let mut rest = Input(input);
+    let codec = CODECS[rest.below(CODECS.len())];
+    let is_pcodec = codec.contains("pcodec");
+    let (data_type, type_name) = TYPES[if is_pcodec { 1 + rest.below(4) } else { rest.below(5) }];
+    let count = rest.below(20_000);
+    let bytes = if is_pcodec { "" } else { r#"{"name":"bytes","configuration":{"endian":"little"}},"# };
+    let text = format!(
+        r#"{{"zarr_format":3,"node_type":"array","shape":[{count}],"data_type":"{type_name}","chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":[{count}]}}}},"chunk_key_encoding":{{"name":"default"}},"codecs":[{bytes}{codec}],"fill_value":0,"attributes":{{}}}}"#,
+        count = count + 1,
+    );
+    let codecs = parse::dataset("a", text.as_bytes()).unwrap().codecs;
+
+    let mut out = vec![0xee; (count + 1) * data_type.item_bytes() as usize];
+    let mut decoder = ChunkDecoder::new(false);
+    let mut decode = |stream: &[u8], codecs: &Codecs, out: &mut [u8]| {
+        let bytes = stream.len() as u64;
+        decoder.stream(bytes)?.copy_from_slice(stream);
+        decoder.decode(bytes, codecs, data_type, out)
+    };
+    let (peak, result) = memory::peak(|| decode(rest.0, &codecs, &mut out));
+    let limit = MEMORY_OF_A_DECODER + 3 * out.len() + 2 * rest.0.len();
+    assert!(peak <= limit, "{peak} bytes of memory for a chunk of {}, {codec}", out.len());
+    if let Err(error) = result {
+        assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
+    }
+
+    // An error leaves no trace in the decoder.
+    let mut dataset = Dataset::new("a", data_type, [1]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![1]), text: false };
+    dataset.codec = if is_pcodec { Codec::Pcodec } else { Codec::Zstd };
+    let made = ChunkCodec::of(&dataset, Encoder::Fast, 1, LineBreak::Unix);
+    let (data, mut good) = ([7; 4096], Vec::new());
+    ChunkEncoder::new(made).unwrap().encode(&data, &mut good).unwrap();
+    let mut found = [0; 4096];
+    decode(&good, &Codecs::of(&dataset, 1), &mut found).unwrap();
+    assert!(found == data);
+}
