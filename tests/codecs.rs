@@ -164,8 +164,7 @@ fn files_of_each_codec_keep_their_bytes() {
             let regions: Vec<Region> = mine().map(|(start, count)| Region::new(start, count)).collect();
             let mut file = Writer::create(comm.clone(), &path, b"by each codec", &params).unwrap();
             for (dataset, is_noise) in written() {
-                let data: Vec<u8> =
-                    mine().flat_map(|part| own(dataset.data_type, part, is_noise)).collect();
+                let data: Vec<u8> = mine().flat_map(|part| own(dataset.data_type, part, is_noise)).collect();
                 file.dataset(&dataset, &regions, &data).unwrap();
             }
             file.close().unwrap();
