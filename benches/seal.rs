@@ -215,8 +215,8 @@ fn writing_small(path: &Path, scale: &Scale) {
 
 /// `scda check` of a sealed file that is in memory, with one thread and with as many as it takes by itself.
 fn checking(path: &Path, scale: &Scale) {
-    let Some(command) = option_env!("CARGO_BIN_EXE_scda") else {
-        println!("\n`scda check` does not take part: the feature cli is off.");
+    let Some(command) = std::env::var_os("SCDA_COMMAND") else {
+        println!("\n`scda check` does not take part: SCDA_COMMAND does not name the command.");
         return;
     };
     println!("\n## `scda check`\n\n| threads | GB/s | GB in a second of a processor |\n| --- | --- | --- |");
@@ -232,7 +232,7 @@ fn checking(path: &Path, scale: &Scale) {
     for threads in ["1", "all"] {
         let laps: Vec<Lap> = (0..scale.turns)
             .map(|_| {
-                let mut check = std::process::Command::new(command);
+                let mut check = std::process::Command::new(&command);
                 check.args(["check", "--quiet"]).arg(path);
                 if threads == "1" {
                     check.args(["--threads", threads]);

@@ -7,13 +7,12 @@ if(NOT SCDA_TOOLS)
 endif()
 
 set(tools "${PROJECT_BINARY_DIR}/tools")
-set(features "${zlib_feature}cli")
 set(cargo_env_tools "CC=${CMAKE_C_COMPILER}") # as that of the serial library, with which the command shares a folder
 scda_cargo_dir(tools_dir ${cargo_env_tools})
 # Run every time, as for the library.
 add_custom_target(scda_cargo_tools
   COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env_tools} ${cargo} "${tools_dir}"
-          build --bin scda --features "${features}" ${SCDA_CARGO_FLAGS}
+          build -p scda-command --bin scda --features "${zlib_feature}" ${SCDA_CARGO_FLAGS}
   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
   BYPRODUCTS "${tools_dir}/release/scda"
   COMMENT "cargo: the command scda"
@@ -48,7 +47,7 @@ if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda 
   # In the folder of the library, whose parts it shares; so after it.
   add_custom_target(scda_cargo_doctor
     COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"
-            rustc --bin scda-doctor-mpi --features "mpi,${features}" ${SCDA_CARGO_FLAGS} -- ${rpath}
+            rustc -p scda-command --bin scda-doctor-mpi --features "${zlib_feature}mpi" ${SCDA_CARGO_FLAGS} -- ${rpath}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     BYPRODUCTS "${cargo_dir}/release/scda-doctor-mpi"
     COMMENT "cargo: ${doctor}"

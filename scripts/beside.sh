@@ -44,12 +44,11 @@ builds)
   if grep '^warning' "$log"; then
     exit 1
   fi
-  # That it compiles, with MPI and with the command, by the crates that the lints have compiled; and what is in the package and is not needed
+  # That it compiles, with MPI and without, by the crates that the lints have compiled; and what is in the package and is not needed
   # to build it: the files that tests read. (scripts/long.sh runs all of its tests.)
   unpack_crate $folder/cargo
   package=(--manifest-path $folder/cargo/unpacked/Cargo.toml)
   step package-check 900 cargo check "${rust_with_mpi[@]}" "${package[@]}"
-  step package-check-serial 900 cargo check "${rust_serial[@]}" "${package[@]}"
   step package-tests 900 cargo test "${rust_alone[@]}" "${package[@]}" --test links --test languages --test vectors
   heading "The archive, without a network"
   step archive 600 scripts/offline.sh archive # scripts/long.sh builds it

@@ -22,7 +22,7 @@ git archive --prefix="$name/" HEAD | tar -x -C "$work"
 cd -- "$work/$name"
 mkdir .cargo
 # cargo prints what cargo is to be told: that the crates are in vendor/. Those of the Python package and the fuzzers are there, too.
-cargo vendor --locked --versioned-dirs --sync python/Cargo.toml --sync fuzz/Cargo.toml vendor >.cargo/config.toml 2>"$log" || {
+cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml 2>"$log" || {
   cat "$log" >&2
   exit 1
 }

@@ -29,7 +29,7 @@ flags="-Cpasses=sancov-module $sancov-level=4 $sancov-inline-8bit-counters $sanc
 mkdir -p "$folder/found"
 heading "Building the fuzzers"
 RUSTC_BOOTSTRAP=1 RUSTFLAGS="$flags -Zsanitizer=address -Ccodegen-units=1" \
-  cargo build --locked --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$folder" --bins
+  cargo build --locked --profile fuzz -p scda-fuzz --target "$host" --target-dir "$folder" --bins
 [ "$seconds" -gt 0 ] || exit 0
 
 status=0
@@ -49,7 +49,7 @@ for target in "${targets[@]}"; do
   # Leaks are looked for by the tests: here they would cost most of the time. libdeflate has a constant in each variant of
   # its decompressor, which the sanitizer takes for one defined twice.
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:${ASAN_OPTIONS-} timeout --kill-after=10 $((seconds + 120)) \
-    "$folder/$host/release/$target" -seed="${FUZZ_SEED:-0}" "$limit" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
+    "$folder/$host/fuzz/$target" -seed="${FUZZ_SEED:-0}" "$limit" -timeout=25 -rss_limit_mb=2048 -max_len=20000 -dict=tests/fuzzed/dictionary \
     -print_final_stats=1 -artifact_prefix="$folder/found/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 </dev/null ||
     status=$?
   grep -E 'stat::(number_of_executed_units|average_exec_per_sec|slowest_unit_time_sec|peak_rss_mb)|panicked at|^SUMMARY|Test unit written' \

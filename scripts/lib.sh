@@ -88,11 +88,10 @@ rust_tests() {
   [ ! -e "$folder/logs/$name.skipped" ] || cat "$folder/logs/$name.skipped"
 }
 
-# What cargo tests and lints: with MPI and the bundled zlib; serial, with the system's, and with the command, which needs no MPI. As CMake
-# has them. They share a folder, and in it the crates that are the same.
+# What cargo tests and lints: the core, with MPI and the bundled zlib; core and command, serial, with the system's. As CMake has them. They share a folder, and in it the crates that are the same.
 rust_with_mpi=(--locked --target-dir target/test/cargo --features sc,rsmpi)
-rust_serial=(--locked --target-dir target/test/cargo --no-default-features --features sc,cli)
-rust_alone=(--locked --target-dir target/test/cargo --no-default-features --features sc) # without the command
+rust_alone=(--locked --target-dir target/test/cargo --no-default-features --features sc)
+rust_serial=(-p scda -p scda-command "${rust_alone[@]}")
 
 # mpicc_of openmpi|mpich: the path of this MPI's compiler wrapper, under Debian's name, or as mpicc, or in Fedora's place.
 mpicc_of() {

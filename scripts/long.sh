@@ -53,7 +53,7 @@ measured "$mpiexec" -n 5 "$tests/injected" $folder/files/injected.scda-folder
 heading "All tests of the packaged crate, in the package"
 cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
 unpack_crate $folder/cargo
-measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc,cli
+measured cargo test --quiet --locked --manifest-path $folder/cargo/unpacked/Cargo.toml --target-dir $folder/cargo --no-default-features --features sc
 heading "Built without a network"
 scripts/offline.sh openmpi
 scripts/offline.sh serial

@@ -14,10 +14,10 @@ log=$root/$folder/logs/build.log
 [ -x "$with/prefix/bin/scda" ] || build_library openmpi "${with#"$root"/}"
 
 export CARGO_TARGET_DIR=$root/$folder/cargo
-options=(--locked --manifest-path python/Cargo.toml)
+options=(--locked -p scda-python)
 if cargo fmt --version >/dev/null 2>&1; then
   heading "Python package: Rust format"
-  run 60 cargo fmt --manifest-path python/Cargo.toml --check
+  run 60 cargo fmt -p scda-python --check
 fi
 if cargo clippy --version >/dev/null 2>&1; then
   heading "Python package: Rust lints"

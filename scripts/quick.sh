@@ -16,7 +16,7 @@ if cargo fmt --version >/dev/null 2>&1; then
   step fmt 60 cargo fmt --check
 fi
 heading "Rust tests, serial, with the command"
-tests=(--lib --bins)
+tests=(--lib --bins --test tools)
 for test in tests/*.rs tests/*/main.rs; do
   test=${test%/main.rs}
   test=$(basename "${test%.rs}")
@@ -26,7 +26,7 @@ for test in tests/*.rs tests/*/main.rs; do
   *) tests+=(--test "$test") ;;
   esac
 done
-rust_tests cargo-test 1200 --locked --target-dir $folder/cargo-serial --no-default-features --features sc,cli "${tests[@]}"
+rust_tests cargo-test 1200 -p scda -p scda-command --locked --target-dir $folder/cargo-serial --no-default-features --features sc "${tests[@]}"
 for variant in serial openmpi; do
   heading "C library, $variant"
   log=$root/$folder/logs/library-$variant.log

@@ -30,7 +30,7 @@ mod numbers;
 mod parallel;
 mod storage;
 
-/// For the command, the fuzzers and the benchmarks of this package, which no other code may rely on.
+/// For the other members of this workspace: the command, the Python module, the fuzzers. No other code may rely on it.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
@@ -53,6 +53,7 @@ pub mod internals {
         STREAMS as STREAMS_CONVENTION, StreamPart,
     };
     pub use crate::format::{crc, index, seal};
+    pub use crate::numbers::to_usize;
 }
 
 pub use codec::Encoder;

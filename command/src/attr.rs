@@ -6,12 +6,12 @@ use crate::datasets::{Item, Pair, Walk, attribute_line, attributes_of, by_index,
 use crate::edit::Pick;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output as NewFile, Threads};
-use crate::numbers::to_usize;
 use crate::output::{Output, complain};
 use crate::seal::unsealed;
 use scda::Section;
 use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
 use scda::internals::metadata::ALIGNMENT;
+use scda::internals::to_usize;
 use serde_json::Value;
 use std::path::PathBuf;
 

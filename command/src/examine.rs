@@ -2,8 +2,8 @@
 //!
 //! Also a part of the program `scda-doctor-mpi`.
 
-use crate::numbers::to_usize;
 use scda::internals::stripe_of_block;
+use scda::internals::to_usize;
 use scda::{
     Communicator, Driver, Encode, ErrorKind, FileSystem, Params, Reader, Result, Sink, Source, Writer,
     uniform_partition,

@@ -20,8 +20,6 @@ mod ls;
 mod make;
 mod make_dataset;
 mod manifest;
-#[path = "../../numbers.rs"]
-mod numbers;
 mod output;
 mod pieces;
 mod progress;

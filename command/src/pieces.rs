@@ -1,8 +1,8 @@
 //! The data of a section piece by piece, in bounded memory.
 
 use crate::fail::{Fail, Result};
-use crate::numbers::to_usize;
 use crate::progress::Progress;
+use scda::internals::to_usize;
 use scda::{DataStream, ElementStream, Reader, Section, SectionType, Sink};
 use std::io::{self, Read};
 use std::ops::Range;

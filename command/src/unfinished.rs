@@ -6,7 +6,7 @@
 use crate::datasets::begins_streams;
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::numbers::to_usize;
+use scda::internals::to_usize;
 use scda::internals::{
     MAX_DATA_PADDING, STREAM_BYTES_CONVENTION, STREAM_BYTES_LETTER, STREAMS_ENTRIES_BYTES,
     STREAMS_HEADER_BYTES, StreamPart, data_padding, data_padding_bytes, parse_counts,

@@ -6,8 +6,8 @@ use crate::datasets::{Pairs, by_index, is_first, number_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::ls::{head, line, measure, pair_line};
-use crate::numbers::to_usize;
 use crate::output::complain;
+use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};
 
 /// The section to print, and the block of metadata if that precedes it.

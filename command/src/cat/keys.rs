@@ -6,9 +6,9 @@ use crate::datasets::{Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::formats::{Format, Show};
-use crate::numbers::to_usize;
 use crate::output::{Output, escape};
 use crate::streams::each_piece;
+use scda::internals::to_usize;
 use scda::{DataType, Reader, Region, Section, SectionType, Stream, Streams};
 
 /// The name of the list of the records.

@@ -5,8 +5,8 @@ use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{attributes_of, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::formats::Format;
-use crate::numbers::to_usize;
 use crate::output::{Output, visible};
+use scda::internals::to_usize;
 use scda::{DataType, Dataset, Reader, Region, Section};
 
 /// Prints items of a dataset.

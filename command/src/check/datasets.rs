@@ -5,11 +5,11 @@ use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{Found, Item, Pair, Walk, begins_streams};
 use crate::fail::{Result, is_invalid};
 use crate::files::Input;
-use crate::numbers::to_usize;
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::streams::is_packed_at;
 use crate::unfinished::Unfinished;
+use scda::internals::to_usize;
 use scda::{DataType, ErrorKind, Layout, Reader, Region, Streams};
 use std::collections::{BTreeMap, HashSet};
 

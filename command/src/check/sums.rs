@@ -1,6 +1,6 @@
 //! The checksums of sections, on several threads.
 
-use crate::numbers::to_usize;
+use scda::internals::to_usize;
 use scda::internals::{crc, index::Row};
 use std::fs::File;
 use std::io;

@@ -1,8 +1,8 @@
 //! Whether items of two datasets are the same, and how far they lie apart.
 
 use super::values::{Number, number};
-use crate::numbers::to_usize;
 use scda::DataType;
+use scda::internals::to_usize;
 
 /// How far numbers may lie apart.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::slabs::{self, Slabs, items, runs};
 use super::{Found, to_little};
 use crate::fail::{Fail, Result};
-use crate::numbers::to_usize;
+use scda::internals::to_usize;
 use scda::{Layout, Reader, Region};
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,7 +1,7 @@
 //! A box of a dataset part by part, in C order and bounded memory.
 
 use crate::fail::{Fail, Result};
-use crate::numbers::to_usize;
+use scda::internals::to_usize;
 use scda::{Dataset, Reader, Region};
 
 /// The most bytes of a part. Chunks that are thicker than a part are decompressed for several parts, so it is not small;

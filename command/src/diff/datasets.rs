@@ -5,9 +5,9 @@ use crate::datasets::compare::{Deviation, Tolerance, are_numbers, for_each_unlik
 use crate::datasets::slabs::{self, Slabs};
 use crate::datasets::{attributes_of, shape_word, values};
 use crate::fail::Result;
-use crate::numbers::to_usize;
 use crate::output::visible;
 use crate::progress::Progress;
+use scda::internals::to_usize;
 use scda::internals::{fill, json::compact};
 use scda::{DataType, Dataset, Reader, Region};
 use serde_json::{Value, json};

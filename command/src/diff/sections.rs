@@ -3,9 +3,9 @@
 use super::report::{At, Difference};
 use crate::fail::Result;
 use crate::ls::kind;
-use crate::numbers::to_usize;
 use crate::pieces::Pieces;
 use crate::progress::Progress;
+use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use super::report::{At, Difference};
 use crate::fail::Result;
-use crate::numbers::to_usize;
 use crate::progress::Progress;
 use crate::streams::each_piece;
+use scda::internals::to_usize;
 use scda::{Reader, Stream, Streams};
 use serde_json::{Value, json};
 

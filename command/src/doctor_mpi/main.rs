@@ -1,13 +1,11 @@
 //! What `scda doctor` becomes when it is started as an MPI job: see docs/tools.md.
 
-#[path = "../scda/examine.rs"]
+#[path = "../examine.rs"]
 mod examine;
-#[path = "../../numbers.rs"]
-mod numbers;
 
 use clap::Parser;
 use examine::{Args, Report, Scratch, Trial, bytes, describe, describe_stripes, number_in_environment};
-use scda::internals::writers_of_pieces;
+use scda::internals::{to_usize, writers_of_pieces};
 use scda::{Communicator, Driver, Hints, Mpi, Nodes, Result};
 use std::ffi::c_int;
 use std::path::Path;
@@ -94,7 +92,7 @@ fn describe_nodes(report: &mut Report, folder: &Path) -> Result<()> {
         },
     );
     let stripe = describe_stripes(report, folder);
-    describe_writers(report, stripe, count, numbers::to_usize(most));
+    describe_writers(report, stripe, count, to_usize(most));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ mod python;
 mod records;
 mod run;
 mod sealed;
-#[path = "../common/skipped.rs"]
+#[path = "../../../tests/common/skipped.rs"]
 mod skipped;
 mod streams;
 mod verified;
