@@ -729,9 +729,19 @@ struct scda_box {
    */
   const int64_t *stride;
   /**
+   * The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
+   * patch whose cells are one dimension of a dataset with all cells. Together as many as `count`. `stride` is then for
+   * these. NULL (default): as `count`.
+   */
+  const uint64_t *memory_shape;
+  /**
+   * The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
+   */
+  uint64_t memory_ndims;
+  /**
    * Zero.
    */
-  uint64_t reserved[4];
+  uint64_t reserved[2];
 };
 
 /**

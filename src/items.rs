@@ -32,6 +32,7 @@ pub struct Memory<'a> {
     first: *const u8,
     room: Room,
     strides: Option<&'a [i64]>,
+    shape: Option<&'a [u64]>,
     memory: PhantomData<&'a [u8]>,
 }
 
@@ -41,6 +42,7 @@ pub struct MemoryMut<'a> {
     first: *mut u8,
     room: Room,
     strides: Option<&'a [i64]>,
+    shape: Option<&'a [u64]>,
     memory: PhantomData<&'a mut [u8]>,
 }
 
@@ -121,7 +123,7 @@ unsafe impl Send for ItemsMut<'_> {}
 /// Where the items of a box are, counted from the first one.
 #[derive(Clone, Debug)]
 struct Places {
-    /// Of the box.
+    /// Of the items in memory.
     count: Vec<u64>,
     item_bytes: usize,
     /// Dimensions in which more than one index is left after joining those that one stride can describe: number of indices, and the
@@ -133,6 +135,16 @@ struct Places {
 struct Row {
     place: isize,
     items: usize,
+}
+
+/// The numbers of indices in memory of the items of a box.
+fn in_memory<'a>(shape: Option<&'a [u64]>, count: &'a [u64]) -> Result<&'a [u64]> {
+    let Some(shape) = shape else { return Ok(count) };
+    if shape.len() > MAX_DIMENSIONS || items(shape) != items(count) {
+        let words = format!("shape in memory: found {shape:?}, expected as many items as a box of {count:?}");
+        return Err(Error::argument(words));
+    }
+    Ok(shape)
 }
 
 impl Places {
@@ -279,7 +291,7 @@ impl<'a> Memory<'a> {
 
     fn within(data: &'a [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
         let room = Room::Bytes { before, all: data.len() };
-        Self { first: data.as_ptr().wrapping_add(before), room, strides, memory: PhantomData }
+        Self { first: data.as_ptr().wrapping_add(before), room, strides, shape: None, memory: PhantomData }
     }
 
     /// The first item lies at an address. Without strides they lie in C order.
@@ -288,7 +300,14 @@ impl<'a> Memory<'a> {
     /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Room::Promised, strides, memory: PhantomData }
+        Self { first, room: Room::Promised, strides, shape: None, memory: PhantomData }
+    }
+
+    /// The items lie as those of an array of this shape, which has as many, and a stride for each of its dimensions: such as the
+    /// cells of a patch, which are one dimension of a dataset with all cells.
+    #[must_use]
+    pub fn shaped(self, shape: &'a [u64]) -> Self {
+        Self { shape: Some(shape), ..self }
     }
 
     /// The items of a box of so many indices.
@@ -296,7 +315,7 @@ impl<'a> Memory<'a> {
     /// # Errors
     /// `Argument` for NULL, strides of another number, and items outside of the memory; `Range` for what no memory holds.
     pub(crate) fn items(&self, count: &[u64], item_bytes: u64) -> Result<Items<'a>> {
-        let places = Places::new(count, self.strides, item_bytes)?;
+        let places = Places::new(in_memory(self.shape, count)?, self.strides, item_bytes)?;
         self.room.check(&places, self.first as usize, self.strides.is_some())?;
         Ok(Items { first: self.first, places, memory: PhantomData })
     }
@@ -318,7 +337,13 @@ impl<'a> MemoryMut<'a> {
 
     fn within(data: &'a mut [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
         let room = Room::Bytes { before, all: data.len() };
-        Self { first: data.as_mut_ptr().wrapping_add(before), room, strides, memory: PhantomData }
+        Self {
+            first: data.as_mut_ptr().wrapping_add(before),
+            room,
+            strides,
+            shape: None,
+            memory: PhantomData,
+        }
     }
 
     /// The first item goes to an address. Without strides they lie in C order.
@@ -327,7 +352,13 @@ impl<'a> MemoryMut<'a> {
     /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Room::Promised, strides, memory: PhantomData }
+        Self { first, room: Room::Promised, strides, shape: None, memory: PhantomData }
+    }
+
+    /// As [`Memory::shaped`].
+    #[must_use]
+    pub fn shaped(self, shape: &'a [u64]) -> Self {
+        Self { shape: Some(shape), ..self }
     }
 
     /// As [`Memory::items`].
@@ -335,7 +366,7 @@ impl<'a> MemoryMut<'a> {
     /// # Errors
     /// Also `Argument` for items that lie on one another.
     pub(crate) fn items(self, count: &[u64], item_bytes: u64) -> Result<ItemsMut<'a>> {
-        let places = Places::new(count, self.strides, item_bytes)?;
+        let places = Places::new(in_memory(self.shape, count)?, self.strides, item_bytes)?;
         self.room.check(&places, self.first as usize, self.strides.is_some())?;
         places.check_distinct()?;
         Ok(ItemsMut { first: self.first, places, memory: PhantomData })
@@ -526,7 +557,12 @@ mod tests {
             let bytes: Vec<u8> = (0..most - least).map(|n| (n * 7 + n / 251) as u8).collect();
             let first = -least as usize;
             let memory = Memory::strided(&bytes, first, &strides);
-            let items = memory.items(&count, item as u64).unwrap();
+            // As one dimension of all of them, or of a dataset of as many dimensions.
+            let items = if start % 2 == 0 {
+                memory.items(&count, item as u64).unwrap()
+            } else {
+                memory.shaped(&count).items(&[places.len() as u64], item as u64).unwrap()
+            };
             prop_assert_eq!(items.bytes(), (places.len() * item) as u64);
             let start = start.min(places.len() as u64);
             let expected: Vec<u8> = places[start as usize..].iter()
@@ -564,6 +600,10 @@ mod tests {
             "box: found items from byte -8 to byte 16, expected them in memory of 64 bytes"
         );
         assert_eq!(text(Memory::strided(&bytes, 0, &[8, 8]), &[3]), "strides: found 2, expected 1");
+        assert_eq!(
+            text(Memory::strided(&bytes, 0, &[8, 8]).shaped(&[2, 2]), &[3]),
+            "shape in memory: found [2, 2], expected as many items as a box of [3]"
+        );
         assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[3]).contains("exceeds the memory"));
         assert!(text(Memory::strided(&bytes, 0, &[i64::MIN, 8]), &[2, 2]).contains("exceeds the memory"));
         assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[2]).contains("exceeds the memory"));

@@ -3,7 +3,7 @@
 use super::memory::{put, slice, slice_mut};
 use super::{Outcome, guard};
 use crate::error::{Error, Result};
-use crate::format::dataset::{Dataset, Region};
+use crate::format::dataset::{Dataset, MAX_DIMENSIONS, Region};
 use crate::format::layout::{product, sum};
 use crate::items::{Data, DataMut, Memory, MemoryMut};
 use crate::memory::reserve;
@@ -29,8 +29,14 @@ pub struct scda_box {
     /// The bytes from one index to the next in each dimension, which may be negative; 0 only when writing: then an item is written
     /// several times. NULL (default): the items lie in C order, without gaps.
     pub stride: *const i64,
+    /// The number of indices in memory in each of `memory_ndims` dimensions, if they are others than in the dataset, such as those of a
+    /// patch whose cells are one dimension of a dataset with all cells. Together as many as `count`. `stride` is then for
+    /// these. NULL (default): as `count`.
+    pub memory_shape: *const u64,
+    /// The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
+    pub memory_ndims: u64,
     /// Zero.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 2],
 }
 
 /// A box of a dataset, and where its items lie in memory.
@@ -54,7 +60,9 @@ pub unsafe extern "C" fn scda_box_init(b: *mut scda_box_t) -> c_int {
             start: null(),
             count: null(),
             stride: null(),
-            reserved: [0; 4],
+            memory_shape: null(),
+            memory_ndims: 0,
+            reserved: [0; 2],
         };
         // SAFETY: not NULL, so C passes a `b` that may be written.
         unsafe { put(b, empty) };
@@ -179,7 +187,31 @@ pub(super) enum Boxes<'a> {
     /// Their items follow one another.
     Flat(Flat),
     /// Each at an address, and with strides.
-    Apart(Vec<Region>, Vec<(*mut u8, Option<&'a [i64]>)>),
+    Apart(Vec<Region>, Vec<Place<'a>>),
+}
+
+/// Where the items of a box lie in memory.
+pub(super) struct Place<'a> {
+    data: *mut u8,
+    stride: Option<&'a [i64]>,
+    shape: Option<&'a [u64]>,
+}
+
+/// The numbers of indices in memory, if they are others than those of the box.
+///
+/// # Safety
+/// `memory_shape` is NULL, or has `memory_ndims` numbers that may be read.
+unsafe fn memory_shape(one: &scda_box_t) -> Result<Option<&[u64]>> {
+    if one.memory_shape.is_null() {
+        return Ok(None);
+    }
+    if one.memory_ndims > MAX_DIMENSIONS as u64 {
+        let words =
+            format!("memory_ndims of a box: found {}, expected at most {MAX_DIMENSIONS}", one.memory_ndims);
+        return Err(Error::argument(words));
+    }
+    // SAFETY: the caller has so many numbers there.
+    unsafe { slice(one.memory_shape, one.memory_ndims, "memory_shape of a box") }.map(Some)
 }
 
 /// The items of boxes.
@@ -215,7 +247,7 @@ impl<'a> Boxes<'a> {
                 );
                 return Err(Error::argument(words));
             }
-            if one.reserved != [0; 4] {
+            if one.reserved != [0; 2] {
                 let words = format!("reserved numbers of box {index}: found other than zero");
                 return Err(Error::argument(words));
             }
@@ -233,7 +265,10 @@ impl<'a> Boxes<'a> {
             bytes = add_bytes(dataset, index, &region, bytes)?;
             regions.push(region);
             // SAFETY: not NULL, so C passes a number for each dimension.
-            let stride = unsafe { each(one.stride, dataset.shape.len(), "stride of a box") }?;
+            let shape = unsafe { memory_shape(one) }?;
+            let strides = shape.map_or(dataset.shape.len(), <[u64]>::len);
+            // SAFETY: not NULL, so C passes a number for each dimension.
+            let stride = unsafe { each(one.stride, strides, "stride of a box") }?;
             let data = match (one.data.cast::<u8>(), stride, behind) {
                 (data, None, Some(behind)) if data.is_null() => behind,
                 (data, ..) if data.is_null() && bytes > before => {
@@ -248,7 +283,7 @@ impl<'a> Boxes<'a> {
             }
             behind =
                 (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(bytes - before)));
-            places.push((data, stride));
+            places.push(Place { data, stride, shape });
         }
         Ok(if is_flat {
             Self::Flat(Flat { regions, data: first, bytes })
@@ -270,8 +305,11 @@ impl<'a> Boxes<'a> {
             }
             Self::Apart(regions, places) => (regions, places),
         };
-        // SAFETY: the caller has the items of the boxes.
-        let memory = |(data, stride): (*mut u8, _)| unsafe { Memory::at(data, stride) };
+        let memory = |place: Place<'a>| {
+            // SAFETY: the caller has the items of the boxes.
+            let memory = unsafe { Memory::at(place.data, place.stride) };
+            place.shape.map_or(memory, |shape| memory.shaped(shape))
+        };
         Ok((regions, Items::Boxes(places.into_iter().map(memory).collect())))
     }
 
@@ -288,8 +326,14 @@ impl<'a> Boxes<'a> {
             }
             Self::Apart(regions, places) => (regions, places),
         };
-        // SAFETY: the caller has room for the items of the boxes.
-        let memory = |(data, stride): (*mut u8, _)| unsafe { MemoryMut::at(data, stride) };
+        let memory = |place: Place<'a>| {
+            // SAFETY: the caller has room for the items of the boxes.
+            let memory = unsafe { MemoryMut::at(place.data, place.stride) };
+            match place.shape {
+                Some(shape) => memory.shaped(shape),
+                None => memory,
+            }
+        };
         Ok((regions, DataMut::Boxes(places.into_iter().map(memory).collect())))
     }
 }
