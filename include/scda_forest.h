@@ -439,6 +439,371 @@ static inline scda_fcontext_t *scda_forest_all_internal (scda_fcontext_t *f, MPI
   return f;
 }
 
+/* ---- Internal: values of the elements of a mesh ---- */
+
+/* The elements of this rank, whose values are written or read. */
+typedef struct {
+  MPI_Comm comm;
+  const char *element, *functions; /* "quadrant", "scda_p4est" */
+  uint64_t all, first, n;          /* of all ranks, the first one and those of this rank */
+  uint64_t checksum;               /* of their mesh */
+} scda_forest_part_internal_t;
+
+/* Looks once into a file that is appended to, for the attributes of the group and for its last mesh. What cannot be read is not known. */
+static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *group, MPI_Comm comm) {
+  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+  const char *path = f == NULL ? NULL : (const char *) scda_fnote (f, "appended", 0), *attributes = NULL;
+  int look = state != NULL && path != NULL && !state->looked, found = 0, ignored;
+  char text[scda_forest_checksum_bytes_internal];
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  scda_fcontext_t *r = NULL;
+  scda_dataset_t d;
+  if (path == NULL) { return; } /* on all ranks */
+  MPI_Allreduce (MPI_IN_PLACE, &look, 1, MPI_INT, MPI_MIN, comm);
+  if (!look) { return; }
+  state->looked = 1;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e)) { return; }
+  r = scda_fopen_read (comm, path, NULL, NULL, NULL, &ignored);
+  if (r != NULL) { r = scda_ffind_group (r, scda_forest_group_internal (group), &found, &attributes, &ignored); }
+  if (r != NULL && found && scda_forest_attribute_internal (attributes, "scda_forest") >= 0) { state->has_group = 1; }
+  scda_dataset_init (&d);
+  if (r != NULL) { r = scda_ffind_dataset (r, name.text, -1, &found, &d, &ignored); }
+  if (r != NULL && found && !state->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
+    char *end = NULL;
+    state->checksum = strtoull (text, &end, 16);
+    state->quadrants = d.shape[0];
+    state->has_mesh = end == text + 16;
+  }
+  if (r != NULL) { scda_fclose (r, &ignored); }
+}
+
+/* Writes a dataset of which each rank has `rows` rows from `first` on; `d` has its shape, and its name is `name`. */
+static inline scda_fcontext_t *scda_forest_write_rows_internal (scda_fcontext_t *f, scda_dataset_t *d,
+                                                                const scda_forest_name_internal_t *name, uint64_t first,
+                                                                uint64_t rows, const void *data, int *err) {
+  uint64_t start[SCDA_MAX_DIMS], count[SCDA_MAX_DIMS];
+  int i;
+  memcpy (d->name, name->text, sizeof d->name);
+  for (i = 0; i < d->ndims && i < SCDA_MAX_DIMS; ++i) {
+    start[i] = i == 0 ? first : 0;
+    count[i] = i == 0 ? rows : d->shape[i];
+  }
+  return scda_fwrite_dataset (f, d, data, rows > 0, start, count, err);
+}
+
+/* Writes a dataset of the mesh or the connectivity: of 1 dimension, or of 2 if `columns` is not 0. */
+static inline scda_fcontext_t *scda_forest_write_part_internal (scda_fcontext_t *f, const char *group, const char *part, int type,
+                                                                uint64_t all_rows, uint64_t columns, const char *dimension0,
+                                                                const char *dimension1, const char *attributes, uint64_t first,
+                                                                uint64_t rows, const void *data, int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  const char *names[2];
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  if (!scda_forest_name_internal (&name, group, "", part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
+  names[0] = dimension0;
+  names[1] = dimension1;
+  scda_dataset_init (&d);
+  d.type = type;
+  d.ndims = columns == 0 ? 1 : 2;
+  d.shape[0] = all_rows;
+  d.shape[1] = columns;
+  d.dimension_names = names;
+  d.attributes = attributes;
+  return scda_forest_write_rows_internal (f, &d, &name, first, rows, data, err);
+}
+
+/* Before a field of a forest is written: the mesh that it names, which must be the last one that was written. */
+static inline scda_fcontext_t *scda_forest_belong_internal (scda_fcontext_t *f, const char *group, const scda_forest_part_internal_t *part, const char *field,
+                                                            char *mesh, int *err) {
+  const unsigned long long N = (unsigned long long) part->all;
+  scda_forest_state_internal_t *state = NULL;
+  scda_forest_error_internal_t e;
+  char last[scda_forest_checksum_bytes_internal];
+  scda_forest_no_error_internal (&e);
+  state = scda_forest_state_internal (f, group);
+  if (state == NULL) {
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "the file of the forest is not open, or there is no memory");
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  if (!state->has_mesh) { scda_forest_look_internal (f, group, part->comm); }
+  scda_forest_checksum_text_internal (part->checksum, mesh);
+  scda_forest_checksum_text_internal (state->checksum, last);
+  /* The same on all ranks. */
+  if (!state->has_mesh) {
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "%.58s/%.58s is of a forest whose mesh is not in the file: call %s_write_forest before",
+                                scda_forest_group_internal (group), field, part->functions);
+  }
+  else if (state->checksum != part->checksum || state->quadrants != N) {
+    scda_forest_error_internal (&e, SCDA_ERR_USAGE,
+                                "%.40s/%.40s is of a forest of %llu %ss with checksum %s; the last mesh in the file has %llu with %s: "
+                                "call %s_write_mesh when the mesh has changed",
+                                scda_forest_group_internal (group), field, N, part->element, mesh, (unsigned long long) state->quadrants, last,
+                                part->functions);
+  }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
+  state->has_fields = 1;
+  return f;
+}
+
+/* Compares the mesh that a field in a file names, if it names one, with that of a forest. */
+static inline scda_fcontext_t *scda_forest_compare_internal (scda_fcontext_t *f, const scda_forest_part_internal_t *part,
+                                                             const scda_dataset_t *d, int *err) {
+  scda_forest_error_internal_t e;
+  char found[scda_forest_checksum_bytes_internal], expected[scda_forest_checksum_bytes_internal];
+  if (!scda_forest_mesh_of_internal (d->attributes, found)) { return f; }
+  scda_forest_no_error_internal (&e);
+  scda_forest_checksum_text_internal (part->checksum, expected);
+  if (strcmp (found, expected) == 0) { return f; }
+  scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s is of a mesh with checksum %s, the forest given has %s: read that of the same step",
+                              d->name, found, expected);
+  return scda_forest_fail_internal (f, &e, err);
+}
+
+/* Writes rows of a field of the user's. `rows0` is its first number of indices; `mesh` is what it belongs to. */
+static inline scda_fcontext_t *scda_forest_write_field_internal (scda_fcontext_t *f, const char *group, const char *mesh,
+                                                                 const scda_dataset_t *field, const char *dimension,
+                                                                 uint64_t rows0, uint64_t first, uint64_t rows, const void *data,
+                                                                 int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  const char *names[SCDA_MAX_DIMS];
+  scda_dataset_t d = *field;
+  char *attributes = NULL;
+  int i;
+  scda_forest_no_error_internal (&e);
+  scda_forest_name_internal (&name, group, "fields/", field->name, "", &e);
+  if (e.err == SCDA_SUCCESS) { attributes = scda_forest_attributes_internal (field->attributes, mesh, &e); }
+  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
+  if (d.ndims == 0) { d.ndims = 1; }
+  d.shape[0] = rows0;
+  for (i = 0; i < SCDA_MAX_DIMS; ++i) {
+    names[i] = i > 0 && i < d.ndims && field->dimension_names != NULL ? field->dimension_names[i] : NULL;
+  }
+  names[0] = dimension;
+  d.dimension_names = names;
+  d.attributes = attributes;
+  f = scda_forest_write_rows_internal (f, &d, &name, first, rows, data, err);
+  free (attributes);
+  return f;
+}
+
+/* The sum of the counts of this rank, of those before it, and of all. */
+static inline void scda_forest_sums_internal (const scda_forest_part_internal_t *part, const int64_t *counts, uint64_t *own, uint64_t *before,
+                                              uint64_t *all, scda_forest_error_internal_t *e) {
+  uint64_t i;
+  int rank = 0;
+  double estimate = 0.;
+  *own = *before = *all = 0;
+  for (i = 0; i < part->n; ++i) {
+    if (counts[i] < 0 || counts[i] > INT64_MAX - (int64_t) *own) {
+      scda_forest_error_internal (e, SCDA_ERR_RANGE, "the number of values of %s %llu is %lld", part->element,
+                                  (unsigned long long) (part->first + i), (long long) counts[i]);
+      *own = 0;
+      break;
+    }
+    *own += (uint64_t) counts[i];
+  }
+  estimate = (double) *own;
+  MPI_Exscan (own, before, 1, MPI_UINT64_T, MPI_SUM, part->comm);
+  MPI_Allreduce (own, all, 1, MPI_UINT64_T, MPI_SUM, part->comm);
+  MPI_Allreduce (MPI_IN_PLACE, &estimate, 1, MPI_DOUBLE, MPI_SUM, part->comm);
+  MPI_Comm_rank (part->comm, &rank);
+  if (rank == 0) { *before = 0; } /* MPI leaves it undefined */
+  if (estimate > 9e18) { scda_forest_error_internal (e, SCDA_ERR_RANGE, "the %ss have more than 9e18 values", part->element); }
+}
+
+/* Writes a field of the elements of a mesh, which is the last one in the file. */
+static inline scda_fcontext_t *scda_forest_write_values_internal (scda_fcontext_t *f, const char *group, const scda_forest_part_internal_t *part,
+                                                                  const scda_dataset_t *field, const void *data, int *err) {
+  char mesh[scda_forest_checksum_bytes_internal];
+  f = scda_forest_belong_internal (f, group, part, field->name, mesh, err);
+  if (f == NULL) { return NULL; }
+  return scda_forest_write_field_internal (f, group, mesh, field, part->element, part->all, part->first, part->n, data, err);
+}
+
+/* Writes a field with a number of values of its own for each element. */
+static inline scda_fcontext_t *scda_forest_write_ragged_internal (scda_fcontext_t *f, const char *group, const scda_forest_part_internal_t *part,
+                                                                  const scda_dataset_t *field, const int64_t *counts, const void *data,
+                                                                  int *err) {
+  scda_forest_error_internal_t e;
+  scda_forest_name_internal_t name;
+  char samples[SCDA_NAME_BYTES + 16], attributes[6 * SCDA_NAME_BYTES + 128], mesh[scda_forest_checksum_bytes_internal];
+  const char *from = samples;
+  uint64_t own, before, all;
+  size_t length = 0;
+  scda_dataset_t d;
+  scda_forest_no_error_internal (&e);
+  scda_forest_name_internal (&name, group, "fields/", field->name, ":count", &e);
+  snprintf (samples, sizeof samples, "%.58s:sample", field->name);
+  scda_forest_sums_internal (part, counts, &own, &before, &all, &e);
+  f = scda_forest_agree_internal (f, part->comm, &e, err);
+  if (f != NULL) { f = scda_forest_belong_internal (f, group, part, field->name, mesh, err); }
+  if (f == NULL) { return NULL; }
+
+  length = (size_t) sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"number of values of each %s\", \"sample_dimension\": \"",
+                             mesh, part->element);
+  for (; *from != '\0'; ++from) { /* as JSON has it */
+    if (*from == '"' || *from == '\\') { attributes[length++] = '\\'; }
+    attributes[length++] = *from;
+  }
+  strcpy (attributes + length, "\"}");
+  scda_dataset_init (&d);
+  d.type = SCDA_TYPE_INT64;
+  d.ndims = 1;
+  d.shape[0] = part->all;
+  d.dimension_names = &part->element;
+  d.attributes = attributes;
+  d.layout = field->layout;
+  f = scda_forest_write_rows_internal (f, &d, &name, part->first, part->n,
+                                     counts, err);
+  if (f == NULL) { return NULL; }
+  return scda_forest_write_field_internal (f, group, mesh, field, samples, all, before, own, data, err);
+}
+
+/* Goes to a dataset of the step, which is in `folder` of the group. */
+static inline scda_fcontext_t *scda_forest_find_internal (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
+                                                          const char *field, const char *ending, int *found, scda_dataset_t *d,
+                                                          int *err) {
+  scda_forest_step_internal_t range;
+  scda_forest_name_internal_t name;
+  scda_forest_error_internal_t e;
+  uint64_t section = 0;
+  int64_t record = -1;
+  int there = 0;
+  scda_forest_no_error_internal (&e);
+  *found = 0;
+  if (!scda_forest_name_internal (&name, group, folder, field, ending, &e)) { return scda_forest_fail_internal (f, &e, err); }
+  f = scda_forest_step_internal (f, group, step, &range, err);
+  if (f != NULL) { f = scda_forest_last_internal (f, name.text, &range, &there, &record, &section, err); }
+  if (f == NULL || !there) { return f; }
+  return scda_ffind_dataset (f, name.text, record, found, d, err);
+}
+
+/* Goes to a field that must be there, of this type, and of this shape but for the first number. item_bytes is 0 if the type says it, and
+ * if the components of bytes are bytes. */
+static inline scda_fcontext_t *scda_forest_expect_internal (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
+                                                            const char *name, const char *ending, int type, uint64_t item_bytes,
+                                                            uint64_t rows, uint64_t components, scda_dataset_t *d, int *err) {
+  scda_forest_error_internal_t e;
+  int found = 0, i;
+  uint64_t has = 1;
+  scda_forest_no_error_internal (&e);
+  scda_dataset_init (d);
+  f = scda_forest_find_internal (f, group, step, folder, name, ending, &found, d, err);
+  if (f == NULL) { return NULL; }
+  if (!found) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %.58s/%s%.58s%s in the step", scda_forest_group_internal (group),
+                                folder, name, ending);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  for (i = 1; i < d->ndims; ++i) { has *= d->shape[i]; } /* less than 2^63: the library has compared it */
+  if (type == SCDA_TYPE_RAW && item_bytes == 0 && d->type == SCDA_TYPE_RAW) { has *= d->item_bytes; } /* the file shall not say how much is read */
+  if (d->type != type) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", d->name, scda_forest_type_internal (d->type),
+                                scda_forest_type_internal (type));
+  }
+  else if (item_bytes != 0 && d->item_bytes != item_bytes) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has items of %llu bytes; expected %llu", d->name,
+                                (unsigned long long) d->item_bytes, (unsigned long long) item_bytes);
+  }
+  else if (d->ndims == 0 || (rows != UINT64_MAX && d->shape[0] != rows)) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu rows; expected %llu", d->name,
+                                (unsigned long long) (d->ndims > 0 ? d->shape[0] : 1), (unsigned long long) rows);
+  }
+  else if (has != components) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu %s in each row; expected %llu", d->name, (unsigned long long) has,
+                                type == SCDA_TYPE_RAW && item_bytes == 0 ? "bytes (SCDA_TYPE_RAW)" : "items", (unsigned long long) components);
+  }
+  return e.err == SCDA_SUCCESS ? f : scda_forest_fail_internal (f, &e, err);
+}
+
+/* Reads a field of which type and number of items are known, for the elements of this rank. */
+static inline scda_fcontext_t *scda_forest_read_values_internal (scda_fcontext_t *f, const char *group, int64_t step,
+                                                                 const scda_forest_part_internal_t *part, const char *name, int type,
+                                                                 uint64_t components, void *data, int *err) {
+  scda_dataset_t d;
+  f = scda_forest_expect_internal (f, group, step, "fields/", name, "", type, 0, part->all, components, &d, err);
+  if (f != NULL) { f = scda_forest_compare_internal (f, part, &d, err); }
+  return f == NULL ? NULL : scda_forest_rows_internal (f, &d, part->first, part->n, data, err);
+}
+
+/* Reads how many values each element of this rank has, and compares their sum with the field. */
+static inline scda_fcontext_t *scda_forest_read_counts_internal (scda_fcontext_t *f, const char *group, int64_t step, const scda_forest_part_internal_t *part,
+                                                                 const char *name, int64_t *counts, int *err) {
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  uint64_t own, before, all;
+  int found = 0;
+  scda_forest_no_error_internal (&e);
+  f = scda_forest_expect_internal (f, group, step, "fields/", name, ":count", SCDA_TYPE_INT64, 0,
+                                 part->all, 1, &d, err);
+  if (f != NULL) { f = scda_forest_compare_internal (f, part, &d, err); }
+  if (f != NULL) {
+    f = scda_forest_rows_internal (f, &d, part->first, part->n, counts, err);
+  }
+  if (f == NULL) { return NULL; }
+  scda_forest_sums_internal (part, counts, &own, &before, &all, &e);
+  if (e.err != SCDA_SUCCESS) { e.err = SCDA_ERR_FORMAT; }
+  f = scda_forest_agree_internal (f, part->comm, &e, err);
+  if (f == NULL) { return NULL; }
+  scda_dataset_init (&d);
+  f = scda_forest_find_internal (f, group, step, "fields/", name, "", &found, &d, err);
+  if (f != NULL && (!found || d.ndims == 0 || d.shape[0] != all)) {
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the counts of the field %.58s of %.58s have the sum %llu, which is not the number of its values",
+                                name, scda_forest_group_internal (group), (unsigned long long) all);
+    f = scda_forest_fail_internal (f, &e, err);
+  }
+  return f;
+}
+
+/* Reads as many values as each element of this rank has. */
+static inline scda_fcontext_t *scda_forest_read_ragged_internal (scda_fcontext_t *f, const char *group, int64_t step, const scda_forest_part_internal_t *part,
+                                                                 const char *name, int type, uint64_t components, const int64_t *counts,
+                                                                 void *data, int *err) {
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  uint64_t own, before, all;
+  scda_forest_no_error_internal (&e);
+  scda_forest_sums_internal (part, counts, &own, &before, &all, &e);
+  f = scda_forest_agree_internal (f, part->comm, &e, err);
+  if (f != NULL) { f = scda_forest_expect_internal (f, group, step, "fields/", name, "", type, 0, all, components, &d, err); }
+  if (f != NULL) { f = scda_forest_compare_internal (f, part, &d, err); }
+  if (f != NULL) { f = scda_forest_rows_internal (f, &d, before, own, data, err); }
+  return f;
+}
+
+/* ---- Internal: the group ---- */
+
+/* Writes the attributes of a forest of a version of the convention: 1 for squares and cubes, 2 for any shapes. */
+static inline scda_fcontext_t *scda_forest_write_group_internal (scda_fcontext_t *f, const char *group, int version, int dimension,
+                                                                 const char *attributes, int *err) {
+  static const char blanks[] = " \t\r\n";
+  scda_forest_error_internal_t e;
+  const char *rest = attributes == NULL ? "{}" : attributes;
+  char *all = NULL;
+  scda_forest_no_error_internal (&e);
+  rest += strspn (rest, blanks);
+  if (*rest != '{' || dimension < (version == 1 ? 2 : 1) || dimension > 3) {
+    scda_forest_error_internal (&e, SCDA_ERR_ARG, "a forest has dimension %d to 3, and a JSON object of attributes", version == 1 ? 2 : 1);
+    return scda_forest_fail_internal (f, &e, err);
+  }
+  rest += 1 + strspn (rest + 1, blanks);
+  all = (char *) scda_forest_room_internal (strlen (rest) + 64, 1, &e);
+  if (all == NULL) { return scda_forest_fail_internal (f, &e, err); }
+  sprintf (all, "{\"scda_forest\": %d, \"dimension\": %d%s%s", version, dimension, *rest == '}' ? "" : ", ", rest);
+  f = scda_fwrite_group (f, scda_forest_group_internal (group), all, err);
+  free (all);
+  if (f != NULL) {
+    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
+    if (state != NULL) { state->has_group = 1; }
+  }
+  return f;
+}
+
 /* ---- The functions ---- */
 
 /**
@@ -503,27 +868,7 @@ static inline scda_fcontext_t *scda_forest_write_about (scda_fcontext_t *f, int 
  */
 static inline scda_fcontext_t *scda_forest_write_group (scda_fcontext_t *f, const char *group, int dimension,
                                                         const char *attributes, int *err) {
-  static const char blanks[] = " \t\r\n";
-  scda_forest_error_internal_t e;
-  const char *rest = attributes == NULL ? "{}" : attributes;
-  char *all = NULL;
-  scda_forest_no_error_internal (&e);
-  rest += strspn (rest, blanks);
-  if (*rest != '{' || (dimension != 2 && dimension != 3)) {
-    scda_forest_error_internal (&e, SCDA_ERR_ARG, "a forest has dimension 2 or 3, and a JSON object of attributes");
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  rest += 1 + strspn (rest + 1, blanks);
-  all = (char *) scda_forest_room_internal (strlen (rest) + 64, 1, &e);
-  if (all == NULL) { return scda_forest_fail_internal (f, &e, err); }
-  sprintf (all, "{\"scda_forest\": 1, \"dimension\": %d%s%s", dimension, *rest == '}' ? "" : ", ", rest);
-  f = scda_fwrite_group (f, scda_forest_group_internal (group), all, err);
-  free (all);
-  if (f != NULL) {
-    scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-    if (state != NULL) { state->has_group = 1; }
-  }
-  return f;
+  return scda_forest_write_group_internal (f, group, 1, dimension, attributes, err);
 }
 
 /**

@@ -105,130 +105,27 @@ static inline scda_fcontext_t *SCDA_P4 (checksum_internal) (scda_fcontext_t *f, 
   return f;
 }
 
-/* Looks once into a file that is appended to, for the attributes of the group and for its last mesh. What cannot be read is not known. */
-static inline void SCDA_P4 (look_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est) {
-  scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
-  const char *path = f == NULL ? NULL : (const char *) scda_fnote (f, "appended", 0), *attributes = NULL;
-  int look = state != NULL && path != NULL && !state->looked, found = 0, ignored;
-  char text[scda_forest_checksum_bytes_internal];
-  scda_forest_name_internal_t name;
-  scda_forest_error_internal_t e;
-  scda_fcontext_t *r = NULL;
-  scda_dataset_t d;
-  if (path == NULL) { return; } /* on all ranks */
-  MPI_Allreduce (MPI_IN_PLACE, &look, 1, MPI_INT, MPI_MIN, p4est->mpicomm);
-  if (!look) { return; }
-  state->looked = 1;
-  scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e)) { return; }
-  r = scda_fopen_read (p4est->mpicomm, path, NULL, NULL, NULL, &ignored);
-  if (r != NULL) { r = scda_ffind_group (r, scda_forest_group_internal (group), &found, &attributes, &ignored); }
-  if (r != NULL && found && scda_forest_attribute_internal (attributes, "scda_forest") >= 0) { state->has_group = 1; }
-  scda_dataset_init (&d);
-  if (r != NULL) { r = scda_ffind_dataset (r, name.text, -1, &found, &d, &ignored); }
-  if (r != NULL && found && !state->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
-    char *end = NULL;
-    state->checksum = strtoull (text, &end, 16);
-    state->quadrants = d.shape[0];
-    state->has_mesh = end == text + 16;
-  }
-  if (r != NULL) { scda_fclose (r, &ignored); }
+/* The quadrants of this rank, with the checksum of the mesh. NULL if an error was found. */
+static inline scda_fcontext_t *SCDA_P4 (part_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
+                                                        scda_forest_part_internal_t *part, int *err) {
+  part->comm = p4est->mpicomm;
+  part->element = "quadrant";
+  part->functions = SCDA_P4_NAME;
+  part->all = (uint64_t) p4est->global_num_quadrants;
+  part->first = SCDA_P4 (first_internal) (p4est);
+  part->n = (uint64_t) p4est->local_num_quadrants;
+  return SCDA_P4 (checksum_internal) (f, group, p4est, &part->checksum, err);
 }
 
 /* Writes the attributes of the group, if they are not there. */
 static inline scda_fcontext_t *SCDA_P4 (group_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
   const scda_forest_state_internal_t *state = NULL;
-  SCDA_P4 (look_internal) (f, group, p4est);
+  scda_forest_look_internal (f, group, p4est->mpicomm);
   state = scda_forest_state_internal (f, group);
   return state != NULL && state->has_group ? f : scda_forest_write_group (f, group, SCDA_P4_DIM, NULL, err);
 }
 
-/* Before a field of a forest is written: the mesh that it names, which must be the last one that was written. */
-static inline scda_fcontext_t *SCDA_P4 (belong_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, const char *field,
-                                                          char *mesh, int *err) {
-  const unsigned long long N = (unsigned long long) p4est->global_num_quadrants;
-  scda_forest_state_internal_t *state = NULL;
-  scda_forest_error_internal_t e;
-  char last[scda_forest_checksum_bytes_internal];
-  uint64_t checksum = 0;
-  scda_forest_no_error_internal (&e);
-  f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err);
-  if (f == NULL) { return NULL; }
-  state = scda_forest_state_internal (f, group);
-  if (!state->has_mesh) { SCDA_P4 (look_internal) (f, group, p4est); }
-  scda_forest_checksum_text_internal (checksum, mesh);
-  scda_forest_checksum_text_internal (state->checksum, last);
-  /* The same on all ranks. */
-  if (!state->has_mesh) {
-    scda_forest_error_internal (&e, SCDA_ERR_USAGE, "%.58s/%.58s is of a forest whose mesh is not in the file: call " SCDA_P4_NAME "_write_forest before",
-                                scda_forest_group_internal (group), field);
-  }
-  else if (state->checksum != checksum || state->quadrants != N) {
-    scda_forest_error_internal (&e, SCDA_ERR_USAGE,
-                                "%.40s/%.40s is of a forest of %llu quadrants with checksum %s; the last mesh in the file has %llu with %s: "
-                                "call " SCDA_P4_NAME "_write_mesh when the mesh has changed",
-                                scda_forest_group_internal (group), field, N, mesh, (unsigned long long) state->quadrants, last);
-  }
-  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
-  state->has_fields = 1;
-  return f;
-}
-
-/* Compares the mesh that a field in a file names, if it names one, with that of a forest. */
-static inline scda_fcontext_t *SCDA_P4 (compare_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
-                                                           const scda_dataset_t *d, int *err) {
-  scda_forest_error_internal_t e;
-  char found[scda_forest_checksum_bytes_internal], expected[scda_forest_checksum_bytes_internal];
-  uint64_t checksum = 0;
-  if (!scda_forest_mesh_of_internal (d->attributes, found)) { return f; }
-  scda_forest_no_error_internal (&e);
-  f = SCDA_P4 (checksum_internal) (f, group, p4est, &checksum, err);
-  if (f == NULL) { return NULL; }
-  scda_forest_checksum_text_internal (checksum, expected);
-  if (strcmp (found, expected) == 0) { return f; }
-  scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s is of a mesh with checksum %s, the forest given has %s: read that of the same step",
-                              d->name, found, expected);
-  return scda_forest_fail_internal (f, &e, err);
-}
-
 /* ---- Writing ---- */
-
-/* Writes a dataset of which each rank has `rows` rows from `first` on; `d` has its shape, and its name is `name`. */
-static inline scda_fcontext_t *SCDA_P4 (write_rows_internal) (scda_fcontext_t *f, scda_dataset_t *d,
-                                                              const scda_forest_name_internal_t *name, uint64_t first,
-                                                              uint64_t rows, const void *data, int *err) {
-  uint64_t start[SCDA_MAX_DIMS], count[SCDA_MAX_DIMS];
-  int i;
-  memcpy (d->name, name->text, sizeof d->name);
-  for (i = 0; i < d->ndims && i < SCDA_MAX_DIMS; ++i) {
-    start[i] = i == 0 ? first : 0;
-    count[i] = i == 0 ? rows : d->shape[i];
-  }
-  return scda_fwrite_dataset (f, d, data, rows > 0, start, count, err);
-}
-
-/* Writes a dataset of the mesh or the connectivity: of 1 dimension, or of 2 if `columns` is not 0. */
-static inline scda_fcontext_t *SCDA_P4 (write_part_internal) (scda_fcontext_t *f, const char *group, const char *part, int type,
-                                                              uint64_t all_rows, uint64_t columns, const char *dimension0,
-                                                              const char *dimension1, const char *attributes, uint64_t first,
-                                                              uint64_t rows, const void *data, int *err) {
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  const char *names[2];
-  scda_dataset_t d;
-  scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", part, "", &e)) { return scda_forest_fail_internal (f, &e, err); }
-  names[0] = dimension0;
-  names[1] = dimension1;
-  scda_dataset_init (&d);
-  d.type = type;
-  d.ndims = columns == 0 ? 1 : 2;
-  d.shape[0] = all_rows;
-  d.shape[1] = columns;
-  d.dimension_names = names;
-  d.attributes = attributes;
-  return SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
-}
 
 /* A number that changes with the connectivity. All ranks have all of it. */
 static inline uint64_t SCDA_P4 (connectivity_sum_internal) (const SCDA_P4EST (connectivity_t) * c) {
@@ -291,7 +188,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
   f = SCDA_P4 (group_internal) (f, group, p4est, err);
 #define SCDA_P4_PART(name, type, rows, columns, dimension0, dimension1, data)                                                    \
   if (f != NULL) {                                                                                                               \
-    f = SCDA_P4 (write_part_internal) (f, group, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0,  \
+    f = scda_forest_write_part_internal (f, group, name, type, rows, columns, dimension0, dimension1, NULL, 0, mine ? (rows) : 0,  \
                                        data, err);                                                                               \
   }
   SCDA_P4_PART ("tree_to_tree", SCDA_TYPE_INT32, T, SCDA_P4_FACES, tree, "face", c->tree_to_tree)
@@ -331,7 +228,7 @@ static inline scda_fcontext_t *SCDA_P4 (write_connectivity) (scda_fcontext_t *f,
     d.ndims = 1;
     d.shape[0] = T;
     d.dimension_names = &tree;
-    f = SCDA_P4 (write_rows_internal) (f, &d, &name, 0, mine ? T : 0, c->tree_to_attr, err);
+    f = scda_forest_write_rows_internal (f, &d, &name, 0, mine ? T : 0, c->tree_to_attr, err);
   }
   if (f != NULL) {
     scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
@@ -437,14 +334,14 @@ static inline scda_fcontext_t *SCDA_P4 (write_mesh_internal) (scda_fcontext_t *f
     scda_forest_checksum_text_internal (checksum, text);
     sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"corner next to the origin of the tree, in units of 2^-30 of the edge of the tree\"}",
              text);
-    f = SCDA_P4 (write_part_internal) (f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", attributes, first, n, all->room, err);
+    f = scda_forest_write_part_internal (f, group, "coordinates", SCDA_TYPE_INT32, N, SCDA_P4_DIM, "quadrant", "axis", attributes, first, n, all->room, err);
   }
   if (f != NULL) {
-    f = SCDA_P4 (write_part_internal) (f, group, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL,
+    f = scda_forest_write_part_internal (f, group, "level", SCDA_TYPE_UINT8, N, 0, "quadrant", NULL,
                                        "{\"long_name\": \"level of refinement\"}", first, n, SCDA_P4 (levels_of_internal) (all), err);
   }
   if (f != NULL) {
-    f = SCDA_P4 (write_part_internal) (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
+    f = scda_forest_write_part_internal (f, group, "tree_offsets", SCDA_TYPE_INT64, T + 1, 0, "tree_boundary", NULL,
                                        "{\"long_name\": \"number of the first quadrant of each tree\"}", 0,
                                        p4est->mpirank == 0 ? T + 1 : 0, tree_offsets, err);
   }
@@ -494,10 +391,11 @@ static inline scda_fcontext_t *SCDA_P4 (write_data_internal) (scda_fcontext_t *f
   d.shape[0] = (uint64_t) p4est->global_num_quadrants;
   d.dimension_names = &quadrant;
   d.attributes = attributes;
-  return SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, bytes, err);
+  return scda_forest_write_rows_internal (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, bytes, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
+  scda_forest_part_internal_t part;
   char mesh[scda_forest_checksum_bytes_internal];
   scda_forest_error_internal_t e;
   SCDA_P4 (data_internal_t) data;
@@ -508,7 +406,8 @@ static inline scda_fcontext_t *SCDA_P4 (write_data) (scda_fcontext_t *f, const c
   if (data.size == 0) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the quadrants of this forest have no data to write"); }
   else { data.bytes = (char *) scda_forest_room_internal ((uint64_t) p4est->local_num_quadrants, data.size, &e); }
   f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-  if (f != NULL) { f = SCDA_P4 (belong_internal) (f, group, p4est, "data", mesh, err); }
+  if (f != NULL) { f = SCDA_P4 (part_internal) (f, group, p4est, &part, err); }
+  if (f != NULL) { f = scda_forest_belong_internal (f, group, &part, "data", mesh, err); }
   if (f != NULL) {
     SCDA_P4 (visit_internal) (p4est, SCDA_P4 (visit_data_internal), &data);
     f = SCDA_P4 (write_data_internal) (f, group, p4est, mesh, data.bytes, err);
@@ -553,41 +452,11 @@ static inline scda_fcontext_t *SCDA_P4 (write_step) (scda_fcontext_t *f, const c
   return f;
 }
 
-/* Writes rows of a field of the user's. `rows0` is its first number of indices; `mesh` is what it belongs to. */
-static inline scda_fcontext_t *SCDA_P4 (write_field_internal) (scda_fcontext_t *f, const char *group, const char *mesh,
-                                                               const scda_dataset_t *field, const char *dimension,
-                                                               uint64_t rows0, uint64_t first, uint64_t rows, const void *data,
-                                                               int *err) {
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  const char *names[SCDA_MAX_DIMS];
-  scda_dataset_t d = *field;
-  char *attributes = NULL;
-  int i;
-  scda_forest_no_error_internal (&e);
-  scda_forest_name_internal (&name, group, "fields/", field->name, "", &e);
-  if (e.err == SCDA_SUCCESS) { attributes = scda_forest_attributes_internal (field->attributes, mesh, &e); }
-  if (e.err != SCDA_SUCCESS) { return scda_forest_fail_internal (f, &e, err); }
-  if (d.ndims == 0) { d.ndims = 1; }
-  d.shape[0] = rows0;
-  for (i = 0; i < SCDA_MAX_DIMS; ++i) {
-    names[i] = i > 0 && i < d.ndims && field->dimension_names != NULL ? field->dimension_names[i] : NULL;
-  }
-  names[0] = dimension;
-  d.dimension_names = names;
-  d.attributes = attributes;
-  f = SCDA_P4 (write_rows_internal) (f, &d, &name, first, rows, data, err);
-  free (attributes);
-  return f;
-}
-
 static inline scda_fcontext_t *SCDA_P4 (write_field) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
                                                       const scda_dataset_t *field, const void *data, int *err) {
-  char mesh[scda_forest_checksum_bytes_internal];
-  f = SCDA_P4 (belong_internal) (f, group, p4est, field->name, mesh, err);
-  if (f == NULL) { return NULL; }
-  return SCDA_P4 (write_field_internal) (f, group, mesh, field, "quadrant", (uint64_t) p4est->global_num_quadrants,
-                                         SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, data, err);
+  scda_forest_part_internal_t part;
+  f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
+  return f == NULL ? NULL : scda_forest_write_values_internal (f, group, &part, field, data, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
@@ -627,65 +496,12 @@ static inline scda_fcontext_t *SCDA_P4 (write_member) (scda_fcontext_t *f, const
   return f;
 }
 
-/* The sum of the counts of this rank, of those before it, and of all. */
-static inline void SCDA_P4 (sums_internal) (const SCDA_P4EST_T *p4est, const int64_t *counts, uint64_t *own, uint64_t *before,
-                                            uint64_t *all, scda_forest_error_internal_t *e) {
-  p4est_locidx_t i;
-  double estimate = 0.;
-  *own = *before = *all = 0;
-  for (i = 0; i < p4est->local_num_quadrants; ++i) {
-    if (counts[i] < 0 || counts[i] > INT64_MAX - (int64_t) *own) {
-      scda_forest_error_internal (e, SCDA_ERR_RANGE, "the number of values of quadrant %llu is %lld",
-                                  (unsigned long long) (SCDA_P4 (first_internal) (p4est) + (uint64_t) i), (long long) counts[i]);
-      *own = 0;
-      break;
-    }
-    *own += (uint64_t) counts[i];
-  }
-  estimate = (double) *own;
-  MPI_Exscan (own, before, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
-  MPI_Allreduce (own, all, 1, MPI_UINT64_T, MPI_SUM, p4est->mpicomm);
-  MPI_Allreduce (MPI_IN_PLACE, &estimate, 1, MPI_DOUBLE, MPI_SUM, p4est->mpicomm);
-  if (p4est->mpirank == 0) { *before = 0; } /* MPI leaves it undefined */
-  if (estimate > 9e18) { scda_forest_error_internal (e, SCDA_ERR_RANGE, "the quadrants have more than 9e18 values"); }
-}
-
 static inline scda_fcontext_t *SCDA_P4 (write_ragged) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est,
                                                        const scda_dataset_t *field, const int64_t *counts, const void *data,
                                                        int *err) {
-  scda_forest_error_internal_t e;
-  scda_forest_name_internal_t name;
-  char samples[SCDA_NAME_BYTES + 16], attributes[6 * SCDA_NAME_BYTES + 128], mesh[scda_forest_checksum_bytes_internal];
-  const char *const quadrant = "quadrant", *from = samples;
-  uint64_t own, before, all;
-  size_t length = 0;
-  scda_dataset_t d;
-  scda_forest_no_error_internal (&e);
-  scda_forest_name_internal (&name, group, "fields/", field->name, ":count", &e);
-  snprintf (samples, sizeof samples, "%.58s:sample", field->name);
-  SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
-  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-  if (f != NULL) { f = SCDA_P4 (belong_internal) (f, group, p4est, field->name, mesh, err); }
-  if (f == NULL) { return NULL; }
-
-  length = (size_t) sprintf (attributes, "{\"" SCDA_FOREST_MESH "\": \"%s\", \"long_name\": \"number of values of each quadrant\", \"sample_dimension\": \"",
-                             mesh);
-  for (; *from != '\0'; ++from) { /* as JSON has it */
-    if (*from == '"' || *from == '\\') { attributes[length++] = '\\'; }
-    attributes[length++] = *from;
-  }
-  strcpy (attributes + length, "\"}");
-  scda_dataset_init (&d);
-  d.type = SCDA_TYPE_INT64;
-  d.ndims = 1;
-  d.shape[0] = (uint64_t) p4est->global_num_quadrants;
-  d.dimension_names = &quadrant;
-  d.attributes = attributes;
-  d.layout = field->layout;
-  f = SCDA_P4 (write_rows_internal) (f, &d, &name, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants,
-                                     counts, err);
-  if (f == NULL) { return NULL; }
-  return SCDA_P4 (write_field_internal) (f, group, mesh, field, samples, all, before, own, data, err);
+  scda_forest_part_internal_t part;
+  f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
+  return f == NULL ? NULL : scda_forest_write_ragged_internal (f, group, &part, field, counts, data, err);
 }
 
 /* ---- Reading: the mesh ---- */
@@ -1304,119 +1120,31 @@ static inline scda_fcontext_t *SCDA_P4 (read_connectivity_internal) (scda_fconte
 
 /* ---- Reading: fields ---- */
 
-/* Goes to a dataset of the step, which is in `folder` of the group. */
-static inline scda_fcontext_t *SCDA_P4 (find_internal) (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
-                                                        const char *field, const char *ending, int *found, scda_dataset_t *d,
-                                                        int *err) {
-  scda_forest_step_internal_t range;
-  scda_forest_name_internal_t name;
-  scda_forest_error_internal_t e;
-  uint64_t section = 0;
-  int64_t record = -1;
-  int there = 0;
-  scda_forest_no_error_internal (&e);
-  *found = 0;
-  if (!scda_forest_name_internal (&name, group, folder, field, ending, &e)) { return scda_forest_fail_internal (f, &e, err); }
-  f = scda_forest_step_internal (f, group, step, &range, err);
-  if (f != NULL) { f = scda_forest_last_internal (f, name.text, &range, &there, &record, &section, err); }
-  if (f == NULL || !there) { return f; }
-  return scda_ffind_dataset (f, name.text, record, found, d, err);
-}
-
 static inline scda_fcontext_t *SCDA_P4 (find_field) (scda_fcontext_t *f, const char *group, int64_t step, const char *name,
                                                      int *found, scda_dataset_t *d, int *err) {
-  return SCDA_P4 (find_internal) (f, group, step, "fields/", name, "", found, d, err);
-}
-
-/* Goes to a field that must be there, of this type, and of this shape but for the first number. item_bytes is 0 if the type says it, and
- * if the components of bytes are bytes. */
-static inline scda_fcontext_t *SCDA_P4 (expect_internal) (scda_fcontext_t *f, const char *group, int64_t step, const char *folder,
-                                                          const char *name, const char *ending, int type, uint64_t item_bytes,
-                                                          uint64_t rows, uint64_t components, scda_dataset_t *d, int *err) {
-  scda_forest_error_internal_t e;
-  int found = 0, i;
-  uint64_t has = 1;
-  scda_forest_no_error_internal (&e);
-  scda_dataset_init (d);
-  f = SCDA_P4 (find_internal) (f, group, step, folder, name, ending, &found, d, err);
-  if (f == NULL) { return NULL; }
-  if (!found) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %.58s/%s%.58s%s in the step", scda_forest_group_internal (group),
-                                folder, name, ending);
-    return scda_forest_fail_internal (f, &e, err);
-  }
-  for (i = 1; i < d->ndims; ++i) { has *= d->shape[i]; } /* less than 2^63: the library has compared it */
-  if (type == SCDA_TYPE_RAW && item_bytes == 0 && d->type == SCDA_TYPE_RAW) { has *= d->item_bytes; } /* the file shall not say how much is read */
-  if (d->type != type) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", d->name, scda_forest_type_internal (d->type),
-                                scda_forest_type_internal (type));
-  }
-  else if (item_bytes != 0 && d->item_bytes != item_bytes) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has items of %llu bytes; expected %llu", d->name,
-                                (unsigned long long) d->item_bytes, (unsigned long long) item_bytes);
-  }
-  else if (d->ndims == 0 || (rows != UINT64_MAX && d->shape[0] != rows)) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu rows; expected %llu", d->name,
-                                (unsigned long long) (d->ndims > 0 ? d->shape[0] : 1), (unsigned long long) rows);
-  }
-  else if (has != components) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %llu %s in each row; expected %llu", d->name, (unsigned long long) has,
-                                type == SCDA_TYPE_RAW && item_bytes == 0 ? "bytes (SCDA_TYPE_RAW)" : "items", (unsigned long long) components);
-  }
-  return e.err == SCDA_SUCCESS ? f : scda_forest_fail_internal (f, &e, err);
+  return scda_forest_find_internal (f, group, step, "fields/", name, "", found, d, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (read_field) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
                                                      const char *name, int type, uint64_t components, void *data, int *err) {
-  scda_dataset_t d;
-  f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, "", type, 0, (uint64_t) p4est->global_num_quadrants, components,
-                                 &d, err);
-  if (f != NULL) { f = SCDA_P4 (compare_internal) (f, group, p4est, &d, err); }
-  if (f == NULL) { return NULL; }
-  return scda_forest_rows_internal (f, &d, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, data, err);
+  scda_forest_part_internal_t part;
+  f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
+  return f == NULL ? NULL : scda_forest_read_values_internal (f, group, step, &part, name, type, components, data, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (read_counts) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
                                                       const char *name, int64_t *counts, int *err) {
-  scda_forest_error_internal_t e;
-  scda_dataset_t d;
-  uint64_t own, before, all;
-  int found = 0;
-  scda_forest_no_error_internal (&e);
-  f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, ":count", SCDA_TYPE_INT64, 0,
-                                 (uint64_t) p4est->global_num_quadrants, 1, &d, err);
-  if (f != NULL) { f = SCDA_P4 (compare_internal) (f, group, p4est, &d, err); }
-  if (f != NULL) {
-    f = scda_forest_rows_internal (f, &d, SCDA_P4 (first_internal) (p4est), (uint64_t) p4est->local_num_quadrants, counts, err);
-  }
-  if (f == NULL) { return NULL; }
-  SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
-  if (e.err != SCDA_SUCCESS) { e.err = SCDA_ERR_FORMAT; }
-  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-  if (f == NULL) { return NULL; }
-  scda_dataset_init (&d);
-  f = SCDA_P4 (find_field) (f, group, step, name, &found, &d, err);
-  if (f != NULL && (!found || d.ndims == 0 || d.shape[0] != all)) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the counts of the field %.58s of %.58s have the sum %llu, which is not the number of its values",
-                                name, scda_forest_group_internal (group), (unsigned long long) all);
-    f = scda_forest_fail_internal (f, &e, err);
-  }
-  return f;
+  scda_forest_part_internal_t part;
+  f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
+  return f == NULL ? NULL : scda_forest_read_counts_internal (f, group, step, &part, name, counts, err);
 }
 
 static inline scda_fcontext_t *SCDA_P4 (read_ragged) (scda_fcontext_t *f, const char *group, int64_t step, const SCDA_P4EST_T *p4est,
                                                       const char *name, int type, uint64_t components, const int64_t *counts,
                                                       void *data, int *err) {
-  scda_forest_error_internal_t e;
-  scda_dataset_t d;
-  uint64_t own, before, all;
-  scda_forest_no_error_internal (&e);
-  SCDA_P4 (sums_internal) (p4est, counts, &own, &before, &all, &e);
-  f = scda_forest_agree_internal (f, p4est->mpicomm, &e, err);
-  if (f != NULL) { f = SCDA_P4 (expect_internal) (f, group, step, "fields/", name, "", type, 0, all, components, &d, err); }
-  if (f != NULL) { f = SCDA_P4 (compare_internal) (f, group, p4est, &d, err); }
-  if (f != NULL) { f = scda_forest_rows_internal (f, &d, before, own, data, err); }
-  return f;
+  scda_forest_part_internal_t part;
+  f = SCDA_P4 (part_internal) (f, group, p4est, &part, err);
+  return f == NULL ? NULL : scda_forest_read_ragged_internal (f, group, step, &part, name, type, components, counts, data, err);
 }
 
 /* ---- Reading: the forest ---- */
@@ -1432,7 +1160,7 @@ static inline scda_fcontext_t *SCDA_P4 (read_data_internal) (scda_fcontext_t *f,
   int rank = 0;
   scda_forest_no_error_internal (&e);
   MPI_Comm_rank (comm, &rank);
-  f = SCDA_P4 (expect_internal) (f, group, step, "", "data", "", SCDA_TYPE_RAW, data_size, mesh->quadrants, 1, &d, err);
+  f = scda_forest_expect_internal (f, group, step, "", "data", "", SCDA_TYPE_RAW, data_size, mesh->quadrants, 1, &d, err);
   if (f == NULL) { return NULL; }
   scda_forest_checksum_text_internal (mesh->checksum, expected);
   if (scda_forest_mesh_of_internal (d.attributes, found) && strcmp (found, expected) != 0) {
@@ -1518,7 +1246,7 @@ static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4e
   if (f != NULL) { f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err); }
   if (f != NULL) { f = SCDA_P4 (write_forest) (f, NULL, p4est, save_data, &err); }
   if (f != NULL && save_partition) {
-    f = SCDA_P4 (write_part_internal) (f, NULL, "partition", SCDA_TYPE_INT64, bounds, 0, "rank_boundary", NULL,
+    f = scda_forest_write_part_internal (f, NULL, "partition", SCDA_TYPE_INT64, bounds, 0, "rank_boundary", NULL,
                                        "{\"long_name\": \"number of the first quadrant of each rank that wrote the file\"}", 0,
                                        p4est->mpirank == 0 ? bounds : 0, p4est->global_first_quadrant, &err);
   }
