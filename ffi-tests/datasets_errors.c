@@ -13,7 +13,7 @@ static char name[1200];
 typedef struct { const char *what; int want; } mistake_t;
 
 static const mistake_t writing[] = {
-  {"no dataset", SCDA_ERR_ARG}, {"size", SCDA_ERR_ARG}, {"reserved", SCDA_ERR_ARG}, {"name without NUL", SCDA_ERR_ARG},
+  {"no dataset", SCDA_ERR_ARG}, {"size", SCDA_ERR_ARG}, {"name without NUL", SCDA_ERR_ARG},
   {"no name", SCDA_ERR_ARG}, {"name with a slash at its end", SCDA_ERR_ARG}, {"name not UTF-8", SCDA_ERR_ARG},
   {"reserved name", SCDA_ERR_ARG}, {"name too long", SCDA_ERR_ARG}, {"no type", SCDA_ERR_ARG}, {"type", SCDA_ERR_ARG},
   {"ndims below 0", SCDA_ERR_ARG}, {"ndims 33", SCDA_ERR_ARG}, {"item_bytes of a number", SCDA_ERR_ARG}, {"item_bytes 0", SCDA_ERR_ARG},
@@ -25,7 +25,7 @@ static const mistake_t writing[] = {
   /* of one rank */
   {"no data", SCDA_ERR_ARG}, {"no start", SCDA_ERR_ARG}, {"no count", SCDA_ERR_ARG}, {"two boxes, neither", SCDA_ERR_ARG},
   {"box beyond", SCDA_ERR_ARG}, {"box far beyond", SCDA_ERR_ARG}, {"boxes without number", SCDA_ERR_RANGE},
-  {"size of a box", SCDA_ERR_ARG}, {"reserved of a box", SCDA_ERR_ARG}, {"stride too large", SCDA_ERR_RANGE},
+  {"size of a box", SCDA_ERR_ARG}, {"stride too large", SCDA_ERR_RANGE},
   /* of fields and groups */
   {"field without name", SCDA_ERR_ARG}, {"field of raw items", SCDA_ERR_ARG}, {"field without components", SCDA_ERR_ARG},
   {"field without Nq", SCDA_ERR_ARG}, {"field, encode", SCDA_ERR_ARG}, {"field without data", SCDA_ERR_ARG},
@@ -84,8 +84,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
   if (is (k, "dimension name not UTF-8")) { d.dimension_names = names; }
   if (wrong) {
     if (is (k, "no dataset")) { dp = NULL; }
-    if (is (k, "size")) { d.size -= 8; }
-    if (is (k, "reserved")) { d.reserved[7] = 1; }
+    if (is (k, "size")) { d.size = 7; }
     if (is (k, "name without NUL")) { memset (d.name, 'n', sizeof d.name); }
     if (is (k, "no name")) { d.name[0] = 0; }
     if (is (k, "name with a slash at its end")) { strcpy (d.name, "a/"); }
@@ -136,8 +135,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     if (i == 0) { box[i].data = (void *) (uintptr_t) items; }
     box[i].start = starts, box[i].count = counts;
   }
-  if (wrong && is (k, "size of a box")) { box[0].size += 8; }
-  if (wrong && is (k, "reserved of a box")) { box[0].reserved[3] = 1; }
+  if (wrong && is (k, "size of a box")) { box[0].size = 0; }
   if (wrong && is (k, "stride too large")) { box[0].stride = far_apart; }
   return scda_fwrite_datasets (f, 3, dp ? all : NULL, boxes_of, box, err);
 }
@@ -393,9 +391,9 @@ static const struct { const char *what; int want; const char *message; } togethe
   {"dimensions", SCDA_ERR_ARG, "dataset \"y\": found int16 of the shape [3, 4], expected int16 of the shape [3, 4, 1]"},
   {"item_bytes of a number", SCDA_ERR_ARG, "item_bytes: found 4, expected 0 or 8 for float64"},
   {"type 99", SCDA_ERR_ARG, "type: found 99"}, {"ndims 33", SCDA_ERR_ARG, "ndims: found 33"}, {"no datasets", SCDA_ERR_ARG, "d: "},
-  {"size", SCDA_ERR_ARG, "size"}, {"reserved", SCDA_ERR_ARG, "reserved numbers of a dataset"},
+  {"size", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"no data", SCDA_ERR_ARG, "data of box 0: found NULL"}, {"no boxes", SCDA_ERR_ARG, "boxes: found NULL"},
-  {"size of a box", SCDA_ERR_ARG, "size of box 0: found 0, expected "}, {"reserved of a box", SCDA_ERR_ARG, "reserved numbers of box 0"},
+  {"size of a box", SCDA_ERR_ARG, "sizes of several structs: found 0 behind "},
   {"stride 0", SCDA_ERR_ARG, "strides: found one of less than the 8 bytes of an item"},
   {"stride too large", SCDA_ERR_RANGE, "strides: found "},
   {"box beyond", SCDA_ERR_ARG, "dimension 1"}, {"boxes without number", SCDA_ERR_RANGE, "nboxes: found "},
@@ -442,11 +440,9 @@ static scda_fcontext_t *read_three (scda_fcontext_t *f, int k, int wrong, int *e
   if (strcmp (what, "ndims 33") == 0) { d[2].ndims = 33; }
   if (strcmp (what, "no datasets") == 0) { dp = NULL; }
   if (strcmp (what, "size") == 0) { memset (&d[1], 0, sizeof d[1]); }
-  if (strcmp (what, "reserved") == 0) { d[1].reserved[0] = 1; }
   if (strcmp (what, "no data") == 0) { box[2].data = NULL; }
   if (strcmp (what, "no boxes") == 0) { boxes = NULL; }
   if (strcmp (what, "size of a box") == 0) { box[1].size = 0; }
-  if (strcmp (what, "reserved of a box") == 0) { box[1].reserved[0] = 7; }
   if (strcmp (what, "stride 0") == 0) { box[1].stride = nowhere; }
   if (strcmp (what, "stride too large") == 0) { box[1].stride = far_apart; }
   if (strcmp (what, "box beyond") == 0) { box[1].start = beyond; }

@@ -265,7 +265,6 @@ static void opening (const char *dir) {
   WRONG_PARAMS (check, 2);
   WRONG_PARAMS (writers_per_node, 1025);
   WRONG_PARAMS (stripe_bytes, ((uint64_t) 1 << 32) + 1);
-  WRONG_PARAMS (reserved[0], 1);
   WRONG_PARAMS (seal, 2);
   WRONG_PARAMS (verify, -1);
 }
@@ -514,7 +513,16 @@ static void end_of_file (void) {
   CHECK (scda_fclose (f, &err) == 0 && err == 0);
 }
 
-#define DEAD(call) (err = 0, CHECK ((call) == NULL && (err == SCDA_ERR_ARG || err == SCDA_ERR_USAGE)))
+/* NULL passes an error on, and is one where none is passed; what is not open is an error of this call. */
+#define DEAD(call)                                                                                     \
+  do {                                                                                                 \
+    for (int k = 0; k < 3; ++k) {                                                                      \
+      const int before = k == 0 ? 0 : k == 1 ? SCDA_ERR_EOF : SCDA_ERR_NO_SUCH_FILE;                    \
+      err = before;                                                                                    \
+      CHECK ((call) == NULL);                                                                          \
+      CHECK (err == (f != NULL ? SCDA_ERR_USAGE : k == 2 ? before : SCDA_ERR_ARG));                     \
+    }                                                                                                  \
+  } while (0)
 
 /* A context that is no more, or never was. */
 static void dead_contexts (void) {
@@ -553,10 +561,46 @@ static void dead_contexts (void) {
     DEAD (scda_fread_varray_range (f, data, 0, 1, Ei, 0, &err));
     CHECK (scda_feof (f) != 0);
     err = 0;
-    CHECK (scda_fclose (f, &err) != 0 && err != 0);
+    CHECK (scda_fclose (f, &err) != 0 && err == (f == NULL ? SCDA_ERR_ARG : SCDA_ERR_USAGE));
     CHECK (scda_fflush (f, NULL) == NULL);
   }
   f = NULL;
+}
+
+/* One check behind several calls: the error and the message are those of the first one that failed. */
+static void null_in_null_out (void) {
+  uint64_t Ei[3] = {0};
+  err = 0;
+  f = scda_fopen_write (g.comm, "no/such/folder/file", "x", NULL, NULL, &err);
+  CHECK (f == NULL && err == SCDA_ERR_NO_SUCH_FILE);
+  const uint64_t message = hash (scda_last_error_message ());
+  f = scda_fwrite_block (f, text, 3, "x", NULL, 0, 0, &err);
+  f = scda_fwrite_array (f, text, three, 4, 0, "x", NULL, 0, &err);
+  f = scda_fwrite_varray (f, text, three, Ei, NULL, 0, "x", NULL, 0, &err);
+  CHECK (scda_stream_write (f, text, 1, &err) == -1);
+  CHECK (scda_fclose (f, &err) == -1 && err == SCDA_ERR_NO_SUCH_FILE);
+  CHECK (hash (scda_last_error_message ()) == message);
+}
+
+/* A program that was compiled with an older or newer header. */
+static void other_versions (void) {
+  struct {
+    scda_params_t params;
+    uint64_t newer[2];
+  } p;
+  const size_t older = offsetof (scda_params_t, seal);
+  memset (&p, 0xff, sizeof p);
+  CHECK (scda_params_init_size (&p.params, older) == 0 && p.params.size == older && p.params.seal == -1);
+  RIGHT (scda_fopen_write (g.comm, path, "older", NULL, &p.params, &err));
+  RIGHT (scda_fwrite_inline (f, text, "x", NULL, 0, &err));
+  CHECK (scda_fclose (f, &err) == 0);
+  CHECK (scda_params_init_size (&p.params, sizeof p) == 0 && p.newer[0] == 0 && p.newer[1] == 0);
+  CHECK (p.params.size == sizeof p && scda_params_init_size (&p.params, 3) != 0 && scda_params_init_size (NULL, older) != 0);
+  RIGHT (scda_fopen_read (g.comm, path, user, NULL, &p.params, &err));
+  CHECK (scda_fclose (f, &err) == 0);
+  p.newer[1] = UINT64_C (1) << 63;
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "newer", NULL, &p.params, &err));
+  CHECK (strstr (scda_last_error_message (), "newer libscda") != NULL);
 }
 
 /* ---- ranks that disagree: rank 0 against the others ---- */
@@ -789,6 +833,8 @@ int main (int argc, char **argv) {
     end_of_file ();
     refused (last, 0, 0);
     dead_contexts ();
+    null_in_null_out ();
+    other_versions ();
   } else if (strcmp (argv[1], "alone") == 0) {
     for (int bad = 0; bad < g.size; ++bad) {
       for (int way = 0; way < 4; ++way) { refused (bad, way / 2, way % 2); }

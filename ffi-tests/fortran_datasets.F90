@@ -945,7 +945,7 @@ contains
         call scda_fread_datasets(f, requests(:2), ierr)
         call expect(f, ierr, SCDA_ERR_USAGE, "")
         call scda_fread_datasets(f, requests(:2), ierr)
-        call require(ierr == SCDA_ERR_ARG, "a closed file")
+        call require(ierr == SCDA_ERR_USAGE, "a closed file")
         cycle
       end if
       call scda_fopen_read(f, comm, filename)

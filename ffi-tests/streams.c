@@ -152,6 +152,8 @@ static void errors (group_t g, const char *filename) {
   f = scda_fwrite_streams_begin (f, "s", NULL, 0, &err);
   REQUIRE (f != NULL);
   CHECK (scda_fclose (f, &err) == -1 && err == SCDA_ERR_USAGE);
+  CHECK (scda_stream_write (NULL, "x", 1, &err) == -1 && err == SCDA_ERR_USAGE); /* of the call before */
+  err = 0;
   CHECK (scda_stream_write (NULL, "x", 1, &err) == -1 && err == SCDA_ERR_ARG);
 }
 

@@ -141,7 +141,6 @@ module scda_implementation
     integer(c_intptr_t), private :: info = 0 ! room for MPI's handle in C, an int or a pointer
     integer(c_int64_t) :: writers_per_node = 0
     integer(c_int64_t) :: stripe_bytes = 0
-    integer(c_int64_t), private :: reserved(5) = 0
     integer(c_int) :: seal = 0
     integer(c_int) :: verify = 0
     integer(c_int) :: to_seal = 1
@@ -189,7 +188,6 @@ module scda_implementation
     type(c_ptr) :: fill_value = c_null_ptr
     type(c_ptr) :: attributes = c_null_ptr
     type(c_ptr) :: unsupported = c_null_ptr
-    integer(c_int64_t) :: reserved(8) = 0
   end type c_dataset_t
 
   ! scda_box_t.
@@ -199,7 +197,8 @@ module scda_implementation
     type(c_ptr) :: start = c_null_ptr
     type(c_ptr) :: count = c_null_ptr
     type(c_ptr) :: stride = c_null_ptr
-    integer(c_int64_t) :: reserved(4) = 0
+    type(c_ptr) :: memory_shape = c_null_ptr
+    integer(c_int64_t) :: memory_ndims = 0
   end type c_box_t
 
   ! A dataset to be written or read, what it points to, and the boxes of this rank.
@@ -704,9 +703,10 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_fread_varray_range
 
-    function c_dataset_init(d) bind(C, name="scda_dataset_init") result(status)
-      import :: c_dataset_t, c_int
+    function c_dataset_init(d, size) bind(C, name="scda_dataset_init_size") result(status)
+      import :: c_dataset_t, c_int, c_size_t
       type(c_dataset_t), intent(inout) :: d
+      integer(c_size_t), value :: size
       integer(c_int) :: status
     end function c_dataset_init
 
@@ -719,9 +719,10 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_fwrite_dataset
 
-    function c_box_init(b) bind(C, name="scda_box_init") result(status)
-      import :: c_box_t, c_int
+    function c_box_init(b, size) bind(C, name="scda_box_init_size") result(status)
+      import :: c_box_t, c_int, c_size_t
       type(c_box_t), intent(inout) :: b
+      integer(c_size_t), value :: size
       integer(c_int) :: status
     end function c_box_init
 
@@ -813,9 +814,10 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_ffind_group
 
-    function c_params_init(params) bind(C, name="scda_params_init") result(status)
-      import :: c_int, scda_params_t
+    function c_params_init(params, size) bind(C, name="scda_params_init_size") result(status)
+      import :: c_int, c_size_t, scda_params_t
       type(scda_params_t), intent(inout) :: params
+      integer(c_size_t), value :: size
       integer(c_int) :: status
     end function c_params_init
 
@@ -1194,7 +1196,7 @@ contains
   !> Fills params with the defaults. Not collective.
   subroutine scda_params_init(params)
     type(scda_params_t), intent(out) :: params
-    if (c_params_init(params) /= 0 .or. params%bytes /= c_sizeof(params)) then
+    if (c_params_init(params, c_sizeof(params)) /= 0) then
       call fail("this module is not that of the library which the program runs with")
     end if
   end subroutine scda_params_init
@@ -2024,7 +2026,7 @@ contains
     integer :: i, n
     n = int(given%d%ndims)
     do i = 1, size(boxes)
-      status = c_box_init(boxes(i))
+      status = c_box_init(boxes(i), c_sizeof(boxes(i)))
       if (i == 1) boxes(i)%data = given%data
       if (n == 0) cycle
       boxes(i)%start = c_loc(given%starts((i - 1) * n + 1))
@@ -2328,7 +2330,7 @@ contains
 
   subroutine begin_dataset(c)
     type(c_dataset_t), intent(inout) :: c
-    if (c_dataset_init(c) /= 0 .or. c%bytes /= c_sizeof(c)) then
+    if (c_dataset_init(c, c_sizeof(c)) /= 0) then
       call fail("this module is not that of the library which the program runs with")
     end if
   end subroutine begin_dataset

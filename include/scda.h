@@ -20,9 +20,15 @@
  *
  * Parameters. What follows holds for all functions.
  *
- * `f` is an open file. A function that returns a file returns `f`, or NULL on error.
+ * `f` is an open file. A function that returns a file returns `f`, or NULL on error. NULL in, NULL out: a call on the NULL of
+ * a failed call does nothing, returns NULL (or -1, if it returns an int), and keeps `*err`, so a program may check once behind
+ * several calls. If `*err` is no error code, NULL is `SCDA_ERR_ARG`.
  *
- * `err` receives the error code, unless it is NULL.
+ * `err` receives the error code, unless it is NULL. It needs a value only where `f` is NULL.
+ *
+ * Structs that begin with their `size` grow from version to version, by members at their end. A program that was compiled with
+ * an older header works: what it does not know has the default. So does one with a newer header, as long as what this library
+ * does not know is zero; otherwise that is `SCDA_ERR_ARG`.
  *
  * `userstr` and `len` are a user string: at most 58 bytes of any value. As input it has `*len` bytes,
  * or it is a C string if `len` is NULL; `userstr` may be NULL if `*len` is 0. As output `userstr` has
@@ -480,7 +486,7 @@ struct scda_fcontext;
  */
 struct scda_params {
   /**
-   * The size of this struct in bytes, as `scda_params_init` sets it.
+   * The size of this struct in bytes, as `scda_params_init` sets it. It may be that of an older or newer version.
    */
   size_t size;
   /**
@@ -558,10 +564,6 @@ struct scda_params {
    */
   uint64_t stripe_bytes;
   /**
-   * Zero.
-   */
-  uint64_t reserved[5];
-  /**
    * Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section
    * takes 256 bytes in it. The header of a new file says so, and is in stable storage when
@@ -608,7 +610,8 @@ typedef struct scda_fcontext scda_fcontext_t;
  */
 struct scda_dataset {
   /**
-   * The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too.
+   * The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too. It may be that of an older or
+   * newer version; all of a call have the same one.
    */
   size_t size;
   /**
@@ -689,10 +692,6 @@ struct scda_dataset {
    * not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
    */
   const char *unsupported;
-  /**
-   * Zero.
-   */
-  uint64_t reserved[8];
 };
 
 /**
@@ -707,7 +706,8 @@ typedef struct scda_dataset scda_dataset_t;
  */
 struct scda_box {
   /**
-   * The size of this struct in bytes, as `scda_box_init` sets it.
+   * The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer version; all boxes of a call have
+   * the same one.
    */
   size_t size;
   /**
@@ -738,10 +738,6 @@ struct scda_box {
    * The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
    */
   uint64_t memory_ndims;
-  /**
-   * Zero.
-   */
-  uint64_t reserved[2];
 };
 
 /**
@@ -803,14 +799,17 @@ const char *scda_last_error_message(void);
 const char *scda_version(void);
 
 /**
- * Fills `params` with the defaults.
+ * Fills the parameters of a program that knows their first `size` bytes with the defaults: what
+ * `scda_params_init` calls.
  *
  * Not collective.
  *
  * @param [out] params  The parameters. Must not be NULL.
+ * @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
  * @return              0, or a negative value for NULL.
  */
-int scda_params_init(scda_params_t *params);
+int scda_params_init_size(scda_params_t *params,
+                          size_t size);
 
 /**
  * Opens a file with the default parameters, for writing, for reading, or for appending.
@@ -1555,24 +1554,29 @@ scda_fcontext_t *scda_fread_varray_range(scda_fcontext_t *f,
                                          int *err);
 
 /**
- * Fills `d` with the defaults: no name, no type, no dimensions.
+ * Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
+ * `scda_dataset_init` calls.
  *
  * Not collective.
  *
- * @param [out] d  The description of a dataset. Must not be NULL.
- * @return         0, or a negative value for NULL.
+ * @param [out] d    The description of a dataset. Must not be NULL.
+ * @param [in] size  The size of `*d` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
  */
-int scda_dataset_init(scda_dataset_t *d);
+int scda_dataset_init_size(scda_dataset_t *d,
+                           size_t size);
 
 /**
- * Fills `b` with the defaults: all of an array, without data.
+ * Fills the box of a program that knows its first `size` bytes with the defaults: what `scda_box_init` calls.
  *
  * Not collective.
  *
- * @param [out] b  The box. Must not be NULL.
- * @return         0, or a negative value for NULL.
+ * @param [out] b    The box. Must not be NULL.
+ * @param [in] size  The size of `*b` where the program was compiled, which it gets as its `size`.
+ * @return           0, or a negative value for NULL.
  */
-int scda_box_init(scda_box_t *b);
+int scda_box_init_size(scda_box_t *b,
+                       size_t size);
 
 /**
  * Writes a dataset: a named array of numbers, of which each rank passes any boxes. Together they need not
@@ -2084,5 +2088,41 @@ void *scda_fnote(const scda_fcontext_t *f,
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
+
+/**
+ * Fills `params` with the defaults.
+ *
+ * Not collective.
+ *
+ * @param [out] params  The parameters. Must not be NULL.
+ * @return              0, or a negative value for NULL.
+ */
+static inline int scda_params_init(scda_params_t *params) {
+  return scda_params_init_size(params, sizeof(*params));
+}
+
+/**
+ * Fills `d` with the defaults: no name, no type, no dimensions.
+ *
+ * Not collective.
+ *
+ * @param [out] d  The description of a dataset. Must not be NULL.
+ * @return         0, or a negative value for NULL.
+ */
+static inline int scda_dataset_init(scda_dataset_t *d) {
+  return scda_dataset_init_size(d, sizeof(*d));
+}
+
+/**
+ * Fills `b` with the defaults: all of an array, without data.
+ *
+ * Not collective.
+ *
+ * @param [out] b  The box. Must not be NULL.
+ * @return         0, or a negative value for NULL.
+ */
+static inline int scda_box_init(scda_box_t *b) {
+  return scda_box_init_size(b, sizeof(*b));
+}
 
 #endif  /* SCDA_H */

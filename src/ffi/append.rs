@@ -10,6 +10,7 @@ use super::{guard, keep_message};
 use crate::error::Result;
 use crate::file::{Params, Writer};
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// # Safety
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn scda_fopen_append(
     userstr: *mut c_char,
     len: *mut usize,
     params: *const scda_params_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         // SAFETY: C passes `params` that are NULL or may be read.
@@ -86,8 +87,7 @@ pub unsafe extern "C" fn scda_fopen_append(
         unsafe { note_path(opened.0, filename) };
         Ok(opened)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { guard(err, null_mut(), body) }
+    guard(err, null_mut(), body)
 }
 
 /// The number of bytes that were cut off when the file was opened to append: what a job that was killed
@@ -105,15 +105,14 @@ pub unsafe extern "C" fn scda_fopen_append(
 pub unsafe extern "C" fn scda_fcut_off(
     f: *mut scda_fcontext_t,
     bytes: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `bytes` that is NULL or may be written.
         unsafe { put(bytes, writer.bytes_cut_off()) };
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes all buffered sections, and a seal of all sections, and transfers the file to stable storage. A
@@ -132,7 +131,9 @@ pub unsafe extern "C" fn scda_fcut_off(
 /// Errors: `SCDA_ERR_USAGE` for another file, `SCDA_ERR_FILE_IN_USE` if the name is that of another file now,
 /// or of none, and those of all sections since the last flush.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fcommit(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, Writer::commit) }
+pub unsafe extern "C" fn scda_fcommit(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    on_writer(f, err, Writer::commit)
 }

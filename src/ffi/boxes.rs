@@ -1,13 +1,15 @@
 //! Boxes of datasets, as C passes them.
 
-use super::memory::{put, slice, slice_mut};
-use super::{Outcome, guard};
+use super::guard;
+use super::memory::{slice, slice_mut};
+use super::versioned::{self, versioned};
 use crate::error::{Error, Result};
 use crate::format::dataset::{Dataset, MAX_DIMENSIONS, Region};
 use crate::format::layout::{product, sum};
 use crate::items::{Data, DataMut, Memory, MemoryMut};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
+use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
@@ -17,7 +19,8 @@ use std::ptr::{null, null_mut};
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_box {
-    /// The size of this struct in bytes, as `scda_box_init` sets it.
+    /// The size of this struct in bytes, as `scda_box_init` sets it. It may be that of an older or newer version; all boxes of a call have
+    /// the same one.
     pub size: usize,
     /// The first item, in the machine's byte order, as all others. Writing: not changed. NULL (default): without `stride` the items lie behind
     /// those of the box before, if that has no `stride`, either; or there are none.
@@ -35,48 +38,45 @@ pub struct scda_box {
     pub memory_shape: *const u64,
     /// The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
     pub memory_ndims: u64,
-    /// Zero.
-    pub reserved: [u64; 2],
 }
 
 /// A box of a dataset, and where its items lie in memory.
 pub type scda_box_t = scda_box;
 
-/// Fills `b` with the defaults: all of an array, without data.
+versioned!(scda_box_t, "box", "scda_box_init", defaults(), memory_ndims: u64);
+
+fn defaults() -> scda_box_t {
+    let size = size_of::<scda_box_t>();
+    scda_box_t {
+        size,
+        data: null_mut(),
+        start: null(),
+        count: null(),
+        stride: null(),
+        memory_shape: null(),
+        memory_ndims: 0,
+    }
+}
+
+/// Fills the box of a program that knows its first `size` bytes with the defaults: what `scda_box_init` calls.
 ///
 /// Not collective.
 ///
-/// @param [out] b  The box. Must not be NULL.
-/// @return         0, or a negative value for NULL.
+/// @param [out] b    The box. Must not be NULL.
+/// @param [in] size  The size of `*b` where the program was compiled, which it gets as its `size`.
+/// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_box_init(b: *mut scda_box_t) -> c_int {
-    let body = || {
-        if b.is_null() {
-            return Err(Error::argument("box: found NULL"));
-        }
-        let empty = scda_box_t {
-            size: size_of::<scda_box_t>(),
-            data: null_mut(),
-            start: null(),
-            count: null(),
-            stride: null(),
-            memory_shape: null(),
-            memory_ndims: 0,
-            reserved: [0; 2],
-        };
-        // SAFETY: not NULL, so C passes a `b` that may be written.
-        unsafe { put(b, empty) };
-        Ok((0, Outcome::Success))
-    };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), -1, body) }
+pub unsafe extern "C" fn scda_box_init_size(b: *mut scda_box_t, size: usize) -> c_int {
+    // SAFETY: C passes a `b` that is NULL, or of which so many bytes may be written.
+    guard(None, -1, || unsafe { versioned::init(b, size) })
 }
 
 /// The boxes of several datasets, one dataset after the other. Each list may be an error of this rank.
 pub(super) struct Lists<'a> {
     nboxes: Result<Option<&'a [usize]>>,
-    /// Those of the datasets that come next.
-    boxes: Result<&'a [scda_box_t]>,
+    boxes: Result<Cow<'a, [scda_box_t]>>,
+    /// The first one of the dataset that comes next.
+    next: usize,
 }
 
 impl<'a> Lists<'a> {
@@ -93,16 +93,17 @@ impl<'a> Lists<'a> {
         };
         let all = all.ok_or_else(|| Error::range("nboxes: found a sum that exceeds 63 bits"));
         // SAFETY: the caller has so many boxes.
-        Self { nboxes, boxes: all.and_then(|all| unsafe { slice(boxes, all, "boxes") }) }
+        let boxes = all.and_then(|all| unsafe { versioned::read_all(boxes, all, "boxes") });
+        Self { nboxes, boxes, next: 0 }
     }
 
     /// Those of the dataset of this number, which comes next.
-    pub fn next(&mut self, index: usize) -> Result<&'a [scda_box_t]> {
+    pub fn next(&mut self, index: usize) -> Result<&[scda_box_t]> {
         let numbers = self.nboxes.as_ref().map_err(Error::again)?;
-        let rest = self.boxes.as_mut().map_err(|error| error.again())?;
-        let (own, later) = rest.split_at(numbers.map_or(1, |numbers| numbers[index]));
-        *rest = later;
-        Ok(own)
+        let boxes = self.boxes.as_ref().map_err(Error::again)?;
+        let first = self.next;
+        self.next += numbers.map_or(1, |numbers| numbers[index]);
+        Ok(&boxes[first..self.next])
     }
 }
 
@@ -232,25 +233,13 @@ impl Items<'_> {
 impl<'a> Boxes<'a> {
     /// # Safety
     /// A number for each dimension may be read where a box points to some.
-    pub unsafe fn new(dataset: &Dataset, boxes: &'a [scda_box_t]) -> Result<Self> {
+    pub unsafe fn new(dataset: &Dataset, boxes: &[scda_box_t]) -> Result<Self> {
         let dimensions = dataset.shape.len() as u64;
         let (mut regions, mut places) = (Vec::new(), Vec::new());
         reserve(&mut regions, boxes.len())?;
         reserve(&mut places, boxes.len())?;
         let (mut bytes, mut first, mut behind, mut is_flat) = (0, null_mut::<u8>(), None, true);
         for (index, one) in boxes.iter().enumerate() {
-            if one.size != size_of::<scda_box_t>() {
-                let expected = size_of::<scda_box_t>();
-                let words = format!(
-                    "size of box {index}: found {}, expected {expected} as scda_box_init sets it",
-                    one.size
-                );
-                return Err(Error::argument(words));
-            }
-            if one.reserved != [0; 2] {
-                let words = format!("reserved numbers of box {index}: found other than zero");
-                return Err(Error::argument(words));
-            }
             let mut region = Region::all(&dataset.shape);
             if !one.start.is_null() {
                 // SAFETY: not NULL, so C passes a number for each dimension.

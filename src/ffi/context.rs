@@ -1,7 +1,7 @@
 //! The files that are open, by the handles that C has of them.
 
 use super::given::Given;
-use super::{Outcome, guard};
+use super::{CodeOut, Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
 use std::collections::BTreeMap;
@@ -180,22 +180,21 @@ pub fn stream_bytes(f: *const scda_fcontext_t) -> u64 {
 }
 
 /// Runs what this rank does without the others. The file stays open, whatever happens. 0 if that went well.
-///
-/// # Safety
-/// `err` is NULL or may be written.
-pub unsafe fn locally(
+pub fn locally(
     f: *mut scda_fcontext_t,
-    err: *mut c_int,
+    err: CodeOut<'_>,
     body: impl FnOnce(&mut Context) -> Result<()>,
 ) -> c_int {
+    if f.is_null() {
+        return on_null(err, -1);
+    }
     let run = || {
         let mut lease = Lease::new(f)?;
         lease.keep = true;
         body(lease.context()?)?;
         Ok((0, Outcome::Success))
     };
-    // SAFETY: the caller's `err` is NULL or may be written.
-    unsafe { guard(err, -1, run) }
+    guard(err, -1, run)
 }
 
 /// A file that is open for reading, and a stream of the set that was found.
@@ -206,69 +205,67 @@ pub fn read_locally(context: &mut Context, task: u64) -> Result<(&mut Reader, &S
 }
 
 /// Runs a function on an open file. On error the file is closed and its handle given up.
-///
-/// # Safety
-/// `err` is NULL or may be written.
 #[inline]
-pub unsafe fn with<R: Into<Outcome>>(
+pub fn with<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
-    err: *mut c_int,
+    err: CodeOut<'_>,
     body: impl FnOnce(&mut Context) -> Result<R>,
 ) -> *mut scda_fcontext_t {
-    let run = || {
-        let mut lease = Lease::new(f)?;
-        let outcome = body(lease.context()?)?;
-        lease.keep = true;
-        Ok((f, outcome.into()))
-    };
-    // SAFETY: the caller's `err` is NULL or may be written.
-    unsafe { guard(err, null_mut(), run) }
+    if f.is_null() {
+        return on_null(err, null_mut());
+    }
+    guard(err, null_mut(), || run(f, body))
+}
+
+/// Runs a function on an open file, unguarded. On error the file is closed and its handle given up.
+#[inline]
+pub fn run<R: Into<Outcome>>(
+    f: *mut scda_fcontext_t,
+    body: impl FnOnce(&mut Context) -> Result<R>,
+) -> Result<(*mut scda_fcontext_t, Outcome)> {
+    let mut lease = Lease::new(f)?;
+    let outcome = body(lease.context()?)?;
+    lease.keep = true;
+    Ok((f, outcome.into()))
 }
 
 /// As [`with`], for a file that is open for writing.
-///
-/// # Safety
-/// As [`with`].
 #[inline]
-pub unsafe fn on_writer(
+pub fn on_writer(
     f: *mut scda_fcontext_t,
-    err: *mut c_int,
+    err: CodeOut<'_>,
     body: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: the caller's `err` is NULL or may be written.
-    unsafe { with(f, err, |context| body(context.writer()?)) }
+    with(f, err, |context| body(context.writer()?))
 }
 
 /// As [`with`], for a file that is open for reading.
-///
-/// # Safety
-/// As [`with`].
 #[inline]
-pub unsafe fn on_reader<R: Into<Outcome>>(
+pub fn on_reader<R: Into<Outcome>>(
     f: *mut scda_fcontext_t,
-    err: *mut c_int,
+    err: CodeOut<'_>,
     body: impl FnOnce(&mut Reader) -> Result<R>,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: the caller's `err` is NULL or may be written.
-    unsafe { with(f, err, |context| body(context.reader()?)) }
+    with(f, err, |context| body(context.reader()?))
 }
 
 /// Closes a file and gives up its handle. 0 if that went well.
-///
-/// # Safety
-/// `err` is NULL or may be written.
-pub unsafe fn close(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
-    let run = || {
-        let context = Lease::new(f)?.slot.context.take();
-        match context.map(|context| *context) {
-            Some(Context::Writing(writer)) => writer.close()?,
-            Some(Context::Reading(reader, _)) => reader.close()?,
-            None => {}
-        }
-        Ok((0, Outcome::Success))
-    };
-    // SAFETY: the caller's `err` is NULL or may be written.
-    unsafe { guard(err, -1, run) }
+pub fn close(f: *mut scda_fcontext_t, err: CodeOut<'_>) -> c_int {
+    if f.is_null() {
+        return on_null(err, -1);
+    }
+    guard(err, -1, || run_close(f))
+}
+
+/// As [`close`], unguarded.
+pub fn run_close(f: *mut scda_fcontext_t) -> Result<(c_int, Outcome)> {
+    let context = Lease::new(f)?.slot.context.take();
+    match context.map(|context| *context) {
+        Some(Context::Writing(writer)) => writer.close()?,
+        Some(Context::Reading(reader, _)) => reader.close()?,
+        None => {}
+    }
+    Ok((0, Outcome::Success))
 }
 
 impl Context {
@@ -316,7 +313,7 @@ impl Context {
 
     /// The file, if it is open for writing.
     #[inline]
-    fn writer(&mut self) -> Result<&mut Writer> {
+    pub fn writer(&mut self) -> Result<&mut Writer> {
         match self {
             Self::Writing(writer) => Ok(writer),
             Self::Reading(reader, _) => {
@@ -327,7 +324,7 @@ impl Context {
 
     /// The file, if it is open for reading.
     #[inline]
-    fn reader(&mut self) -> Result<&mut Reader> {
+    pub fn reader(&mut self) -> Result<&mut Reader> {
         self.reader_and_given().map(|(reader, _)| reader)
     }
 
@@ -367,12 +364,8 @@ mod tests {
             let pair = [open("f"), open("g")];
             for f in pair {
                 assert!(!f.is_null() && !seen.contains(&f));
-                let mut err = 0;
-                // SAFETY: `err` may be written.
-                assert_eq!((unsafe { close(f, &raw mut err) }, err), (0, 0));
-                // SAFETY: as above.
-                assert_eq!(unsafe { close(f, &raw mut err) }, -1);
-                assert_ne!(err, 0);
+                assert_eq!(close(f, None), 0);
+                assert!(run_close(f).is_err());
                 seen.push(f);
             }
         }

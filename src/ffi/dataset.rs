@@ -1,14 +1,15 @@
 //! What a dataset is, as C says it.
 
-use super::memory::{c_string, put, slice};
-use super::{Outcome, guard};
+use super::guard;
+use super::memory::{c_string, slice};
+use super::versioned::{self, versioned};
 use crate::codec::chunk::swap;
 use crate::error::{Error, Result};
 use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
 use crate::memory::copy;
 use crate::numbers::to_usize;
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 /// The most dimensions of a dataset.
 pub const SCDA_MAX_DIMS: usize = 32;
@@ -75,7 +76,8 @@ pub const SCDA_CODEC_ZLIB: c_int = 3;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_dataset {
-    /// The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too.
+    /// The size of this struct in bytes, as `scda_dataset_init` sets it. Needed for reading, too. It may be that of an older or
+    /// newer version; all of a call have the same one.
     pub size: usize,
     /// The name: a C string of 1 to 58 bytes of UTF-8, with a slash between the names of groups and its
     /// own.
@@ -123,31 +125,25 @@ pub struct scda_dataset {
     /// After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
     /// not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
     pub unsupported: *const c_char,
-    /// Zero.
-    pub reserved: [u64; 8],
 }
 
 /// What a dataset is.
 pub type scda_dataset_t = scda_dataset;
 
-/// Fills `d` with the defaults: no name, no type, no dimensions.
+versioned!(scda_dataset_t, "dataset", "scda_dataset_init", empty(), unsupported: *const c_char);
+
+/// Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
+/// `scda_dataset_init` calls.
 ///
 /// Not collective.
 ///
-/// @param [out] d  The description of a dataset. Must not be NULL.
-/// @return         0, or a negative value for NULL.
+/// @param [out] d    The description of a dataset. Must not be NULL.
+/// @param [in] size  The size of `*d` where the program was compiled, which it gets as its `size`.
+/// @return           0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_dataset_init(d: *mut scda_dataset_t) -> c_int {
-    let body = || {
-        if d.is_null() {
-            return Err(Error::argument("dataset: found NULL"));
-        }
-        // SAFETY: not NULL, so C passes a `d` that may be written.
-        unsafe { put(d, empty()) };
-        Ok((0, Outcome::Success))
-    };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), -1, body) }
+pub unsafe extern "C" fn scda_dataset_init_size(d: *mut scda_dataset_t, size: usize) -> c_int {
+    // SAFETY: C passes a `d` that is NULL, or of which so many bytes may be written.
+    guard(None, -1, || unsafe { versioned::init(d, size) })
 }
 
 pub(super) fn empty() -> scda_dataset_t {
@@ -169,7 +165,6 @@ pub(super) fn empty() -> scda_dataset_t {
         fill_value: null(),
         attributes: null(),
         unsupported: null(),
-        reserved: [0; 8],
     }
 }
 
@@ -224,57 +219,23 @@ pub(super) fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|_| Error::argument(format!("{what}: found bytes that are not UTF-8")))
 }
 
-/// An error unless a struct of this version is there.
-///
-/// # Safety
-/// `d` is NULL, or at least its size may be read.
-pub(super) unsafe fn check_size(d: *const scda_dataset_t) -> Result<()> {
-    if d.is_null() {
-        return Err(Error::argument("dataset: found NULL"));
-    }
-    // SAFETY: not NULL, so the caller lets at least the size be read.
-    let size = unsafe { d.cast::<usize>().read_unaligned() };
-    let expected = size_of::<scda_dataset_t>();
-    if size != expected {
-        return Err(Error::argument(format!(
-            "size of a dataset: found {size}, expected {expected} as scda_dataset_init sets it"
-        )));
-    }
-    Ok(())
-}
-
-/// The struct at a pointer.
-///
-/// # Safety
-/// `d` is NULL or may be read.
-unsafe fn read_struct(d: *const scda_dataset_t) -> Result<scda_dataset_t> {
-    // SAFETY: the caller's `d` is NULL or may be read.
-    unsafe { check_size(d) }?;
-    // SAFETY: the size is that of the struct, which the caller lets be read.
-    let c = unsafe { d.read_unaligned() };
-    if c.reserved != [0; 8] {
-        return Err(Error::argument("reserved numbers of a dataset: found other than zero"));
-    }
-    Ok(c)
-}
-
-/// A dataset of the name, the type and the shape of the one at a pointer. What this points to is not looked at.
-///
-/// # Safety
-/// `d` is NULL or may be read.
-pub(super) unsafe fn read_array(d: *const scda_dataset_t) -> Result<Dataset> {
-    // SAFETY: the caller's `d` is NULL or may be read.
-    array(&unsafe { read_struct(d) }?)
-}
-
 /// The dataset at a pointer. Whether there can be such a dataset is not looked at.
 ///
 /// # Safety
 /// `d` is NULL or may be read, and so may be what it points to.
 pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
     // SAFETY: the caller's `d` is NULL or may be read.
-    let c = unsafe { read_struct(d) }?;
-    let mut dataset = array(&c)?;
+    let c = unsafe { versioned::read(d) }?;
+    // SAFETY: likewise what it points to.
+    unsafe { of_c(&c) }
+}
+
+/// The dataset that C describes.
+///
+/// # Safety
+/// What `c` points to may be read.
+pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<Dataset> {
+    let mut dataset = array(c)?;
     let (dimensions, data_type) = (dataset.shape.len(), dataset.data_type);
     dataset.layout = layout(c.layout, &c.chunk[..dimensions])?;
     let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
@@ -323,7 +284,7 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
 }
 
 /// The name, the type and the shape.
-fn array(c: &scda_dataset_t) -> Result<Dataset> {
+pub(super) fn array(c: &scda_dataset_t) -> Result<Dataset> {
     let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
     let Some(end) = name.iter().position(|&byte| byte == 0) else {
         return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));

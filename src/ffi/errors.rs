@@ -4,7 +4,6 @@ use super::memory::put;
 use super::{Outcome, guard, last_error};
 use crate::error::{Error, ErrorKind, Result};
 use std::ffi::{c_char, c_int};
-use std::ptr::null_mut;
 
 /// No error.
 pub const SCDA_SUCCESS: c_int = 0;
@@ -98,8 +97,7 @@ pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *
         unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
         found.map(|_| (0, Outcome::Success))
     };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), -1, body) }
+    guard(None, -1, body)
 }
 
 /// The class of an error code, by which a program can distinguish errors.
@@ -121,8 +119,7 @@ pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> 
         unsafe { put(errclass, err) };
         Ok((0, Outcome::Success))
     };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), -1, body) }
+    guard(None, -1, body)
 }
 
 /// The message of the last error of this thread: the file, the byte offset, the rank, and what was found
@@ -133,8 +130,7 @@ pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> 
 /// @return  A C string that is valid until the next error of this thread; "" if there was none.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_last_error_message() -> *const c_char {
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), c"".as_ptr(), || Ok((last_error(), Outcome::Success))) }
+    guard(None, c"".as_ptr(), || Ok((last_error(), Outcome::Success)))
 }
 
 /// The version of the library, as "MAJOR.MINOR.PATCH".
@@ -145,8 +141,7 @@ pub extern "C" fn scda_last_error_message() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), c"".as_ptr(), || Ok((VERSION.as_ptr().cast(), Outcome::Success))) }
+    guard(None, c"".as_ptr(), || Ok((VERSION.as_ptr().cast(), Outcome::Success)))
 }
 
 #[cfg(test)]

@@ -34,11 +34,12 @@ mod sc;
 mod seal_state;
 mod sections;
 mod streams;
+mod versioned;
 mod write;
 mod write_datasets;
 
 pub use append::*;
-pub use boxes::{scda_box, scda_box_init, scda_box_t};
+pub use boxes::{scda_box, scda_box_init_size, scda_box_t};
 pub use context::{scda_fcontext, scda_fcontext_t};
 pub use dataset::*;
 pub use errors::*;
@@ -57,6 +58,7 @@ pub use write_datasets::*;
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a function returns by its error code, apart from errors.
@@ -76,14 +78,23 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Runs the body of a C function, sets `*err` (NULL: not wanted), and keeps the message of an
-/// error. Returns what the body returns, or `on_error`.
-///
-/// # Safety
-/// `err` is NULL or may be written.
-unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
+/// Where C wants an error code, which need not have a value before; `None` for NULL.
+type CodeOut<'a> = Option<&'a mut MaybeUninit<c_int>>;
+
+/// Runs the body of a C function, sets `*err`, and keeps the message of an error. Returns what the body
+/// returns, or `on_error`.
+fn guard<T>(err: CodeOut<'_>, on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> T {
+    let (value, code) = caught(on_error, body);
+    if let Some(err) = err {
+        err.write(code);
+    }
+    value
+}
+
+/// As [`guard`]: what is returned, and the error code.
+fn caught<T>(on_error: T, body: impl FnOnce() -> Result<(T, Outcome)>) -> (T, c_int) {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
-    let (value, code) = match result {
+    match result {
         Ok((value, Outcome::Success)) => (value, 0),
         Ok((value, Outcome::EndOfFile)) => {
             keep_message(ErrorKind::EndOfFile.text());
@@ -93,12 +104,22 @@ unsafe fn guard<T>(err: *mut c_int, on_error: T, body: impl FnOnce() -> Result<(
             keep_message(&error.to_string());
             (on_error, error.code())
         }
-    };
-    if !err.is_null() {
-        // SAFETY: not NULL, so the caller lets it be written.
-        unsafe { err.write(code) };
     }
-    value
+}
+
+/// A call on the NULL that a failed call has returned. The error of that call stays in `*err`, and so does its
+/// message; if `*err` holds none, the NULL is an error of this call.
+#[cold]
+fn on_null<T>(err: CodeOut<'_>, on_error: T) -> T {
+    let has_error = err.as_ref().is_none_or(|err| {
+        // SAFETY: C passes an `err` that has a value if the file is NULL.
+        let code = unsafe { err.assume_init_read() };
+        ErrorKind::from_code(code).is_some_and(|kind| kind != ErrorKind::EndOfFile)
+    });
+    if has_error {
+        return on_error;
+    }
+    guard(err, on_error, || Err(Error::argument("file context: found NULL")))
 }
 
 /// Keeps the text of the last error of this thread.

@@ -40,8 +40,7 @@ pub unsafe extern "C" fn scda_fnote(
         let found = with_notes(f, |notes| note(notes, key, bytes));
         Ok((found.flatten().map_or(null_mut(), <*mut u64>::cast), Outcome::Success))
     };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), null_mut(), body) }
+    guard(None, null_mut(), body)
 }
 
 /// The note of this key and size.

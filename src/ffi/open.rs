@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::file::{Params, Reader, Writer};
 use crate::format::header::UserString;
 use std::ffi::{CStr, c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// The most bytes that a user string can have.
@@ -117,12 +118,11 @@ pub unsafe extern "C" fn scda_fopen(
     mode: *const c_char,
     userstr: *mut c_char,
     len: *mut usize,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     // SAFETY: C passes the arguments that `scda_fopen` documents.
     let open = || unsafe { open_in_mode(comm, filename, mode, userstr, len, Ok(Params::default())) };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    let opened = unsafe { guard(err, null_mut(), || open().and_then(hand_out)) };
+    let opened = guard(err, null_mut(), || open().and_then(hand_out));
     // SAFETY: the file was opened, so C has passed C strings.
     if !opened.is_null() && unsafe { CStr::from_ptr(mode) } == c"a" {
         // SAFETY: likewise.
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn scda_fopen_write(
     userstr: *const c_char,
     len: *const usize,
     params: *const scda_params_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         // SAFETY: C passes `params` that are NULL or may be read.
@@ -164,8 +164,7 @@ pub unsafe extern "C" fn scda_fopen_write(
         // SAFETY: C passes the arguments that `scda_fopen_write` documents.
         unsafe { create(comm, filename, userstr, len, params) }.and_then(hand_out)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { guard(err, null_mut(), body) }
+    guard(err, null_mut(), body)
 }
 
 /// Opens a file for reading and reads its header.
@@ -189,7 +188,7 @@ pub unsafe extern "C" fn scda_fopen_read(
     userstr: *mut c_char,
     len: *mut usize,
     params: *const scda_params_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         // SAFETY: C passes `params` that are NULL or may be read.
@@ -197,8 +196,7 @@ pub unsafe extern "C" fn scda_fopen_read(
         // SAFETY: C passes the arguments that `scda_fopen_read` documents.
         unsafe { open(comm, filename, userstr, len, params) }.and_then(hand_out)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { guard(err, null_mut(), body) }
+    guard(err, null_mut(), body)
 }
 
 /// Opens a file with the handles of MPI's Fortran interface. For the Fortran module, and for other
@@ -232,7 +230,7 @@ pub unsafe extern "C" fn scda_fopen_f(
     params: *const scda_params_t,
     rank: *mut c_int,
     size: *mut c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = || {
         // SAFETY: C passes `params` that are NULL or may be read.
@@ -253,8 +251,7 @@ pub unsafe extern "C" fn scda_fopen_f(
         unsafe { put(size, c_int::try_from(ranks).unwrap_or(c_int::MAX)) };
         hand_out(context)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { guard(err, null_mut(), body) }
+    guard(err, null_mut(), body)
 }
 
 /// Closes a file. After writing, success means that every byte is in the file: the errors of all
@@ -268,9 +265,8 @@ pub unsafe extern "C" fn scda_fopen_f(
 /// Errors: those of all sections since the last `scda_fflush`, and those of the file system.
 /// Spec: A.3.2.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: *mut c_int) -> c_int {
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { close(f, err) }
+pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: Option<&mut MaybeUninit<c_int>>) -> c_int {
+    close(f, err)
 }
 
 /// Writes all buffered sections, and returns the errors of all ranks so far.
@@ -282,9 +278,11 @@ pub unsafe extern "C" fn scda_fclose(f: *mut scda_fcontext_t, err: *mut c_int) -
 /// @return           `f`, or NULL on error.
 /// Errors: those of all sections since the last flush.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -> *mut scda_fcontext_t {
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, Writer::flush) }
+pub unsafe extern "C" fn scda_fflush(
+    f: *mut scda_fcontext_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    on_writer(f, err, Writer::flush)
 }
 
 /// Whether no section follows in a file that is open for reading.
@@ -296,8 +294,7 @@ pub unsafe extern "C" fn scda_fflush(f: *mut scda_fcontext_t, err: *mut c_int) -
 ///                still to be read or skipped, also if ranges of them were read. Nonzero if `f` is NULL, closed, or open for writing.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_feof(f: *const scda_fcontext_t) -> c_int {
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), 1, || Ok((c_int::from(at_end(f)), Outcome::Success))) }
+    guard(None, 1, || Ok((c_int::from(at_end(f)), Outcome::Success)))
 }
 
 /// Computes the number of bytes of a varray on each rank: the `Sq` of the functions for varrays.
@@ -319,7 +316,7 @@ pub unsafe extern "C" fn scda_proc_sizes(
     Ei: *const u64,
     Nq: *const u64,
     Sq: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         // SAFETY: C passes an `Nq` of one entry per rank.
@@ -332,8 +329,7 @@ pub unsafe extern "C" fn scda_proc_sizes(
         sums.copy_from_slice(&context.proc_sizes(sizes)?);
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Gathers the number of elements on each rank: the `Nq` of the functions for arrays and varrays.
@@ -353,7 +349,7 @@ pub unsafe extern "C" fn scda_proc_counts(
     f: *mut scda_fcontext_t,
     Np: u64,
     Nq: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (size, _) = context.ranks();
@@ -362,8 +358,7 @@ pub unsafe extern "C" fn scda_proc_counts(
         counts.copy_from_slice(&context.proc_counts(Np)?);
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Makes all ranks fail with an error that the caller has found on this rank. For language bindings.
@@ -385,7 +380,7 @@ pub unsafe extern "C" fn scda_proc_counts(
 pub unsafe extern "C" fn scda_frefuse(
     f: *mut scda_fcontext_t,
     why: *const c_char,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         // SAFETY: C passes a `why` that is NULL or a C string.
@@ -393,8 +388,7 @@ pub unsafe extern "C" fn scda_frefuse(
         context.refuse(why.map_or_else(|error| error, |why| Error::argument(why.to_string_lossy())));
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 #[cfg(test)]

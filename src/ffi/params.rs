@@ -1,7 +1,8 @@
 //! The parameters of opening a file.
 
+use super::guard;
 use super::mpi_types::MPI_Info;
-use super::{Outcome, guard};
+use super::versioned::{self, versioned};
 use crate::codec::Encoder;
 use crate::error::{Error, Result};
 use crate::file::Params;
@@ -37,7 +38,7 @@ pub const SCDA_DRIVER_POSIX: c_int = 2;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct scda_params {
-    /// The size of this struct in bytes, as `scda_params_init` sets it.
+    /// The size of this struct in bytes, as `scda_params_init` sets it. It may be that of an older or newer version.
     pub size: usize,
     /// Writing: `SCDA_LINEBREAK_UNIX` (default) or `SCDA_LINEBREAK_MIME`.
     pub linebreak: c_int,
@@ -85,8 +86,6 @@ pub struct scda_params {
     /// 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
     /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
     pub stripe_bytes: u64,
-    /// Zero.
-    pub reserved: [u64; 5],
     /// Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
     /// their checksums, by which readers know that the file is whole and find each section. Each section
     /// takes 256 bytes in it. The header of a new file says so, and is in stable storage when
@@ -110,24 +109,20 @@ pub struct scda_params {
 /// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
-/// Fills `params` with the defaults.
+versioned!(scda_params_t, "params", "scda_params_init", defaults(), cache_bytes: u64);
+
+/// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
+/// `scda_params_init` calls.
 ///
 /// Not collective.
 ///
 /// @param [out] params  The parameters. Must not be NULL.
+/// @param [in] size     The size of `*params` where the program was compiled, which it gets as its `size`.
 /// @return              0, or a negative value for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_params_init(params: *mut scda_params_t) -> c_int {
-    let body = || {
-        if params.is_null() {
-            return Err(Error::argument("params: found NULL"));
-        }
-        // SAFETY: not NULL, so C passes `params` that may be written.
-        unsafe { params.write_unaligned(defaults()) };
-        Ok((0, Outcome::Success))
-    };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), -1, body) }
+pub unsafe extern "C" fn scda_params_init_size(params: *mut scda_params_t, size: usize) -> c_int {
+    // SAFETY: C passes `params` that are NULL, or of which so many bytes may be written.
+    guard(None, -1, || unsafe { versioned::init(params, size) })
 }
 
 fn defaults() -> scda_params_t {
@@ -148,7 +143,6 @@ fn defaults() -> scda_params_t {
         info: no_info(),
         writers_per_node: params.writers_per_node,
         stripe_bytes: params.stripe_bytes,
-        reserved: [0; 5],
         seal: 0,
         verify: 0,
         to_seal: c_int::from(params.to_seal),
@@ -187,19 +181,8 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
     if params.is_null() {
         return Ok(Params::default());
     }
-    // SAFETY: not NULL, so the caller lets at least the size be read.
-    let size = unsafe { params.cast::<usize>().read_unaligned() };
-    if size != size_of::<scda_params_t>() {
-        return Err(Error::argument(format!(
-            "params.size: found {size}, expected {} as scda_params_init sets it",
-            size_of::<scda_params_t>()
-        )));
-    }
-    // SAFETY: the size is that of the struct, which the caller lets be read.
-    let c = unsafe { params.read_unaligned() };
-    if c.reserved != [0; 5] {
-        return Err(Error::argument("params.reserved: found other than zero"));
-    }
+    // SAFETY: not NULL, so the caller lets it be read.
+    let c = unsafe { versioned::read(params) }?;
     Ok(Params {
         line_break: match c.linebreak {
             SCDA_LINEBREAK_UNIX => LineBreak::Unix,

@@ -5,6 +5,7 @@ use super::memory::{slice, slice_mut, with_sink};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Sizes};
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The elements from `first` on.
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn scda_fread_block_range(
     dbytes: *mut c_void,
     first: u64,
     bytes: u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: not NULL, so C passes room for so many bytes.
@@ -49,8 +50,7 @@ pub unsafe extern "C" fn scda_fread_block_range(
         let part = range(first, bytes).and_then(|range| Ok((range, data.transpose()?)));
         reader.read(|state| state.read_block_range(part))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads some elements of an array on each rank: any, also those that another rank reads, or none.
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn scda_fread_array_range(
     count: u64,
     E: u64,
     indirect: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let sizes = Ok(Sizes::Fixed { count, size: E });
@@ -96,8 +96,7 @@ pub unsafe extern "C" fn scda_fread_array_range(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads the sizes of some elements of a varray on each rank: any, also those that another rank reads, or
@@ -123,7 +122,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes_range(
     Ei: *mut u64,
     first: u64,
     count: u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: not NULL, so C passes an `Ei` with room for one entry for each of these elements.
@@ -131,8 +130,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes_range(
         let part = range(first, count).and_then(|range| Ok((range, sizes.transpose()?)));
         reader.read(|state| state.read_varray_sizes_range(part))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads some elements of a varray on each rank: any, also those that another rank reads, or none. Their
@@ -164,7 +162,7 @@ pub unsafe extern "C" fn scda_fread_varray_range(
     count: u64,
     Ei: *const u64,
     indirect: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let wanted = if dbytes.is_null() { 0 } else { count };
@@ -179,6 +177,5 @@ pub unsafe extern "C" fn scda_fread_varray_range(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }

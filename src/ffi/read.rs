@@ -7,6 +7,7 @@ use super::memory::{put, put_user_string, slice, slice_mut, with_sink};
 use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 
 /// Reads the header of the next section. The function for the type of the section must then read or
 /// skip its data.
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn scda_fread_section_header(
     userstr: *mut c_char,
     len: *mut usize,
     decode: *mut c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: not NULL, so C passes a `decode` that may be read.
@@ -63,8 +64,7 @@ pub unsafe extern "C" fn scda_fread_section_header(
         unsafe { put(decode, c_int::from(section.decoded)) };
         Ok(Outcome::Success)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads or skips the data of an inline section.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn scda_fread_inline_data(
     f: *mut scda_fcontext_t,
     dbytes: *mut c_void,
     root: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (root, is_root) = reader.root(root)?;
@@ -92,8 +92,7 @@ pub unsafe extern "C" fn scda_fread_inline_data(
         let data = reader.require(unsafe { slice_mut(dbytes.cast::<u8>(), bytes, "data") })?;
         reader.read_inline(root, data.first_chunk_mut())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads or skips the data of a block.
@@ -116,7 +115,7 @@ pub unsafe extern "C" fn scda_fread_block_data(
     dbytes: *mut c_void,
     E: u64,
     root: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (root, is_root) = reader.root(root)?;
@@ -125,8 +124,7 @@ pub unsafe extern "C" fn scda_fread_block_data(
         let data = wanted.then(|| unsafe { slice_mut(dbytes.cast::<u8>(), E, "data") }).transpose();
         reader.read(|state| state.read_block(E, root, data))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads or skips the data of an array.
@@ -151,7 +149,7 @@ pub unsafe extern "C" fn scda_fread_array_data(
     Nq: *const u64,
     E: u64,
     indirect: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes an `Nq` of one entry per rank.
@@ -164,8 +162,7 @@ pub unsafe extern "C" fn scda_fread_array_data(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads or skips the sizes of the elements of a varray. Required before `scda_fread_varray_data`.
@@ -186,7 +183,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
     f: *mut scda_fcontext_t,
     Ei: *mut u64,
     Nq: *const u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes an `Nq` of one entry per rank.
@@ -195,8 +192,7 @@ pub unsafe extern "C" fn scda_fread_varray_sizes(
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
         reader.read(|state| state.read_varray_sizes(counts, sizes))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Reads or skips the data of a varray, after `scda_fread_varray_sizes`.
@@ -225,7 +221,7 @@ pub unsafe extern "C" fn scda_fread_varray_data(
     Ei: *const u64,
     Sq: *const u64,
     indirect: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes an `Nq` of one entry per rank.
@@ -243,6 +239,5 @@ pub unsafe extern "C" fn scda_fread_varray_data(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }

@@ -3,15 +3,18 @@
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, each, scda_box_t};
 use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
-use super::dataset::{check_size, read_array, scda_dataset_t, without_pointers};
+use super::dataset::{array, scda_dataset_t, without_pointers};
 use super::given::Given;
-use super::memory::{put, put_user_string, slice};
+use super::memory::{put, put_user_string};
+use super::versioned;
 use super::write_datasets::name;
+use crate::error::Result;
 use crate::file::{Reader, Wanted};
 use crate::format::dataset::Dataset;
 use crate::items::DataMut;
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Where a dataset can be given to: NULL if nobody wants it. Memory of the wrong size is an error of this rank.
@@ -20,8 +23,8 @@ use std::ptr::null_mut;
 /// `d` is NULL, or its size may be read.
 unsafe fn receiver(reader: &mut Reader, d: *mut scda_dataset_t) -> *mut scda_dataset_t {
     // SAFETY: not NULL, so the caller lets the size be read.
-    match (!d.is_null()).then(|| unsafe { check_size(d) }) {
-        Some(Ok(())) => d,
+    match (!d.is_null()).then(|| unsafe { versioned::size(d) }) {
+        Some(Ok(_)) => d,
         Some(Err(error)) => {
             reader.refuse(error);
             null_mut()
@@ -34,13 +37,22 @@ unsafe fn receiver(reader: &mut Reader, d: *mut scda_dataset_t) -> *mut scda_dat
 ///
 /// # Safety
 /// `found` and `d` are NULL or may be written.
-unsafe fn give(given: &mut Given, dataset: Option<&Dataset>, found: *mut c_int, d: *mut scda_dataset_t) {
+unsafe fn give(
+    given: &mut Given,
+    dataset: Option<&Dataset>,
+    found: *mut c_int,
+    d: *mut scda_dataset_t,
+) -> Result<()> {
     // SAFETY: the caller's `found` is NULL or may be written.
     unsafe { put(found, c_int::from(dataset.is_some())) };
     if let Some(dataset) = dataset {
-        // SAFETY: the caller's `d` is NULL or may be written.
-        unsafe { put(d, given.dataset(dataset)) };
+        let c = given.dataset(dataset);
+        if !d.is_null() {
+            // SAFETY: not NULL, so the caller lets as much be written as it says.
+            unsafe { versioned::write(d, c) }?;
+        }
     }
+    Ok(())
 }
 
 /// Gives attributes to C.
@@ -77,7 +89,7 @@ pub unsafe extern "C" fn scda_fread_dataset_header(
     f: *mut scda_fcontext_t,
     found: *mut c_int,
     d: *mut scda_dataset_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -86,11 +98,9 @@ pub unsafe extern "C" fn scda_fread_dataset_header(
         reader.read(|state| Ok(state.require_header()?))?;
         let dataset = reader.dataset()?;
         // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
-        unsafe { give(given, dataset.as_ref(), found, d) };
-        Ok(())
+        unsafe { give(given, dataset.as_ref(), found, d) }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Finds a dataset by its name, and goes there: `scda_fread_dataset` reads any boxes of it, or none, and
@@ -118,7 +128,7 @@ pub unsafe extern "C" fn scda_ffind_dataset(
     record: i64,
     found: *mut c_int,
     d: *mut scda_dataset_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -128,11 +138,9 @@ pub unsafe extern "C" fn scda_ffind_dataset(
         let d = unsafe { receiver(reader, d) };
         let dataset = reader.find_dataset(name, record)?;
         // SAFETY: C passes a `found` that is NULL or may be written, as may `d`.
-        unsafe { give(given, dataset.as_ref(), found, d) };
-        Ok(())
+        unsafe { give(given, dataset.as_ref(), found, d) }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Reads any boxes of the current dataset on each rank: also those that another rank reads, boxes that
@@ -166,7 +174,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
     nboxes: usize,
     start: *const u64,
     count: *const u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         reader.read(|state| {
@@ -182,8 +190,7 @@ pub unsafe extern "C" fn scda_fread_dataset(
             }
         })
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Finds datasets by their names and reads boxes of each, in one call, to anywhere in memory (`scda_box_t`): a block with ghost
@@ -218,7 +225,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
     record: *const i64,
     nboxes: *const usize,
     boxes: *const scda_box_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes NULL, or as many boxes as it says.
@@ -238,14 +245,13 @@ pub unsafe extern "C" fn scda_fread_datasets(
             });
         }
         // SAFETY: C passes a `d` that is NULL, or `n` datasets.
-        let structs = reader.require(unsafe { slice(d, n as u64, "d") })?;
+        let structs = reader.require(unsafe { versioned::read_all(d, n as u64, "d") })?;
         // SAFETY: C passes NULL, or a number for each dataset.
         let record = reader.require(unsafe { each(record, n, "record") })?;
         let (mut datasets, mut mine) = (Vec::new(), Vec::new());
         reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
         for (index, one) in structs.iter().enumerate() {
-            // SAFETY: it is one of these.
-            let dataset = reader.require(unsafe { read_array(one) })?;
+            let dataset = reader.require(array(one))?;
             datasets.push((dataset, record.map_or(0, |record| record[index])));
         }
         for (index, (dataset, _)) in datasets.iter().enumerate() {
@@ -265,8 +271,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
         let all = all.collect();
         reader.read(|state| state.read_datasets(all))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Tells which dataset `scda_fread_dataset` reads now, whoever has found it. Language bindings check by it that the
@@ -286,23 +291,22 @@ pub unsafe extern "C" fn scda_fcurrent_dataset(
     f: *mut scda_fcontext_t,
     found: *mut c_int,
     d: *mut scda_dataset_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let (reader, _) = context.reader_locally()?;
         // SAFETY: C passes a `d` that is NULL or was initialised.
-        unsafe { check_size(d) }?;
+        unsafe { versioned::size(d) }?;
         let dataset = reader.current_dataset();
         // SAFETY: C passes a `found` that is NULL or may be written.
         unsafe { put(found, c_int::from(dataset.is_some())) };
         if let Some(dataset) = dataset {
-            // SAFETY: of the right size, so C passes a `d` that may be written.
-            unsafe { put(d, without_pointers(dataset)) };
+            // SAFETY: not NULL, so C passes a `d` of which as much may be written as it says.
+            unsafe { versioned::write(d, without_pointers(dataset)) }?;
         }
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { locally(f, err, body) }
+    locally(f, err, body)
 }
 
 /// Tells whether the section whose header was just read begins the attributes of a group. If it does, this
@@ -327,7 +331,7 @@ pub unsafe extern "C" fn scda_fread_group(
     found: *mut c_int,
     path: *mut c_char,
     attributes: *mut *const c_char,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -343,8 +347,7 @@ pub unsafe extern "C" fn scda_fread_group(
         }
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Finds the attributes of a group: those that were written last. If it has some, `scda_fread_section_header` goes
@@ -366,7 +369,7 @@ pub unsafe extern "C" fn scda_ffind_group(
     path: *const c_char,
     found: *mut c_int,
     attributes: *mut *const c_char,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -381,6 +384,5 @@ pub unsafe extern "C" fn scda_ffind_group(
         }
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }

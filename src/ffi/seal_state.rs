@@ -4,6 +4,7 @@ use super::context::{on_reader, scda_fcontext_t};
 use super::memory::put;
 use crate::file::Reader;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 /// How far the file is read: see `params.to_seal`. With `left_out` 0, all of the file.
 ///
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn scda_fseal_state(
     N: *mut u64,
     bytes: *mut u64,
     left_out: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (sections, read) = (reader.sealed_sections()?, reader.file_size().zip(reader.left_out()));
@@ -38,8 +39,7 @@ pub unsafe extern "C" fn scda_fseal_state(
         unsafe { put(left_out, behind) };
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Looks again how far the file can be read: a job that appends to it may have committed more since it was
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn scda_fseal_state(
 pub unsafe extern "C" fn scda_frefresh(
     f: *mut scda_fcontext_t,
     changed: *mut c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let more = reader.refresh()?;
@@ -66,6 +66,5 @@ pub unsafe extern "C" fn scda_frefresh(
         unsafe { put(changed, c_int::from(more)) };
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }

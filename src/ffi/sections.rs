@@ -5,6 +5,7 @@ use super::context::{on_reader, scda_fcontext_t};
 use super::memory::put;
 use crate::file::Reader;
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 
 /// The number of sections in the file. A compressed section counts once, and seals do not count.
 ///
@@ -24,7 +25,7 @@ use std::ffi::{c_char, c_int};
 pub unsafe extern "C" fn scda_fsections(
     f: *mut scda_fcontext_t,
     N: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let sections = reader.sections()?;
@@ -32,8 +33,7 @@ pub unsafe extern "C" fn scda_fsections(
         unsafe { put(N, sections) };
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }
 
 /// Goes to a section by its number: `scda_fread_section_header` reads its header next. Data of the current
@@ -54,10 +54,9 @@ pub unsafe extern "C" fn scda_fsections(
 pub unsafe extern "C" fn scda_fseek(
     f: *mut scda_fcontext_t,
     section: u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, |reader| reader.seek_section(section)) }
+    on_reader(f, err, |reader| reader.seek_section(section))
 }
 
 /// Finds a section by its user string. `scda_fseek` goes there.
@@ -85,7 +84,7 @@ pub unsafe extern "C" fn scda_ffind(
     record: i64,
     found: *mut c_int,
     section: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         // SAFETY: C passes a user string.
@@ -99,6 +98,5 @@ pub unsafe extern "C" fn scda_ffind(
         }
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_reader(f, err, body) }
+    on_reader(f, err, body)
 }

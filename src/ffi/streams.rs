@@ -7,7 +7,7 @@ use super::{Outcome, guard};
 use crate::error::{Error, Result};
 use crate::file::{Sizes, Writer};
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null_mut;
+use std::mem::MaybeUninit;
 
 /// Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as
 /// often as it likes, by `scda_stream_write`, until all end them by `scda_fwrite_streams_end`. Until then only
@@ -34,15 +34,14 @@ pub unsafe extern "C" fn scda_fwrite_streams_begin(
     userstr: *const c_char,
     len: *const usize,
     chunk_bytes: u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a user string.
         let user = unsafe { writer.user_string(userstr, len) }?;
         writer.begin_streams(user, chunk_bytes)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes bytes to the end of this rank's stream. No message is sent. What is long is written straight from `data`, the
@@ -64,7 +63,7 @@ pub unsafe extern "C" fn scda_stream_write(
     f: *mut scda_fcontext_t,
     data: *const c_void,
     bytes: u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
         let Context::Writing(writer) = context else {
@@ -79,8 +78,7 @@ pub unsafe extern "C" fn scda_stream_write(
             }
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { locally(f, err, body) }
+    locally(f, err, body)
 }
 
 /// How many bytes this rank has written to its stream.
@@ -91,8 +89,7 @@ pub unsafe extern "C" fn scda_stream_write(
 /// @return        The bytes since `scda_fwrite_streams_begin`; 0 if there are no streams.
 #[unsafe(no_mangle)]
 pub extern "C" fn scda_stream_bytes(f: *const scda_fcontext_t) -> u64 {
-    // SAFETY: no error code is wanted.
-    unsafe { guard(null_mut(), 0, || Ok((stream_bytes(f), Outcome::Success))) }
+    guard(None, 0, || Ok((stream_bytes(f), Outcome::Success)))
 }
 
 /// Ends the streams that `scda_fwrite_streams_begin` has begun.
@@ -107,10 +104,9 @@ pub extern "C" fn scda_stream_bytes(f: *const scda_fcontext_t) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fwrite_streams_end(
     f: *mut scda_fcontext_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, Writer::end_streams) }
+    on_writer(f, err, Writer::end_streams)
 }
 
 /// Finds a set of streams by its user string. `scda_fread_stream` then reads any part of any stream of it, and
@@ -143,7 +139,7 @@ pub unsafe extern "C" fn scda_ffind_streams(
     found: *mut c_int,
     tasks: *mut u64,
     chunk_bytes: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -161,8 +157,7 @@ pub unsafe extern "C" fn scda_ffind_streams(
         given.keep_streams(streams);
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Tells how many bytes a stream has.
@@ -181,7 +176,7 @@ pub unsafe extern "C" fn scda_fread_stream_size(
     f: *mut scda_fcontext_t,
     task: u64,
     bytes: *mut u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| {
         // SAFETY: C passes `bytes` that may be written, or NULL.
@@ -190,8 +185,7 @@ pub unsafe extern "C" fn scda_fread_stream_size(
         bytes[0] = stream.bytes();
         Ok(())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { locally(f, err, body) }
+    locally(f, err, body)
 }
 
 /// Reads bytes of a stream.
@@ -214,7 +208,7 @@ pub unsafe extern "C" fn scda_fread_stream(
     offset: u64,
     data: *mut c_void,
     bytes: u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> c_int {
     let body = |context: &mut Context| -> Result<()> {
         let (reader, stream) = read_locally(context, task)?;
@@ -223,8 +217,7 @@ pub unsafe extern "C" fn scda_fread_stream(
         let data = unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?;
         reader.read_stream(stream, offset, data)
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { locally(f, err, body) }
+    locally(f, err, body)
 }
 
 /// Reads how many bytes each stream of this rank's share has. `scda_fread_streams_data` then reads them.
@@ -247,7 +240,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
     f: *mut scda_fcontext_t,
     Ei: *mut u64,
     Nq: *const u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -258,8 +251,7 @@ pub unsafe extern "C" fn scda_fread_streams_sizes(
         let sizes = (!Ei.is_null()).then(|| unsafe { slice_mut(Ei, count, "Ei") }).transpose();
         reader.read(|open| open.read_streams_sizes(streams, counts, sizes))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }
 
 /// Reads whole streams: all of this rank's share, in the order of the tasks.
@@ -284,7 +276,7 @@ pub unsafe extern "C" fn scda_fread_streams_data(
     Nq: *const u64,
     Ei: *const u64,
     indirect: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |context: &mut Context| {
         let (reader, given) = context.reader_and_given()?;
@@ -302,6 +294,5 @@ pub unsafe extern "C" fn scda_fread_streams_data(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { with(f, err, body) }
+    with(f, err, body)
 }

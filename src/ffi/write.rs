@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::file::{Encode, Sizes, Writer};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 
 /// A section is written as it is.
 pub const SCDA_ENCODE_NONE: c_int = 0;
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
     userstr: *const c_char,
     len: *const usize,
     root: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let (root, is_root) = writer.root(root)?;
@@ -67,8 +68,7 @@ pub unsafe extern "C" fn scda_fwrite_inline(
         let data = data.map(|data| data.first_chunk().unwrap_or(&[0; INLINE_BYTES]));
         writer.write(|state| state.inline(user, root, data))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes a block: `E` bytes of one rank.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
     len: *const usize,
     root: c_int,
     encode: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let (root, is_root) = writer.root(root)?;
@@ -108,8 +108,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
         let data = unsafe { slice(dbytes.cast::<u8>(), if is_root { E } else { 0 }, "data") };
         writer.write(|state| state.block(user, root, E, data, encode))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes an array: elements of one size, which are distributed over the ranks in their order.
@@ -140,7 +139,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
     userstr: *const c_char,
     len: *const usize,
     encode: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let encode = writer.require(encoding(encode))?;
@@ -156,8 +155,7 @@ pub unsafe extern "C" fn scda_fwrite_array(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes a varray: elements that each have a size of their own, which are distributed over the ranks in
@@ -191,7 +189,7 @@ pub unsafe extern "C" fn scda_fwrite_varray(
     userstr: *const c_char,
     len: *const usize,
     encode: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let encode = writer.require(encoding(encode))?;
@@ -212,6 +210,5 @@ pub unsafe extern "C" fn scda_fwrite_varray(
             })
         }
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }

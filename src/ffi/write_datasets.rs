@@ -3,8 +3,9 @@
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
-use super::dataset::{SCDA_TYPE_RAW, data_type, json, read_dataset, scda_dataset_t, utf8};
+use super::dataset::{SCDA_TYPE_RAW, data_type, json, of_c, read_dataset, scda_dataset_t, utf8};
 use super::memory::{c_string, slice};
+use super::versioned;
 use super::write::encoding;
 use crate::error::{Error, Result};
 use crate::file::{Encode, Given, Writer};
@@ -13,6 +14,7 @@ use crate::format::layout::{product, sum};
 use crate::items::Data;
 use crate::memory::reserve;
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 
 /// A name or a path, which the library then checks.
 ///
@@ -58,7 +60,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
     nboxes: usize,
     start: *const u64,
     count: *const u64,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `d` that is NULL or a dataset.
@@ -70,8 +72,7 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
         let boxes = mine.as_ref().map(|(regions, data)| (&**regions, Data::Packed(data)));
         writer.write(|state| state.dataset(&dataset, boxes.map_err(Error::again)))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes datasets in one call, one after the other, from boxes that may lie anywhere in memory (`scda_box_t`): a block with ghost
@@ -100,16 +101,16 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
     d: *const scda_dataset_t,
     nboxes: *const usize,
     boxes: *const scda_box_t,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `d` that is NULL, or `n` datasets.
-        let structs = writer.require(unsafe { slice(d, n as u64, "d") })?;
+        let structs = writer.require(unsafe { versioned::read_all(d, n as u64, "d") })?;
         let (mut datasets, mut mine) = (Vec::new(), Vec::new());
         writer.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
-        for one in structs {
-            // SAFETY: it is one of these.
-            datasets.push(writer.require(unsafe { read_dataset(one) })?);
+        for one in &*structs {
+            // SAFETY: C passes structs of which each points to what it needs.
+            datasets.push(writer.require(unsafe { of_c(one) })?);
         }
         // SAFETY: C passes NULL, or as many boxes as it says.
         let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
@@ -125,8 +126,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
         });
         writer.given_datasets(&all.collect::<Vec<_>>())
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
     Nq: *const u64,
     components: u64,
     encode: c_int,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `name` that is NULL or a C string.
@@ -172,8 +172,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
         let data = bytes.and_then(|bytes| unsafe { slice(data.cast::<u8>(), bytes, "data") });
         writer.write(|state| state.field(&dataset, counts, data.map(Data::Packed)))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }
 
 /// The dataset of a field.
@@ -220,7 +219,7 @@ pub unsafe extern "C" fn scda_fwrite_group(
     f: *mut scda_fcontext_t,
     path: *const c_char,
     attributes: *const c_char,
-    err: *mut c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `path` that is NULL or a C string.
@@ -230,6 +229,5 @@ pub unsafe extern "C" fn scda_fwrite_group(
         let text = writer.require(text)?;
         writer.write(|state| state.group(path, text.as_deref().unwrap_or("{}")))
     };
-    // SAFETY: C passes an `err` that is NULL or may be written.
-    unsafe { on_writer(f, err, body) }
+    on_writer(f, err, body)
 }

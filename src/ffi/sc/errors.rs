@@ -3,11 +3,12 @@
 use super::libsc::log_error;
 use super::open_files::{OpenFile, closed};
 use crate::error::{ErrorKind, Result};
-use crate::ffi::context::{self, scda_fcontext_t};
+use crate::ffi::context::{run, scda_fcontext_t};
 use crate::ffi::memory::put;
-use crate::ffi::{Outcome, guard};
+use crate::ffi::{Outcome, caught, guard};
 use crate::file::{Reader, Writer};
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// `SC_SCDA_FERR_SUCCESS`.
@@ -139,64 +140,46 @@ mod system {
     }
 }
 
-/// Runs a function on a file that is open for writing, as [`context::on_writer`], for libsc's error codes.
-///
-/// # Safety
-/// `errcode` is NULL or may be written.
-pub unsafe fn on_writer(
+/// Runs a function on a file that is open for writing, as [`crate::ffi::context::on_writer`], for libsc's error codes.
+pub fn on_writer(
     fc: *mut scda_fcontext_t,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
     body: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> *mut scda_fcontext_t {
-    let mut code = 0;
-    // SAFETY: `code` is a local variable, which may be written.
-    let f = unsafe { context::on_writer(fc, &raw mut code, body) };
-    // SAFETY: the caller's `errcode` is NULL or may be written.
-    unsafe { finish(fc, f, code, errcode) }
+    let (f, code) = caught(null_mut(), || run(fc, |context| body(context.writer()?)));
+    finish(fc, f, code, errcode)
 }
 
 /// As [`on_writer`], for a file that is open for reading.
-///
-/// # Safety
-/// As [`on_writer`].
-pub unsafe fn on_reader(
+pub fn on_reader(
     fc: *mut scda_fcontext_t,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
     body: impl FnOnce(&mut Reader) -> Result<()>,
 ) -> *mut scda_fcontext_t {
-    let mut code = 0;
-    // SAFETY: `code` is a local variable, which may be written.
-    let f = unsafe { context::on_reader(fc, &raw mut code, body) };
-    // SAFETY: the caller's `errcode` is NULL or may be written.
-    unsafe { finish(fc, f, code, errcode) }
+    let (f, code) = caught(null_mut(), || run(fc, |context| body(context.reader()?)));
+    finish(fc, f, code, errcode)
 }
 
 /// Hands out the error code of a function on the file `fc` that has returned `f`.
-///
-/// # Safety
-/// `errcode` is NULL or may be written.
-unsafe fn finish(
+fn finish(
     fc: *mut scda_fcontext_t,
     f: *mut scda_fcontext_t,
     code: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     // Every rank logs an error on what is no file. That a file ends is what a program reads it for.
     let is_logged = f.is_null()
         && closed(fc).as_ref().is_none_or(OpenFile::is_logged_here)
         && code != ErrorKind::EndOfFile.code();
-    // SAFETY: the caller's `errcode` is NULL or may be written.
-    unsafe { tell(code, errcode, is_logged) };
+    tell(code, errcode, is_logged);
     f
 }
 
 /// Hands out an error code, and if it is one, writes its message to libsc's log if that is wanted.
-///
-/// # Safety
-/// `errcode` is NULL or may be written.
-pub unsafe fn tell(code: c_int, errcode: *mut sc_scda_ferror, is_logged: bool) {
-    // SAFETY: the caller's `errcode` is NULL or may be written.
-    unsafe { put(errcode, sc_scda_ferror::of(code)) };
+pub fn tell(code: c_int, errcode: Option<&mut MaybeUninit<sc_scda_ferror>>, is_logged: bool) {
+    if let Some(errcode) = errcode {
+        errcode.write(sc_scda_ferror::of(code));
+    }
     if code != SUCCESS && is_logged {
         log_error();
     }
@@ -206,8 +189,7 @@ pub unsafe fn tell(code: c_int, errcode: *mut sc_scda_ferror, is_logged: bool) {
 #[unsafe(no_mangle)]
 pub extern "C" fn sc_scda_ferror_is_success(errcode: sc_scda_ferror) -> c_int {
     let is_success = (errcode.scdaret, errcode.mpiret) == (SUCCESS, 0);
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), 0, || Ok((c_int::from(is_success), Outcome::Success))) }
+    guard(None, 0, || Ok((c_int::from(is_success), Outcome::Success)))
 }
 
 /// The class of an error code: of one of MPI, its class in MPI; any other is a class. Not collective.
@@ -226,8 +208,7 @@ pub unsafe extern "C" fn sc_scda_ferror_class(
         unsafe { put(errclass, sc_scda_ferror { mpiret, ..errcode }) };
         Ok((SUCCESS, Outcome::Success))
     };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), ARGUMENT, body) }
+    guard(None, ARGUMENT, body)
 }
 
 /// The bytes that MPI_MAX_ERROR_STRING promises to be there with any MPI.
@@ -260,8 +241,7 @@ pub unsafe extern "C" fn sc_scda_ferror_string(
         unsafe { put(len, c_int::try_from(n).unwrap_or(0)) };
         Ok((SUCCESS, Outcome::Success))
     };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), ARGUMENT, body) }
+    guard(None, ARGUMENT, body)
 }
 
 #[cfg(test)]

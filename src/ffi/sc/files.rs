@@ -4,9 +4,9 @@ use super::errors::{sc_scda_ferror, tell};
 use super::libsc::{LEVEL_DEFAULT, is_logged};
 use super::open_files::{OpenFile, closed, opened};
 use crate::error::{Error, Result};
-use crate::ffi::context::{Context, close, register, scda_fcontext_t};
+use crate::ffi::context::{Context, register, run_close, scda_fcontext_t};
 use crate::ffi::memory::{path, put, put_user_string, user_string};
-use crate::ffi::{Outcome, guard};
+use crate::ffi::{Outcome, caught, guard};
 #[cfg(feature = "mpi")]
 use crate::ffi::{mpi_types::communicator, params::no_info};
 use crate::file::{Params, Reader, Writer};
@@ -14,6 +14,7 @@ use crate::format::header::UserString;
 use crate::parallel::Communicator;
 use crate::storage::faults::Faults;
 use std::ffi::{c_char, c_int, c_uint};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 #[cfg(feature = "mpi")]
@@ -113,15 +114,14 @@ unsafe fn read_params(params: *const sc_scda_params) -> (Params, bool) {
 /// Opens a file by `body`, which is given the ranks and the parameters.
 ///
 /// # Safety
-/// `comm` is a valid communicator; `params` is NULL or may be read, and its `info` is valid; `errcode` is NULL
-/// or may be written.
+/// `comm` is a valid communicator; `params` is NULL or may be read, and its `info` is valid.
 unsafe fn open(
     comm: sc_comm,
     params: *const sc_scda_params,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
     body: impl FnOnce(Box<dyn Communicator>, Params) -> Result<Context>,
 ) -> *mut scda_fcontext_t {
-    let (mut code, mut rank, mut logged) = (0, 0, true);
+    let (mut rank, mut logged) = (0, true);
     let run = || {
         // SAFETY: the caller's `params` is NULL or may be read, and its `info` is valid.
         let (params, is_logged) = unsafe { read_params(params) };
@@ -134,10 +134,8 @@ unsafe fn open(
         opened(fc, size, rank, logged);
         Ok((fc, Outcome::Success))
     };
-    // SAFETY: `code` is a local variable, which may be written.
-    let fc = unsafe { guard(&raw mut code, null_mut(), run) };
-    // SAFETY: the caller's `errcode` is NULL or may be written.
-    unsafe { tell(code, errcode, logged && rank == 0) };
+    let (fc, code) = caught(null_mut(), run);
+    tell(code, errcode, logged && rank == 0);
     fc
 }
 
@@ -151,8 +149,7 @@ pub unsafe extern "C" fn sc_scda_params_init(params: *mut sc_scda_params) {
         unsafe { put(params, defaults) };
         Ok(((), Outcome::Success))
     };
-    // SAFETY: nothing is written through NULL.
-    unsafe { guard(null_mut(), (), body) }
+    guard(None, (), body)
 }
 
 /// `sc_MPI_INFO_NULL` of a libsc without MPI.
@@ -169,7 +166,7 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
     userstr: *const c_char,
     len: *const usize,
     params: *const sc_scda_params,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, params| {
         // SAFETY: C passes a `filename` that is NULL or a C string.
@@ -178,7 +175,7 @@ pub unsafe extern "C" fn sc_scda_fopen_write(
         let user = unsafe { written_user_string(userstr, len) };
         Writer::create_if_valid(comm, path, user.and_then(UserString::new), Ok(params)).map(Context::Writing)
     };
-    // SAFETY: C passes a valid communicator, and `params` and an `errcode` that are valid or NULL.
+    // SAFETY: C passes a valid communicator, and `params` that are valid or NULL.
     unsafe { open(comm, params, errcode, body) }
 }
 
@@ -190,7 +187,7 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
     userstr: *mut c_char,
     len: *mut usize,
     params: *const sc_scda_params,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |comm, params| {
         // SAFETY: C passes a `filename` that is NULL or a C string.
@@ -202,7 +199,7 @@ pub unsafe extern "C" fn sc_scda_fopen_read(
         unsafe { put_user_string(reader.user(), userstr, len) };
         Ok(Context::reading(reader))
     };
-    // SAFETY: C passes a valid communicator, and `params` and an `errcode` that are valid or NULL.
+    // SAFETY: C passes a valid communicator, and `params` that are valid or NULL.
     unsafe { open(comm, params, errcode, body) }
 }
 
@@ -223,12 +220,12 @@ pub fn not_null(names: &str, are_null: &[bool]) -> Result<()> {
 
 /// As [`crate::ffi::scda_fclose`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sc_scda_fclose(fc: *mut scda_fcontext_t, errcode: *mut sc_scda_ferror) -> c_int {
-    let mut code = 0;
-    // SAFETY: `code` is a local variable, which may be written.
-    let status = unsafe { close(fc, &raw mut code) };
+pub unsafe extern "C" fn sc_scda_fclose(
+    fc: *mut scda_fcontext_t,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
+) -> c_int {
+    let (status, code) = caught(-1, || run_close(fc));
     let is_logged = closed(fc).as_ref().is_none_or(OpenFile::is_logged_here);
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { tell(code, errcode, is_logged) };
+    tell(code, errcode, is_logged);
     status
 }

@@ -7,10 +7,12 @@ use super::files::world;
 use super::libsc::resize;
 use super::open_files::{closed, last_open};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ffi::context::{Context, with};
-use crate::ffi::{Outcome, guard};
+use crate::ffi::context::{Context, run};
+use crate::ffi::{Outcome, caught};
 use crate::file::Sizes;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
 
 /// A word with this bit is the code of an error, not a sum.
 const IS_ERROR: u64 = 1 << 63;
@@ -26,9 +28,9 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
     elem_sizes: *const sc_array,
     elem_counts: *const sc_array,
     proc_sizes: *mut sc_array,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> c_int {
-    let (mut code, mut is_first) = (0, true);
+    let mut is_first = true;
     let run = || {
         // SAFETY: C passes an array of libsc, or NULL.
         let ranks = unsafe { array(elem_counts, "elem_counts") }.map(|counts| counts.elem_count as u64);
@@ -49,10 +51,8 @@ pub unsafe extern "C" fn sc_scda_proc_sizes(
         unsafe { numbers_mut(proc_sizes, words.len() as u64, "proc_sizes") }?.copy_from_slice(&words);
         Ok((0, Outcome::Success))
     };
-    // SAFETY: `code` is a local variable, which may be written.
-    let status = unsafe { guard(&raw mut code, -1, run) };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { tell(code, errcode, is_first) };
+    let (status, code) = caught(-1, run);
+    tell(code, errcode, is_first);
     status
 }
 
@@ -64,13 +64,13 @@ fn gather(ranks: Option<u64>, mine: impl FnOnce(u64, usize) -> u64) -> Result<Ve
         return comm.allgather(mine(comm.size() as u64, comm.rank()));
     };
     let word = mine(file.size, file.rank);
-    let (mut code, mut words) = (0, Vec::new());
+    let mut words = Vec::new();
     let exchange = |context: &mut Context| {
         words = context.proc_counts(word)?;
         Ok(Outcome::Success)
     };
-    // SAFETY: `code` is a local variable, which may be written.
-    if unsafe { with(file.handle(), &raw mut code, exchange) }.is_null() {
+    let (f, code) = caught(null_mut(), || run(file.handle(), exchange));
+    if f.is_null() {
         closed(file.handle());
         let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
         return Err(Error::new(kind, "the ranks did not meet in sc_scda_proc_sizes"));

@@ -10,6 +10,7 @@ use crate::ffi::memory::{put, put_user_string};
 use crate::file::{Reader, Sizes};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// Counts of the file that exceed 63 bits: to libsc, a file that is not in order.
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
     elem_count: *mut usize,
     elem_size: *mut usize,
     decode: *mut c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let are_null = [
@@ -79,8 +80,7 @@ pub unsafe extern "C" fn sc_scda_fread_section_header(
         unsafe { put(decode, c_int::from(section.decoded)) };
         Ok(())
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_reader(fc, errcode, body) }
+    on_reader(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fread_inline_data`]: on `root` an array of one element of 32 bytes, or NULL.
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
     fc: *mut scda_fcontext_t,
     data: *const sc_array,
     root: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (root, is_root) = reader.root(root)?;
@@ -99,8 +99,7 @@ pub unsafe extern "C" fn sc_scda_fread_inline_data(
         let data = data.map(|data| data.and_then(<[u8]>::first_chunk_mut));
         reader.read(|state| state.read_inline(root, data))
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_reader(fc, errcode, body) }
+    on_reader(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fread_block_data`]: on `root` an array of one element of `block_size` bytes, or NULL.
@@ -110,7 +109,7 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
     block_data: *const sc_array,
     block_size: usize,
     root: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (root, is_root) = reader.root(root)?;
@@ -120,8 +119,7 @@ pub unsafe extern "C" fn sc_scda_fread_block_data(
         let data = wanted.then(|| unsafe { one_mut(block_data, size, "block_data") }).transpose();
         reader.read(|state| state.read_block(size, root, data))
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_reader(fc, errcode, body) }
+    on_reader(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fread_array_data`], with the arrays of [`super::write::sc_scda_fwrite_array`], or NULL for
@@ -133,7 +131,7 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
     elem_counts: *const sc_array,
     elem_size: usize,
     indirect: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (ranks, rank) = Arguments::ranks(reader);
@@ -148,8 +146,7 @@ pub unsafe extern "C" fn sc_scda_fread_array_data(
             })
         }
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_reader(fc, errcode, body) }
+    on_reader(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fread_varray_sizes`]: `elem_counts` has a number for each rank, `elem_sizes` room for one for
@@ -159,7 +156,7 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
     fc: *mut scda_fcontext_t,
     elem_sizes: *const sc_array,
     elem_counts: *const sc_array,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (ranks, rank) = Arguments::ranks(reader);
@@ -172,8 +169,7 @@ pub unsafe extern "C" fn sc_scda_fread_varray_sizes(
         });
         reader.read(|state| state.read_varray_sizes(counts, sizes)).map_err(range_is_format)
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_reader(fc, errcode, body) }
+    on_reader(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fread_varray_data`], with the arrays of [`super::write::sc_scda_fwrite_varray`], or NULL for
@@ -186,7 +182,7 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
     elem_sizes: *const sc_array,
     proc_sizes: *const sc_array,
     indirect: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |reader: &mut Reader| {
         let (ranks, rank) = Arguments::ranks(reader);
@@ -212,6 +208,5 @@ pub unsafe extern "C" fn sc_scda_fread_varray_data(
             })
         }
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_reader(fc, errcode, body) }
+    on_reader(fc, errcode, body)
 }

@@ -8,6 +8,7 @@ use crate::ffi::context::scda_fcontext_t;
 use crate::file::{Encode, Sizes, Writer};
 use crate::format::INLINE_BYTES;
 use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
 
 /// libsc's truth values.
 fn encoding(encode: c_int) -> Encode {
@@ -22,7 +23,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
     len: *const usize,
     inline_data: *const sc_array,
     root: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let (root, is_root) = writer.root(root)?;
@@ -33,8 +34,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_inline(
         let data = if is_root { data.map(|data| data.first_chunk().unwrap_or(&[0; _])) } else { Ok(&[0; _]) };
         writer.write(|state| state.inline(user, root, data))
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_writer(fc, errcode, body) }
+    on_writer(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fwrite_block`]: on `root` an array of one element of `block_size` bytes.
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
     block_size: usize,
     root: c_int,
     encode: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         let (root, is_root) = writer.root(root)?;
@@ -59,8 +59,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_block(
         let data = unsafe { one(block_data, mine, "block_data") };
         writer.write(|state| state.block(user, root, size, data, encoding(encode)))
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_writer(fc, errcode, body) }
+    on_writer(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fwrite_array`]: `elem_counts` has a number for each rank; `array_data` this rank's
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
     elem_size: usize,
     indirect: c_int,
     encode: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a user string.
@@ -91,8 +90,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_array(
             })
         }
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_writer(fc, errcode, body) }
+    on_writer(fc, errcode, body)
 }
 
 /// As [`crate::ffi::scda_fwrite_varray`]: `elem_counts` and `proc_sizes` have a number for each rank,
@@ -109,7 +107,7 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
     proc_sizes: *const sc_array,
     indirect: c_int,
     encode: c_int,
-    errcode: *mut sc_scda_ferror,
+    errcode: Option<&mut MaybeUninit<sc_scda_ferror>>,
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a user string.
@@ -130,6 +128,5 @@ pub unsafe extern "C" fn sc_scda_fwrite_varray(
             })
         }
     };
-    // SAFETY: C passes an `errcode` that is NULL or may be written.
-    unsafe { on_writer(fc, errcode, body) }
+    on_writer(fc, errcode, body)
 }

@@ -1,0 +1,220 @@
+//! Structs of C that begin with their size. They grow only by members at their end, so a program and a library that
+//! were compiled with different versions of the header understand each other.
+
+use super::Outcome;
+use super::memory::slice;
+use crate::error::{Error, Result};
+use crate::format::layout::product;
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+use std::borrow::Cow;
+use std::ffi::c_int;
+use std::ptr::copy_nonoverlapping;
+
+/// The most bytes of a struct of a newer version. A larger size was never set.
+const MOST_BYTES: usize = 4096;
+
+/// A struct that begins with its size.
+///
+/// # Safety
+/// It is `repr(C)`, begins with its size as `usize`, has no padding at its end (a later member would lie there), and any
+/// bytes are a value of it.
+pub unsafe trait Versioned: Copy {
+    /// What messages call it.
+    const NAME: &'static str;
+    /// The function of C that fills it.
+    const INIT: &'static str;
+    /// What members have that a program does not know, with the size of this version.
+    fn defaults() -> Self;
+    /// The size that it says.
+    fn size(&self) -> usize;
+}
+
+/// Makes a struct [`Versioned`], whose last member is of this type.
+macro_rules! versioned {
+    ($kind:ty, $name:literal, $init:literal, $defaults:expr, $last:ident: $type:ty) => {
+        // Else a later member would lie in padding, which older programs do not set.
+        const _: () = assert!(std::mem::offset_of!($kind, $last) + size_of::<$type>() == size_of::<$kind>());
+        // SAFETY: it is `repr(C)`, begins with its size, and has numbers and pointers only, the last at its end.
+        unsafe impl $crate::ffi::versioned::Versioned for $kind {
+            const NAME: &'static str = $name;
+            const INIT: &'static str = $init;
+            fn defaults() -> Self {
+                $defaults
+            }
+            fn size(&self) -> usize {
+                self.size
+            }
+        }
+    };
+}
+pub(super) use versioned;
+
+/// The size that a struct says, if it can be one.
+///
+/// # Safety
+/// `pointer` is NULL, or the size may be read.
+pub unsafe fn size<T: Versioned>(pointer: *const T) -> Result<usize> {
+    if pointer.is_null() {
+        return Err(Error::argument(format!("{}: found NULL", T::NAME)));
+    }
+    // SAFETY: not NULL, so the caller lets at least the size be read.
+    let size = unsafe { pointer.cast::<usize>().read_unaligned() };
+    if !(size_of::<usize>()..=MOST_BYTES).contains(&size) {
+        let (name, own, init) = (T::NAME, size_of::<T>(), T::INIT);
+        let words = format!("size of {name}: found {size}, expected {own} as {init} sets it");
+        return Err(Error::argument(words));
+    }
+    Ok(size)
+}
+
+/// The struct at a pointer. What an older program does not know has its default; what a newer one knows and this library does
+/// not must be zero.
+///
+/// # Safety
+/// `pointer` is NULL, or as many bytes may be read as the struct says.
+pub unsafe fn read<T: Versioned>(pointer: *const T) -> Result<T> {
+    // SAFETY: the caller lets the size be read, unless it is NULL.
+    let size = unsafe { size(pointer) }?;
+    let (bytes, own) = (pointer.cast::<u8>(), size_of::<T>());
+    let mut value = T::defaults();
+    // SAFETY: so many bytes are in both structs, and any bytes are a value.
+    unsafe { copy_nonoverlapping(bytes, (&raw mut value).cast(), size.min(own)) };
+    // SAFETY: the caller lets as many bytes be read as the struct says; those of a newer version have no padding in front.
+    let newer = unsafe { slice(bytes.wrapping_add(own), size.saturating_sub(own) as u64, T::NAME) }?;
+    if newer.iter().any(|&byte| byte != 0) {
+        let name = T::NAME;
+        return Err(Error::argument(format!(
+            "{name}: found members behind its {own} bytes that are not zero: the program was compiled for a newer libscda"
+        )));
+    }
+    Ok(value)
+}
+
+/// `n` structs, one after the other, all of the size of the first one.
+///
+/// # Safety
+/// As of [`read`], for all of them.
+pub unsafe fn read_all<'a, T: Versioned>(pointer: *const T, n: u64, name: &str) -> Result<Cow<'a, [T]>> {
+    let own = size_of::<T>();
+    // SAFETY: there is a first one, so the caller lets its size be read.
+    let size = if n == 0 || pointer.is_null() { own } else { unsafe { size(pointer) }? };
+    if size == own {
+        // SAFETY: the caller has `n` structs of this size there.
+        let all = unsafe { slice(pointer, n, name) }?;
+        return all.iter().try_for_each(|one| same(one.size(), size)).map(|()| Cow::Borrowed(all));
+    }
+    let all = product(n, size as u64).ok_or_else(|| Error::range(format!("{name}: found {n} of them")))?;
+    let bytes = to_usize(all);
+    let mut values = Vec::new();
+    reserve(&mut values, bytes / size)?;
+    for at in (0..bytes).step_by(size) {
+        // SAFETY: the caller has `n` structs of this size there.
+        let value = unsafe { read(pointer.cast::<u8>().wrapping_add(at).cast::<T>()) }?;
+        same(value.size(), size)?;
+        values.push(value);
+    }
+    Ok(Cow::Owned(values))
+}
+
+fn same(found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::argument(format!(
+        "sizes of several structs: found {found} behind {expected}, expected one size"
+    )))
+}
+
+/// Hands a struct out, as much of it as the receiver has room for. What a newer program knows becomes zero.
+///
+/// # Safety
+/// `pointer` is NULL, or as many bytes may be written as the struct there says.
+pub unsafe fn write<T: Versioned>(pointer: *mut T, value: T) -> Result<()> {
+    // SAFETY: the caller lets the size be read, unless it is NULL.
+    let size = unsafe { size(pointer) }?;
+    // SAFETY: the struct has as many bytes as it says.
+    unsafe { fill(pointer, size, value) };
+    Ok(())
+}
+
+/// Fills a struct of a program, of `size` bytes, with the defaults.
+///
+/// # Safety
+/// `pointer` is NULL, or so many bytes may be written.
+pub unsafe fn init<T: Versioned>(pointer: *mut T, size: usize) -> Result<(c_int, Outcome)> {
+    if pointer.is_null() {
+        return Err(Error::argument(format!("{}: found NULL", T::NAME)));
+    }
+    if !(size_of::<usize>()..=MOST_BYTES).contains(&size) {
+        return Err(Error::argument(format!("size of {}: found {size}", T::NAME)));
+    }
+    // SAFETY: not NULL, so the caller lets so many bytes be written.
+    unsafe { fill(pointer, size, T::defaults()) };
+    Ok((0, Outcome::Success))
+}
+
+/// # Safety
+/// `size` bytes may be written at `pointer`, at least those of a size.
+unsafe fn fill<T: Versioned>(pointer: *mut T, size: usize, value: T) {
+    let (bytes, own) = (pointer.cast::<u8>(), size_of::<T>());
+    // SAFETY: both have so many bytes.
+    unsafe { copy_nonoverlapping((&raw const value).cast(), bytes, size.min(own)) };
+    // SAFETY: the caller lets `size` bytes be written.
+    unsafe { bytes.wrapping_add(own).write_bytes(0, size.saturating_sub(own)) };
+    // SAFETY: the caller lets at least a size be written.
+    unsafe { pointer.cast::<usize>().write_unaligned(size) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::scda_box_t;
+
+    #[test]
+    fn other_versions_are_read_and_filled() {
+        let own = size_of::<scda_box_t>();
+        for size in [8, 16, own, own + 8, own + 24] {
+            let mut words = [u64::MAX; 32];
+            let place = words.as_mut_ptr().cast::<scda_box_t>();
+            // SAFETY: there is room for twice as much.
+            assert!(unsafe { init(place, size) }.is_ok());
+            assert_eq!(words[0], size as u64);
+            assert!(words[1..size / 8].iter().all(|&word| word == 0), "{size}");
+            assert!(words[size / 8..].iter().all(|&word| word == u64::MAX), "{size}");
+            let place = words.as_mut_ptr().cast::<scda_box_t>();
+            // SAFETY: as above.
+            let value = unsafe { read(place) }.unwrap();
+            assert!(value.size() == size && value.data.is_null() && value.stride.is_null());
+            if size > own {
+                words[own / 8] = 1 << 40;
+                // SAFETY: as above.
+                assert!(unsafe { read(words.as_ptr().cast::<scda_box_t>()) }.is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn lists_have_one_size() {
+        let own = size_of::<scda_box_t>();
+        for size in [16, own, own + 8] {
+            let step = size / 8;
+            let mut words = [0; 64];
+            for index in 0..3 {
+                words[index * step] = size as u64;
+                words[index * step + 1] = 0x1000 + index as u64;
+            }
+            // SAFETY: there are three.
+            let all = unsafe { read_all(words.as_ptr().cast::<scda_box_t>(), 3, "boxes") }.unwrap();
+            let data: Vec<usize> = all.iter().map(|one| one.data.addr()).collect();
+            assert_eq!(data, [0x1000, 0x1001, 0x1002]);
+            words[2 * step] += 8;
+            // SAFETY: there is room for more.
+            assert!(unsafe { read_all(words.as_ptr().cast::<scda_box_t>(), 3, "boxes") }.is_err());
+        }
+        // SAFETY: nothing is read.
+        assert!(unsafe { read_all::<scda_box_t>(std::ptr::null(), 0, "boxes") }.unwrap().is_empty());
+        // SAFETY: as above.
+        assert!(unsafe { read_all::<scda_box_t>(std::ptr::null(), 1, "boxes") }.is_err());
+    }
+}
