@@ -102,8 +102,8 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const simulation_t *s, i
   p8est_t *forest = s->forest;
   double *values = P4EST_ALLOC (double, state_doubles * (size_t) forest->local_num_quadrants);
   scda_dataset_t field;
-  if (f != NULL) { f = scda_forest_write_time (f, NULL, comm, *s->time, "s", err); }
-  if (f != NULL && mesh_is_new) { f = scda_p8est_write_mesh (f, NULL, forest, err); }
+  f = scda_forest_write_time (f, NULL, comm, *s->time, "s", err);
+  if (mesh_is_new) { f = scda_p8est_write_mesh (f, NULL, forest, err); }
   for (int i = 0; f != NULL && i < num_fields; ++i) {
     scda_dataset_init (&field);
     strcpy (field.name, fields[i].name);
@@ -119,8 +119,8 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, const simulation_t *s, i
   field.type = SCDA_TYPE_FLOAT64;
   field.layout = SCDA_LAYOUT_CHUNKED; /* compressed */
   field.attributes = "{\"long_name\": \"coefficients of u, (degree + 1)^3 for each cell\"}";
-  if (f != NULL) { f = scda_p8est_write_ragged (f, NULL, forest, &field, s->coefficients.counts, s->coefficients.values, err); }
-  if (f != NULL) { f = scda_fcommit (f, err); } /* from now on, this step is safe */
+  f = scda_p8est_write_ragged (f, NULL, forest, &field, s->coefficients.counts, s->coefficients.values, err);
+  f = scda_fcommit (f, err); /* from now on, this step is safe */
   P4EST_FREE (values);
   return f;
 }
@@ -151,9 +151,9 @@ static void run_write (const char *filename) {
   scda_params_init (&params);
   params.seal = 1;
   scda_fcontext_t *f = scda_fopen_write (comm, filename, "p4est_checkpoint.c: ball", NULL, &params, &err);
-  if (f != NULL) { f = scda_forest_write_about (f, &err); }
-  if (f != NULL) { f = scda_forest_write_group (f, NULL, 3, "{\"title\": \"a gas in a ball\"}", &err); }
-  if (f != NULL) { f = scda_p8est_write_connectivity (f, NULL, s.forest, &err); }
+  f = scda_forest_write_about (f, &err);
+  f = scda_forest_write_group (f, NULL, 3, "{\"title\": \"a gas in a ball\"}", &err);
+  f = scda_p8est_write_connectivity (f, NULL, s.forest, &err);
   for (int step = 0; step < 3; ++step) {
     if (step == 2) { simulation_adapt (&s); } /* the first two steps have the same mesh */
     say_step (&s);
@@ -207,7 +207,7 @@ static scda_fcontext_t *read_fields (scda_fcontext_t *f, simulation_t *s, int *e
   }
 
   /* The numbers of coefficients are known from the levels. If they were not, the counts read would tell. */
-  if (f != NULL) { f = scda_p8est_read_counts (f, NULL, -1, forest, "u", counts, err); }
+  f = scda_p8est_read_counts (f, NULL, -1, forest, "u", counts, err);
   check (*err, "reading the fields");
   s->coefficients = coefficients_new (forest);
   int same = num_cells == 0 || memcmp (counts, s->coefficients.counts, num_cells * sizeof *counts) == 0;
@@ -232,8 +232,8 @@ static simulation_t read_checkpoint (const char *filename, int64_t *steps) {
   scda_params_init (&params);
   params.verify = 1; /* compares all checksums before anything is read */
   scda_fcontext_t *f = scda_fopen_read (comm, filename, NULL, NULL, &params, &err);
-  if (f != NULL) { f = scda_forest_steps (f, NULL, steps, &err); }
-  if (f != NULL) { f = scda_forest_read_time (f, NULL, -1, s.time, &err); }
+  f = scda_forest_steps (f, NULL, steps, &err);
+  f = scda_forest_read_time (f, NULL, -1, s.time, &err);
   if (f != NULL) { f = read_num_cells (f, &num_cells, &err); }
   if (f != NULL) {
     first_cell_q = offsets_for_reading (num_cells);
@@ -242,7 +242,7 @@ static simulation_t read_checkpoint (const char *filename, int64_t *steps) {
   }
   check (err, filename);
   f = read_fields (f, &s, &err);
-  if (f != NULL) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   check (err, filename);
   return s;
 }

@@ -257,17 +257,17 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, p4est_t *p4est, double t
   scda_dataset_t field;
   scda_dataset_init (&field);
   field.type = SCDA_TYPE_FLOAT64;
-  if (f) { f = scda_p4est_write_step (f, NULL, p4est, time, "s", err); }
+  f = scda_p4est_write_step (f, NULL, p4est, time, "s", err);
   strcpy (field.name, "depth");
   field.attributes = "{\"units\": \"m\", \"long_name\": \"depth of the water\"}";
-  if (f) { f = scda_p4est_write_field (f, NULL, p4est, &field, depth, err); }
+  f = scda_p4est_write_field (f, NULL, p4est, &field, depth, err);
   strcpy (field.name, "velocity");
   field.attributes = "{\"units\": \"m s-1\", \"long_name\": \"velocity of the water in x and y\"}";
   field.ndims = 2;
   field.shape[1] = 2;
-  if (f) { f = scda_p4est_write_field (f, NULL, p4est, &field, velocity, err); }
+  f = scda_p4est_write_field (f, NULL, p4est, &field, velocity, err);
   /* What is written until now stays, whenever the job is killed. */
-  if (f) { f = scda_fcommit (f, err); }
+  f = scda_fcommit (f, err);
   free (depth);
   free (velocity);
   return f;
@@ -296,10 +296,10 @@ int main (int argc, char **argv) {
   scda_params_init (&params);
   params.seal = 1;
   scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, argv[1], "p4est_dam.c: a dam breaks", NULL, &params, &err);
-  if (f) { f = scda_forest_write_about (f, &err); }
-  if (f) { f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"Partial dam break\", \"code\": \"p4est_dam.c\"}", &err); }
-  if (f) { f = scda_p4est_write_connectivity (f, NULL, p4est, &err); }
-  if (f) { f = write_step (f, p4est, 0., &err); }
+  f = scda_forest_write_about (f, &err);
+  f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"Partial dam break\", \"code\": \"p4est_dam.c\"}", &err);
+  f = scda_p4est_write_connectivity (f, NULL, p4est, &err);
+  f = write_step (f, p4est, 0., &err);
 
   double time = 0.;
   int outputs = 1;
@@ -316,7 +316,7 @@ int main (int argc, char **argv) {
     }
     if (step % steps_between_meshes == 0) { adapt (p4est); }
   }
-  if (f) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   if (rank == 0 && err == 0) {
     printf ("%s: %d time steps, %lld cells in the last one\n", argv[1], outputs, (long long) p4est->global_num_quadrants);
   }

@@ -128,11 +128,11 @@ static int write_checkpoint (const char *filename, p4est_t *p4est) {
   params.seal = 1;
   params.atomic = 1; /* under this name there is always a complete checkpoint */
   scda_fcontext_t *f = scda_fopen_write (p4est->mpicomm, filename, P4EST_STRING "_restart", NULL, &params, &err);
-  if (f != NULL) { f = scda_forest_write_about (f, &err); }
-  if (f != NULL) { f = scda_fwrite_block (f, p4est->user_pointer, sizeof (context_t), "context", NULL, 0, SCDA_ENCODE_NONE, &err); }
-  if (f != NULL) { f = scda_forest_write_group (f, NULL, P4EST_DIM, "{\"title\": \"a drop of dye\"}", &err); }
-  if (f != NULL) { f = scda_p4est_write_forest (f, NULL, p4est, 1, &err); }
-  if (f != NULL) { scda_fclose (f, &err); }
+  f = scda_forest_write_about (f, &err);
+  f = scda_fwrite_block (f, p4est->user_pointer, sizeof (context_t), "context", NULL, 0, SCDA_ENCODE_NONE, &err);
+  f = scda_forest_write_group (f, NULL, P4EST_DIM, "{\"title\": \"a drop of dye\"}", &err);
+  f = scda_p4est_write_forest (f, NULL, p4est, 1, &err);
+  scda_fclose (f, &err);
   return err;
 }
 
@@ -145,19 +145,17 @@ static int read_checkpoint (const char *filename, context_t *context, p4est_conn
   params.verify = 1;
   *p4est = NULL;
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, filename, NULL, NULL, &params, &err);
-  if (f != NULL) { f = scda_ffind (f, "context", NULL, 0, &found, &section, &err); }
-  if (f != NULL) { f = scda_fseek (f, section, &err); }
-  if (f != NULL) { f = scda_fread_section_header (f, &type, NULL, &bytes, NULL, NULL, &decode, &err); }
+  f = scda_ffind (f, "context", NULL, 0, &found, &section, &err);
+  f = scda_fseek (f, section, &err);
+  f = scda_fread_section_header (f, &type, NULL, &bytes, NULL, NULL, &decode, &err);
   if (f != NULL && (!found || type != 'B' || bytes != sizeof *context)) {
     scda_frefuse (f, "the file has no context of this program", &err);
     scda_fclose (f, &err);
     return err;
   }
-  if (f != NULL) { f = scda_fread_block_range (f, context, 0, bytes, &err); } /* each rank reads all of it */
-  if (f != NULL) {
-    f = scda_p4est_read_forest (f, NULL, -1, MPI_COMM_WORLD, sizeof (quadrant_data_t), 1, NULL, NULL, context, connectivity, p4est, &err);
-  }
-  if (f != NULL) { scda_fclose (f, &err); }
+  f = scda_fread_block_range (f, context, 0, bytes, &err); /* each rank reads all of it */
+  f = scda_p4est_read_forest (f, NULL, -1, MPI_COMM_WORLD, sizeof (quadrant_data_t), 1, NULL, NULL, context, connectivity, p4est, &err);
+  scda_fclose (f, &err);
   return err;
 }
 

@@ -72,21 +72,21 @@ static int write_steps (const char *filename, int rank) {
   field.attributes = "{\"units\": \"m\", \"long_name\": \"height of the water\"}";
 
   scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, filename, "p4est_steps.c", NULL, &params, &err);
-  if (f != NULL) { f = scda_forest_write_about (f, &err); }
-  if (f != NULL) { f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"a wave\"}", &err); }
+  f = scda_forest_write_about (f, &err);
+  f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"a wave\"}", &err);
   for (int step = 0; f != NULL && step < 3; ++step) {
     p4est_t *p4est = compute (connectivity, step);
     double *values = heights (p4est, step);
     f = scda_p4est_write_step (f, NULL, p4est, step_seconds * step, "s", &err); /* and what of the mesh has changed */
-    if (f != NULL) { f = scda_p4est_write_field (f, NULL, p4est, &field, values, &err); }
-    if (f != NULL) { f = scda_fcommit (f, &err); } /* from now on, this step is safe */
+    f = scda_p4est_write_field (f, NULL, p4est, &field, values, &err);
+    f = scda_fcommit (f, &err); /* from now on, this step is safe */
     if (f != NULL && rank == 0) {
       printf ("step %d, time %g s: %d cells\n", step, step_seconds * step, (int) p4est->global_num_quadrants);
     }
     P4EST_FREE (values);
     p4est_destroy (p4est);
   }
-  if (f != NULL) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   p4est_connectivity_destroy (connectivity);
   return err;
 }
@@ -98,15 +98,13 @@ static int restart (const char *filename, int rank) {
   int64_t steps = 0;
   int err;
   scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, filename, NULL, NULL, NULL, &err);
-  if (f != NULL) { f = scda_forest_steps (f, NULL, &steps, &err); }
-  if (f != NULL) { f = scda_forest_read_time (f, NULL, -1, &time, &err); } /* -1: the last one */
-  if (f != NULL) {
-    f = scda_p4est_read_forest (f, NULL, -1, MPI_COMM_WORLD, 0, 0, NULL, NULL, NULL, &connectivity, &p4est, &err);
-  }
+  f = scda_forest_steps (f, NULL, &steps, &err);
+  f = scda_forest_read_time (f, NULL, -1, &time, &err); /* -1: the last one */
+  f = scda_p4est_read_forest (f, NULL, -1, MPI_COMM_WORLD, 0, 0, NULL, NULL, NULL, &connectivity, &p4est, &err);
   if (f == NULL) { return err; }
   double *values = P4EST_ALLOC (double, (size_t) p4est->local_num_quadrants + 1);
   f = scda_p4est_read_field (f, NULL, -1, p4est, "height", SCDA_TYPE_FLOAT64, 1, values, &err);
-  if (f != NULL) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   if (err == SCDA_SUCCESS) {
     double *expected = heights (p4est, (int) steps - 1);
     int exact = memcmp (values, expected, (size_t) p4est->local_num_quadrants * sizeof *values) == 0;

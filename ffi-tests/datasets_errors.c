@@ -277,7 +277,7 @@ static scda_fcontext_t *read_one (scda_fcontext_t *f, int k, int wrong, int *err
       if (s == 1) { RIGHT (scda_fread_array_data (f, NULL, Nq, 8, 0, &err)); }
       RIGHT (scda_fread_section_header (f, NULL, NULL, NULL, NULL, NULL, &decode, &err));
     }
-    if (wrong) { d.size = 8; }
+    if (wrong) { d.size = 4; }
     return scda_fread_dataset_header (f, &found, &d, error);
   case 11:
     if (wrong) { d.size = 0; }
@@ -330,7 +330,7 @@ static void current (void) {
     CHECK (strcmp (d.attributes, "{}") == 0 && memcmp (d.fill_value, zero, 8) == 0); /* as before */
     CHECK (scda_fcurrent_dataset (f, NULL, &now, NULL) == 0);
     CHECK (scda_fcurrent_dataset (f, &found, NULL, &err) == -1 && err == SCDA_ERR_ARG);
-    now.size = 8;
+    now.size = 7;
     CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
     now.size = sizeof now;
   }
@@ -341,6 +341,7 @@ static void current (void) {
   CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == 0 && err == 0 && found == 0);
   CLOSE ();
   CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);
+  err = 0;
   CHECK (scda_fcurrent_dataset (NULL, &found, &now, &err) == -1 && err == SCDA_ERR_ARG);
   RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, &params, &err));
   CHECK (scda_fcurrent_dataset (f, &found, &now, &err) == -1 && err == SCDA_ERR_USAGE);

@@ -596,7 +596,7 @@ static void other_versions (void) {
   CHECK (scda_fclose (f, &err) == 0);
   CHECK (scda_params_init_size (&p.params, sizeof p) == 0 && p.newer[0] == 0 && p.newer[1] == 0);
   CHECK (p.params.size == sizeof p && scda_params_init_size (&p.params, 3) != 0 && scda_params_init_size (NULL, older) != 0);
-  RIGHT (scda_fopen_read (g.comm, path, user, NULL, &p.params, &err));
+  RIGHT (scda_fopen_read (g.comm, path, NULL, NULL, &p.params, &err));
   CHECK (scda_fclose (f, &err) == 0);
   p.newer[1] = UINT64_C (1) << 63;
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "newer", NULL, &p.params, &err));

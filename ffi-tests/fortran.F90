@@ -1102,7 +1102,7 @@ contains
     call require(ierr == SCDA_ERR_NO_SUCH_FILE, "no such file")
     call require(index(scda_last_error_message(), filename // ".none") > 0, "message")
     call scda_fclose(f, ierr)
-    call require(ierr == SCDA_ERR_ARG, "a file that is not open")
+    call require(ierr == SCDA_ERR_NO_SUCH_FILE, "the error of opening stays")
     call require(scda_feof(f), "feof of what is not open")
 
     ! What is too short on one rank alone is an error on all, and with check at once.

@@ -63,6 +63,7 @@ static inline int scda_forest_error_internal (scda_forest_error_internal_t *e, i
 /* For an error that all ranks have found: closes the file. The message is that of scda_last_error_message. */
 static inline scda_fcontext_t *scda_forest_fail_internal (scda_fcontext_t *f, const scda_forest_error_internal_t *e, int *err) {
   int ignored;
+  if (f == NULL) { return scda_frefuse (f, e->why, err); } /* the error that is there already stays */
   if (scda_frefuse (f, e->why, &ignored) != NULL) { scda_fclose (f, &ignored); }
   *err = e->err;
   return NULL;
@@ -72,6 +73,7 @@ static inline scda_fcontext_t *scda_forest_fail_internal (scda_fcontext_t *f, co
 static inline scda_fcontext_t *scda_forest_agree_internal (scda_fcontext_t *f, MPI_Comm comm, scda_forest_error_internal_t *e,
                                                            int *err) {
   int rank = 0, size = 0, first = 0;
+  if (f == NULL) { return scda_forest_fail_internal (f, e, err); }
   MPI_Comm_rank (comm, &rank);
   MPI_Comm_size (comm, &size);
   first = e->err == SCDA_SUCCESS ? size : rank;
