@@ -202,7 +202,7 @@ pub(super) struct Place<'a> {
 ///
 /// # Safety
 /// `memory_shape` is NULL, or has `memory_ndims` numbers that may be read.
-unsafe fn memory_shape(one: &scda_box_t) -> Result<Option<&[u64]>> {
+unsafe fn memory_shape<'a>(one: &scda_box_t) -> Result<Option<&'a [u64]>> {
     if one.memory_shape.is_null() {
         return Ok(None);
     }
