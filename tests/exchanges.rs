@@ -546,3 +546,49 @@ fn chunks_are_sent_only_to_those_who_own_them() {
     // All that grows are the lengths, 16 bytes for each rank, and the bytes that are passed of each chunk, 8 for up to 1024 of them.
     assert_eq!(many[1].bytes() - few[1].bytes(), 7 * (16 + 8));
 }
+
+/// Beside the messages with the data, which go from rank to rank, but are counted as a collective here.
+#[test]
+fn a_compressed_field_costs_five_collectives_and_no_message_but_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    // In tests, a round takes one chunk of this size from each rank.
+    let written = |ranks: usize, chunk: u64, rows: &(dyn Fn(usize) -> u64 + Sync)| {
+        let counts: Vec<u64> = (0..ranks).map(rows).collect();
+        let mut dataset = Dataset::new("rho", DataType::Float64, [counts.iter().sum::<u64>(), 16]);
+        dataset.layout = Layout::Chunked { shape: Some(vec![chunk, 16]), text: false };
+        let of = |datasets: u64| -> Vec<[u64; 3]> {
+            run_on_threads(ranks, |comm| {
+                // Noise, so that sections are large.
+                let mut state = comm.rank() as u64 + 1;
+                let mut random = || {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (state >> 33).to_ne_bytes()[0]
+                };
+                let data: Vec<u8> = (0..8 * 16 * counts[comm.rank()]).map(|_| random()).collect();
+                let (counting, exchanged) = Counting::new(comm, false);
+                let mut file = Writer::create(counting, &path, b"", &params()).unwrap();
+                for _ in 0..datasets {
+                    file.field(&dataset, &counts, &data).unwrap();
+                }
+                file.close().unwrap();
+                [exchanged.collectives(), exchanged.messages(), exchanged.bytes()]
+            })
+        };
+        let (few, more) = (of(2), of(3));
+        (0..ranks).map(|rank| [0, 1, 2].map(|i| more[rank][i] - few[rank][i])).collect::<Vec<_>>()
+    };
+    for ranks in [2, 5, 12] {
+        // Each has its own.
+        let own = written(ranks, 1024, &|_| 1024);
+        assert!(own.iter().all(|[collectives, messages, _]| (*collectives, *messages) == (4, 0)), "{own:?}");
+        // Of a chunk, the last row is that of the next rank.
+        let neighbours = written(ranks, 1024, &|rank| 1024 - u64::from(rank == 0));
+        assert!(neighbours.iter().all(|[collectives, ..]| *collectives == 5 + 1), "{neighbours:?}");
+        let messages: Vec<u64> = neighbours.iter().map(|[_, messages, _]| *messages).collect();
+        assert!(messages[0] == 0 && messages[1..].iter().all(|&messages| messages == 1), "{messages:?}");
+        // One has all: a round more, which costs another one.
+        let from_one = written(ranks, 1024, &|rank| if rank == 1 { 2 * 1024 * ranks as u64 } else { 0 });
+        assert!(from_one.iter().all(|[collectives, ..]| *collectives == 5 + 1 + 2), "{from_one:?}");
+    }
+}

@@ -141,6 +141,19 @@ fn wrong_arguments_are_the_errors_of_all_ranks() {
         file.dataset(&Dataset::new("rho", DataType::Float64, shape), &[], &[])
     });
     assert_eq!(differ, "the ranks disagree on the dataset or group");
+    // In chunks, too, where ranks go by what they know of the others: chunks of their own, parts of those of others.
+    for chunk in [1, 2, 3] {
+        let mut field = good.clone();
+        field.layout = chunked(&[chunk, 2]);
+        let bytes = [0; 96];
+        let differ = run(&|rank, file| {
+            let counts = [[2, 2], [3, 1]][rank];
+            file.field(&field, &counts, &bytes[..24 * counts[rank] as usize])
+        });
+        assert_eq!(differ, "the ranks disagree on the counts of elements N_q");
+        let short = run(&|rank, file| file.field(&field, &[1, 3], &bytes[..if rank == 1 { 71 } else { 24 }]));
+        assert_eq!(short, "rank 1: data: found 71 bytes, expected the 72 of the regions");
+    }
     let sum = run(&|_, file| file.field(&good, &[1, 2], &[0; 72]));
     assert_eq!(sum, "rank 0: counts N_q: found the sum 3, expected the 4 indices of the first dimension");
     let short = run(&|_, file| file.field(&good, &[2, 2], &[0; 40]));

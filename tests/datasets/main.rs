@@ -104,19 +104,25 @@ fn large_contiguous_datasets_of_blocks_and_of_rows() {
         check_file(&alone, &dataset, &array);
         let expected = std::fs::read(&alone).unwrap();
         for ranks in [2, 3, 6] {
-            // Blocks of the second dimension, and rows: as boxes and as counts.
-            for how in 0..3 {
+            // Blocks of the second dimension, and rows: as boxes and as counts, also uneven ones.
+            for how in 0..5 {
                 run_on_threads(ranks, |comm| {
                     let rank = comm.rank();
                     let dimension = usize::from(how == 0);
-                    let counts = uniform_partition(shape[dimension], ranks);
+                    let mut counts = uniform_partition(shape[dimension], ranks);
+                    if how > 2 {
+                        // All on one rank, or a few on one, none on others, the rest on the last one.
+                        counts.fill(0);
+                        counts[ranks / 2] = if how == 3 { shape[0] } else { 5 };
+                        counts[ranks - 1] += shape[0] - counts[ranks / 2];
+                    }
                     let mut region = Region::all(&shape);
                     region.start[dimension] = counts[..rank].iter().sum();
                     region.count[dimension] = counts[rank];
                     let data = items(&array, 8, &shape, &region);
                     let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
                     match how {
-                        2 => file.field(&dataset, &counts, &data).unwrap(),
+                        2.. => file.field(&dataset, &counts, &data).unwrap(),
                         _ => file.dataset(&dataset, &[region], &data).unwrap(),
                     }
                     file.close().unwrap();

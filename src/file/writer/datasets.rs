@@ -8,6 +8,7 @@ use super::WriterState;
 use super::output::{LocalElements, too_large};
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use super::piecewise::DataStream;
+use super::together::{Behind, Block};
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap};
 use crate::error::{Error, ErrorKind, Result};
@@ -153,7 +154,7 @@ impl WriterState {
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
         let boxes = data.map(|data| (&regions[..], data));
-        self.write_dataset(dataset, text, boxes, Some(rows))
+        self.write_dataset(dataset, text, boxes, Some((rows, counts)))
     }
 
     /// Writes a contiguous dataset whose data come piece by piece.
@@ -214,21 +215,22 @@ impl WriterState {
         Ok(text)
     }
 
-    /// Writes metadata and data. `rows` are those of this rank, if all ranks have rows in their order.
+    /// Writes metadata and data. `rows` are those of this rank, and how many each has, if all ranks have rows in their order.
     fn write_dataset(
         &mut self,
         dataset: &Dataset,
         text: String,
         boxes: Result<Boxes<'_>>,
-        rows: Option<Partition>,
+        rows: Option<(Partition, &[u64])>,
     ) -> Result<(), Failure> {
+        let (rows, counts) = rows.unzip();
         let (regions, data) = self.tolerate(boxes, (&[], Data::Packed(&[])))?;
         let data = self.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
         let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
             DataLayout::Chunked { .. } => {
-                let plan = self.plan(vec![(dataset, passed)])?;
+                let plan = self.plan_of(dataset, passed, counts)?;
                 let encoded = self.encode_dataset(dataset, &plan)?;
                 return self.write_chunks(dataset, &text, (&plan, 0), &encoded);
             }
@@ -238,7 +240,9 @@ impl WriterState {
         chosen.layout = DataLayout::Contiguous;
         (chosen.max_relative_error, chosen.max_absolute_error) = (0.0, 0.0);
         let plain_text = metadata::of_dataset(&chosen, &Codecs::of(&chosen, self.params.level))?;
-        if let Some((plan, encoded)) = self.encode_if_smaller(dataset, passed, [&text, &plain_text])? {
+        if let Some((plan, encoded)) =
+            self.encode_if_smaller(dataset, (passed, counts), [&text, &plain_text])?
+        {
             let shape = plan.arrays()[0].grid().chunk_shape().to_vec();
             chosen.layout = DataLayout::Chunked { shape: Some(shape), text: false };
             // What `begin_dataset` has made, which differs only in how the shape of the chunks was chosen.
@@ -253,11 +257,11 @@ impl WriterState {
     fn encode_if_smaller<'a>(
         &mut self,
         dataset: &Dataset,
-        passed: Passed<'a>,
+        (passed, counts): (Passed<'a>, Option<&[u64]>),
         texts: [&str; 2],
     ) -> Result<Option<(Plan<'a>, Streams)>, Failure> {
         let (rows, row_bytes) = dataset.rows()?;
-        let mut plan = self.plan(vec![(dataset, passed)])?;
+        let mut plan = self.plan_of(dataset, passed, counts)?;
         let chunks = plan.own(0).total;
         if chunks > MOST_SAMPLED {
             let step = chunks.div_ceil(MOST_SAMPLED);
@@ -385,18 +389,10 @@ impl WriterState {
             let data = Source::Contiguous(data);
             return self.write_elements(SectionType::Array, name, layout, &counts, &local, data);
         }
-        // What is buffered comes before.
-        self.write_all()?;
-        self.describe(SectionType::Block, DATASET_CONVENTION, 0, block.data_bytes)?;
-        self.end = block.end;
-        self.end_section()?;
-        self.describe(SectionType::Array, name, rows.total, row_bytes)?;
-        self.write_behind_block(
-            (block, DATASET_CONVENTION, text.as_bytes()),
-            (layout, name, &counts),
-            bytes,
-            (passed, piece_bytes(dataset)),
-        )
+        let block = Block(block, DATASET_CONVENTION, text.as_bytes());
+        let array = Behind(SectionType::Array, layout, name, &counts);
+        self.begin_together(&block, &array, [rows.total, row_bytes])?;
+        self.write_behind_block(&block, &array, bytes, (passed, piece_bytes(dataset)))
     }
 
     /// Writes the data of a contiguous dataset in strips, each by the rank that owns it.
@@ -456,10 +452,29 @@ impl WriterState {
 
     /// Who has which parts of the chunks, on all ranks.
     fn plan<'a>(&mut self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>, Failure> {
+        let plan = self.own_plan(all);
+        Plan::agree_on(plan, &mut self.team, true)
+    }
+
+    /// The same of one dataset, of which all ranks may know how many rows each has.
+    fn plan_of<'a>(
+        &mut self,
+        dataset: &Dataset,
+        passed: Passed<'a>,
+        counts: Option<&[u64]>,
+    ) -> Result<Plan<'a>, Failure> {
+        let all = vec![(dataset, passed)];
+        match counts {
+            Some(counts) => Ok(self.own_plan(all)?.of_rows(&dataset.shape, counts)?),
+            None => self.plan(all),
+        }
+    }
+
+    /// Which parts of the chunks this rank has.
+    fn own_plan<'a>(&self, all: Vec<(&Dataset, Passed<'a>)>) -> Result<Plan<'a>> {
         let array = |(dataset, passed): (&Dataset, _)| Ok(Array::new(dataset, dataset.grid()?, passed));
         let arrays: Result<Vec<_>> = all.into_iter().map(array).collect();
-        let plan = arrays.and_then(|arrays| Plan::new(&self.team, arrays, self.params.threads as u64));
-        Plan::agree_on(plan, &mut self.team, true)
+        arrays.and_then(|arrays| Plan::new(&self.team, arrays, self.params.threads as u64))
     }
 
     /// As [`Self::encode_datasets`], of the one dataset of the plan.
@@ -504,8 +519,17 @@ impl WriterState {
         (plan, number): (&Plan<'_>, usize),
         (encoded, bytes): &Streams,
     ) -> Result<(), Failure> {
-        self.put_metadata(text)?;
         let (name, chunks) = (dataset.name.as_bytes(), plan.own(number));
+        let block = Layout::block(self.end, text.len() as u64).ok_or_else(too_large)?;
+        let layout = Layout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
+        if !is_text(dataset) && self.leave_together(block, layout)? {
+            let block = Block(block, DATASET_CONVENTION, text.as_bytes());
+            let counts = [(b'N', chunks.total)];
+            let varray = Behind(SectionType::Varray, layout, name, &counts);
+            self.begin_together(&block, &varray, [chunks.total, bytes.total])?;
+            return self.write_encoded_behind_block(&block, &varray, (chunks, *bytes), encoded);
+        }
+        self.put_metadata(text)?;
         if is_text(dataset) {
             let size = plan.arrays()[number].grid().chunk_bytes();
             self.describe(SectionType::Array, name, chunks.total, size)?;

@@ -6,11 +6,13 @@ mod output;
 mod owners;
 mod pieces;
 mod piecewise;
+mod rows;
 mod sealing;
 mod sections;
 #[cfg(test)]
 mod simulation;
 mod streams;
+mod together;
 mod trial;
 
 pub(crate) use datasets::Given;

@@ -1,7 +1,6 @@
 //! The bytes of a section: which rank writes what, at once or with the buffered sections.
 
 use super::WriterState;
-use super::pieces::Passed;
 use crate::codec::VARRAY_CONVENTION;
 use crate::error::{Error, Result};
 use crate::file::buffer::{Outlet, Stage};
@@ -14,8 +13,6 @@ use crate::format::header::{SectionType, put_section_header};
 use crate::format::layout::Layout;
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, INLINE_BYTES, SECTION_HEADER_BYTES};
-use crate::memory::reserve;
-use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use crate::storage::ParallelFile;
 
@@ -262,61 +259,9 @@ impl WriterState {
         self.end_large(layout, mine, head)
     }
 
-    /// Whether a block and the array behind it are written together ([`Self::write_behind_block`]). All ranks know.
-    pub(super) fn leave_together(&mut self, block: Layout, array: Layout) -> Result<bool, Failure> {
-        Ok(self.is_small(block) && !self.is_small(array) && !self.is_relayed(array)?)
-    }
-
-    /// Writes a small block, whose data all ranks have, and the large array behind it, of which this rank has what it passes: straight from
-    /// its memory, or gathered in pieces of so many bytes. Both sections come as layout, user string, and data or counts. The rank that has the first byte of the array writes the block
-    /// with it, but for the header of the block, which follows when the bytes of all ranks are in the file: without it, no reader takes
-    /// the rest for sections.
-    pub(super) fn write_behind_block(
-        &mut self,
-        (block, block_user, text): (Layout, &[u8], &[u8]),
-        (layout, user, counts): (Layout, &[u8], &[(u8, u64)]),
-        bytes: Partition,
-        (passed, piece_bytes): (&Passed<'_>, u64),
-    ) -> Result<(), Failure> {
-        let style = self.params.line_break;
-        let (mut front, mut mine) = (Vec::new(), Ok(()));
-        if bytes.is_first() {
-            let (mut before, mut between, mut padding) =
-                ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
-            let pieces = [
-                head(&mut before, SectionType::Block, block_user, &[(b'E', block.data_bytes)], style),
-                text,
-                data_padding(&mut padding, block.data_bytes, text.last().copied(), style),
-                head(&mut between, SectionType::Array, user, counts, style),
-            ];
-            mine = reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum());
-            if mine.is_ok() {
-                pieces.iter().for_each(|piece| front.extend_from_slice(piece));
-            }
-        }
-        let held = if self.team.is_alone() { 0 } else { to_usize(block.data - block.start).min(front.len()) };
-        let (held, mut front) = front.split_at(held);
-        let mut at = layout.data + bytes.offset - front.len() as u64;
-        if mine.is_ok() && !self.team.has_deferred() && bytes.count > 0 {
-            let is_last = bytes.is_last();
-            mine = passed.for_each_piece(piece_bytes, |piece, is_end| {
-                let mut padding = [0; MAX_DATA_PADDING];
-                let padding = match is_last && is_end {
-                    true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
-                    false => &[],
-                };
-                self.file.write_at(at, &[front, piece, padding])?;
-                at += (front.len() + piece.len()) as u64;
-                front = &[];
-                Ok(())
-            });
-        }
-        self.end_large(Layout { start: block.start, ..layout }, mine, held)
-    }
-
     /// Whether a section is written by some ranks of each node for all. All ranks know.
     #[inline(never)]
-    fn is_relayed(&mut self, layout: Layout) -> Result<bool, Failure> {
+    pub(super) fn is_relayed(&mut self, layout: Layout) -> Result<bool, Failure> {
         if self.is_small(layout) {
             return Ok(false);
         }
@@ -442,7 +387,7 @@ impl WriterState {
 
     /// Whether a section is so small that it is buffered. All ranks know.
     #[inline(always)]
-    fn is_small(&self, layout: Layout) -> bool {
+    pub(super) fn is_small(&self, layout: Layout) -> bool {
         layout.bytes() <= self.small_bytes
     }
 
@@ -468,7 +413,7 @@ impl WriterState {
 
     /// This rank's bytes of a large section are written, but for its header, which follows when those of all ranks
     /// are.
-    fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
+    pub(super) fn end_large(&mut self, layout: Layout, mine: Result<()>, head: &[u8]) -> Result<(), Failure> {
         self.must_agree = false;
         self.agree(mine)?;
         self.end_agreed(layout, head);
@@ -589,7 +534,12 @@ impl WriterState {
 }
 
 /// Writes entries of sizes from `offset`, a bounded number at a time.
-fn put_entries(out: &mut Outlet<'_>, mut offset: u64, format: &CountFormat, sizes: &[u64]) -> Result<()> {
+pub(super) fn put_entries(
+    out: &mut Outlet<'_>,
+    mut offset: u64,
+    format: &CountFormat,
+    sizes: &[u64],
+) -> Result<()> {
     let mut text = Vec::with_capacity(sizes.len().min(ENTRIES_PER_CHUNK) * COUNT_BYTES);
     for chunk in sizes.chunks(ENTRIES_PER_CHUNK) {
         text.clear();

@@ -34,6 +34,16 @@ impl Owners {
         self.0[rank]..self.0[rank + 1]
     }
 
+    /// The ranks that own these chunks, and perhaps some that own none.
+    pub fn with(&self, chunks: &Range<u64>) -> Range<usize> {
+        if chunks.is_empty() {
+            return 0..0;
+        }
+        let ranks = &self.0[..self.0.len() - 1];
+        let from = ranks.partition_point(|&start| start <= chunks.start).saturating_sub(1);
+        from..ranks.partition_point(|&start| start < chunks.end).max(from)
+    }
+
     /// The most chunks that a rank has.
     pub fn most(&self) -> u64 {
         self.0.windows(2).map(|owner| owner[1] - owner[0]).max().unwrap_or(0)

@@ -1,11 +1,12 @@
 //! The parts of chunks that the ranks have, and how they come to the ranks that own the chunks.
 //!
 //! Each rank owns chunks that follow one another, about as many bytes as others that are passed. In rounds, each rank sends to each other the parts of a few of the
-//! chunks that this one owns. A round costs two agreements, and memory for a window of chunks; none is needed where all
-//! ranks have the parts of their own chunks.
+//! chunks that this one owns. A round costs two agreements, or one if all ranks know who has what, and memory for a window of chunks; none is
+//! needed where all ranks have the parts of their own chunks.
 
 use super::datasets::Ready;
 use super::owners::{Bins, Owners};
+use super::rows::Rows;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::dataset::{ChunkGrid, Dataset, MAX_DIMENSIONS, Region, Runs};
@@ -24,6 +25,7 @@ const BALANCED_BYTES: u64 = if cfg!(debug_assertions) { 2 << 10 } else { 64 << 1
 const FEW_PARTS: usize = 8;
 /// The lengths that are exchanged before the parts: those of the boxes, and of their data.
 const LENGTHS: usize = 2;
+type Lengths = [u64; LENGTHS];
 
 /// The data that this rank passes: boxes, and their items.
 pub(super) struct Passed<'a> {
@@ -175,6 +177,8 @@ pub(super) struct Plan<'a> {
     step: u64,
     /// Whether any rank has a part of another's chunk.
     exchanges: bool,
+    /// The rows of each rank, if all of them know these.
+    rows: Option<Rows>,
 }
 
 /// The chunks of a round, with their parts.
@@ -275,7 +279,20 @@ impl<'a> Plan<'a> {
             window: (WINDOW_BYTES / chunk_bytes).max(least_window).max(1),
             step: 1,
             exchanges: false,
+            rows: None,
         })
+    }
+
+    /// The plan of one dataset of which each rank has so many rows: what all ranks know need not be agreed on. Each chunk is passed
+    /// whole, so that the same number of chunks is the same work.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn of_rows(mut self, shape: &[u64], counts: &[u64]) -> Result<Self> {
+        let rows = Rows::new(counts, shape, &self.arrays[0].grid)?;
+        self.exchanges = rows.cross(&self.owners);
+        self.rows = Some(rows);
+        Ok(self)
     }
 
     /// Finds out together whether the ranks must exchange. Each passes its plan, if it has one. With `balance`, the ranks get
@@ -397,26 +414,51 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Exchanges lengths, then boxes with their data.
-    fn exchange(&self, team: &mut Team, round: u64, window: &mut Window) -> Result<(), Failure> {
-        let ranks = team.size();
+    /// The lengths of what this rank sends to each other one in a round, and of what it gets, by an exchange.
+    fn exchanged_lengths(&self, team: &mut Team, round: u64) -> Result<Result<[Vec<Lengths>; 2]>, Failure> {
         let mut lengths = Vec::new();
-        let mine = resize(&mut lengths, (8 * LENGTHS * ranks) as u64).and_then(|()| {
+        let mine = resize(&mut lengths, (8 * LENGTHS * team.size()) as u64).map(|()| {
             let (all, _) = lengths.as_chunks_mut::<8>();
             for (rank, [headers, data]) in all.as_chunks_mut().0.iter_mut().enumerate() {
-                let [header_bytes, data_bytes] = self.lengths_to(rank, round)?;
+                let [header_bytes, data_bytes] = self.lengths_to(rank, round);
                 (*headers, *data) = (header_bytes.to_ne_bytes(), data_bytes.to_ne_bytes());
             }
-            Ok(())
         });
         let mut others = Vec::new();
         let mine = mine.and(resize(&mut others, lengths.len() as u64));
         let exchanged = team.agree(mine)?.comm().alltoall(&lengths, &mut others);
-        let read = |lengths: &[u8]| -> Vec<[u64; LENGTHS]> {
+        let read = |lengths: &[u8]| -> Vec<Lengths> {
             let (words, _) = lengths.as_chunks::<8>();
             words.as_chunks().0.iter().map(|pair| pair.map(u64::from_ne_bytes)).collect()
         };
-        let (sending, receiving) = (read(&lengths), read(&others));
+        Ok(exchanged.map(|()| [read(&lengths), read(&others)]))
+    }
+
+    /// The same, where all ranks know the rows of each.
+    fn known_lengths(&self, rows: &Rows, ranks: usize, round: u64) -> Result<[Vec<Lengths>; 2]> {
+        let mut both = [Vec::new(), Vec::new()];
+        for lengths in &mut both {
+            reserve(lengths, ranks)?;
+            lengths.resize(ranks, [0; LENGTHS]);
+        }
+        let [sending, receiving] = &mut both;
+        for rank in rows.ranks_that_own(&self.owners, self.rank) {
+            sending[rank] = self.lengths_to(rank, round);
+        }
+        let chunks = self.window_of(self.rank, round);
+        for rank in rows.ranks_with(&chunks).filter(|&rank| rank != self.rank) {
+            receiving[rank] = self.lengths_of_rows(rows, rank, &chunks);
+        }
+        Ok(both)
+    }
+
+    /// Exchanges lengths, if they are not known, then boxes with their data.
+    fn exchange(&self, team: &mut Team, round: u64, window: &mut Window) -> Result<(), Failure> {
+        let lengths = match &self.rows {
+            Some(rows) => self.known_lengths(rows, team.size(), round),
+            None => self.exchanged_lengths(team, round)?,
+        };
+        let ([sending, receiving], exchanged) = split(lengths);
         // More data than the chunks have room for: some of them overlap. The boxes tell where.
         let rooms = self.arrays.iter().map(|array| {
             let [start, end] = [window.chunks.start, window.chunks.end]
@@ -425,7 +467,7 @@ impl<'a> Plan<'a> {
         });
         let room: u64 = rooms.sum();
         let fits = receiving.iter().fold(0, |sum: u64, [_, data]| sum.saturating_add(*data)) <= room;
-        let total = |lengths: &[[u64; LENGTHS]], has_data: bool| -> u64 {
+        let total = |lengths: &[Lengths], has_data: bool| -> u64 {
             lengths.iter().map(|[headers, data]| headers + if has_data { *data } else { 0 }).sum()
         };
         let mut sent = Vec::new();
@@ -435,7 +477,7 @@ impl<'a> Plan<'a> {
         let mut least = [if fits { FINE } else { 0 }];
         let agreed = team.agree_with(mine, &mut least)?;
         window.has_data = least[0] == FINE;
-        let bytes = |lengths: &[[u64; LENGTHS]]| -> Vec<usize> {
+        let bytes = |lengths: &[Lengths]| -> Vec<usize> {
             lengths
                 .iter()
                 .map(|[headers, data]| to_usize(headers + if window.has_data { *data } else { 0 }))
@@ -458,15 +500,25 @@ impl<'a> Plan<'a> {
     }
 
     /// The bytes of the boxes and of the data that another rank gets.
-    fn lengths_to(&self, rank: usize, round: u64) -> Result<[u64; LENGTHS]> {
+    fn lengths_to(&self, rank: usize, round: u64) -> Lengths {
         let mut lengths = [0; LENGTHS];
         self.for_each_part_to(rank, round, |chunk, array, part| {
-            let mut header = Counter(0);
-            put_header(&mut header, chunk, part);
-            lengths[0] += header.0;
-            lengths[1] += part.items * array.item_bytes as u64;
+            count_part(&mut lengths, chunk, &part.region, array);
         });
-        Ok(lengths)
+        lengths
+    }
+
+    /// The bytes that another rank sends of these chunks: what [`Self::lengths_to`] says there.
+    fn lengths_of_rows(&self, rows: &Rows, rank: usize, chunks: &Range<u64>) -> Lengths {
+        let (array, own, touched) = (&self.arrays[0], rows.region(rank), rows.chunks_of(rank));
+        let mut lengths = [0; LENGTHS];
+        for chunk in touched.start.max(chunks.start)..touched.end.min(chunks.end) {
+            let region = array.grid.region_of(chunk);
+            if let Some(part) = region.intersection(&own).filter(|_| self.wants(chunk)) {
+                count_part(&mut lengths, chunk - chunks.start, &relative(part, &region), array);
+            }
+        }
+        lengths
     }
 
     /// Appends what another rank gets: the boxes, of so many bytes, then their data. There is room for both.
@@ -475,7 +527,7 @@ impl<'a> Plan<'a> {
         out.resize(headers + to_usize(header_bytes), 0);
         self.for_each_part_to(rank, round, |chunk, array, part| {
             let mut header = Header { out: &mut out[headers..], bytes: 0 };
-            put_header(&mut header, chunk, part);
+            put_header(&mut header, chunk, &part.region);
             headers += header.bytes;
             if with_data {
                 let count = &part.region.count;
@@ -510,7 +562,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Finds the boxes among what was received, and their data.
-    fn place_received(&self, window: &mut Window, lengths: &[[u64; LENGTHS]]) -> Result<()> {
+    fn place_received(&self, window: &mut Window, lengths: &[Lengths]) -> Result<()> {
         let mut message = 0;
         for &[header_bytes, data_bytes] in lengths {
             let (mut header, end) = (message, message + to_usize(header_bytes));
@@ -635,14 +687,11 @@ impl Array<'_> {
     /// The part of a chunk that a region of this rank has.
     fn own_part(&self, chunk: &Region, number: usize) -> Option<Part<'_>> {
         let region = &self.passed.regions[number];
-        let mut part = chunk.intersection(region)?;
+        let part = chunk.intersection(region)?;
         let from_start = part.start.iter().zip(&region.start).map(|(part, region)| part - region).collect();
-        for (start, chunk) in part.start.iter_mut().zip(&chunk.start) {
-            *start -= chunk;
-        }
         Some(Part {
             items: part.count.iter().product(),
-            region: part,
+            region: relative(part, chunk),
             from: self.passed.items(number),
             within: Some((&region.count, from_start)),
         })
@@ -792,9 +841,23 @@ impl Numbers for Counter {
     }
 }
 
-fn put_header(out: &mut impl Numbers, chunk: u64, part: &Part<'_>) {
+fn put_header(out: &mut impl Numbers, chunk: u64, region: &Region) {
     out.put(chunk);
-    part.region.start.iter().chain(&part.region.count).for_each(|&number| out.put(number));
+    region.start.iter().chain(&region.count).for_each(|&number| out.put(number));
+}
+
+/// Adds the bytes of a box in a chunk, and of its data.
+fn count_part(lengths: &mut Lengths, chunk: u64, region: &Region, array: &Array<'_>) {
+    let mut header = Counter(0);
+    put_header(&mut header, chunk, region);
+    lengths[0] += header.0;
+    lengths[1] += region.count.iter().product::<u64>() * array.item_bytes as u64;
+}
+
+/// A part of a chunk, as it lies in it.
+fn relative(mut part: Region, chunk: &Region) -> Region {
+    part.start.iter_mut().zip(&chunk.start).for_each(|(start, chunk)| *start -= chunk);
+    part
 }
 
 /// A number that [`Numbers::put`] has put.

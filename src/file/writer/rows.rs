@@ -1,0 +1,110 @@
+//! The rows of an array that each rank has, where all ranks know them: then each knows what it gets from the others.
+
+use super::owners::Owners;
+use crate::error::Result;
+use crate::format::dataset::{ChunkGrid, Region};
+use crate::memory::reserve;
+use std::ops::Range;
+
+/// Indices of the first dimension, in the order of the ranks.
+pub(super) struct Rows {
+    /// The first row of each rank, and the number of all rows.
+    starts: Vec<u64>,
+    shape: Vec<u64>,
+    /// The rows of a chunk, and how many chunks have the same rows.
+    chunk_rows: u64,
+    beside: u64,
+}
+
+impl Rows {
+    /// So many on each rank, which are all rows of the array.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn new(counts: &[u64], shape: &[u64], grid: &ChunkGrid) -> Result<Self> {
+        let mut starts = Vec::new();
+        reserve(&mut starts, counts.len() + 1)?;
+        let mut end = 0;
+        starts.push(end);
+        starts.extend(counts.iter().map(|count| {
+            end += count;
+            end
+        }));
+        let chunk_rows = grid.chunk_shape()[0];
+        let beside = grid.chunks() / end.div_ceil(chunk_rows).max(1);
+        Ok(Self { starts, shape: shape.to_vec(), chunk_rows, beside })
+    }
+
+    /// The part of the array that a rank has.
+    pub fn region(&self, rank: usize) -> Region {
+        let mut region = Region::all(&self.shape);
+        (region.start[0], region.count[0]) = (self.starts[rank], self.starts[rank + 1] - self.starts[rank]);
+        region
+    }
+
+    /// The chunks of which a rank has items.
+    pub fn chunks_of(&self, rank: usize) -> Range<u64> {
+        let [start, end] = [self.starts[rank], self.starts[rank + 1]];
+        if start == end {
+            return 0..0;
+        }
+        start / self.chunk_rows * self.beside..end.div_ceil(self.chunk_rows) * self.beside
+    }
+
+    /// The ranks that have items of these chunks, and perhaps some that have no rows.
+    pub fn ranks_with(&self, chunks: &Range<u64>) -> Range<usize> {
+        if chunks.is_empty() || self.beside == 0 {
+            return 0..0;
+        }
+        let first = chunks.start / self.beside * self.chunk_rows;
+        let end = chunks.end.div_ceil(self.beside) * self.chunk_rows;
+        let ranks = self.starts.len() - 1;
+        // Of ranks that begin at one row, the last one has it.
+        let from = self.starts[..ranks].partition_point(|&start| start <= first).saturating_sub(1);
+        from..self.starts[..ranks].partition_point(|&start| start < end).max(from)
+    }
+
+    /// The ranks that own chunks of which this one has items: those, and perhaps some that own none.
+    pub fn ranks_that_own(&self, owners: &Owners, rank: usize) -> Range<usize> {
+        owners.with(&self.chunks_of(rank))
+    }
+
+    /// Whether a rank has items of a chunk that another one owns.
+    pub fn cross(&self, owners: &Owners) -> bool {
+        (0..self.starts.len() - 1).any(|rank| {
+            let (touched, own) = (self.chunks_of(rank), owners.of(rank));
+            !touched.is_empty() && (touched.start < own.start || touched.end > own.end)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_ranks_of_chunks_are_those_that_have_items_of_them(
+            counts in prop::collection::vec(0..9_u64, 1..8), columns in 0..7_u64, chunk in (1..5_u64, 1..4_u64),
+        ) {
+            let shape = [counts.iter().sum(), columns];
+            let grid = ChunkGrid::new(&shape, &[chunk.0, chunk.1], 1).unwrap();
+            let rows = Rows::new(&counts, &shape, &grid).unwrap();
+            let touches = |rank: usize, chunk: u64| grid.region_of(chunk).intersection(&rows.region(rank)).is_some();
+            for rank in 0..counts.len() {
+                let expected: Vec<u64> = (0..grid.chunks()).filter(|&chunk| touches(rank, chunk)).collect();
+                prop_assert_eq!(rows.chunks_of(rank).collect::<Vec<u64>>(), expected);
+            }
+            for start in 0..grid.chunks() {
+                for end in start + 1..=grid.chunks() {
+                    let found = rows.ranks_with(&(start..end));
+                    for rank in 0..counts.len() {
+                        let has_some = (start..end).any(|chunk| touches(rank, chunk));
+                        prop_assert!(!has_some || found.contains(&rank), "{start}..{end}: {rank} of {found:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A small block and the large section behind it, written together: the metadata of a dataset, and its data.
+
+use super::WriterState;
+use super::output::{LONGEST_HEAD, head, put_entries};
+use super::pieces::Passed;
+use crate::error::Result;
+use crate::file::buffer::{Outlet, Stage};
+use crate::file::encoding::Encoded;
+use crate::file::source::Source;
+use crate::file::team::{Failure, split};
+use crate::format::COUNT_BYTES;
+use crate::format::entry::CountFormat;
+use crate::format::header::SectionType;
+use crate::format::layout::Layout;
+use crate::format::padding::{MAX_DATA_PADDING, data_padding};
+use crate::memory::reserve;
+use crate::parallel::Partition;
+use crate::storage::ParallelFile;
+
+/// A block whose data all ranks have: its layout, user string and data.
+pub(super) struct Block<'a>(pub Layout, pub &'a [u8], pub &'a [u8]);
+
+/// The section behind it: its type, layout, user string, and counts, each with its letter.
+pub(super) struct Behind<'a>(pub SectionType, pub Layout, pub &'a [u8], pub &'a [(u8, u64)]);
+
+impl WriterState {
+    /// Whether a block and the section behind it are written together. All ranks know.
+    pub(super) fn leave_together(&mut self, block: Layout, behind: Layout) -> Result<bool, Failure> {
+        Ok(self.is_small(block) && !self.is_small(behind) && !self.is_relayed(behind)?)
+    }
+
+    /// Notes both, before they are written together. `values` are those by which the second one is described.
+    pub(super) fn begin_together(
+        &mut self,
+        block: &Block<'_>,
+        behind: &Behind<'_>,
+        values: [u64; 2],
+    ) -> Result<(), Failure> {
+        // What is buffered comes before.
+        self.write_all()?;
+        self.describe(SectionType::Block, block.1, 0, block.0.data_bytes)?;
+        self.end = block.0.end;
+        self.end_section()?;
+        self.describe(behind.0, behind.2, values[0], values[1])?;
+        Ok(())
+    }
+
+    /// What stands before the entries or data of the second section, on the rank that has the first of these: and how much of it is the header
+    /// of the block, which follows when the bytes of all ranks are in the file: without it, no reader takes the rest for sections.
+    fn front(&self, block: &Block<'_>, behind: &Behind<'_>) -> Result<(Vec<u8>, usize)> {
+        let (Block(layout, block_user, text), style) = (block, self.params.line_break);
+        let (mut before, mut between, mut padding) =
+            ([0; LONGEST_HEAD], [0; LONGEST_HEAD], [0; MAX_DATA_PADDING]);
+        let pieces = [
+            head(&mut before, SectionType::Block, block_user, &[(b'E', layout.data_bytes)], style),
+            text,
+            data_padding(&mut padding, layout.data_bytes, text.last().copied(), style),
+            head(&mut between, behind.0, behind.2, behind.3, style),
+        ];
+        let mut front = Vec::new();
+        reserve(&mut front, pieces.iter().map(|piece| piece.len()).sum())?;
+        pieces.iter().for_each(|piece| front.extend_from_slice(piece));
+        let held = if self.team.is_alone() { 0 } else { pieces[0].len() };
+        Ok((front, held))
+    }
+
+    /// Writes a block and the array behind it, of which this rank has what it passes: straight from its memory, or gathered in pieces of so
+    /// many bytes.
+    pub(super) fn write_behind_block(
+        &mut self,
+        block: &Block<'_>,
+        array: &Behind<'_>,
+        bytes: Partition,
+        (passed, piece_bytes): (&Passed<'_>, u64),
+    ) -> Result<(), Failure> {
+        let (style, layout) = (self.params.line_break, array.1);
+        let front = if bytes.is_first() { self.front(block, array) } else { Ok((Vec::new(), 0)) };
+        let ((front, held), mut mine) = split(front);
+        let (held, mut front) = front.split_at(held);
+        let mut at = layout.data + bytes.offset - front.len() as u64;
+        if mine.is_ok() && !self.team.has_deferred() && bytes.count > 0 {
+            let is_last = bytes.is_last();
+            mine = passed.for_each_piece(piece_bytes, |piece, is_end| {
+                let mut padding = [0; MAX_DATA_PADDING];
+                let padding = match is_last && is_end {
+                    true => data_padding(&mut padding, layout.data_bytes, piece.last().copied(), style),
+                    false => &[],
+                };
+                self.file.write_at(at, &[front, piece, padding])?;
+                at += (front.len() + piece.len()) as u64;
+                front = &[];
+                Ok(())
+            });
+        }
+        self.end_large(Layout { start: block.0.start, ..layout }, mine, held)
+    }
+
+    /// Writes a block and the varray behind it, of which this rank has these elements, not none on all ranks.
+    pub(super) fn write_encoded_behind_block(
+        &mut self,
+        block: &Block<'_>,
+        varray: &Behind<'_>,
+        (elements, bytes): (Partition, Partition),
+        encoded: &Encoded,
+    ) -> Result<(), Failure> {
+        let (style, layout) = (self.params.line_break, varray.1);
+        let data = Source::Indirect(&encoded.chunks);
+        let (entries, offset) =
+            (layout.entries + elements.offset * COUNT_BYTES as u64, layout.data + bytes.offset);
+        if let (Some(sealer), false) = (&mut self.sealer, self.team.has_deferred()) {
+            let noted = sealer.note_elements(elements, offset, &encoded.sizes);
+            self.tolerate(noted, ())?;
+        }
+        let mut padding = [0; MAX_DATA_PADDING];
+        let has_end = if bytes.total > 0 { bytes.is_last() } else { elements.is_last() };
+        let padding = match has_end {
+            true => data_padding(&mut padding, layout.data_bytes, data.last_byte(), style),
+            false => &[],
+        };
+        let front = if elements.is_first() { self.front(block, varray) } else { Ok((Vec::new(), 0)) };
+        let ((front, held), mut mine) = split(front);
+        let (held, front) = front.split_at(held);
+        if mine.is_ok() && !self.team.has_deferred() {
+            let mut out = Outlet::Stage(Stage::new(&mut self.file));
+            let before = entries - front.len() as u64;
+            let mut put = || {
+                out.put(before, &[front])?;
+                put_entries(&mut out, entries, &CountFormat::new(b'E', style), &encoded.sizes)?;
+                let mut offset = offset;
+                data.for_each_piece(|piece| {
+                    out.put(offset, &[piece])?;
+                    offset += piece.len() as u64;
+                    Ok(())
+                })?;
+                out.put(layout.padding(), &[padding])
+            };
+            mine = put().and_then(|()| out.finish());
+        }
+        self.end_large(Layout { start: block.0.start, ..layout }, mine, held)
+    }
+}
