@@ -1,7 +1,7 @@
 //! `scda copy`, and what it has in common with the other commands that write sections of files.
 
 use crate::check::Verified;
-use crate::datasets::write::OfReader;
+use crate::datasets::source::Source;
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::edit::{Bound, Chunking, Meant, Pick, Replacement};
 use crate::fail::{Fail, Result};
@@ -12,8 +12,9 @@ use crate::progress::Progress;
 use crate::select::{self, Selection};
 use crate::streams;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use scda::internals::Codecs;
 use scda::internals::json::members;
-use scda::internals::metadata::ALIGNMENT;
+use scda::internals::metadata::{self, ALIGNMENT};
 use scda::internals::parse::KEYS;
 use scda::internals::to_usize;
 use scda::{Codec, Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
@@ -367,7 +368,7 @@ impl Way<'_> {
         walk: &mut Walk<'_>,
         item: &Item,
         output: &mut Output,
-        metadata: Option<String>,
+        new_metadata: Option<String>,
         progress: &mut Progress,
     ) -> Result<()> {
         let section = &item.section;
@@ -394,7 +395,9 @@ impl Way<'_> {
             Some(Pair::Group(found)) => {
                 self.keep(reader, output, section, progress)?;
                 reader.next_section(true)?;
-                let Some(text) = metadata else { return self.keep(reader, output, &found.block, progress) };
+                let Some(text) = new_metadata else {
+                    return self.keep(reader, output, &found.block, progress);
+                };
                 let (user, bytes) = (&found.block.user, text.len() as u64);
                 output.writer()?.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
                 return Ok(reader.skip()?);
@@ -414,17 +417,21 @@ impl Way<'_> {
                     let (name, lost) = (&stored.name, lost.join(", "));
                     complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
                 }
+                // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
+                let codecs = Codecs::of(&stored, Params::DEFAULT_LEVEL);
+                metadata::of_dataset(&stored, &codecs)
+                    .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
                 let path = output.path().to_owned();
-                let mut items = OfReader::new(walk.dataset_reader()?, found, &path);
-                output.target()?.write(&stored, &mut items, Encode::None)?;
+                let mut items = Source::new(walk.dataset_reader()?, found, &path);
+                output.writer()?.dataset_from(&stored, &mut items)?;
                 return Ok(item.skip(reader)?);
             };
             complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
         }
-        match metadata.map_or_else(|| shifted(reader, output, found), |text| Ok(Some(text)))? {
+        match new_metadata.map_or_else(|| shifted(reader, output, found), |text| Ok(Some(text)))? {
             Some(text) => {
                 let is_plain = found.dataset.layout == Layout::Contiguous && !found.data.decoded;
-                output.target()?.metadata(text, if is_plain { found.dataset.data_bytes()? } else { 0 })?;
+                output.metadata(text, if is_plain { found.dataset.data_bytes()? } else { 0 })?;
                 reader.skip()?;
             }
             None => self.keep(reader, output, section, progress)?,

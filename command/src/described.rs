@@ -9,6 +9,32 @@ use std::path::Path;
 /// A message about a mistake in a description.
 pub type Words<T> = Result<T, String>;
 
+/// Why a section cannot be written.
+pub enum Wrong {
+    /// A mistake in the description, as a message.
+    Words(String),
+    /// An error of the file.
+    Writing(scda::Error),
+}
+
+impl From<String> for Wrong {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+impl From<scda::Error> for Wrong {
+    fn from(error: scda::Error) -> Self {
+        Self::Writing(error)
+    }
+}
+
 /// An object of the description. A name that nothing looks at is an error.
 pub struct Object<'a> {
     map: &'a Map<String, Value>,

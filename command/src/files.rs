@@ -1,12 +1,12 @@
 //! The files that are read and written.
 
-use crate::datasets::write::Target;
 use crate::fail::{Fail, Result};
 use crate::output::{self, complain};
 use crate::signals;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use scda::{Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
+use scda::internals::{DATASET_CONVENTION, metadata};
+use scda::{Encode, Encoder, LineBreak, Params, Reader, Solo, Writer, part_path};
 use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
@@ -345,7 +345,15 @@ impl Output {
     }
 
     pub fn writer(&mut self) -> Result<&mut Writer> {
-        Ok(self.target()?.writer)
+        self.writer.as_mut().ok_or_else(|| Fail::Trouble("the file is finished".to_owned()))
+    }
+
+    /// Writes the metadata of a dataset, so that contiguous data of so many bytes behind them are aligned.
+    pub fn metadata(&mut self, mut text: String, data_bytes: u64) -> Result<()> {
+        let writer = self.writer()?;
+        metadata::align(&mut text, data_bytes, writer.position().unwrap_or(0));
+        let bytes = text.len() as u64;
+        Ok(writer.block_from(DATASET_CONVENTION, bytes, &mut text.as_bytes(), Encode::None)?)
     }
 
     pub fn path(&self) -> &Path {
@@ -355,13 +363,6 @@ impl Output {
     /// Whether it ends with a seal when it is finished.
     pub fn is_sealed(&self) -> bool {
         self.params.seal
-    }
-
-    /// To write datasets.
-    pub fn target(&mut self) -> Result<Target<'_>> {
-        let finished = || Fail::Trouble("the file is finished".to_owned());
-        let writer = self.writer.as_mut().ok_or_else(finished)?;
-        Ok(Target { writer, params: &self.params, path: &self.path })
     }
 
     pub fn finish(mut self) -> Result<()> {

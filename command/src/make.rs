@@ -1,6 +1,6 @@
 //! `scda make`: a file from its description.
 
-use crate::described::{Data, Elements, Object, Sizes, Words, one};
+use crate::described::{Data, Elements, Object, Sizes, Words, Wrong, one};
 use crate::fail::{Fail, Result};
 use crate::files::{EncoderName, Output, Seal, Style, Threads, check_not_left};
 use crate::make_dataset;
@@ -53,32 +53,6 @@ fn expect(what: &str, found: u64, expected: u64) -> Words<()> {
 const SECTION_FACTS: [&str; 8] =
     ["number", "bytes", "stored_bytes", "offset", "data_offset", "size_min", "size_mean", "size_max"];
 
-/// Why a section cannot be written.
-pub enum Wrong {
-    /// A mistake in the description, as a message.
-    Words(String),
-    /// An error of the file.
-    Writing(scda::Error),
-}
-
-impl From<String> for Wrong {
-    fn from(words: String) -> Self {
-        Self::Words(words)
-    }
-}
-
-impl From<&str> for Wrong {
-    fn from(words: &str) -> Self {
-        Self::Words(words.to_owned())
-    }
-}
-
-impl From<scda::Error> for Wrong {
-    fn from(error: scda::Error) -> Self {
-        Self::Writing(error)
-    }
-}
-
 /// What a description says of a section.
 struct Described {
     user: Vec<u8>,
@@ -93,13 +67,14 @@ struct Described {
 fn section(
     output: &mut Output,
     value: &Value,
-    (folder, to): (&Path, &Path),
+    folder: &Path,
+    level: u32,
     attributes: impl FnOnce() -> Option<String>,
 ) -> Result<(), Wrong> {
     let mut object = Object::new(value)?;
     let kind = object.text("type")?.ok_or("expected a \"type\": I, B, A, V, D or G")?;
     match kind {
-        "D" => return make_dataset::dataset(output, object, attributes(), folder, to),
+        "D" => return make_dataset::dataset(output, object, attributes(), folder, level),
         "G" => return make_dataset::group(output, object, attributes()),
         _ => {}
     }
@@ -225,11 +200,11 @@ pub fn run(args: &Args) -> Result<()> {
     for file in sections.iter().filter_map(|value| value.get("data_file")?.as_str()) {
         check_not_left(&args.to, &folder.join(file), file)?;
     }
+    let level = params.level;
     let mut output = Output::create(&args.to, args.force, &user, params, &[])?;
-    let beside = output.path().to_owned();
     for (index, value) in sections.iter().enumerate() {
         let attributes = || make_dataset::attributes(raw.get(index));
-        section(&mut output, value, (folder, &beside), attributes).map_err(|wrong| match wrong {
+        section(&mut output, value, folder, level, attributes).map_err(|wrong| match wrong {
             Wrong::Words(words) => Fail::file(&name, format_args!("section {}: {words}", index + 1)),
             // Also if the numbers of the description are out of range, which of a file would be damage.
             Wrong::Writing(error) => Fail::Trouble(error.to_string()),

@@ -1,16 +1,14 @@
 //! Datasets and groups that a description has.
 
-use crate::datasets::write::{Items, OfFile, spool};
-use crate::described::{Data, Object, Words, brief, one};
+use crate::described::{Data, Object, Words, Wrong, brief, one};
 use crate::fail::Fail;
 use crate::files::Output;
-use crate::make::Wrong;
-use scda::internals::{Bools, fill};
+use scda::internals::{Codecs, fill, metadata};
 use scda::{Codec, DataType, Dataset, Encode, Layout};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 type Members<'a> = HashMap<String, &'a RawValue>;
@@ -51,20 +49,69 @@ fn name(object: &mut Object<'_>) -> Words<String> {
     String::from_utf8(object.user()?).map_err(|_| "user: expected UTF-8".to_owned())
 }
 
-/// Writes a dataset.
+/// A dataset of a description.
+struct Described {
+    dataset: Dataset,
+    /// Whether its rows are compressed by the convention of the format.
+    is_encoded: bool,
+    data: Box<dyn Read>,
+}
+
+/// Writes a dataset. `level` is that of the file.
 pub fn dataset(
     output: &mut Output,
-    mut object: Object<'_>,
+    object: Object<'_>,
     attributes: Option<String>,
     folder: &Path,
-    to: &Path,
+    level: u32,
 ) -> Result<(), Wrong> {
-    let name = name(&mut object)?;
-    let data_type = object.text("data_type")?.ok_or("expected a \"data_type\", such as float64")?;
-    let data_type = DataType::from_name(data_type)
-        .ok_or_else(|| format!("data_type: found \"{data_type}\", which is no type of datasets"))?;
-    let shape = object.numbers("shape")?.ok_or("expected a \"shape\", a list of whole numbers")?;
-    let mut dataset = Dataset::new(name, data_type, shape);
+    let Described { dataset, is_encoded, mut data } = Described::new(object, attributes, folder)?;
+    if !is_encoded {
+        return Ok(output.writer().map_err(words)?.dataset_from(&dataset, &mut data)?);
+    }
+    let text = metadata::of_dataset(&dataset, &Codecs::of(&dataset, level))?;
+    output.metadata(text, 0).map_err(words)?;
+    let rows = dataset.shape.first().copied().unwrap_or(1);
+    let row_bytes = dataset.shape.iter().skip(1).product::<u64>() * dataset.data_type.item_bytes();
+    let writer = output.writer().map_err(words)?;
+    Ok(writer.array_from(dataset.name.as_bytes(), rows, row_bytes, &mut data, Encode::Always)?)
+}
+
+impl Described {
+    fn new(mut object: Object<'_>, attributes: Option<String>, folder: &Path) -> Words<Self> {
+        let name = name(&mut object)?;
+        let data_type = object.text("data_type")?.ok_or("expected a \"data_type\", such as float64")?;
+        let data_type = DataType::from_name(data_type)
+            .ok_or_else(|| format!("data_type: found \"{data_type}\", which is no type of datasets"))?;
+        let shape = object.numbers("shape")?.ok_or("expected a \"shape\", a list of whole numbers")?;
+        let mut dataset = Dataset::new(name, data_type, shape);
+        let is_encoded = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);
+        set_storage(&mut dataset, &mut object)?;
+        if is_encoded && dataset.layout != Layout::Contiguous {
+            return Err("encoded: chunks are always compressed; leave it out".into());
+        }
+        if let Some(value) = object.value("fill_value") {
+            dataset.fill_value = item(data_type, value).map_err(|words| format!("fill_value: {words}"))?;
+        }
+        let dimension = |value: &Value| match value {
+            Value::Null => Ok(None),
+            Value::String(name) => Ok(Some(name.clone())),
+            other => Err(format!("dimension_names: found {}, expected a string or null", brief(other))),
+        };
+        if let Some(names) = object.list("dimension_names")? {
+            dataset.dimension_names = names.iter().map(dimension).collect::<Words<_>>()?;
+        }
+        let _ = object.value("attributes");
+        dataset.attributes = attributes.unwrap_or_else(|| "{}".to_owned());
+        let bytes = dataset.data_bytes().map_err(|error| error.to_string())?;
+        let data = items(&mut object, &dataset, bytes, folder)?;
+        object.finish(&["number", "bytes", "stored_bytes", "offset", "data_offset"])?;
+        Ok(Self { dataset, is_encoded, data })
+    }
+}
+
+/// Sets how the items are stored.
+fn set_storage(dataset: &mut Dataset, object: &mut Object<'_>) -> Words<()> {
     let chunk = object.numbers("chunk")?;
     dataset.layout = match (object.text("layout")?, chunk) {
         (Some("contiguous") | None, None) => Layout::Contiguous,
@@ -72,7 +119,7 @@ pub fn dataset(
         (Some("text"), shape) => Layout::Chunked { shape, text: true },
         (Some("contiguous"), Some(_)) => return Err("chunk: contiguous data have none".into()),
         (Some(other), _) => {
-            return Err(format!("layout: found \"{other}\", expected contiguous, chunks or text").into());
+            return Err(format!("layout: found \"{other}\", expected contiguous, chunks or text"));
         }
     };
     if let Some(codec) = object.text("codec")? {
@@ -81,62 +128,34 @@ pub fn dataset(
     }
     dataset.level = object.number("level")?.map(|level| u32::try_from(level).unwrap_or(u32::MAX));
     dataset.shuffle = object.typed("shuffle", "true or false", Value::as_bool)?.unwrap_or(true);
-    let encoded = object.typed("encoded", "true or false", Value::as_bool)?.unwrap_or(false);
-    if encoded && dataset.layout != Layout::Contiguous {
-        return Err("encoded: chunks are always compressed; leave it out".into());
-    }
-    let item = |value: &Value| {
-        fill::of_json(data_type, value)
-            .ok_or_else(|| format!("found {}, expected an item of {data_type}", brief(value)))
-    };
-    if let Some(value) = object.value("fill_value") {
-        dataset.fill_value = item(value).map_err(|words| format!("fill_value: {words}"))?;
-    }
-    let dimension = |value: &Value| match value {
-        Value::Null => Ok(None),
-        Value::String(name) => Ok(Some(name.clone())),
-        other => Err(format!("dimension_names: found {}, expected a string or null", brief(other))),
-    };
-    if let Some(names) = object.list("dimension_names")? {
-        dataset.dimension_names = names.iter().map(dimension).collect::<Words<_>>()?;
-    }
-    let _ = object.value("attributes");
-    dataset.attributes = attributes.unwrap_or_else(|| "{}".to_owned());
+    Ok(())
+}
+
+/// The bytes of an item.
+fn item(data_type: DataType, value: &Value) -> Words<Vec<u8>> {
+    fill::of_json(data_type, value)
+        .ok_or_else(|| format!("found {}, expected an item of {data_type}", brief(value)))
+}
+
+/// The items of a dataset that has so many bytes.
+fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) -> Words<Box<dyn Read>> {
+    let data_type = dataset.data_type;
     let values = object.list("values")?.map(|values| -> Words<Data> {
         let mut bytes = Vec::new();
         flat(values, data_type, &mut |value| {
-            bytes.extend(item(value).map_err(|words| format!("values: {words}"))?);
+            bytes.extend(item(data_type, value).map_err(|words| format!("values: {words}"))?);
             Ok(())
         })?;
         Ok(Data { bytes: Some(bytes.len() as u64), from: Box::new(io::Cursor::new(bytes)), elements: None })
     });
-    let data = one([values.transpose()?, Data::new(&mut object, folder)?], &["values", "data"])?;
-    object.finish(&["number", "bytes", "stored_bytes", "offset", "data_offset"])?;
-    let bytes = dataset.data_bytes()?;
+    let data = one([values.transpose()?, Data::new(object, folder)?], &["values", "data"])?;
     let data = data.or_else(|| (bytes == 0).then(Data::none));
-    let mut data = data.ok_or("found no data, expected values, data_..., data_file or generate")?;
+    let data = data.ok_or("found no data, expected values, data_..., data_file or generate")?;
     if data.bytes.is_some_and(|found| found != bytes) || data.elements.is_some() {
         let found = data.bytes.unwrap_or(0);
-        return Err(format!("data: found {found} bytes, expected {bytes} in one piece").into());
+        return Err(format!("data: found {found} bytes, expected {bytes} in one piece"));
     }
-    let mut file = spool(to).map_err(words)?;
-    let mut from = data.from.by_ref().take(bytes);
-    let copied = match data_type {
-        DataType::Bool => io::copy(&mut Bools::new(from), &mut file),
-        _ => io::copy(&mut from, &mut file),
-    };
-    let copied = copied.and_then(|found| {
-        file.flush()?;
-        Ok(found)
-    });
-    let copied = copied.map_err(|e| format!("data: {e}"))?;
-    if copied != bytes {
-        return Err(format!("data: found {copied} bytes, expected {bytes}").into());
-    }
-    let mut items = OfFile::new(&file, &dataset);
-    let encode = if encoded { Encode::Always } else { Encode::None };
-    let from: &mut dyn Items = &mut items;
-    output.target().map_err(words)?.write(&dataset, from, encode).map_err(words)
+    Ok(data.from)
 }
 
 /// Hands out the items of a list, or of lists in it.

@@ -7,6 +7,7 @@ mod case;
 mod errors;
 mod exchanges;
 mod memory;
+mod streamed;
 #[path = "../common/watched.rs"]
 mod watched;
 
@@ -73,7 +74,7 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
         assert!(memory == stream, "{shape:?}");
     }
     let create = || Writer::create(Solo, &paths[0], b"", &Params::default()).unwrap();
-    let mut dataset = Dataset::new("a", DataType::Uint8, [1 << 23]);
+    let dataset = Dataset::new("a", DataType::Uint8, [1 << 23]);
     let mut file = create();
     file.block(b"before", 0, 1, Some(b"x"), Encode::None).unwrap();
     // A stream that ends early: neither metadata nor data stay in the file.
@@ -84,8 +85,9 @@ fn a_dataset_from_a_stream_is_that_from_memory() {
     expect(&mut file, SectionType::Block, b"before", false);
     file.skip().unwrap();
     assert!(file.next_section(false).unwrap().is_none());
-    dataset.layout = chunked(&[100]);
-    let error = create().dataset_from(&dataset, &mut &[0; 8][..]).unwrap_err();
+    let mut dataset = Dataset::new("a", DataType::Float64, [400, 20]);
+    dataset.layout = Layout::Auto { shape: None };
+    let error = create().dataset_from(&dataset, &mut &vec![0; 64_000][..]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
 }
 

@@ -3,8 +3,8 @@
 pub mod compare;
 pub mod in_order;
 pub mod slabs;
+pub mod source;
 pub mod values;
-pub mod write;
 
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;

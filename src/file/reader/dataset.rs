@@ -1,12 +1,12 @@
 //! Datasets: their metadata, and any regions of their data on any rank.
 
-use super::chunks::{Chunks, Wants};
+use super::chunks::{Chunks, Want, Wants};
 use super::header::exceeds_63_bits;
 use super::room::Room;
 use super::{Current, Expect, Reader, ReaderState};
 use crate::codec::chunk::swap;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::team::{Failure, Function, Topic};
+use crate::file::team::{Failure, Function, Topic, split};
 use crate::format::dataset::bools::find_other;
 use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
 use crate::format::dataset::{DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs, stored_name};
@@ -72,6 +72,15 @@ impl Reader {
     /// those of [`Self::read_varray_range`]. An error of one rank is an error of all.
     pub fn read_dataset<'a>(&mut self, regions: &'a [Region], data: impl Into<DataMut<'a>>) -> Result<()> {
         self.read(|state| state.read_dataset(Ok((regions, data.into()))))
+    }
+
+    /// Whether the file has no chunk of the current dataset that a region of this rank touches, so that all items there have the fill
+    /// value. No data are read.
+    ///
+    /// # Errors
+    /// Those of [`Self::read_dataset`].
+    pub fn is_fill(&mut self, region: &Region) -> Result<bool> {
+        self.read(|state| state.is_fill(region))
     }
 
     /// Finds datasets by their names, and reads regions of each, as [`Self::find_dataset`] and [`Self::read_dataset`] do one after the
@@ -226,6 +235,29 @@ impl ReaderState {
         read
     }
 
+    /// See [`Reader::is_fill`].
+    fn is_fill(&mut self, region: &Region) -> Result<bool, Failure> {
+        self.team.note_call(Function::ReadDataset);
+        let found = self.take_found()?;
+        let regions = std::slice::from_ref(region);
+        let is_fill = self.alone(|this| {
+            let (mut part, _) = Part::of_bytes(&found, regions)?;
+            if found.dataset.stored.elements == Elements::Rows {
+                return Ok(region.items()? == 0);
+            }
+            for Want { chunk, .. } in Wants::new(&part)? {
+                if this.locate(&mut part, chunk)?.is_some() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        });
+        self.dataset = Some(found.dataset);
+        let (is_fill, mine) = split(is_fill);
+        self.team.agree(mine)?;
+        Ok(is_fill)
+    }
+
     /// The current dataset, which the reader then does not have.
     fn take_found(&mut self) -> Result<Found> {
         let current = self.expect_dataset()?;
@@ -356,6 +388,17 @@ impl<'a> Part<'a> {
     /// # Errors
     /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
     fn new<'b>(found: &'a Found, regions: &'a [Region], memory: DataMut<'b>) -> Result<(Self, Room<'b>)> {
+        let (part, bytes) = Self::of_bytes(found, regions)?;
+        let item_bytes = part.stored.dataset.data_type.item_bytes();
+        let room = Room::new(memory, regions, &part.starts, bytes, item_bytes)?;
+        Ok((part, room))
+    }
+
+    /// Without memory; the bytes of all regions.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    fn of_bytes(found: &'a Found, regions: &'a [Region]) -> Result<(Self, u64)> {
         let Found { dataset: CurrentDataset { stored, start }, current } = found;
         let dataset = &stored.dataset;
         if let Some(why) = &dataset.unsupported {
@@ -373,9 +416,8 @@ impl<'a> Part<'a> {
             // That of a region is bounded by that of the dataset.
             bytes = sum(bytes, region.items()? * item_bytes).ok_or_else(|| exceeds_63_bits(&[bytes]))?;
         }
-        let room = Room::new(memory, regions, &starts, bytes, item_bytes)?;
         let chunks = Chunks::new(stored, regions);
-        Ok((Self { current: *current, stored, regions, start: *start, starts, chunks }, room))
+        Ok((Self { current: *current, stored, regions, start: *start, starts, chunks }, bytes))
     }
 
     /// The regions, and where each is in memory.

@@ -5,9 +5,9 @@
 //! the parts of the array to those who write them (`pieces`): so the file does not depend on who passes what.
 
 use super::WriterState;
+use super::layouts::{Layouts, Stored};
 use super::output::{LocalElements, too_large};
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
-use super::piecewise::DataStream;
 use super::together::{Behind, Block};
 use crate::codec::ARRAY_CONVENTION;
 use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap};
@@ -17,8 +17,7 @@ use crate::file::interrupt::Interrupt;
 use crate::file::params::Encode;
 use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, Function, Topic, split};
-use crate::format::COUNT_BYTES;
-use crate::format::dataset::bools::{Bools, find_other};
+use crate::format::dataset::bools::find_other;
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
 use crate::format::dataset::{
@@ -38,8 +37,6 @@ use std::ops::Range;
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
 /// Datasets are compressed together as long as their arrays have no more bytes in all, for each rank. Fewer in tests.
 const TOGETHER_BYTES: u64 = if cfg!(debug_assertions) { 300 << 10 } else { 16 << 20 };
-/// The most chunks that are tried before all of them are compressed.
-const MOST_SAMPLED: u64 = 32;
 /// How many distributions of rows over the ranks are remembered, of arrays of different lengths.
 const MOST_KNOWN: usize = 16;
 /// Longer metadata are not remembered.
@@ -53,7 +50,7 @@ const GATHERED_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20
 /// The boxes of this rank, and their items.
 pub(crate) type Boxes<'a> = (&'a [Region], Data<'a>);
 /// The chunks of this rank, encoded, and where their bytes lie.
-type Streams = (Encoded, Partition);
+pub(super) type Streams = (Encoded, Partition);
 /// A dataset, and the boxes of this rank with their items, which may be an error of this rank.
 pub(crate) struct Given<'a> {
     pub dataset: &'a Dataset,
@@ -157,30 +154,6 @@ impl WriterState {
         self.write_dataset(dataset, text, boxes, Some((rows, counts)))
     }
 
-    /// Writes a contiguous dataset whose data come piece by piece.
-    pub(crate) fn dataset_from(
-        &mut self,
-        dataset: &Dataset,
-        data: &mut dyn DataStream,
-    ) -> Result<(), Failure> {
-        let mut text = self.begin_dataset(dataset)?;
-        if dataset.layout != DataLayout::Contiguous {
-            return Err(Error::argument("layout: found chunks, expected contiguous data in a stream").into());
-        }
-        let (rows, row_bytes) = dataset.rows()?;
-        metadata::align(&mut text, dataset.data_bytes()?, self.end);
-        self.put_metadata(&text)?;
-        let mut bools;
-        let data: &mut dyn DataStream = match dataset.data_type {
-            DataType::Bool => {
-                bools = Bools::new(data);
-                &mut bools
-            }
-            _ => data,
-        };
-        self.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
-    }
-
     /// Writes the attributes of a group.
     pub(crate) fn group(&mut self, path: &str, attributes: &str) -> Result<(), Failure> {
         self.team.note_call(Function::WriteGroup);
@@ -192,7 +165,7 @@ impl WriterState {
     }
 
     /// Notes and checks what must be the same on all ranks; returns the metadata.
-    fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
+    pub(super) fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
         self.team.note_call(Function::WriteDataset);
         let text = self.metadata(dataset)?;
         self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
@@ -223,10 +196,22 @@ impl WriterState {
         boxes: Result<Boxes<'_>>,
         rows: Option<(Partition, &[u64])>,
     ) -> Result<(), Failure> {
-        let (rows, counts) = rows.unzip();
         let (regions, data) = self.tolerate(boxes, (&[], Data::Packed(&[])))?;
         let data = self.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
-        let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
+        self.write_ready(dataset, text, regions, &data, rows)
+    }
+
+    /// Writes metadata and data as they are in the file.
+    pub(super) fn write_ready(
+        &mut self,
+        dataset: &Dataset,
+        text: String,
+        regions: &[Region],
+        data: &Ready<'_>,
+        rows: Option<(Partition, &[u64])>,
+    ) -> Result<(), Failure> {
+        let (rows, counts) = rows.unzip();
+        let passed = self.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),
             DataLayout::Chunked { .. } => {
@@ -236,55 +221,18 @@ impl WriterState {
             }
             DataLayout::Auto { .. } => {}
         }
-        let mut chosen = dataset.clone();
-        chosen.layout = DataLayout::Contiguous;
-        (chosen.max_relative_error, chosen.max_absolute_error) = (0.0, 0.0);
-        let plain_text = metadata::of_dataset(&chosen, &Codecs::of(&chosen, self.params.level))?;
-        if let Some((plan, encoded)) =
-            self.encode_if_smaller(dataset, (passed, counts), [&text, &plain_text])?
-        {
-            let shape = plan.arrays()[0].grid().chunk_shape().to_vec();
-            chosen.layout = DataLayout::Chunked { shape: Some(shape), text: false };
-            // What `begin_dataset` has made, which differs only in how the shape of the chunks was chosen.
-            return self.write_chunks(&chosen, &text, (&plan, 0), &encoded);
+        let layouts = Layouts::new(dataset, text, self.params.level)?;
+        if let Some((plan, encoded)) = self.encode_if_smaller(&layouts, passed, counts)? {
+            let Stored { dataset, text } = &layouts.chunked;
+            return self.write_chunks(dataset, text, (&plan, 0), &encoded);
         }
-        let passed = self.tolerate(Passed::new(dataset, regions, &data), Passed::NONE)?;
-        self.contiguous(&chosen, plain_text, passed, rows)
-    }
-
-    /// Encodes the chunks of a dataset, if with their metadata they are smaller than the plain data with theirs. `texts` are
-    /// the metadata of both.
-    fn encode_if_smaller<'a>(
-        &mut self,
-        dataset: &Dataset,
-        (passed, counts): (Passed<'a>, Option<&[u64]>),
-        texts: [&str; 2],
-    ) -> Result<Option<(Plan<'a>, Streams)>, Failure> {
-        let (rows, row_bytes) = dataset.rows()?;
-        let mut plan = self.plan_of(dataset, passed, counts)?;
-        let chunks = plan.own(0).total;
-        if chunks > MOST_SAMPLED {
-            let step = chunks.div_ceil(MOST_SAMPLED);
-            plan = plan.sampling(step);
-            let (_, bytes) = self.encode_dataset(dataset, &plan)?;
-            plan = plan.sampling(1);
-            let sampled = chunks.div_ceil(step);
-            if bytes.total + sampled * COUNT_BYTES as u64 >= sampled * plan.arrays()[0].grid().chunk_bytes() {
-                return Ok(None);
-            }
-        }
-        let (encoded, bytes) = self.encode_dataset(dataset, &plan)?;
-        // Both as if they were at the beginning of the file, and not aligned: where they begin does not matter.
-        let [of_chunks, of_plain] =
-            texts.map(|text| Layout::block(0, text.len() as u64).map(|block| block.end));
-        let chunked = of_chunks.and_then(|start| Layout::varray(start, chunks, bytes.total)).map(|l| l.end);
-        let plain = of_plain.and_then(|start| Layout::array(start, rows, row_bytes)).map(|l| l.end);
-        let is_smaller = chunked.is_some_and(|chunked| plain.is_none_or(|plain| chunked < plain));
-        Ok(is_smaller.then_some((plan, (encoded, bytes))))
+        let Stored { dataset, text } = layouts.contiguous;
+        let passed = self.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
+        self.contiguous(&dataset, text, passed, rows)
     }
 
     /// Writes the block of metadata.
-    fn put_metadata(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn put_metadata(&mut self, text: &str) -> Result<(), Failure> {
         self.block(DATASET_CONVENTION, 0, text.len() as u64, Ok(text.as_bytes()), Encode::None)?;
         self.end_section()
     }
@@ -457,7 +405,7 @@ impl WriterState {
     }
 
     /// The same of one dataset, of which all ranks may know how many rows each has.
-    fn plan_of<'a>(
+    pub(super) fn plan_of<'a>(
         &mut self,
         dataset: &Dataset,
         passed: Passed<'a>,
@@ -478,7 +426,7 @@ impl WriterState {
     }
 
     /// As [`Self::encode_datasets`], of the one dataset of the plan.
-    fn encode_dataset(&mut self, dataset: &Dataset, plan: &Plan<'_>) -> Result<Streams, Failure> {
+    pub(super) fn encode_dataset(&mut self, dataset: &Dataset, plan: &Plan<'_>) -> Result<Streams, Failure> {
         let mut encoded = self.encode_datasets(&[dataset], plan)?;
         Ok(encoded.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no dataset was encoded"))?)
     }
@@ -543,7 +491,7 @@ impl WriterState {
 
     /// Encodes the chunks of a window, behind those that are encoded; returns the first index that two parts have, with the
     /// number of the dataset.
-    fn encode_window(
+    pub(super) fn encode_window(
         &mut self,
         plan: &Plan<'_>,
         window: &Window,
@@ -664,7 +612,7 @@ fn end_piece(all: &mut [(usize, Encoded)], out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// Whether the chunks are elements of the compression convention.
-fn is_text(dataset: &Dataset) -> bool {
+pub(super) fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.layout, DataLayout::Chunked { text: true, .. })
 }
 

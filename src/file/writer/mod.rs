@@ -1,7 +1,9 @@
 //! Writing a file, section by section.
 
 mod choice;
+mod dataset_stream;
 mod datasets;
+mod layouts;
 mod output;
 mod owners;
 mod pieces;
@@ -15,6 +17,7 @@ mod streams;
 mod together;
 mod trial;
 
+pub use dataset_stream::BoxStream;
 pub(crate) use datasets::Given;
 pub use piecewise::{DataStream, ElementStream};
 
@@ -480,11 +483,15 @@ impl Writer {
         self.write(|state| state.field(dataset, counts, Ok(data.into())))
     }
 
-    /// Writes a contiguous dataset whose items are read from `data` piece by piece, in C order, with numbers in little-endian byte
-    /// order as in the file. For a process that writes alone.
+    /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
+    /// [`Self::dataset`] writes. For a process that writes alone. The items come in C order; for chunks as boxes, if
+    /// [`DataStream::boxes`] has them, else a layer of chunks must fit into memory.
+    ///
+    /// [`Layout::Auto`](crate::Layout::Auto) compresses more than 64 MiB up to twice: first to find out whether that pays.
     ///
     /// # Errors
-    /// Those of [`Self::dataset`] and of [`Self::array_from`]; `Argument` for a dataset in chunks.
+    /// Those of [`Self::dataset`] and of [`Self::array_from`]; `Argument` for `Layout::Auto` and more than 64 MiB of data that cannot be
+    /// read again.
     pub fn dataset_from(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
         self.write(|state| state.dataset_from(dataset, data))
     }

@@ -356,7 +356,22 @@ impl<'a> Plan<'a> {
 
     /// Whether a chunk is wanted.
     pub fn wants(&self, chunk: u64) -> bool {
-        chunk.is_multiple_of(self.step)
+        Self::is_sampled(chunk, self.step, self.chunks)
+    }
+
+    /// Whether a chunk, of so many, is the one that is wanted of the `step` chunks that it is among. Not the same one of each: what the
+    /// data repeat would make all of them alike.
+    pub fn is_sampled(chunk: u64, step: u64, chunks: u64) -> bool {
+        let group = chunk / step;
+        let length = step.min(chunks - group * step);
+        chunk % step == (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % length
+    }
+
+    /// A window with these chunks, for a rank that is alone.
+    pub fn window(&self, chunks: Range<u64>) -> Result<Window> {
+        let mut window = Window { chunks, received: Vec::new(), places: Vec::new(), has_data: true };
+        self.place(&mut window)?;
+        Ok(window)
     }
 
     /// The chunks of a dataset that this rank owns, among all of it.

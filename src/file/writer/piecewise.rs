@@ -2,10 +2,13 @@
 
 use super::WriterState;
 use super::choice::Choice;
+use super::dataset_stream::BoxStream;
 use super::output::{LONGEST_HEAD, head, too_large};
+use super::sealing::Sealer;
 use super::trial::total_of;
 use crate::codec::{ARRAY_CONVENTION, VARRAY_CONVENTION};
 use crate::error::{Error, Result};
+use crate::file::encoding::Encoded;
 use crate::file::params::{Encode, Params};
 use crate::file::source::{Batch, Sizes, Source, batches};
 use crate::file::team::Failure;
@@ -31,6 +34,11 @@ pub trait DataStream: Read {
     fn rewind(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    /// The items of a dataset as boxes, if they can be read so: see [`Writer::dataset_from`](crate::Writer::dataset_from).
+    fn boxes(&mut self) -> Option<&mut dyn BoxStream> {
+        None
+    }
 }
 
 impl DataStream for File {
@@ -49,7 +57,15 @@ impl DataStream for &[u8] {}
 
 impl DataStream for Box<dyn Read + '_> {}
 
-impl DataStream for Bools<&mut dyn DataStream> {}
+impl DataStream for Bools<&mut dyn DataStream> {
+    fn rewind(&mut self) -> io::Result<()> {
+        self.begin_again().rewind()
+    }
+
+    fn boxes(&mut self) -> Option<&mut dyn BoxStream> {
+        self.inner().boxes()
+    }
+}
 
 /// Elements of a varray that come one after the other: sizes, and as a reader their bytes.
 pub trait ElementStream: DataStream {
@@ -93,12 +109,22 @@ const HOLE_BYTES: usize = 64 << 10;
 /// The most elements that are read at once.
 const PIECE_ELEMENTS: usize = 1 << 16;
 
-fn read(from: &mut dyn Read, buffer: &mut [u8]) -> Result<()> {
+/// Goes back to the first byte.
+pub(super) fn read_again(data: &mut dyn DataStream) -> Result<()> {
+    data.rewind().map_err(|e| match e.kind() {
+        io::ErrorKind::Unsupported => Error::argument(
+            "layout or encode: found Auto for a stream that cannot be read again, expected another choice",
+        ),
+        _ => Error::io("reading the data to write again", e),
+    })
+}
+
+pub(super) fn read(from: &mut dyn Read, buffer: &mut [u8]) -> Result<()> {
     from.read_exact(buffer).map_err(|e| Error::io("reading the data to write", e))
 }
 
 /// Where the next entry and the next data of a varray go.
-struct Tail {
+pub(super) struct Tail {
     entries: u64,
     data: u64,
     /// Bytes of data that were written, and the last of them.
@@ -109,9 +135,29 @@ struct Tail {
 }
 
 impl Tail {
-    fn new(layout: Layout, letter: u8, params: &Params) -> Self {
+    pub fn new(layout: Layout, letter: u8, params: &Params) -> Self {
         let format = CountFormat::new(letter, params.line_break);
         Self { entries: layout.entries, data: layout.data, total: 0, last: None, format, text: Vec::new() }
+    }
+
+    /// The bytes of data that were written.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Puts encoded elements, which are these of all.
+    pub fn put_encoded(
+        &mut self,
+        file: &mut dyn ParallelFile,
+        sealer: Option<&mut Sealer>,
+        elements: Partition,
+        encoded: &Encoded,
+    ) -> Result<()> {
+        if let Some(sealer) = sealer {
+            sealer.note_elements(elements, self.data + self.total, &encoded.sizes)?;
+        }
+        self.put_sizes(file, &encoded.sizes)?;
+        encoded.chunks.iter().try_for_each(|chunk| self.put_data(file, chunk))
     }
 
     fn put_sizes(&mut self, file: &mut dyn ParallelFile, sizes: &[u64]) -> Result<()> {
@@ -256,7 +302,7 @@ impl WriterState {
     }
 
     /// Writes the padding and the header of a varray whose data are written.
-    fn finish_varray(&mut self, user: &UserString, count: u64, tail: &Tail) -> Result<()> {
+    pub(super) fn finish_varray(&mut self, user: &UserString, count: u64, tail: &Tail) -> Result<()> {
         let layout = Layout::varray(self.end, count, tail.total).ok_or_else(too_large)?;
         let mut text = [0; LONGEST_HEAD];
         let head = head(&mut text, SectionType::Varray, user, &[(b'N', count)], self.params.line_break);
@@ -343,14 +389,10 @@ impl WriterState {
                 note.put_sizes(file, sizes)?;
             }
             let encoded = encoders.encode(params, Source::Contiguous(data), Sizes::Each(sizes))?;
-            if let Some(sealer) = sealer {
-                let batch = Partition { offset: done, count: sizes.len() as u64, total: count };
-                sealer.note_elements(batch, tail.data + tail.total, &encoded.sizes)?;
-                done += batch.count;
-                total += data.len() as u64;
-            }
-            tail.put_sizes(file, &encoded.sizes)?;
-            encoded.chunks.iter().try_for_each(|chunk| tail.put_data(file, chunk))?;
+            let batch = Partition { offset: done, count: sizes.len() as u64, total: count };
+            tail.put_encoded(file, sealer.as_mut(), batch, &encoded)?;
+            done += batch.count;
+            total += data.len() as u64;
             Ok(true)
         })?;
         if let (Some(sealer), Some(_)) = (&mut self.sealer, sizes_note) {
@@ -360,7 +402,7 @@ impl WriterState {
     }
 
     /// The layout of a varray that follows now, as far as it is known before its data.
-    fn varray_start(&self, count: u64) -> Result<Layout> {
+    pub(super) fn varray_start(&self, count: u64) -> Result<Layout> {
         Layout::varray(self.end, count, 0).ok_or_else(too_large)
     }
 }

@@ -3,24 +3,14 @@
 use super::WriterState;
 use super::choice::Choice;
 use super::output::too_large;
-use super::piecewise::{ElementStream, for_each_batch, next_sizes};
-use crate::error::{Error, Result};
+use super::piecewise::{ElementStream, for_each_batch, next_sizes, read_again};
+use crate::error::Result;
 use crate::file::params::Encode;
 use crate::file::sample::Sample;
 use crate::file::source::{Sizes, Source};
 use crate::file::team::Failure;
 use crate::format::layout::sum;
 use crate::parallel::Partition;
-
-/// Goes back to the first element.
-fn rewind(elements: &mut dyn ElementStream) -> Result<()> {
-    elements.rewind().map_err(|e| match e.kind() {
-        std::io::ErrorKind::Unsupported => Error::argument(
-            "encode: found Auto for a stream that cannot be read again, expected None or Always",
-        ),
-        _ => Error::io("reading the data to write again", e),
-    })
-}
 
 impl WriterState {
     /// Decides as for data in memory, and goes back to the first element.
@@ -30,12 +20,12 @@ impl WriterState {
         choice: &Choice,
     ) -> Result<Encode, Failure> {
         // Now, before anything is read.
-        rewind(elements)?;
+        read_again(elements)?;
         let compressed = choice.decide(|| {
             if self.sample_of_stream_is_larger(elements, choice)? {
                 return Ok(None);
             }
-            rewind(elements)?;
+            read_again(elements)?;
             let mut bytes = 0;
             let (most, Self { encoders, params, .. }) = (self.piece_bytes(), self);
             for_each_batch(elements, choice.count, most, |sizes, data| {
@@ -45,7 +35,7 @@ impl WriterState {
             })?;
             Ok(Some((bytes, ())))
         })?;
-        rewind(elements)?;
+        read_again(elements)?;
         Ok(if compressed.is_some() { Encode::Always } else { Encode::None })
     }
 
@@ -72,12 +62,12 @@ impl WriterState {
 
 /// The bytes of all elements. Their data are not read.
 pub(super) fn total_of(elements: &mut dyn ElementStream, count: u64) -> Result<u64> {
-    rewind(elements)?;
+    read_again(elements)?;
     let (mut sizes, mut total, mut left) = (Vec::new(), 0, count);
     while left > 0 {
         left -= next_sizes(elements, left, &mut sizes)?;
         total = sum(total, Sizes::Each(&sizes).total()?).ok_or_else(too_large)?;
     }
-    rewind(elements)?;
+    read_again(elements)?;
     Ok(total)
 }

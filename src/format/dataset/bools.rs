@@ -22,6 +22,17 @@ impl<R> Bools<R> {
     pub fn new(from: R) -> Self {
         Self { from, position: 0 }
     }
+
+    /// Where they come from.
+    pub fn inner(&mut self) -> &mut R {
+        &mut self.from
+    }
+
+    /// For whoever goes back to the first of them.
+    pub fn begin_again(&mut self) -> &mut R {
+        self.position = 0;
+        &mut self.from
+    }
 }
 
 impl<R: Read> Read for Bools<R> {

@@ -7,6 +7,7 @@ use crate::memory::reserve;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 
 /// What a chunk has at most if the user gives no shape: from measured curves (docs/performance.md, "Chunks of datasets"), which
 /// are alike for all types. Larger ones become hardly smaller and are read more slowly.
@@ -82,6 +83,30 @@ impl ChunkGrid {
             region.count[dimension] = self.chunk[dimension].min(self.shape[dimension] - start);
         }
         region
+    }
+
+    /// So many chunks that a layer of them has all items that follow one another in C order.
+    pub fn layer_chunks(&self) -> u64 {
+        let thick = self.chunk.iter().position(|&n| n > 1).unwrap_or(self.chunk.len());
+        self.counts.iter().skip(thick + 1).product()
+    }
+
+    /// Chunks that are a box, from this one on, which is the first one or behind such a box: at most so many, and their items. If there may
+    /// be as many as in a layer, the items follow one another in C order.
+    pub fn slab(&self, first: u64, most: u64) -> (Range<u64>, Region) {
+        let mut region = self.region_of(first);
+        let mut chunks = 1;
+        for dimension in (0..self.counts.len()).rev() {
+            let index = region.start[dimension] / self.chunk[dimension];
+            let more = (most / chunks).min(self.counts[dimension] - index);
+            let end = (region.start[dimension] + more * self.chunk[dimension]).min(self.shape[dimension]);
+            region.count[dimension] = end - region.start[dimension];
+            chunks *= more;
+            if more < self.counts[dimension] {
+                break;
+            }
+        }
+        (first..first + chunks, region)
     }
 
     /// How many items of a region, which lies in the array, are in a chunk.

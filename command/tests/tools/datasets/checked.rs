@@ -267,7 +267,7 @@ fn bytes_that_are_no_bools_are_not_written() {
             r#"{{"sections": [{{"type": "D", "user": "m", "data_type": "bool", "shape": [7], {layout}"data_hex": "{data}"}}]}}"#
         );
         let words = format!(
-            "data: found the bool {} at item 4, expected 0 or 1",
+            "found the bool {} at item 4, expected 0 or 1",
             u8::from_str_radix(&data[8..10], 16).unwrap()
         );
         place.with_input("make - a.scda", text.as_bytes()).bad(2, &words);

@@ -1,0 +1,238 @@
+//! Datasets whose items come part by part, so that they need not fit memory. For a process that writes alone.
+
+use super::WriterState;
+use super::datasets::{Ready, is_text};
+use super::layouts::{Layouts, Stored};
+use super::output::too_large;
+use super::pieces::{Array, Passed, Plan};
+use super::piecewise::{DataStream, Tail, read, read_again};
+use crate::codec::ARRAY_CONVENTION;
+use crate::codec::chunk::ChunkCodec;
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::encoding::Encoded;
+use crate::file::params::Encode;
+use crate::file::team::Failure;
+use crate::format::dataset::bools::{Bools, find_other};
+use crate::format::dataset::{DataType, Dataset, Layout as DataLayout, Region, metadata};
+use crate::format::header::{SectionType, UserString};
+use crate::format::layout::product;
+use crate::memory::resize;
+use crate::parallel::Partition;
+use std::borrow::Cow;
+use std::io;
+
+/// A dataset of at most so many bytes is read as a whole, and longer ones in parts of about so many. Fewer in tests.
+const PART_BYTES: u64 = if cfg!(debug_assertions) { 20 << 10 } else { 64 << 20 };
+
+/// Boxes of a dataset, which are read in any order.
+pub trait BoxStream {
+    /// Reads a box, in C order, with numbers in little-endian byte order.
+    ///
+    /// # Errors
+    /// What keeps it from doing so.
+    fn read_box(&mut self, region: &Region, data: &mut [u8]) -> io::Result<()>;
+
+    /// Whether all items of a box are known to be the fill value. Then they are not read.
+    ///
+    /// # Errors
+    /// What keeps it from finding out.
+    fn is_fill(&mut self, region: &Region) -> io::Result<bool> {
+        let _ = region;
+        Ok(false)
+    }
+}
+
+fn reading(error: io::Error) -> Error {
+    Error::io("reading the data to write", error)
+}
+
+/// What is done with the chunks of each part; whether to go on.
+type Take<'a> = &'a mut dyn FnMut(&mut WriterState, Encoded) -> Result<bool, Failure>;
+
+impl WriterState {
+    /// Writes a dataset whose data come part by part.
+    pub(crate) fn dataset_from(
+        &mut self,
+        dataset: &Dataset,
+        data: &mut dyn DataStream,
+    ) -> Result<(), Failure> {
+        let text = self.begin_dataset(dataset)?;
+        self.check_stream()?;
+        let mut bools;
+        let data: &mut dyn DataStream = match dataset.data_type {
+            DataType::Bool => {
+                bools = Bools::new(data);
+                &mut bools
+            }
+            _ => data,
+        };
+        if dataset.layout == DataLayout::Contiguous {
+            return self.contiguous_from(dataset, text, data);
+        }
+        let bytes = dataset.data_bytes()?;
+        if bytes <= PART_BYTES {
+            let (mut all, region) = (Vec::new(), [Region::all(&dataset.shape)]);
+            resize(&mut all, bytes)?;
+            read_part(dataset, data, &region[0], &mut all)?;
+            return self.write_ready(dataset, text, &region, &Ready::Packed(Cow::Owned(all)), None);
+        }
+        match dataset.layout {
+            DataLayout::Auto { .. } => self.smaller_from(dataset, text, data),
+            _ => self.chunks_from(dataset, &text, |this, put| this.encode_parts(dataset, data, 1, put)),
+        }
+    }
+
+    fn contiguous_from(
+        &mut self,
+        dataset: &Dataset,
+        mut text: String,
+        data: &mut dyn DataStream,
+    ) -> Result<(), Failure> {
+        let (rows, row_bytes) = dataset.rows()?;
+        metadata::align(&mut text, dataset.data_bytes()?, self.end);
+        self.put_metadata(&text)?;
+        self.array_from(dataset.name.as_bytes(), rows, row_bytes, data, Encode::None)
+    }
+
+    /// Writes a dataset in chunks if these are smaller: a sample of them is tried first, then all. They are kept if they are few.
+    fn smaller_from(
+        &mut self,
+        dataset: &Dataset,
+        text: String,
+        data: &mut dyn DataStream,
+    ) -> Result<(), Failure> {
+        // Now, before anything is read.
+        read_again(data)?;
+        let layouts = Layouts::new(dataset, text, self.params.level)?;
+        let Stored { dataset: chunked, text } = &layouts.chunked;
+        let mut is_smaller = true;
+        if let Some(step) = layouts.sample_step() {
+            let mut bytes = 0;
+            self.encode_parts(chunked, data, step, &mut |_, encoded| {
+                bytes += encoded.bytes();
+                Ok(true)
+            })?;
+            read_again(data)?;
+            is_smaller = layouts.sample_pays(step, bytes);
+        }
+        let (mut bytes, mut kept) = (0, Some((Vec::new(), 0)));
+        if is_smaller {
+            self.encode_parts(chunked, data, 1, &mut |_, encoded| {
+                bytes += encoded.bytes();
+                if let Some((parts, memory)) = &mut kept {
+                    *memory += encoded.bytes() + 8 * encoded.sizes.len() as u64;
+                    parts.push(encoded);
+                }
+                kept = kept.take().filter(|(_, memory)| *memory <= PART_BYTES);
+                // It only grows.
+                is_smaller = layouts.chunks_are_smaller(bytes)?;
+                Ok(is_smaller)
+            })?;
+            read_again(data)?;
+        }
+        if !is_smaller {
+            let Stored { dataset, text } = layouts.contiguous;
+            return self.contiguous_from(&dataset, text, data);
+        }
+        self.chunks_from(chunked, text, |this, put| match kept {
+            Some((parts, _)) => parts.into_iter().try_for_each(|part| put(this, part).map(drop)),
+            None => this.encode_parts(chunked, data, 1, put),
+        })
+    }
+
+    /// Writes metadata, and encoded chunks as they come.
+    fn chunks_from(
+        &mut self,
+        dataset: &Dataset,
+        text: &str,
+        chunks: impl FnOnce(&mut Self, Take<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.put_metadata(text)?;
+        let (name, grid) = (UserString::new(dataset.name.as_bytes())?, dataset.grid()?);
+        let count = grid.chunks();
+        if is_text(dataset) {
+            self.describe(SectionType::Array, &name, count, grid.chunk_bytes())?;
+            self.write_size_note(ARRAY_CONVENTION, true, grid.chunk_bytes())?;
+        } else {
+            self.describe(SectionType::Varray, &name, count, 0)?;
+        }
+        self.write_all()?;
+        let mut tail = Tail::new(self.varray_start(count)?, b'E', &self.params);
+        let mut done = 0;
+        chunks(self, &mut |this, encoded| {
+            let batch = Partition { offset: done, count: encoded.sizes.len() as u64, total: count };
+            done += batch.count;
+            tail.put_encoded(&mut this.file, this.sealer.as_mut(), batch, &encoded)?;
+            Ok(true)
+        })?;
+        if let Some(sealer) = &mut self.sealer {
+            sealer.note_plain_size(tail.total());
+        }
+        Ok(self.finish_varray(&name, count, &tail)?)
+    }
+
+    /// Encodes the chunks of a dataset part by part: one chunk in `step`.
+    fn encode_parts(
+        &mut self,
+        dataset: &Dataset,
+        data: &mut dyn DataStream,
+        step: u64,
+        put: Take<'_>,
+    ) -> Result<(), Failure> {
+        let grid = dataset.grid()?;
+        let params = &self.params;
+        let codecs = [ChunkCodec::of(dataset, params.encoder, params.level, params.line_break)];
+        let has_boxes = data.boxes().is_some();
+        let most = match (has_boxes, step) {
+            (true, 1) => PART_BYTES / grid.chunk_bytes(),
+            // Nothing but what is wanted is read.
+            (true, _) => 1,
+            (false, _) => grid.layer_chunks().max(PART_BYTES / grid.chunk_bytes()),
+        };
+        let mut all = Vec::new();
+        let mut first = 0;
+        while first < grid.chunks() {
+            let (chunks, region) = grid.slab(first, most.max(1));
+            first = chunks.end;
+            if has_boxes && step > 1 && !Plan::is_sampled(chunks.start, step, grid.chunks()) {
+                continue;
+            }
+            let items = region.items()?;
+            resize(&mut all, product(items, dataset.data_type.item_bytes()).ok_or_else(too_large)?)?;
+            let is_fill = data.boxes().map_or(Ok(false), |boxes| boxes.is_fill(&region)).map_err(reading)?;
+            let regions = if is_fill { &[][..] } else { std::slice::from_ref(&region) };
+            if is_fill {
+                all.clear();
+            } else {
+                read_part(dataset, data, &region, &mut all)?;
+            }
+            let ready = Ready::Packed(Cow::Borrowed(&all));
+            let passed = Passed::new(dataset, regions, &ready)?;
+            let array = Array::new(dataset, dataset.grid()?, passed);
+            let plan = Plan::new(&self.team, vec![array], 1)?.sampling(step);
+            let window = plan.window(chunks)?;
+            let mut encoded = [Encoded::default()];
+            if self.encode_window(&plan, &window, &codecs, &mut encoded)?.is_some() {
+                return Err(Error::new(ErrorKind::Internal, "a part of a dataset overlaps itself").into());
+            }
+            let [encoded] = encoded;
+            if !put(self, encoded)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a box of a dataset, or what comes next in C order.
+fn read_part(dataset: &Dataset, from: &mut dyn DataStream, region: &Region, data: &mut [u8]) -> Result<()> {
+    let Some(boxes) = from.boxes() else { return read(from, data) };
+    boxes.read_box(region, data).map_err(reading)?;
+    if dataset.data_type == DataType::Bool
+        && let Some((place, byte)) = find_other(data)
+    {
+        let words = format!("data: found the bool {byte} at item {place} of a box, expected 0 or 1");
+        return Err(Error::argument(words));
+    }
+    Ok(())
+}
