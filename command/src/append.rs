@@ -1,11 +1,12 @@
 //! `scda append` and `scda join`: sections of several files in one.
 
 use crate::check::Verified;
-use crate::copy::{Copied, How, sections};
-use crate::edit::Pick;
+use crate::copy::{Copied, sections};
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output, Threads, identity, state, status};
+use crate::pick::Pick;
 use crate::select::Selection;
+use crate::storing::How;
 use std::path::PathBuf;
 
 /// Append the sections of other files to a file
@@ -139,6 +140,6 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     args.how.check_names()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
     output.map_or(Ok(()), |(output, _)| output.finish())?;
-    args.how.tell_growth(&args.to, copied);
+    args.how.tell_growth(&args.to, copied.bytes);
     Ok(())
 }

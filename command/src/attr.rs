@@ -1,13 +1,15 @@
 //! `scda attr`: attributes of datasets, groups and the file.
 
 use crate::check::Verified;
-use crate::copy::{How, read_metadata, sections};
+use crate::copy::sections;
 use crate::datasets::{Item, Pair, Walk, attribute_line, attributes_of, by_index, number_of};
-use crate::edit::Pick;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output as NewFile, Threads};
 use crate::output::{Output, complain};
+use crate::pick::Pick;
 use crate::seal::unsealed;
+use crate::storing::How;
+use crate::transfer::read_metadata;
 use scda::Section;
 use scda::internals::json::{MAX_METADATA_BYTES, check, compact, indented, members};
 use scda::internals::metadata::ALIGNMENT;

@@ -1,6 +1,6 @@
 //! Why a command ends, and with which exit code.
 
-use crate::output;
+use crate::shown::complain;
 use scda::{Error, ErrorKind};
 use std::io;
 use std::process::ExitCode;
@@ -47,8 +47,8 @@ impl Fail {
     pub fn report(self) -> ExitCode {
         let code = self.code();
         match self {
-            Self::Scda(error) => output::complain(&first(&error).to_string()),
-            Self::Invalid(text) | Self::Trouble(text) => output::complain(&text),
+            Self::Scda(error) => complain(&first(&error).to_string()),
+            Self::Invalid(text) | Self::Trouble(text) => complain(&text),
             Self::Said(_) | Self::Quiet => {}
         }
         ExitCode::from(code)

@@ -1,4 +1,6 @@
-//! Standard output and standard error.
+//! Standard output.
+
+pub use crate::shown::{complain, escape, is_unseen, push_escaped, quote, visible};
 
 use crate::fail::{Fail, Result};
 use std::fmt;
@@ -107,52 +109,4 @@ fn trouble(error: io::Error) -> Fail {
 fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-}
-
-/// Lines on standard error, if anybody is there to read them.
-pub fn complain(text: &str) {
-    let lines: Vec<_> = text.lines().map(visible).collect();
-    let _ = writeln!(io::stderr(), "scda: {}", lines.join("\n"));
-}
-
-/// Whether a character does something to a terminal other than appearing: control characters, and those that change
-/// the direction of text.
-pub fn is_unseen(c: char) -> bool {
-    let changes_direction =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || changes_direction
-}
-
-/// Appends a character by its bytes, in hexadecimal.
-pub fn push_escaped(text: &mut String, c: char) {
-    c.to_string().bytes().for_each(|byte| *text += &format!("\\x{byte:02x}"));
-}
-
-/// Text of one line in which characters that are unseen are escaped.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    text.chars().for_each(|c| if is_unseen(c) { push_escaped(&mut shown, c) } else { shown.push(c) });
-    shown
-}
-
-/// Text that names bytes without loss: UTF-8 but for characters that are unseen, quotes and backslashes, which are
-/// escaped, as are bytes that are no UTF-8.
-pub fn escape(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '"' | '\\' | '\n' | '\t' | '\r' => text.extend(c.escape_default()),
-                c if is_unseen(c) => push_escaped(&mut text, c),
-                c => text.push(c),
-            }
-        }
-        chunk.invalid().iter().for_each(|byte| text += &format!("\\x{byte:02x}"));
-    }
-    text
-}
-
-/// [`escape`] in quotes.
-pub fn quote(bytes: &[u8]) -> String {
-    format!("\"{}\"", escape(bytes))
 }

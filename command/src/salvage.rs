@@ -1,12 +1,13 @@
 //! `scda salvage`: what is whole of a damaged file.
 
 use crate::check::{Finding, Part, check_datasets, scan, words};
-use crate::copy::{How, as_it_is, leading};
 use crate::datasets::{begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
 use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, check_replaceable};
 use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
+use crate::storing::How;
+use crate::transfer::{as_it_is, leading};
 use crate::unfinished::{Ended, NAME, Unfinished};
 use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION};
 use scda::{Reader, Section, SectionType, UserString, Writer};

@@ -503,7 +503,7 @@ pub fn run_split(args: &SplitArgs) -> Result<()> {
         Meant::Section(section, _) => section,
     };
     if section.section_type != SectionType::Varray {
-        let (name, kind) = (escape(&section.user), crate::ls::kind(&section));
+        let (name, kind) = (escape(&section.user), crate::rows::kind(&section));
         let words = format!("\"{name}\": found the kind {kind}, expected streams or a varray");
         return Err(Fail::file(input.name(), words));
     }

@@ -2,9 +2,9 @@
 
 use crate::datasets::in_order::InOrder;
 use crate::datasets::{Found, FoundGroup, Item, Pair, Walk};
+use crate::facts::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads, temporary_file};
-use crate::manifest::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
 use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;

@@ -5,8 +5,8 @@ use super::ranges::Records;
 use crate::datasets::{Pairs, by_index, is_first, number_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
-use crate::ls::{head, line, measure, pair_line};
 use crate::output::complain;
+use crate::rows::{head, line, measure, pair_line};
 use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};
 

@@ -1,8 +1,8 @@
 //! What a file is like: what is wrong, and what is whole.
 
 use crate::fail::{Fail, NO, Result, TROUBLE, is_invalid};
-use crate::ls::kind;
 use crate::output::quote;
+use crate::rows::kind;
 use scda::{Error, ErrorKind, Section, SectionType, UserString};
 use std::ops::Range;
 

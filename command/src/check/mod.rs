@@ -13,9 +13,9 @@ pub use datasets::check as check_datasets;
 pub use finding::{Finding, Part, Scan, sections, words};
 pub use verified::Verified;
 
+use crate::facts;
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::{Input, Threads};
-use crate::manifest;
 use crate::output::{Output, visible};
 use crate::progress::Progress;
 use finding::{Fault, Note, whole};
@@ -201,7 +201,7 @@ pub fn run(args: &Args) -> Result<()> {
         let result = Input::new(path, &args.threads)
             .and_then(|input| check(&mut out, &input.for_check(args.unsealed), args, &mut code));
         if let (true, Err(Fail::Scda(_) | Fail::Trouble(_))) = (args.json, &result) {
-            let error = result.as_ref().err().map(manifest::failure);
+            let error = result.as_ref().err().map(facts::failure);
             let object = json!({ "file": path.display().to_string(), "valid": null, "complete": null, "error": error });
             out.text(format_args!("{object}\n"))?;
         }

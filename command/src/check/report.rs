@@ -1,8 +1,8 @@
 //! The report in JSON.
 
 use super::finding::{Fault, Note, Scan, Sealing};
+use crate::facts;
 use crate::files::Input;
-use crate::manifest;
 use scda::ErrorKind;
 use serde_json::{Map, Value, json};
 
@@ -12,11 +12,11 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
         let mut object = Map::new();
         object.insert("section".into(), finding.number.into());
         if let Some(section) = finding.section {
-            object = manifest::facts(finding.number, &section);
+            object = facts::facts(finding.number, &section);
             object.shift_remove("number");
             object.shift_insert(0, "section".into(), finding.number.into());
         } else if let Some(user) = finding.user {
-            manifest::put_bytes(&mut object, "user", &user);
+            facts::put_bytes(&mut object, "user", &user);
         }
         if let Some(seal) = finding.seal {
             object.shift_insert(0, "seal".into(), seal.into());
@@ -24,7 +24,7 @@ pub fn as_json(input: &Input, scan: &Scan) -> Value {
         object.insert("element".into(), finding.element.into());
         object.insert("whole_elements".into(), finding.leading.into());
         let error = match &finding.error {
-            Fault::Invalid(error) => manifest::error(error),
+            Fault::Invalid(error) => facts::error(error),
             Fault::Words(words) | Fault::NoMemory(words) => {
                 let is_forest = matches!(finding.error, Fault::Words(_));
                 let kind = if is_forest { ErrorKind::Format } else { ErrorKind::Memory };

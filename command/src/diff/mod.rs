@@ -8,9 +8,9 @@ mod walk;
 
 use crate::datasets::compare::Tolerance;
 use crate::datasets::{Found, Item, Pair};
+use crate::facts::{failure, put_bytes};
 use crate::fail::{Fail, NO, Result, TROUBLE};
 use crate::files::{Input, Threads};
-use crate::manifest::{failure, put_bytes};
 use crate::output::{Output, quote};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;

@@ -1,9 +1,9 @@
 //! What differs, in words and as an object.
 
 use crate::datasets::{Item, Pair, shape_word};
-use crate::ls::kind;
-use crate::manifest::{dataset_facts, facts, group_facts, put_bytes};
+use crate::facts::{dataset_facts, facts, group_facts, put_bytes};
 use crate::output::quote;
+use crate::rows::kind;
 use scda::{Dataset, Section, SectionType};
 use serde_json::{Map, Value, json};
 

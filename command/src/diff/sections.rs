@@ -2,9 +2,9 @@
 
 use super::report::{At, Difference};
 use crate::fail::Result;
-use crate::ls::kind;
 use crate::pieces::Pieces;
 use crate::progress::Progress;
+use crate::rows::kind;
 use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};
 use serde_json::json;

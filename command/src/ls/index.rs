@@ -1,10 +1,10 @@
 //! The list of a sealed file, from its indexes alone.
 
-use super::{Faults, Line, as_f64, count_word, pair_line, streams_line};
 use crate::datasets::{Item, Pairs, begins_streams, is_first};
 use crate::fail::{Result, and_known, is_invalid};
 use crate::files::Input;
 use crate::output::Output;
+use crate::rows::{Faults, Line, as_f64, count_word, pair_line, streams_line};
 use crate::select::{self, Selection};
 use scda::internals::{Seals, index::Row};
 use scda::{Reader, SectionType};

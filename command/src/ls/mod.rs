@@ -4,18 +4,17 @@ mod index;
 mod tree;
 
 use crate::datasets::{
-    Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks,
-    shape_word,
+    Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, shape_word,
 };
-use crate::fail::{Fail, NO, Result, and_known, is_invalid};
+use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Threads};
 use crate::manifest;
 use crate::output::{Output, complain, quote, visible};
-use crate::pieces::{for_each_sizes, units};
+use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
 use crate::unfinished::Unfinished;
-use scda::internals::{Seals, rounding};
-use scda::{Layout, Reader, Section, SectionType};
+use scda::internals::rounding;
+use scda::{Layout, Reader, SectionType};
 use std::path::PathBuf;
 
 /// List the sections and datasets of files
@@ -65,62 +64,6 @@ pub struct Args {
     unsealed: bool,
     #[command(flatten)]
     threads: Threads,
-}
-
-/// What a line of the list shows of a section.
-pub struct Row {
-    pub number: u64,
-    pub section: Section,
-    /// The bytes of data, decompressed.
-    pub bytes: u64,
-    /// The bytes of the whole section in the file.
-    pub stored: u64,
-    /// Of a varray with elements: the least and the largest size.
-    pub extremes: Option<(u64, u64)>,
-}
-
-impl Row {
-    pub fn mean(&self) -> f64 {
-        as_f64(self.bytes) / as_f64(self.section.count)
-    }
-}
-
-/// For ratios, which need not be exact.
-#[allow(clippy::cast_precision_loss)]
-pub fn as_f64(n: u64) -> f64 {
-    n as f64
-}
-
-/// Reads what there is to know of the current section, and ends it.
-pub fn measure(reader: &mut Reader, number: u64, section: Section) -> scda::Result<Row> {
-    let (mut bytes, mut extremes) = (section.count * section.size, None);
-    match section.section_type {
-        SectionType::Inline | SectionType::Block => bytes = units(&section),
-        SectionType::Array => {}
-        SectionType::Varray => {
-            for_each_sizes(reader, section.count, |sizes| {
-                for &size in sizes {
-                    // A sum that exceeds 63 bits is an error of the section's end below.
-                    bytes = bytes.saturating_add(size);
-                    let (least, most) = extremes.unwrap_or((size, size));
-                    extremes = Some((size.min(least), size.max(most)));
-                }
-                Ok::<_, scda::Error>(())
-            })?;
-        }
-    }
-    reader.skip()?;
-    let end = reader.position().unwrap_or(section.offset);
-    Ok(Row { number, section, bytes, stored: end - section.offset, extremes })
-}
-
-/// The seals of a file that ends with one.
-pub fn seals(reader: &Reader, input: &Input) -> Result<Option<Seals>> {
-    if !reader.is_sealed() {
-        return Ok(None);
-    }
-    // The sections can be read although the seals are damaged.
-    Ok(Some(input.open_damaged(false)?.seals()?))
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -216,159 +159,6 @@ fn walk_list(
     }
     select::check(&args.select, input.name(), walk.number)?;
     select::check_some(&args.select, input.name(), selected)
-}
-
-/// Sections that look like datasets, but are none.
-#[derive(Default)]
-pub struct Faults {
-    is_invalid: bool,
-}
-
-impl Faults {
-    /// Reports an error, if there is one.
-    pub fn add(&mut self, fault: Option<&scda::Error>) {
-        let Some(fault) = fault else { return };
-        self.is_invalid |= is_invalid(fault);
-        complain(&fault.to_string());
-    }
-
-    pub fn end(&self) -> Result<()> {
-        if self.is_invalid { Err(Fail::Said(NO)) } else { Ok(()) }
-    }
-}
-
-/// [`measure`] of a section, or of the last one of those that belong together.
-pub fn measure_item(reader: &mut Reader, item: &Item) -> Result<Row> {
-    let mut last = item.section;
-    for _ in item.number..item.last() {
-        reader.skip()?;
-        last = reader.next_section(true)?.ok_or_else(|| Fail::Trouble("the file has changed".to_owned()))?;
-    }
-    Ok(measure(reader, item.last(), last)?)
-}
-
-/// One line for a part of a set of streams.
-fn streams_line(found: &FoundStreams, item: &Item) -> String {
-    let FoundStreams { streams, bytes, .. } = found;
-    let line = Line {
-        number: item.number + 1,
-        kind: 'S',
-        n: streams.tasks().to_string(),
-        e: &streams.chunk_bytes().to_string(),
-        bytes: *bytes,
-        offset: item.section.offset,
-        stored: None,
-        user: streams.name(),
-    };
-    let part = match streams.part() {
-        0 => String::new(),
-        part => format!(", part {part}"),
-    };
-    format!("{}  streams{part}", line.text())
-}
-
-/// One line for a dataset or group, whose second section has this number, and so many bytes in the file.
-pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
-    let (offset, stored) = (pair.first().offset, Some(stored));
-    match pair {
-        Pair::Dataset(found) => {
-            let Found { dataset, data, .. } = &**found;
-            let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
-            let line = Line {
-                number,
-                kind: 'D',
-                n: shape_word(&dataset.shape),
-                e: &chunk_word(dataset),
-                bytes: dataset.data_bytes().unwrap_or(0),
-                offset,
-                stored: stored.filter(|_| !is_plain),
-                user: &data.user,
-            };
-            format!("{}  {}", line.text(), remarks(dataset))
-        }
-        Pair::Group(found) => {
-            let block = &found.block;
-            let stored = stored.filter(|_| block.decoded);
-            let n = "-".to_owned();
-            Line { number, kind: 'G', n, e: "-", bytes: block.size, offset, stored, user: &block.user }.text()
-        }
-    }
-}
-
-/// The heading of the columns.
-pub fn head() -> String {
-    format!(
-        "{:>5} {:4} {:>12} {:>18} {:>14} {:>14} {:>6}  user string",
-        "", "kind", "N", "E", "bytes", "offset", "ratio"
-    )
-}
-
-/// One line for a section.
-pub fn line(row: &Row) -> String {
-    let section = &row.section;
-    let e = match (section.section_type, row.extremes) {
-        (SectionType::Block | SectionType::Array, _) => section.size.to_string(),
-        (SectionType::Varray, Some((least, most))) if least == most => least.to_string(),
-        (SectionType::Varray, Some((least, most))) => format!("{least}/{:.1}/{most}", row.mean()),
-        (SectionType::Inline | SectionType::Varray, _) => "-".to_owned(),
-    };
-    Line {
-        number: row.number,
-        kind: char::from(section.section_type.letter()),
-        n: count_word(section.section_type, section.count),
-        e: &e,
-        bytes: row.bytes,
-        offset: section.offset,
-        stored: section.decoded.then_some(row.stored),
-        user: &section.user,
-    }
-    .text()
-}
-
-/// The columns of a line.
-pub struct Line<'a> {
-    pub number: u64,
-    pub kind: char,
-    /// The number of elements, or the shape.
-    pub n: String,
-    /// The sizes of the elements.
-    pub e: &'a str,
-    pub bytes: u64,
-    pub offset: u64,
-    /// Of a compressed section, its bytes in the file.
-    pub stored: Option<u64>,
-    pub user: &'a [u8],
-}
-
-impl Line<'_> {
-    pub fn text(&self) -> String {
-        let Self { number, kind, n, e, bytes, offset, .. } = self;
-        let ratio = match self.stored {
-            Some(stored) if *bytes > 0 => format!("{:.2}", as_f64(*bytes) / as_f64(stored)),
-            // Nothing was compressed.
-            _ => "-".to_owned(),
-        };
-        let user = quote(self.user);
-        format!("{number:5} {kind:4} {n:>12} {e:>18} {bytes:14} {offset:14} {ratio:>6}  {user}")
-    }
-}
-
-/// The number of elements, of what has some.
-pub fn count_word(section_type: SectionType, count: u64) -> String {
-    match section_type {
-        SectionType::Inline | SectionType::Block => "-".to_owned(),
-        SectionType::Array | SectionType::Varray => count.to_string(),
-    }
-}
-
-/// The name of a kind.
-pub fn kind(section: &Section) -> &'static str {
-    match section.section_type {
-        SectionType::Inline => "inline",
-        SectionType::Block => "block",
-        SectionType::Array => "array",
-        SectionType::Varray => "varray",
-    }
 }
 
 /// All details of a section, as text.

@@ -1,10 +1,10 @@
 //! The datasets of a file in the tree of their groups.
 
-use super::{Faults, as_f64, measure_item};
 use crate::datasets::{Found, Pair, Walk, attribute_line, attributes_of, chunk_word, remarks, shape_word};
 use crate::fail::{Result, and_known};
 use crate::files::Input;
 use crate::output::{Output, visible};
+use crate::rows::{Faults, as_f64, measure_item};
 use scda::{Layout, Reader};
 use std::collections::HashMap;
 

@@ -1,130 +1,13 @@
 //! Which sections `scda copy` copies, and which it replaces.
 
 use crate::check::Verified;
-use crate::copy::Way;
 use crate::datasets::{Item, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Threads};
 use crate::progress::Progress;
 use crate::select::{self, Selection};
-use scda::{DataType, Dataset};
+use crate::transfer::Way;
 use std::path::Path;
-use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// The shape of chunks that was asked for.
-#[derive(Clone)]
-pub struct Chunking {
-    /// Without a pattern: all datasets with as many dimensions.
-    meant: Meant,
-    /// `None`: the library chooses.
-    shape: Option<Vec<u64>>,
-}
-
-impl FromStr for Chunking {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (meant, shape) = Meant::split(text);
-        let number = |text: &str| text.parse().ok().filter(|&n| n > 0);
-        let numbers = || shape.split([',', 'x']).map(number).collect::<Option<Vec<u64>>>();
-        let shape = match shape {
-            "auto" => None,
-            _ => Some(numbers().ok_or("expected auto, or numbers from 1 on such as 64,64")?),
-        };
-        Ok(Self { meant, shape })
-    }
-}
-
-impl Chunking {
-    /// Whether it applies to this dataset.
-    pub fn is_for(&self, dataset: &Dataset) -> bool {
-        let has_its_dimensions =
-            || self.shape.as_ref().is_none_or(|shape| shape.len() == dataset.shape.len());
-        self.meant.by_name(dataset).unwrap_or_else(has_its_dimensions)
-    }
-
-    /// Which datasets it is for.
-    pub fn meant(&self) -> &Meant {
-        &self.meant
-    }
-
-    /// The shape for this dataset, none if it is chosen; trouble if it has another number of dimensions.
-    pub fn shape(&self, dataset: &Dataset) -> Result<Option<Vec<u64>>> {
-        let (found, expected) = (self.shape.as_ref().map(Vec::len), dataset.shape.len());
-        if found.is_some_and(|found| found != expected) {
-            let found = found.unwrap_or(0);
-            return Err(Fail::Trouble(format!(
-                "--chunk: found {found} numbers, expected {expected} for the dataset \"{}\"",
-                dataset.name
-            )));
-        }
-        Ok(self.shape.clone())
-    }
-}
-
-/// How far the numbers of datasets may be from those that are copied, as the command line says.
-#[derive(Clone)]
-pub struct Bound {
-    /// Without a pattern: all datasets of floating-point and complex numbers.
-    meant: Meant,
-    error: f64,
-}
-
-impl FromStr for Bound {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (meant, error) = Meant::split(text);
-        let error = error.parse().ok().filter(|&error: &f64| error > 0.0 && error.is_finite());
-        Ok(Self { meant, error: error.ok_or("expected a number above 0, such as 1e-3")? })
-    }
-}
-
-impl Bound {
-    /// The error that a dataset may have; 0 if it is not for it.
-    pub fn of(&self, dataset: &Dataset) -> f64 {
-        use DataType::{Complex64, Complex128, Float16, Float32, Float64};
-        let has_floats = matches!(dataset.data_type, Float16 | Float32 | Float64 | Complex64 | Complex128);
-        if self.meant.by_name(dataset).unwrap_or(has_floats) { self.error } else { 0.0 }
-    }
-
-    /// Which datasets it is for.
-    pub fn meant(&self) -> &Meant {
-        &self.meant
-    }
-}
-
-/// The datasets that an option is for.
-#[derive(Clone)]
-pub struct Meant {
-    /// A pattern for their names, if there is one.
-    name: Option<Selection>,
-    /// Whether a dataset of that name was found.
-    used: Arc<AtomicBool>,
-}
-
-impl Meant {
-    /// Of a text with or without `NAME=`, and what follows.
-    fn split(text: &str) -> (Self, &str) {
-        let (name, rest) = text.rsplit_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
-        let name = name.map(|name| Selection::Pattern(name.chars().collect()));
-        (Self { name, used: Arc::default() }, rest)
-    }
-
-    /// Whether a dataset is meant, if its name decides.
-    fn by_name(&self, dataset: &Dataset) -> Option<bool> {
-        let is_meant = self.name.as_ref()?.has_name(&dataset.name);
-        self.used.fetch_or(is_meant, Relaxed);
-        Some(is_meant)
-    }
-
-    /// Whether it names datasets, and there was none.
-    pub fn is_unused(&self) -> bool {
-        self.name.is_some() && !self.used.load(Relaxed)
-    }
-}
 
 /// Which sections are copied.
 pub struct Pick<'a> {

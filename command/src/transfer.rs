@@ -1,0 +1,232 @@
+//! Writes sections, datasets and groups of one file into another.
+
+use crate::datasets::source::Source;
+use crate::datasets::{Found, Item, Pair, Walk};
+use crate::fail::{Fail, Result};
+use crate::files::Output;
+use crate::output::complain;
+use crate::pieces::Stream;
+use crate::progress::Progress;
+use crate::storing::How;
+use crate::streams;
+use scda::internals::json::members;
+use scda::internals::metadata::{self, ALIGNMENT};
+use scda::internals::parse::KEYS;
+use scda::internals::{Codecs, to_usize};
+use scda::{Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
+
+/// How sections are written, and with which line breaks.
+#[derive(Clone, Copy)]
+pub struct Way<'a> {
+    pub how: &'a How,
+    pub style: LineBreak,
+}
+
+impl Way<'_> {
+    /// Whether compressed data, which have line breaks, stay as they are.
+    fn keeps_style(self, reader: &Reader) -> bool {
+        self.how.style.is_none() && self.style == reader.line_break()
+    }
+
+    /// Writes a section, dataset or group, of which the reader has read the first header, and goes behind it. `metadata`
+    /// come in place of those that it has.
+    pub fn item(
+        self,
+        reader: &mut Reader,
+        walk: &mut Walk<'_>,
+        item: &Item,
+        output: &mut Output,
+        new_metadata: Option<String>,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let section = &item.section;
+        if let Some(found) = &item.streams {
+            if self.how.pack_streams {
+                let name = walk.file_name();
+                let beside = walk.dataset_reader()?;
+                let set = streams::whole(beside, name, found, item.number)?;
+                let encode = self.how.encode(&found.chunks);
+                let mut elements = streams::Elements::new(beside, &set, progress);
+                output.writer()?.varray_from(set.name(), set.tasks(), &mut elements, encode)?;
+                return Ok(item.skip(reader)?);
+            }
+            // Streams are not compressed.
+            self.keep(reader, output, section, progress)?;
+            for part in [&found.chunks, &found.lengths] {
+                reader.next_section(true)?;
+                self.keep(reader, output, part, progress)?;
+            }
+            return Ok(());
+        }
+        let found = match &item.pair {
+            Some(Pair::Dataset(found)) => found,
+            Some(Pair::Group(found)) => {
+                self.keep(reader, output, section, progress)?;
+                reader.next_section(true)?;
+                let Some(text) = new_metadata else {
+                    return self.keep(reader, output, &found.block, progress);
+                };
+                let (user, bytes) = (&found.block.user, text.len() as u64);
+                output.writer()?.block_from(user, bytes, &mut text.as_bytes(), Encode::None)?;
+                return Ok(reader.skip()?);
+            }
+            None => {
+                let as_they_are = self.how.encode.is_none() && !self.how.decode && self.keeps_style(reader);
+                return match as_they_are {
+                    true => as_it_is(reader, output.writer()?, section, progress),
+                    false => one(reader, output.writer()?, section, self.how.encode(section), progress),
+                };
+            }
+        };
+        if let Some(stored) = self.how.stored(found)? {
+            let Some(why) = &stored.unsupported else {
+                let lost = unknown_keys(&read_metadata(reader, section)?)?;
+                if !lost.is_empty() {
+                    let (name, lost) = (&stored.name, lost.join(", "));
+                    complain(&format!("dataset \"{name}\": left out of its new metadata: {lost}"));
+                }
+                // What is wrong with it is said before anything is read. It is what was asked for, and no damage of a file.
+                let codecs = Codecs::of(&stored, Params::DEFAULT_LEVEL);
+                metadata::of_dataset(&stored, &codecs)
+                    .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
+                let path = output.path().to_owned();
+                let mut items = Source::new(walk.dataset_reader()?, found, &path);
+                output.writer()?.dataset_from(&stored, &mut items)?;
+                return Ok(item.skip(reader)?);
+            };
+            complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
+        }
+        match new_metadata.map_or_else(|| shifted(reader, output, found), |text| Ok(Some(text)))? {
+            Some(text) => {
+                let is_plain = found.dataset.layout == Layout::Contiguous && !found.data.decoded;
+                output.metadata(text, if is_plain { found.dataset.data_bytes()? } else { 0 })?;
+                reader.skip()?;
+            }
+            None => self.keep(reader, output, section, progress)?,
+        }
+        reader.next_section(true)?;
+        self.keep(reader, output, &found.data, progress)
+    }
+
+    /// Writes a section neither more nor less compressed than it is.
+    fn keep(
+        self,
+        reader: &mut Reader,
+        output: &mut Output,
+        section: &Section,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let encode = if section.decoded { Encode::Always } else { Encode::None };
+        match self.keeps_style(reader) {
+            true => as_it_is(reader, output.writer()?, section, progress),
+            false => one(reader, output.writer()?, section, encode, progress),
+        }
+    }
+}
+
+/// The metadata of a dataset whose data are aligned, and would not be behind the bytes that the metadata have: without the
+/// white space at their end.
+fn shifted(reader: &mut Reader, output: &mut Output, found: &Found) -> Result<Option<String>> {
+    let Found { dataset, block, data } = found;
+    let is_aligned =
+        data.data_offset % ALIGNMENT == 0 && dataset.layout == Layout::Contiguous && !data.decoded;
+    let position = output.writer()?.position().unwrap_or(0);
+    if block.decoded || !is_aligned || position % ALIGNMENT == block.offset % ALIGNMENT {
+        return Ok(None);
+    }
+    Ok(Some(read_metadata(reader, block)?.trim_end().to_owned() + "\n"))
+}
+
+/// The keys of metadata that this library ignores, and does not write.
+fn unknown_keys(metadata: &str) -> Result<Vec<String>> {
+    let members = members(metadata.as_bytes())?;
+    Ok(members.into_iter().map(|member| member.key).filter(|key| !KEYS.contains(&&**key)).collect())
+}
+
+/// The text of the block of metadata whose header was just read.
+pub fn read_metadata(reader: &mut Reader, block: &Section) -> Result<String> {
+    let mut text = vec![0; to_usize(block.size)];
+    reader.read_block_range(0..block.size, &mut text)?;
+    // The caller has parsed the metadata.
+    String::from_utf8(text).map_err(|_| Fail::Trouble("metadata: the file has changed".to_owned()))
+}
+
+/// Writes the reader's current section with the bytes that it has in the file; if they are compressed, both sections
+/// that stand for it.
+pub fn as_it_is(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    progress: &mut Progress,
+) -> Result<()> {
+    if !section.decoded {
+        return one(reader, writer, section, Encode::None, progress);
+    }
+    reader.seek(section.offset)?;
+    for _ in 0..2 {
+        if let Some(part) = reader.next_section(false)? {
+            one(reader, writer, &part, Encode::None, progress)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the first elements of a damaged array or varray as a section, as [`as_it_is`], with the name that `section` has.
+pub fn leading(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    count: u64,
+    progress: &mut Progress,
+) -> Result<()> {
+    reader.seek(section.offset)?;
+    for _ in 0..if section.decoded { 2 } else { 1 } {
+        let Some(mut part) = reader.next_section(false)? else { break };
+        part.count = part.count.min(count);
+        if !section.decoded {
+            part.user = section.user;
+        }
+        write(reader, writer, &part, Encode::None, progress)?;
+        if part.second_of_pair().is_some() {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the reader's current section, and ends it.
+fn one(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    encode: Encode,
+    progress: &mut Progress,
+) -> Result<()> {
+    write(reader, writer, section, encode, progress)?;
+    Ok(reader.skip()?)
+}
+
+/// Writes the reader's current section, which `section` describes.
+fn write(
+    reader: &mut Reader,
+    writer: &mut Writer,
+    section: &Section,
+    encode: Encode,
+    progress: &mut Progress,
+) -> Result<()> {
+    let user = &section.user;
+    if section.section_type == SectionType::Inline {
+        let mut data = [0; scda::INLINE_BYTES];
+        reader.read_inline(0, Some(&mut data))?;
+        return Ok(writer.inline(user, 0, Some(&data))?);
+    }
+    let mut stream = Stream::new(reader, section, progress);
+    match section.section_type {
+        SectionType::Inline | SectionType::Block => {
+            writer.block_from(user, section.size, &mut stream, encode)?;
+        }
+        SectionType::Array => writer.array_from(user, section.count, section.size, &mut stream, encode)?,
+        SectionType::Varray => writer.varray_from(user, section.count, &mut stream, encode)?,
+    }
+    stream.finish()
+}
