@@ -485,9 +485,9 @@ static void refused (const std::string &name) {
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
         if (wrong) { w.write (c, six, scda::box (list { 0 }, list { 2, 3 })); } else { w.write (c, scda::const_items (), boxes ()); }
       } },
-    { last + "data: found items of type float32, expected float64",
+    { last + "type: found complex64, which cannot be converted to float64",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
-        if (wrong) { w.write (c, std::vector<float> (), boxes ()); } else { w.write (c, std::vector<double> (), boxes ()); }
+        if (wrong) { w.write (c, std::vector<std::complex<float>> (6), { { 0, 0 }, { 2, 3 } }); } else { w.write (c, std::vector<double> (), boxes ()); }
       } },
     { last + "data: found memory with strides, expected one box of its shape for it",
       [] (scda::writer &w, const scda::dataset &c, bool wrong) {
@@ -563,7 +563,7 @@ static void refused (const std::string &name) {
   w.write ("d", std::vector<double> { 1, 2, 3, 4 }, { 2, 2 });
   w.close ();
   const std::string problems[] = {
-    last + "data: found items of type float32, expected float64, as the dataset \"d\" has them",
+    last + "type: found float64, which cannot be converted to complex64",
     last + "data: found 24 bytes, expected 32, those of all boxes",
     last + "box: found 1 and 1 numbers, expected 2, one per dimension",
     "dataset \"none\": found none, or not so many records",
@@ -574,7 +574,7 @@ static void refused (const std::string &name) {
     scda::dataset found;
     CHECK (r.find_dataset (found, "d"));
     double three[3];
-    std::vector<float> floats;
+    std::vector<std::complex<float>> floats;
     std::vector<double> doubles;
     const int code = thrown (
       [&] {
@@ -595,6 +595,31 @@ static void refused (const std::string &name) {
       problems[i]);
     CHECK (code == SCDA_ERR_ARG && !r.is_open ());
   }
+  /* Numbers of another type are converted. */
+  {
+    scda::reader r (g.comm, name);
+    scda::dataset found;
+    CHECK (r.find_dataset (found, "d"));
+    std::vector<float> floats;
+    std::int16_t shorts[2][2];
+    r.read (floats);
+    r.read (shorts);
+    r.read_datasets ({ { found, floats } });
+    CHECK (floats == (std::vector<float> { 1, 2, 3, 4 }) && shorts[1][0] == 3);
+    CHECK (r.read<std::int64_t> ("d") == (std::vector<std::int64_t> { 1, 2, 3, 4 }));
+  }
+  {
+    scda::writer converted (g.comm, name, "converted");
+    converted.write (scda::dataset ("d", { 2 }).type (SCDA_TYPE_FLOAT32), std::vector<double> (here ? 2 : 0, 0.1),
+                     here ? boxes { scda::box (list { 0 }, list { 2 }) } : boxes ());
+    converted.close ();
+    scda::reader r (g.comm, name);
+    CHECK (r.read<double> ("d") == (std::vector<double> { 0.1f, 0.1f }));
+    r.close ();
+    scda::writer again (g.comm, name, "refused");
+    again.write ("d", std::vector<double> { 1, 2, 3, 4 }, { 2, 2 });
+    again.close ();
+  }
   struct request {
     std::string what;
     void (*call) (scda::reader &r, const scda::dataset &d, bool here);
@@ -608,9 +633,9 @@ static void refused (const std::string &name) {
       } },
     { last + "data: found 32 bytes, expected 64, those of all boxes",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) { r.read_datasets ({ { wrong ? scda::dataset ("d", { 2, 4 }) : c, numbers } }); } },
-    { last + "data: found items of type float32, expected float64",
+    { last + "type: found float64, which cannot be converted to complex64",
       [] (scda::reader &r, const scda::dataset &c, bool wrong) {
-        std::vector<float> floats (8);
+        std::vector<std::complex<float>> floats (4);
         if (wrong) { r.read_datasets ({ { c, floats } }); } else { r.read_datasets ({ { c, numbers } }); }
       } },
     { last + "box: found 1 and 1 numbers, expected 2, one per dimension",

@@ -199,11 +199,14 @@ module scda_implementation
     type(c_ptr) :: stride = c_null_ptr
     type(c_ptr) :: memory_shape = c_null_ptr
     integer(c_int64_t) :: memory_ndims = 0
+    integer(c_int) :: type = 0
+    integer(c_int) :: reserved = 0
   end type c_box_t
 
   ! A dataset to be written or read, what it points to, and the boxes of this rank.
   type :: given_t
     type(c_dataset_t) :: d
+    integer(c_int) :: in_memory = 0 ! the type of items that are converted
     character(:), allocatable :: json
     character(kind=c_char), allocatable :: names(:, :)
     type(c_ptr) :: name_pointers(SCDA_MAX_DIMS) = c_null_ptr
@@ -254,7 +257,7 @@ module scda_implementation
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_feof
   public :: scda_fcut_off, scda_fseal_state, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
-  public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version
+  public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
@@ -710,15 +713,6 @@ module scda_implementation
       integer(c_int) :: status
     end function c_dataset_init
 
-    function c_fwrite_dataset(f, d, data, nboxes, start, count, err) bind(C, name="scda_fwrite_dataset") result(g)
-      import :: c_dataset_t, c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, start, count
-      type(c_dataset_t), intent(in) :: d
-      integer(c_size_t), value :: nboxes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_dataset
-
     function c_box_init(b, size) bind(C, name="scda_box_init_size") result(status)
       import :: c_box_t, c_int, c_size_t
       type(c_box_t), intent(inout) :: b
@@ -766,11 +760,9 @@ module scda_implementation
     end function c_ffind_dataset
 
     function c_fread_datasets(f, n, d, record, nboxes, boxes, err) bind(C, name="scda_fread_datasets") result(g)
-      import :: c_box_t, c_dataset_t, c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f
+      import :: c_box_t, c_int, c_ptr, c_size_t
+      type(c_ptr), value :: f, d, record
       integer(c_size_t), value :: n
-      type(c_dataset_t), intent(in) :: d(*)
-      integer(c_int64_t), intent(in) :: record(*)
       integer(c_size_t), intent(in) :: nboxes(*)
       type(c_box_t), intent(in) :: boxes(*)
       integer(c_int), intent(out) :: err
@@ -785,14 +777,6 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       integer(c_int) :: status
     end function c_fcurrent_dataset
-
-    function c_fread_dataset(f, data, nboxes, start, count, err) bind(C, name="scda_fread_dataset") result(g)
-      import :: c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, start, count
-      integer(c_size_t), value :: nboxes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_dataset
 
     function c_fread_group(f, found, path, attributes, err) bind(C, name="scda_fread_group") result(g)
       import :: c_char, c_int, c_ptr
@@ -840,6 +824,13 @@ module scda_implementation
       import :: c_ptr
       type(c_ptr) :: str
     end function c_last_error_message
+
+    function c_type_name(type, item_bytes) bind(C, name="scda_type_name") result(str)
+      import :: c_int, c_int64_t, c_ptr
+      integer(c_int), value :: type
+      integer(c_int64_t), intent(out) :: item_bytes
+      type(c_ptr) :: str
+    end function c_type_name
 
     function c_version() bind(C, name="scda_version") result(str)
       import :: c_ptr
@@ -1705,9 +1696,9 @@ contains
     ! gfortran may take an array without items for one of assumed size. So an unknown extent is 0 where something else says how
     ! many items there are.
     extents = max(found, 0_int64)
-    call choose_type(f, code, type, extents, given%d%type, given%d%item_bytes, fits)
-    if (given%d%type == SCDA_TYPE_RAW .and. c_associated(fill_value)) then
-      call refuse(f, "fill: found one, expected none with SCDA_TYPE_RAW", fits)
+    call choose_type(code, type, extents, given)
+    if ((given%d%type == SCDA_TYPE_RAW .or. given%in_memory /= 0) .and. c_associated(fill_value)) then
+      call refuse(f, "fill: found one, expected none with SCDA_TYPE_RAW, or where items are converted", fits)
     else
       given%d%fill_value = fill_value
     end if
@@ -1823,26 +1814,60 @@ contains
   end function items_of_each
 
   ! The type of the dataset, and the bytes of its items where the type does not say them: those of data, or what the user
-  ! says of items of the same size. Raw bytes are numbers of 8 bits, those of an item in the first dimension.
-  subroutine choose_type(f, code, type, extents, chosen_type, item_bytes, fits)
+  ! says; to this, items of another size are converted. Raw bytes are numbers of 8 bits, those of an item in the first dimension.
+  subroutine choose_type(code, type, extents, given)
+    integer, intent(in) :: code
+    integer, intent(in), optional :: type
+    integer(int64), allocatable, intent(inout) :: extents(:)
+    type(given_t), intent(inout) :: given
+    given%d%type = int(code, c_int)
+    if (.not. present(type)) return
+    given%d%type = int(type, c_int)
+    if (type == SCDA_TYPE_RAW .and. code == SCDA_TYPE_INT8 .and. size(extents) > 0) then
+      given%d%item_bytes = extents(1)
+      extents = extents(2:)
+    else if (.not. is_taken_for(code, type)) then
+      given%in_memory = int(code, c_int)
+    end if
+  end subroutine choose_type
+
+  ! What the items of a dataset become in memory. Those of the same size may be taken for what the user says.
+  subroutine match_type(f, code, type, extents, given, fits)
     type(scda_fcontext_t), intent(in) :: f
     integer, intent(in) :: code
     integer, intent(in), optional :: type
     integer(int64), allocatable, intent(inout) :: extents(:)
-    integer(c_int), intent(inout) :: chosen_type
-    integer(int64), intent(inout) :: item_bytes
+    type(given_t), intent(inout) :: given
     logical, intent(inout) :: fits
-    chosen_type = int(code, c_int)
-    if (.not. present(type)) return
-    if (type == SCDA_TYPE_RAW .and. code == SCDA_TYPE_INT8 .and. size(extents) > 0) then
+    integer :: in_memory
+    integer(int64) :: item_bytes
+    in_memory = code
+    if (given%d%type == unsigned_of(code)) in_memory = unsigned_of(code)
+    if (present(type)) in_memory = type
+    item_bytes = given%d%item_bytes
+    if (in_memory == SCDA_TYPE_RAW .and. code == SCDA_TYPE_INT8 .and. size(extents) > 0) then
       item_bytes = extents(1)
       extents = extents(2:)
-    else if (type /= code .and. type /= unsigned_of(code) .and. (type /= SCDA_TYPE_FLOAT16 .or. code /= SCDA_TYPE_INT16)) then
-      call refuse(f, "type: found one that items of type " // type_name(code) // " cannot be taken for", fits)
-      return
+    else if (.not. is_taken_for(code, in_memory)) then
+      call refuse(f, "type: found one that items of type " // scda_type_name(code) // " cannot be taken for", fits)
     end if
-    chosen_type = int(type, c_int)
-  end subroutine choose_type
+    if (in_memory == given%d%type) then
+      if (item_bytes /= given%d%item_bytes) then
+        call refuse_short(f, "data", item_bytes, "bytes in the first dimension", given%d%item_bytes, "those of an item", fits)
+      end if
+    else if (in_memory == SCDA_TYPE_RAW) then
+      call refuse(f, "data: found items of type " // scda_type_name(in_memory) // ", expected " // &
+        & scda_type_name(int(given%d%type)) // ", as the dataset has them", fits)
+    else
+      given%in_memory = int(in_memory, c_int)
+    end if
+  end subroutine match_type
+
+  ! Whether items of this type in memory are taken for another one as they are: Fortran has no integers without sign, and no halves.
+  pure logical function is_taken_for(code, type)
+    integer, intent(in) :: code, type
+    is_taken_for = type == code .or. type == unsigned_of(code) .or. (type == SCDA_TYPE_FLOAT16 .and. code == SCDA_TYPE_INT16)
+  end function is_taken_for
 
   ! The type without sign of as many bytes; the same one, if there is none.
   pure integer function unsigned_of(code)
@@ -1851,10 +1876,14 @@ contains
     if (code >= SCDA_TYPE_INT8 .and. code <= SCDA_TYPE_INT64) unsigned_of = code - SCDA_TYPE_INT8 + SCDA_TYPE_UINT8
   end function unsigned_of
 
-  pure integer(int64) function bytes_of_type(d)
-    type(c_dataset_t), intent(in) :: d
-    integer(int64), parameter :: bytes(SCDA_TYPE_RAW) = [1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16, 0]
-    bytes_of_type = max(d%item_bytes, bytes(d%type))
+  ! The bytes of an item of a type; of raw bytes as many as are said.
+  integer(int64) function bytes_of_type(type, item_bytes)
+    integer(c_int), intent(in) :: type
+    integer(int64), intent(in) :: item_bytes
+    integer(int64) :: bytes
+    type(c_ptr) :: str
+    str = c_type_name(type, bytes)
+    bytes_of_type = merge(bytes, item_bytes, bytes > 0)
   end function bytes_of_type
 
   ! ---- Several datasets in one call ----------------------------------------------------------------------------------------
@@ -1933,8 +1962,9 @@ contains
     type(c_ptr) :: address
     real(real64) :: bytes
     logical :: is_chunked
+    integer(c_int) :: in_memory
     integer :: status
-    bytes = each * real(bytes_of_type(given%d), real64)
+    bytes = each * real(bytes_of_type(given%d%type, given%d%item_bytes), real64)
     is_chunked = given%d%layout == SCDA_LAYOUT_CHUNKED .or. given%d%layout == SCDA_LAYOUT_TEXT
     if (held%bytes + bytes > most .or. .not. is_chunked) then
       call write_held(f, held)
@@ -1947,8 +1977,9 @@ contains
       end if
     end if
     f%err = SCDA_SUCCESS
-    call copy_bytes(given%data, items * bytes_of_type(given%d), given%items, status)
-    if (status == 0) call copy_bytes(given%d%fill_value, bytes_of_type(given%d), given%fill_value, status)
+    in_memory = merge(given%in_memory, given%d%type, given%in_memory /= 0)
+    call copy_bytes(given%data, items * bytes_of_type(in_memory, given%d%item_bytes), given%items, status)
+    if (status == 0) call copy_bytes(given%d%fill_value, bytes_of_type(given%d%type, given%d%item_bytes), given%fill_value, status)
     if (status /= 0) then
       address = c_loc(given%d%name)
       call copy_if(address, name)
@@ -1983,8 +2014,9 @@ contains
   subroutine write_now(f, given)
     type(scda_fcontext_t), intent(inout) :: f
     type(given_t), pointer, intent(inout) :: given
-    f%handle = c_fwrite_dataset(f%handle, given%d, given%data, given%nboxes, address_of(given%starts), address_of(given%sizes), &
-      & f%err)
+    type(c_box_t) :: boxes(given%nboxes)
+    call boxes_of(given, boxes)
+    f%handle = c_fwrite_datasets(f%handle, 1_c_size_t, [given%d], [given%nboxes], boxes, f%err)
     deallocate(given)
   end subroutine write_now
 
@@ -2028,6 +2060,7 @@ contains
     do i = 1, size(boxes)
       status = c_box_init(boxes(i), c_sizeof(boxes(i)))
       if (i == 1) boxes(i)%data = given%data
+      boxes(i)%type = given%in_memory
       if (n == 0) cycle
       boxes(i)%start = c_loc(given%starts((i - 1) * n + 1))
       boxes(i)%count = c_loc(given%sizes((i - 1) * n + 1))
@@ -2079,6 +2112,7 @@ contains
     integer, intent(out), optional :: ierr
     integer, intent(in), optional :: type
     type(given_t), target :: given
+    type(c_box_t), allocatable :: boxes(:)
     integer(c_int) :: c_found, err
     logical :: fits
     fits = .true.
@@ -2089,7 +2123,9 @@ contains
       given%d%type = int(code, c_int)
     end if
     call take_boxes(f, given, code, items, found, start, count, fits, type)
-    f%handle = c_fread_dataset(f%handle, given%data, given%nboxes, address_of(given%starts), address_of(given%sizes), f%err)
+    allocate(boxes(given%nboxes))
+    call boxes_of(given, boxes)
+    f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [given%nboxes], boxes, f%err)
     call finish(f, ierr)
   end subroutine get_dataset
 
@@ -2104,19 +2140,10 @@ contains
     logical, intent(inout) :: fits
     integer, intent(in), optional :: type
     integer(int64), allocatable :: extents(:), dims(:)
-    integer(c_int) :: expected
-    integer(int64) :: item_bytes
     logical :: same
     allocate(dims, source=given%d%shape(given%d%ndims:1:-1))
     extents = max(found, 0_int64) ! see put_dataset
-    item_bytes = given%d%item_bytes
-    call choose_type(f, code, type, extents, expected, item_bytes, fits)
-    if (given%d%type /= expected .and. (present(type) .or. given%d%type /= unsigned_of(code))) then
-      call refuse(f, "data: found items of type " // type_name(int(expected)) // ", expected " // &
-        & type_name(int(given%d%type)) // ", as the dataset has them", fits)
-    else if (item_bytes /= given%d%item_bytes) then
-      call refuse_short(f, "data", item_bytes, "bytes in the first dimension", given%d%item_bytes, "those of an item", fits)
-    end if
+    call match_type(f, code, type, extents, given, fits)
     if (c_associated(start%address)) then
       call boxes_in(f, start, count, extents, size(dims), given%starts, given%sizes, given%nboxes, fits)
     else
@@ -2140,12 +2167,12 @@ contains
     type(scda_request_t), intent(in) :: requests(:)
     integer, intent(out), optional :: ierr
     type(given_t), allocatable, target :: given(:)
-    type(c_dataset_t), allocatable :: d(:)
+    type(c_dataset_t), allocatable, target :: d(:)
     type(c_box_t), allocatable :: boxes(:)
     integer(c_size_t), allocatable :: nboxes(:)
     integer(c_size_t) :: first
-    integer(c_int64_t), allocatable :: record(:)
-    type(c_ptr) :: items
+    integer(c_int64_t), allocatable, target :: record(:)
+    type(c_ptr) :: items, list
     integer :: i, n
     logical :: fits
     n = size(requests)
@@ -2182,7 +2209,9 @@ contains
       call boxes_of(given(i), boxes(first:first + nboxes(i) - 1))
       first = first + nboxes(i)
     end do
-    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), d, record, nboxes, boxes, f%err)
+    list = c_null_ptr
+    if (n > 0) list = c_loc(d)
+    f%handle = c_fread_datasets(f%handle, int(n, c_size_t), list, address_of(record), nboxes, boxes, f%err)
     if (f%err == SCDA_SUCCESS) then
       do i = 1, n
         if (associated(requests(i)%put)) call requests(i)%put(requests(i)%items, given(i)%items)
@@ -2306,11 +2335,12 @@ contains
     character(*), intent(in) :: name
     integer, intent(in), optional :: record
     type(c_dataset_t), intent(out) :: c
+    type(c_box_t) :: no_boxes(0)
     logical :: found, fits
     call find_dataset(f, name, record, found, c)
     if (found .or. f%err /= SCDA_SUCCESS) return
     call refuse(f, "dataset """ // trim(name) // """: found none, or not so many records", fits)
-    f%handle = c_fread_dataset(f%handle, c_null_ptr, 0_c_size_t, c_null_ptr, c_null_ptr, f%err)
+    f%handle = c_fread_datasets(f%handle, 1_c_size_t, c_null_ptr, c_null_ptr, [0_c_size_t], no_boxes, f%err)
   end subroutine require_dataset
 
   subroutine find_dataset(f, name, record, found, c)
@@ -2503,14 +2533,19 @@ contains
     text = text // ")"
   end function list_text
 
-  ! As docs/datasets.md names it.
-  function type_name(code) result(name)
-    integer, intent(in) :: code
+  !> The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for SCDA_TYPE_RAW; "" for what is no type.
+  !> item_bytes: of an item; 0 for SCDA_TYPE_RAW. Not collective.
+  function scda_type_name(type, item_bytes) result(name)
+    integer, intent(in) :: type
+    integer(int64), intent(out), optional :: item_bytes
     character(:), allocatable :: name
-    character(10), parameter :: names(SCDA_TYPE_RAW) = [character(10) :: "bool", "int8", "int16", "int32", "int64", "uint8", &
-      & "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128", "raw bytes"]
-    name = trim(names(code))
-  end function type_name
+    integer(c_int64_t) :: bytes
+    type(c_ptr) :: str
+    str = c_type_name(int(type, c_int), bytes)
+    if (present(item_bytes)) item_bytes = bytes
+    name = ""
+    if (c_associated(str)) call copy_c_string(str, name)
+  end function scda_type_name
 
   ! Attributes in braces, if they have none.
   function object_of(attributes) result(json)

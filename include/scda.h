@@ -738,6 +738,16 @@ struct scda_box {
    * The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
    */
   uint64_t memory_ndims;
+  /**
+   * The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers and floating-point numbers are
+   * converted to one another, and complex numbers: to the nearest floating-point number; to the integer part. A number that does not fit is
+   * `SCDA_ERR_RANGE`, and two types that cannot be converted are `SCDA_ERR_ARG`.
+   */
+  int type;
+  /**
+   * Zero.
+   */
+  int reserved;
 };
 
 /**
@@ -1565,6 +1575,19 @@ scda_fcontext_t *scda_fread_varray_range(scda_fcontext_t *f,
  */
 int scda_dataset_init_size(scda_dataset_t *d,
                            size_t size);
+
+/**
+ * The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for `SCDA_TYPE_RAW`.
+ *
+ * Not collective.
+ *
+ * @param [in]  type        One of `SCDA_TYPE_FLOAT64`, ...
+ * @param [out] item_bytes  The bytes of an item; 0 for `SCDA_TYPE_RAW`, whose items have any number, and for what is no type. NULL: not
+ *                          wanted.
+ * @return                  A C string that is valid forever, or NULL for what is no type.
+ */
+const char *scda_type_name(int type,
+                           uint64_t *item_bytes);
 
 /**
  * Fills the box of a program that knows its first `size` bytes with the defaults: what `scda_box_init` calls.

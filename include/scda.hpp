@@ -409,35 +409,15 @@ inline std::vector<std::uint64_t> vector_of (const counts &list) {
 
 /* The type as docs/datasets.md names it. */
 inline std::string type_name (int type, std::uint64_t item_bytes) {
-  switch (type) {
-  case SCDA_TYPE_BOOL: return "bool";
-  case SCDA_TYPE_INT8: return "int8";
-  case SCDA_TYPE_INT16: return "int16";
-  case SCDA_TYPE_INT32: return "int32";
-  case SCDA_TYPE_INT64: return "int64";
-  case SCDA_TYPE_UINT8: return "uint8";
-  case SCDA_TYPE_UINT16: return "uint16";
-  case SCDA_TYPE_UINT32: return "uint32";
-  case SCDA_TYPE_UINT64: return "uint64";
-  case SCDA_TYPE_FLOAT16: return "float16";
-  case SCDA_TYPE_FLOAT32: return "float32";
-  case SCDA_TYPE_FLOAT64: return "float64";
-  case SCDA_TYPE_COMPLEX64: return "complex64";
-  case SCDA_TYPE_COMPLEX128: return "complex128";
-  default: return "r" + std::to_string (8 * item_bytes);
-  }
+  const char *name = scda_type_name (type, nullptr);
+  return type == SCDA_TYPE_RAW || name == nullptr ? "r" + std::to_string (8 * item_bytes) : name;
 }
 
-/* The bytes of an item of a type. */
+/* The bytes of an item, which are said of raw bytes. */
 inline std::uint64_t type_bytes (int type, std::uint64_t item_bytes) noexcept {
-  switch (type) {
-  case SCDA_TYPE_BOOL: case SCDA_TYPE_INT8: case SCDA_TYPE_UINT8: return 1;
-  case SCDA_TYPE_INT16: case SCDA_TYPE_UINT16: case SCDA_TYPE_FLOAT16: return 2;
-  case SCDA_TYPE_INT32: case SCDA_TYPE_UINT32: case SCDA_TYPE_FLOAT32: return 4;
-  case SCDA_TYPE_INT64: case SCDA_TYPE_UINT64: case SCDA_TYPE_FLOAT64: case SCDA_TYPE_COMPLEX64: return 8;
-  case SCDA_TYPE_COMPLEX128: return 16;
-  default: return item_bytes;
-  }
+  std::uint64_t bytes = 0;
+  scda_type_name (type, &bytes);
+  return bytes != 0 ? bytes : item_bytes;
 }
 
 } // namespace detail
@@ -627,7 +607,8 @@ public:
 
   /** The number of indices in each dimension: none for a single item. */
   dataset &shape (const counts &chosen) { return shape_ = detail::vector_of (chosen), has_shape_ = true, *this; }
-  /** One of `SCDA_TYPE_...`, which writing takes from the data otherwise. `item_bytes`: of `SCDA_TYPE_RAW`. */
+  /** One of `SCDA_TYPE_...`, which writing takes from the data otherwise; numbers of another type are converted to it (`scda_box_t`).
+   * `item_bytes`: of `SCDA_TYPE_RAW`. */
   dataset &type (int chosen, std::uint64_t item_bytes = 0) noexcept {
     return d_.type = chosen, d_.item_bytes = item_bytes, has_type_ = true, *this;
   }
@@ -712,6 +693,10 @@ private:
              ? type != SCDA_TYPE_RAW || data.item_bytes () == d_.item_bytes
              : (data.type () == SCDA_TYPE_UINT8 && (type == SCDA_TYPE_BOOL || type == SCDA_TYPE_RAW))
                  || (data.type () == SCDA_TYPE_UINT16 && type == SCDA_TYPE_FLOAT16);
+  }
+  /* Whether the library converts the items in memory. */
+  template <typename Void> bool is_converted (const basic_items<Void> &data) const noexcept {
+    return has_type_ && !data.empty () && !has_type_of (data);
   }
   /* Whether boxes of it have the same bytes. */
   bool is_like (const scda_dataset_t &c) const {
@@ -912,10 +897,10 @@ protected:
     return copy;
   }
   /* The boxes of this rank as C takes them, for an array of so many dimensions, whose items are those of `data`: none, if they do not fit.
-   * They point to the boxes and to the data. */
+   * They point to the boxes and to the data. `item_bytes` are those of an item in memory, where items of another type are converted. */
   template <typename Void>
   std::vector<scda_box_t> boxes_of (const std::vector<box> &boxes, std::size_t dimensions, std::uint64_t item_bytes,
-                                    const basic_items<Void> &data) const {
+                                    const basic_items<Void> &data, bool is_converted) const {
     std::vector<scda_box_t> all;
     const auto refuse_all = [&] (const std::string &why) { refuse (why), all.clear (); };
     std::uint64_t bytes = 0;
@@ -932,6 +917,7 @@ protected:
       if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others lie behind it */
       c.start = one.start.data ();
       c.count = one.count.data ();
+      if (is_converted) { c.type = data.type (); }
       all.push_back (c);
     }
     if (bytes != data.bytes ()) {
@@ -961,7 +947,7 @@ protected:
       c.type = data.type ();
       c.item_bytes = data.item_bytes ();
       if (data.empty ()) { refuse_it ("data: found none, and no type; pass an empty container, or scda::dataset::type"); }
-    } else if (!data.empty () && !d.has_type_of (data)) {
+    } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
     }
     const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
@@ -995,7 +981,8 @@ protected:
     c.dimension_names = fits && !p.names.empty () ? p.names.data () : nullptr;
     c.fill_value = fits && !d.fill_.empty () ? d.fill_.data () : nullptr;
     c.attributes = p.attributes.empty () ? nullptr : p.attributes.c_str ();
-    if (fits && has_data) { p.boxes = boxes_of (boxes, d.shape_.size (), item_bytes, data); }
+    const bool is_converted = d.is_converted (data);
+    if (fits && has_data) { p.boxes = boxes_of (boxes, d.shape_.size (), is_converted ? data.item_bytes () : item_bytes, data, is_converted); }
   }
   /* Several of them. */
   template <typename Void> struct prepared_list {
@@ -1476,8 +1463,8 @@ public:
     return std::nullopt;
   }
 #endif
-  /** Reads boxes of the dataset that was found, on each rank any, to one after the other, each in C order. `data` has exactly their items,
-   * of the type of the dataset. More may follow. */
+  /** Reads boxes of the dataset that was found, on each rank any, to one after the other, each in C order. `data` has exactly their items.
+   * Numbers of another type are converted to that of `data` (`scda_box_t`). More may follow. */
   void read (const items &data, const std::vector<box> &boxes) { get_boxes (data, boxes); }
   void read (const items &data, const box &one) { get_boxes (data, std::vector<box> (1, one)); }
   /** Reads the whole dataset on this rank. */
@@ -1486,7 +1473,9 @@ public:
   void read (skip_t) { get_boxes (items (), std::vector<box> ()); }
   /** Reads a box, or the whole dataset, to a vector that becomes as long. */
   template <typename T> void read (std::vector<T> &data, const box &one) {
-    const std::uint64_t bytes = detail::product ({ detail::product (one.count), found_.item_bytes () });
+    const items room (data);
+    const std::uint64_t item_bytes = found_.is_converted (room) ? room.item_bytes () : found_.item_bytes ();
+    const std::uint64_t bytes = detail::product ({ detail::product (one.count), item_bytes });
     /* a box that C will refuse needs no memory */
     if (one.count.size () == found_.shape ().size () && detail::product (one.count) <= found_.size () && bytes % sizeof (T) == 0) {
       data.resize (static_cast<std::size_t> (bytes / sizeof (T)));
@@ -1670,11 +1659,12 @@ private:
     } else if (!found_.is_like (c)) {
       refuse ("dataset: found \"" + std::string (c.name) + "\" of another type or shape, expected \"" + found_.name ()
               + "\", which this reader found last");
-    } else if (!data.empty () && !found_.has_type_of (data)) {
+    } else if (data.type () == SCDA_TYPE_RAW && !found_.has_type_of (data)) {
       refuse ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected "
               + found_.type_name () + ", as the dataset \"" + found_.name () + "\" has them");
     } else {
-      all = boxes_of (boxes, found_.shape ().size (), found_.item_bytes (), data);
+      const bool is_converted = found_.is_converted (data);
+      all = boxes_of (boxes, found_.shape ().size (), is_converted ? data.item_bytes () : found_.item_bytes (), data, is_converted);
     }
     call ([&] (int *err) {
       const std::size_t n = all.size ();

@@ -346,13 +346,6 @@ static inline char *scda_forest_attributes_internal (const char *attributes, con
 
 /* ---- Internal: reading datasets of a known type and shape ---- */
 
-/* The name of a type of scda.h. */
-static inline const char *scda_forest_type_internal (int type) {
-  static const char *const names[] = { "none", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-                                       "float32", "float64", "complex64", "complex128", "bytes (r8, r16, ...)" };
-  return names[type > 0 && type < (int) (sizeof names / sizeof *names) ? type : 0];
-}
-
 /* Goes to a record of a dataset, which must be there, with this type (0: any) and these numbers of indices (UINT64_MAX: any). */
 static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, const char *name, int64_t record, int type,
                                                           int ndims, const uint64_t *shape, scda_dataset_t *d, int *err) {
@@ -364,8 +357,8 @@ static inline scda_fcontext_t *scda_forest_open_internal (scda_fcontext_t *f, co
   if (f == NULL) { return NULL; }
   if (!found) { scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "there is no dataset %s", name); }
   else if (type != 0 && d->type != type) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", name, scda_forest_type_internal (d->type),
-                                scda_forest_type_internal (type));
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", name, scda_type_name (d->type, NULL),
+                                scda_type_name (type, NULL));
   }
   else if (d->ndims != ndims) {
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has %d dimensions; expected %d", name, d->ndims, ndims);
@@ -705,8 +698,8 @@ static inline scda_fcontext_t *scda_forest_expect_internal (scda_fcontext_t *f, 
   for (i = 1; i < d->ndims; ++i) { has *= d->shape[i]; } /* less than 2^63: the library has compared it */
   if (type == SCDA_TYPE_RAW && item_bytes == 0 && d->type == SCDA_TYPE_RAW) { has *= d->item_bytes; } /* the file shall not say how much is read */
   if (d->type != type) {
-    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", d->name, scda_forest_type_internal (d->type),
-                                scda_forest_type_internal (type));
+    scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has the type %s; expected %s", d->name, scda_type_name (d->type, NULL),
+                                scda_type_name (type, NULL));
   }
   else if (item_bytes != 0 && d->item_bytes != item_bytes) {
     scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "dataset %s has items of %llu bytes; expected %llu", d->name,

@@ -3,14 +3,18 @@
 //! Codes with ghost layers, interleaved variables or structs need no copy for it: what is written is gathered, and what is read
 //! is scattered, a part at a time, between this memory and a buffer in which the items lie in C order.
 
+mod convert;
+
+use crate::codec::chunk::swap;
 use crate::error::{Error, Result};
-use crate::format::dataset::{MAX_DIMENSIONS, items, too_many};
+use crate::format::dataset::{DataType, MAX_DIMENSIONS, items, too_many};
 use crate::numbers::to_usize;
+use convert::Conversion;
 use std::marker::PhantomData;
 use std::slice;
 
 /// Where the items of a box lie in memory, to be written: in C order, or with a stride of its own for each dimension, in the machine's byte
-/// order.
+/// order, as items of the dataset's type or of [another](Self::of_type).
 ///
 /// ```
 /// use scda::{Data, DataType, Dataset, Memory, Params, Region, Solo, Writer};
@@ -33,6 +37,8 @@ pub struct Memory<'a> {
     room: Room,
     strides: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
+    /// That of the items in memory; `None`: that of the dataset.
+    data_type: Option<DataType>,
     memory: PhantomData<&'a [u8]>,
 }
 
@@ -43,6 +49,8 @@ pub struct MemoryMut<'a> {
     room: Room,
     strides: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
+    /// That of the items in memory; `None`: that of the dataset.
+    data_type: Option<DataType>,
     memory: PhantomData<&'a mut [u8]>,
 }
 
@@ -90,6 +98,7 @@ enum Room {
 pub(crate) struct Items<'a> {
     first: *const u8,
     places: Places,
+    in_file: InFile,
     memory: PhantomData<&'a [u8]>,
 }
 
@@ -98,7 +107,19 @@ pub(crate) struct Items<'a> {
 pub(crate) struct ItemsMut<'a> {
     first: *mut u8,
     places: Places,
+    in_file: InFile,
+    /// The first item that was scattered and has no number of the type in memory.
+    misfit: Option<u64>,
     memory: PhantomData<&'a mut [u8]>,
+}
+
+/// The items of a box as they are in the file.
+#[derive(Clone, Copy, Debug)]
+struct InFile {
+    item_bytes: usize,
+    number_bytes: u64,
+    /// Between the types in memory and in the file, if they are not the same.
+    conversion: Option<Conversion>,
 }
 
 // SAFETY: Memory reads only, as `&[u8]`, for which it stands.
@@ -130,6 +151,9 @@ struct Places {
     /// bytes from one to the next. The last one varies fastest.
     steps: Vec<(usize, isize)>,
 }
+
+/// So many bytes of items that are converted are swapped at once.
+const SWAPPED_BYTES: usize = 4096;
 
 /// Items that follow one another in C order and lie at one stride: where the first is, and how many.
 struct Row {
@@ -237,7 +261,7 @@ impl Places {
         Err(Error::argument(words))
     }
 
-    /// Hands out items from one on, in C order, as rows of one stride: with each the number of bytes before it.
+    /// Hands out items from one on, in C order, as rows of one stride: with each the number of items before it.
     #[inline]
     fn rows(&self, number: u64, items: usize, mut each: impl FnMut(Row, usize)) {
         let Some((&(inner, step), outer)) = self.steps.split_last() else {
@@ -254,7 +278,7 @@ impl Places {
         let mut done = 0;
         while done < items {
             let now = (inner - column).min(items - done);
-            each(Row { place: place + column.cast_signed() * step, items: now }, done * self.item_bytes);
+            each(Row { place: place + column.cast_signed() * step, items: now }, done);
             done += now;
             column = 0;
             for (index, &(n, step)) in index.iter_mut().zip(outer).rev() {
@@ -291,7 +315,14 @@ impl<'a> Memory<'a> {
 
     fn within(data: &'a [u8], before: usize, strides: Option<&'a [i64]>) -> Self {
         let room = Room::Bytes { before, all: data.len() };
-        Self { first: data.as_ptr().wrapping_add(before), room, strides, shape: None, memory: PhantomData }
+        Self {
+            first: data.as_ptr().wrapping_add(before),
+            room,
+            strides,
+            shape: None,
+            data_type: None,
+            memory: PhantomData,
+        }
     }
 
     /// The first item lies at an address. Without strides they lie in C order.
@@ -300,7 +331,7 @@ impl<'a> Memory<'a> {
     /// All items of the box for which this is used may be read for the lifetime, and nobody changes them.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn at(first: *const u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Room::Promised, strides, shape: None, memory: PhantomData }
+        Self { first, room: Room::Promised, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
     /// The items lie as those of an array of this shape, which has as many, and a stride for each of its dimensions: such as the
@@ -310,14 +341,38 @@ impl<'a> Memory<'a> {
         Self { shape: Some(shape), ..self }
     }
 
-    /// The items of a box of so many indices.
+    /// In memory, the items have this type, and are converted to that of the dataset when they are written: integers and floating-point
+    /// numbers to one another, or complex numbers. Floating-point numbers become the nearest one, integers stay, and of floating-point numbers that
+    /// become integers the integer part is taken. `Range` is the error for a number that does not fit.
+    ///
+    /// ```
+    /// # use scda::{Data, DataType, Dataset, Memory, Params, Region, Solo, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("single.scda");
+    /// # let mut file = Writer::create(Solo, &path, b"", &Params::default())?;
+    /// let computed: Vec<u8> = [0.1_f64, 0.2].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    /// let memory = Memory::packed(&computed).of_type(DataType::Float64);
+    /// let stored = Dataset::new("single", DataType::Float32, [2]);
+    /// file.dataset(&stored, &[Region::all(&[2])], Data::Boxes(&[memory]))?;
+    /// # file.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn of_type(self, data_type: DataType) -> Self {
+        Self { data_type: Some(data_type), ..self }
+    }
+
+    /// The items of a box of so many indices, which have this type in the file.
     ///
     /// # Errors
-    /// `Argument` for NULL, strides of another number, and items outside of the memory; `Range` for what no memory holds.
-    pub(crate) fn items(&self, count: &[u64], item_bytes: u64) -> Result<Items<'a>> {
-        let places = Places::new(in_memory(self.shape, count)?, self.strides, item_bytes)?;
+    /// `Argument` for NULL, strides of another number, items outside of the memory, and types that cannot be converted; `Range` for what no
+    /// memory holds.
+    pub(crate) fn items(&self, count: &[u64], in_file: DataType) -> Result<Items<'a>> {
+        let data_type = self.data_type.unwrap_or(in_file);
+        let places = Places::new(in_memory(self.shape, count)?, self.strides, data_type.item_bytes())?;
         self.room.check(&places, self.first as usize, self.strides.is_some())?;
-        Ok(Items { first: self.first, places, memory: PhantomData })
+        let in_file = InFile::new(in_file, Conversion::new(data_type, in_file)?);
+        Ok(Items { first: self.first, places, in_file, memory: PhantomData })
     }
 }
 
@@ -342,6 +397,7 @@ impl<'a> MemoryMut<'a> {
             room,
             strides,
             shape: None,
+            data_type: None,
             memory: PhantomData,
         }
     }
@@ -352,7 +408,7 @@ impl<'a> MemoryMut<'a> {
     /// All items of the box for which this is used may be written for the lifetime, and nobody else reads or writes them.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn at(first: *mut u8, strides: Option<&'a [i64]>) -> Self {
-        Self { first, room: Room::Promised, strides, shape: None, memory: PhantomData }
+        Self { first, room: Room::Promised, strides, shape: None, data_type: None, memory: PhantomData }
     }
 
     /// As [`Memory::shaped`].
@@ -361,15 +417,35 @@ impl<'a> MemoryMut<'a> {
         Self { shape: Some(shape), ..self }
     }
 
+    /// In memory, the items get this type, to which they are converted from that of the dataset, as by [`Memory::of_type`].
+    #[must_use]
+    pub fn of_type(self, data_type: DataType) -> Self {
+        Self { data_type: Some(data_type), ..self }
+    }
+
     /// As [`Memory::items`].
     ///
     /// # Errors
     /// Also `Argument` for items that lie on one another.
-    pub(crate) fn items(self, count: &[u64], item_bytes: u64) -> Result<ItemsMut<'a>> {
-        let places = Places::new(in_memory(self.shape, count)?, self.strides, item_bytes)?;
+    pub(crate) fn items(self, count: &[u64], in_file: DataType) -> Result<ItemsMut<'a>> {
+        let data_type = self.data_type.unwrap_or(in_file);
+        let places = Places::new(in_memory(self.shape, count)?, self.strides, data_type.item_bytes())?;
         self.room.check(&places, self.first as usize, self.strides.is_some())?;
         places.check_distinct()?;
-        Ok(ItemsMut { first: self.first, places, memory: PhantomData })
+        let in_file = InFile::new(in_file, Conversion::new(in_file, data_type)?);
+        Ok(ItemsMut { first: self.first, places, in_file, misfit: None, memory: PhantomData })
+    }
+}
+
+impl InFile {
+    fn new(data_type: DataType, conversion: Option<Conversion>) -> Self {
+        let number_bytes = data_type.number_bytes();
+        Self { item_bytes: to_usize(data_type.item_bytes()), number_bytes, conversion }
+    }
+
+    /// Whether the items are the same bytes in memory and in the file.
+    fn is_in_memory(&self, places: &Places) -> bool {
+        self.conversion.is_none() && places.is_packed()
     }
 }
 
@@ -390,12 +466,17 @@ impl Room {
 }
 
 impl<'a> Items<'a> {
-    /// Their bytes.
+    /// Their bytes in the file.
     pub fn bytes(&self) -> u64 {
-        self.places.bytes()
+        self.places.items() * self.in_file.item_bytes as u64
     }
 
-    /// The items, if they lie one after the other.
+    /// Whether there may be a number that none of the type in the file is for: [`Self::gather`] tells.
+    pub fn may_misfit(&self) -> bool {
+        self.in_file.conversion.is_some_and(|conversion| !conversion.always_fits())
+    }
+
+    /// The items, if they lie one after the other as they are in the file.
     #[allow(unsafe_code)]
     pub fn packed(&self) -> Option<&'a [u8]> {
         if self.bytes() == 0 {
@@ -403,42 +484,62 @@ impl<'a> Items<'a> {
         }
         // SAFETY: all items were checked to lie in memory that may be read for the lifetime, or this was promised; they follow one
         // another.
-        self.places.is_packed().then(|| unsafe { slice::from_raw_parts(self.first, to_usize(self.bytes())) })
+        self.in_file
+            .is_in_memory(&self.places)
+            .then(|| unsafe { slice::from_raw_parts(self.first, to_usize(self.bytes())) })
     }
 
-    /// As [`Self::gather`], from a byte of them on.
-    pub fn gather_bytes(&self, start: u64, out: &mut [u8]) {
-        self.gather(start / self.places.item_bytes as u64, out);
+    /// As [`Self::gather`], from a byte of the file on.
+    pub fn gather_bytes(&self, start: u64, out: &mut [u8]) -> Option<u64> {
+        self.gather(start / self.in_file.item_bytes as u64, out)
     }
 
-    /// Copies items from one on, in C order, as many as `out` has room for. The box has them.
+    /// Copies items from one on, in C order, as many as `out` has room for, in the type of the file. The box has them. Returns the first one
+    /// that has no number of this type.
     #[allow(unsafe_code)]
-    pub fn gather(&self, number: u64, out: &mut [u8]) {
-        let item = self.places.item_bytes;
+    pub fn gather(&self, number: u64, out: &mut [u8]) -> Option<u64> {
+        let item = self.in_file.item_bytes;
         let items = out.len() / item;
         debug_assert!(number + items as u64 <= self.places.items());
-        let step = self.places.step();
-        self.places.rows(number, items, |row, at| {
-            let from = self.first.wrapping_offset(row.place);
-            let to = out[at..at + row.items * item].as_mut_ptr();
-            // SAFETY: the items of the box may be read, and `out` has room for the row.
-            unsafe { copy_row((from, step), (to, item.cast_signed()), row.items, item) }
+        let (step, mut misfit) = (self.places.step(), None);
+        self.places.rows(number, items, |row, before| {
+            let from = (self.first.wrapping_offset(row.place), step);
+            let to = (out[before * item..(before + row.items) * item].as_mut_ptr(), item.cast_signed());
+            match &self.in_file.conversion {
+                // SAFETY: the items of the box may be read, and `out` has room for the row.
+                None => unsafe { copy_row(from, to, row.items, item) },
+                // SAFETY: as above.
+                Some(conversion) => unsafe { conversion.row(from, to, row.items) }.map_or((), |place| {
+                    misfit.get_or_insert(number + (before + place) as u64);
+                }),
+            }
         });
+        misfit
     }
 }
 
 impl ItemsMut<'_> {
     /// The items, to be read. All of them were written.
     pub fn as_items(&self) -> Items<'_> {
-        Items { first: self.first, places: self.places.clone(), memory: PhantomData }
+        Items { first: self.first, places: self.places.clone(), in_file: self.in_file, memory: PhantomData }
     }
 
-    /// Their bytes.
+    /// Their bytes in the file.
     pub fn bytes(&self) -> u64 {
-        self.places.bytes()
+        self.places.items() * self.in_file.item_bytes as u64
     }
 
-    /// The memory of all items, if they lie one after the other.
+    /// Whether they have another type in memory. Then they have the byte order of the machine as soon as they are scattered.
+    pub fn are_converted(&self) -> bool {
+        self.in_file.conversion.is_some()
+    }
+
+    /// The first item that was scattered, of those that have no number of the type in memory.
+    pub fn misfit(&self) -> Option<u64> {
+        self.misfit
+    }
+
+    /// The memory of all items, if they lie one after the other as they are in the file.
     #[allow(unsafe_code)]
     pub fn packed(&mut self) -> Option<&mut [u8]> {
         if self.bytes() == 0 {
@@ -446,22 +547,45 @@ impl ItemsMut<'_> {
         }
         let bytes = to_usize(self.bytes());
         // SAFETY: all items were checked to lie in memory that may be written, or this was promised; they follow one another.
-        self.places.is_packed().then(|| unsafe { slice::from_raw_parts_mut(self.first, bytes) })
+        self.in_file
+            .is_in_memory(&self.places)
+            .then(|| unsafe { slice::from_raw_parts_mut(self.first, bytes) })
     }
 
-    /// Copies items to their places, from one on, in C order, as many as `data` has. The box has them.
+    /// Copies items to their places, from one on, in C order, as many as `data` has. The box has them. Items that are converted may be
+    /// swapped: their numbers in `data` have the byte order of another machine.
     #[allow(unsafe_code)]
-    pub fn scatter(&mut self, number: u64, data: &[u8]) {
-        let item = self.places.item_bytes;
+    pub fn scatter(&mut self, number: u64, data: &[u8], is_swapped: bool) {
+        let item = self.in_file.item_bytes;
+        if is_swapped && self.are_converted() {
+            let mut piece = [0; SWAPPED_BYTES];
+            let most = SWAPPED_BYTES / item * item;
+            for (n, data) in data.chunks(most).enumerate() {
+                let piece = &mut piece[..data.len()];
+                piece.copy_from_slice(data);
+                swap(piece, self.in_file.number_bytes);
+                self.scatter(number + (n * most / item) as u64, piece, false);
+            }
+            return;
+        }
         let items = data.len() / item;
         debug_assert!(number + items as u64 <= self.places.items());
-        let (first, step) = (self.first, self.places.step());
-        self.places.rows(number, items, |row, at| {
-            let from = data[at..at + row.items * item].as_ptr();
-            let to = first.wrapping_offset(row.place);
-            // SAFETY: the items of the box may be written, and `data` has the row.
-            unsafe { copy_row((from, item.cast_signed()), (to, step), row.items, item) }
+        let (first, step, conversion) = (self.first, self.places.step(), self.in_file.conversion);
+        let mut misfit = self.misfit;
+        self.places.rows(number, items, |row, before| {
+            let from = (data[before * item..(before + row.items) * item].as_ptr(), item.cast_signed());
+            let to = (first.wrapping_offset(row.place), step);
+            match &conversion {
+                // SAFETY: the items of the box may be written, and `data` has the row.
+                None => unsafe { copy_row(from, to, row.items, item) },
+                // SAFETY: as above.
+                Some(conversion) => unsafe { conversion.row(from, to, row.items) }.map_or((), |place| {
+                    let place = number + (before + place) as u64;
+                    misfit = Some(misfit.map_or(place, |least| least.min(place)));
+                }),
+            }
         });
+        self.misfit = misfit;
     }
 }
 
@@ -558,10 +682,11 @@ mod tests {
             let first = -least as usize;
             let memory = Memory::strided(&bytes, first, &strides);
             // As one dimension of all of them, or of a dataset of as many dimensions.
+            let data_type = DataType::Raw(item as u32);
             let items = if start % 2 == 0 {
-                memory.items(&count, item as u64).unwrap()
+                memory.items(&count, data_type).unwrap()
             } else {
-                memory.shaped(&count).items(&[places.len() as u64], item as u64).unwrap()
+                memory.shaped(&count).items(&[places.len() as u64], data_type).unwrap()
             };
             prop_assert_eq!(items.bytes(), (places.len() * item) as u64);
             let start = start.min(places.len() as u64);
@@ -569,14 +694,14 @@ mod tests {
                 .flat_map(|place| { let at = (first as i64 + place) as usize; bytes[at..at + item].to_vec() })
                 .collect();
             let mut found = vec![0; expected.len()];
-            items.gather(start, &mut found);
+            prop_assert_eq!(items.gather(start, &mut found), None);
             prop_assert_eq!(&found, &expected);
             if let Some(packed) = items.packed() {
                 prop_assert_eq!(&packed[start as usize * item..], &expected[..]);
             }
             // Back, and nothing else is touched.
             let mut back = vec![0xEE; bytes.len()];
-            MemoryMut::strided(&mut back, first, &strides).items(&count, item as u64).unwrap().scatter(start, &found);
+            MemoryMut::strided(&mut back, first, &strides).items(&count, DataType::Raw(item as u32)).unwrap().scatter(start, &found, false);
             let mut should = vec![0xEE; bytes.len()];
             for place in &places[start as usize..] {
                 let at = (first as i64 + place) as usize;
@@ -589,7 +714,9 @@ mod tests {
     #[test]
     fn memory_that_a_box_does_not_fit_is_refused() {
         let bytes = [0; 64];
-        let text = |memory: Memory<'_>, count: &[u64]| memory.items(count, 8).unwrap_err().to_string();
+        let text = |memory: Memory<'_>, count: &[u64]| {
+            memory.items(count, DataType::Raw(8)).unwrap_err().to_string()
+        };
         assert_eq!(text(Memory::packed(&bytes), &[9]), "data: found 64 bytes, expected 72");
         assert_eq!(
             text(Memory::strided(&bytes, 0, &[16]), &[5]),
@@ -607,9 +734,9 @@ mod tests {
         assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[3]).contains("exceeds the memory"));
         assert!(text(Memory::strided(&bytes, 0, &[i64::MIN, 8]), &[2, 2]).contains("exceeds the memory"));
         assert!(text(Memory::strided(&bytes, 0, &[i64::MAX]), &[2]).contains("exceeds the memory"));
-        Memory::strided(&bytes, 60, &[i64::MAX, 4]).items(&[0, 7], 8).unwrap();
+        Memory::strided(&bytes, 60, &[i64::MAX, 4]).items(&[0, 7], DataType::Raw(8)).unwrap();
         let mut bytes = [0; 64];
-        let error = MemoryMut::strided(&mut bytes, 0, &[4]).items(&[3], 8).unwrap_err();
+        let error = MemoryMut::strided(&mut bytes, 0, &[4]).items(&[3], DataType::Raw(8)).unwrap_err();
         assert!(error.to_string().starts_with("strides: found one of less than the 8 bytes"), "{error}");
     }
 }

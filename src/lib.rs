@@ -62,7 +62,7 @@ pub use file::{
     BoxStream, DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt, Params, Reader, Request,
     Section, Sink, Source, Stream, StreamReader, Streams, Writer,
 };
-pub use format::dataset::{Codec, DataType, Dataset, Group, Layout, Region};
+pub use format::dataset::{Codec, DataType, Dataset, Group, Kind, Layout, Region};
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};

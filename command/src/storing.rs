@@ -6,7 +6,7 @@ use crate::files::{EncoderName, Seal, Style, Threads, is_standard};
 use crate::output::complain;
 use crate::select::Selection;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use scda::{Codec, DataType, Dataset, Encode, Layout, LineBreak, Params, Reader, Section};
+use scda::{Codec, Dataset, Encode, Layout, LineBreak, Params, Reader, Section};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -287,9 +287,7 @@ impl FromStr for Bound {
 impl Bound {
     /// The error that a dataset may have; 0 if it is not for it.
     pub fn of(&self, dataset: &Dataset) -> f64 {
-        use DataType::{Complex64, Complex128, Float16, Float32, Float64};
-        let has_floats = matches!(dataset.data_type, Float16 | Float32 | Float64 | Complex64 | Complex128);
-        if self.meant.by_name(dataset).unwrap_or(has_floats) { self.error } else { 0.0 }
+        if self.meant.by_name(dataset).unwrap_or(dataset.data_type.has_floats()) { self.error } else { 0.0 }
     }
 
     /// Which datasets it is for.

@@ -8,34 +8,49 @@ use scda::{Codec, DataMut, DataType, Dataset, Layout, Memory, MemoryMut, Region}
 /// The first index of a box in each dimension, and the numbers of indices.
 pub type Box = (Vec<u64>, Vec<u64>);
 
-/// The memory of a box to be written: bytes, the number of them before the first item, and the strides; None: the items are all
-/// of the bytes, in C order.
-pub type Items<'py> = (Bytes<'py>, usize, Option<Vec<i64>>);
+/// The memory of a box to be written: bytes, the number of them before the first item, the strides; None: the items are all
+/// of the bytes, in C order; and the name of the type of the items in memory.
+pub type Items<'py> = (Bytes<'py>, usize, Option<Vec<i64>>, String);
 
 /// # Errors
 /// If the bytes do not follow one another.
 pub fn memories_of<'a>(items: &'a [Items<'_>]) -> PyResult<Vec<Memory<'a>>> {
-    let memory = |(bytes, first, strides): &'a Items<'_>| {
+    let memory = |(bytes, first, strides, name): &'a Items<'_>| {
         let bytes = bytes.as_slice()?;
-        Ok(strides.as_ref().map_or(Memory::packed(bytes), |strides| Memory::strided(bytes, *first, strides)))
+        let memory =
+            strides.as_ref().map_or(Memory::packed(bytes), |strides| Memory::strided(bytes, *first, strides));
+        Ok(memory.of_type(type_of(name)?))
     };
     items.iter().map(memory).collect()
 }
 
-/// Memory for boxes that are read: for one of them, if it has strides.
+/// Memory for boxes that are read: for one of them, if it has strides; else for one after the other. The items get the type of this name.
 ///
 /// # Errors
-/// As of [`memories_of`].
+/// As of [`memories_of`], and if the memory is too short.
 pub fn room_of<'a>(
     out: &'a mut BytesMut<'_>,
-    first: usize,
-    strides: Option<&'a [i64]>,
+    (first, strides): (usize, Option<&'a [i64]>),
+    name: &str,
+    regions: &[Region],
 ) -> PyResult<DataMut<'a>> {
-    let bytes = out.as_slice_mut()?;
-    Ok(match strides {
-        Some(strides) => DataMut::Boxes(vec![MemoryMut::strided(bytes, first, strides)]),
-        None => bytes.into(),
-    })
+    let (mut rest, data_type) = (out.as_slice_mut()?, type_of(name)?);
+    if let Some(strides) = strides {
+        return Ok(DataMut::Boxes(vec![MemoryMut::strided(rest, first, strides).of_type(data_type)]));
+    }
+    let own = |region: &Region| {
+        let items = region.count.iter().try_fold(data_type.item_bytes(), |all, &n| all.checked_mul(n));
+        let bytes = items.and_then(|bytes| usize::try_from(bytes).ok());
+        let (own, later) = std::mem::take(&mut rest).split_at_mut_checked(bytes?)?;
+        rest = later;
+        Some(MemoryMut::packed(own).of_type(data_type))
+    };
+    let rooms: Option<Vec<_>> = regions.iter().map(own).collect();
+    Ok(DataMut::Boxes(rooms.ok_or_else(|| invalid("memory: found too little for the boxes".into()))?))
+}
+
+fn type_of(name: &str) -> PyResult<DataType> {
+    DataType::from_name(name).ok_or_else(|| invalid(format!("type: found {name}")))
 }
 
 pub fn regions_of(boxes: &[Box]) -> Vec<Region> {

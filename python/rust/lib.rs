@@ -30,6 +30,12 @@ fn uniform_partition(n: u64, size: usize) -> Vec<u64> {
     scda::uniform_partition(n, size)
 }
 
+/// The names of all types of items but those of raw bytes. numpy has them, too.
+#[pyfunction]
+fn type_names() -> Vec<&'static str> {
+    scda::DataType::names().collect()
+}
+
 /// The user string of a dataset with this name.
 #[pyfunction]
 fn stored_name(name: &str) -> String {
@@ -48,7 +54,7 @@ mod _core {
     use super::{
         is_coherent,
         reader::{Reader, Stream, Streams},
-        stored_name, stored_path, uniform_partition,
+        stored_name, stored_path, type_names, uniform_partition,
         writer::Writer,
     };
 

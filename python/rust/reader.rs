@@ -399,19 +399,21 @@ impl Reader {
         Ok(found.map(Description::of))
     }
 
-    /// Reads boxes of this dataset, one after the other; or one box to memory in which its items have strides.
-    #[allow(clippy::needless_pass_by_value)]
-    #[pyo3(signature = (offset, boxes, out, first=0, strides=None))]
+    /// Reads boxes of this dataset, one after the other, or one box to memory in which its items have strides, as items of a type.
+    #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
+    #[pyo3(signature = (offset, boxes, out, r#type, first=0, strides=None))]
     fn read_dataset(
         &self,
         py: Python<'_>,
         offset: u64,
         boxes: Vec<Box>,
         mut out: BytesMut<'_>,
+        r#type: &str,
         first: usize,
         strides: Option<Vec<i64>>,
     ) -> PyResult<()> {
-        let (regions, memory) = (regions_of(&boxes), room_of(&mut out, first, strides.as_deref())?);
+        let regions = regions_of(&boxes);
+        let memory = room_of(&mut out, (first, strides.as_deref()), r#type, &regions)?;
         self.read(py, |open| {
             if open.dataset != Some(offset) {
                 open.dataset(offset)?;

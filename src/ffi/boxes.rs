@@ -1,10 +1,11 @@
 //! Boxes of datasets, as C passes them.
 
+use super::dataset::{SCDA_TYPE_RAW, data_type};
 use super::guard;
 use super::memory::{slice, slice_mut};
 use super::versioned::{self, versioned};
 use crate::error::{Error, Result};
-use crate::format::dataset::{Dataset, MAX_DIMENSIONS, Region};
+use crate::format::dataset::{DataType, Dataset, MAX_DIMENSIONS, Region};
 use crate::format::layout::{product, sum};
 use crate::items::{Data, DataMut, Memory, MemoryMut};
 use crate::memory::reserve;
@@ -38,12 +39,18 @@ pub struct scda_box {
     pub memory_shape: *const u64,
     /// The number of dimensions of `memory_shape`, up to `SCDA_MAX_DIMS`.
     pub memory_ndims: u64,
+    /// The type of the items in memory: `SCDA_TYPE_FLOAT64`, ...; 0 (default): that of the dataset. Integers and floating-point numbers are
+    /// converted to one another, and complex numbers: to the nearest floating-point number; to the integer part. A number that does not fit is
+    /// `SCDA_ERR_RANGE`, and two types that cannot be converted are `SCDA_ERR_ARG`.
+    pub r#type: c_int,
+    /// Zero.
+    pub reserved: c_int,
 }
 
 /// A box of a dataset, and where its items lie in memory.
 pub type scda_box_t = scda_box;
 
-versioned!(scda_box_t, "box", "scda_box_init", defaults(), memory_ndims: u64);
+versioned!(scda_box_t, "box", "scda_box_init", defaults(), reserved: c_int);
 
 fn defaults() -> scda_box_t {
     let size = size_of::<scda_box_t>();
@@ -55,6 +62,8 @@ fn defaults() -> scda_box_t {
         stride: null(),
         memory_shape: null(),
         memory_ndims: 0,
+        r#type: 0,
+        reserved: 0,
     }
 }
 
@@ -179,23 +188,28 @@ impl Flat {
 fn add_bytes(dataset: &Dataset, index: usize, region: &Region, bytes: u64) -> Result<u64> {
     dataset.check_region(index, region)?;
     let more = region.items().ok().and_then(|items| product(items, dataset.data_type.item_bytes()));
-    more.and_then(|more| sum(bytes, more))
-        .ok_or_else(|| Error::range("boxes: the number of their bytes exceeds 63 bits"))
+    more.and_then(|more| sum(bytes, more)).ok_or_else(exceeds)
+}
+
+#[cold]
+fn exceeds() -> Error {
+    Error::range("boxes: the number of their bytes exceeds 63 bits")
 }
 
 /// Boxes of an array, which lie in it, and anywhere in memory.
 pub(super) enum Boxes<'a> {
     /// Their items follow one another.
     Flat(Flat),
-    /// Each at an address, and with strides.
+    /// Each in a place of its own.
     Apart(Vec<Region>, Vec<Place<'a>>),
 }
 
-/// Where the items of a box lie in memory.
+/// Where the items of a box lie, and what they are in memory.
 pub(super) struct Place<'a> {
     data: *mut u8,
     stride: Option<&'a [i64]>,
     shape: Option<&'a [u64]>,
+    data_type: DataType,
 }
 
 /// The numbers of indices in memory, if they are others than those of the box.
@@ -240,6 +254,11 @@ impl<'a> Boxes<'a> {
         reserve(&mut places, boxes.len())?;
         let (mut bytes, mut first, mut behind, mut is_flat) = (0, null_mut::<u8>(), None, true);
         for (index, one) in boxes.iter().enumerate() {
+            if one.reserved != 0 {
+                return Err(Error::argument(format!(
+                    "reserved number of box {index}: found other than zero"
+                )));
+            }
             let mut region = Region::all(&dataset.shape);
             if !one.start.is_null() {
                 // SAFETY: not NULL, so C passes a number for each dimension.
@@ -250,8 +269,16 @@ impl<'a> Boxes<'a> {
                 // SAFETY: not NULL, so C passes a number for each dimension.
                 region.count.copy_from_slice(unsafe { slice(one.count, dimensions, "count of a box") }?);
             }
+            let data_type = match one.r#type {
+                0 => dataset.data_type,
+                SCDA_TYPE_RAW => data_type(SCDA_TYPE_RAW, dataset.data_type.item_bytes())?,
+                code => data_type(code, 0)?,
+            };
+            let all = add_bytes(dataset, index, &region, bytes)?;
+            // In memory, an item may have another size.
+            let own = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
             let before = bytes;
-            bytes = add_bytes(dataset, index, &region, bytes)?;
+            bytes = all;
             regions.push(region);
             // SAFETY: not NULL, so C passes a number for each dimension.
             let shape = unsafe { memory_shape(one) }?;
@@ -267,12 +294,12 @@ impl<'a> Boxes<'a> {
                 (data, ..) => data,
             };
             if bytes > before {
-                is_flat = is_flat && stride.is_none() && (first.is_null() || behind == Some(data));
+                let is_as_stored = stride.is_none() && data_type == dataset.data_type;
+                is_flat = is_flat && is_as_stored && (first.is_null() || behind == Some(data));
                 first = if first.is_null() { data } else { first };
             }
-            behind =
-                (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(bytes - before)));
-            places.push(Place { data, stride, shape });
+            behind = (stride.is_none() && !data.is_null()).then(|| data.wrapping_add(to_usize(own)));
+            places.push(Place { data, stride, shape, data_type });
         }
         Ok(if is_flat {
             Self::Flat(Flat { regions, data: first, bytes })
@@ -296,7 +323,7 @@ impl<'a> Boxes<'a> {
         };
         let memory = |place: Place<'a>| {
             // SAFETY: the caller has the items of the boxes.
-            let memory = unsafe { Memory::at(place.data, place.stride) };
+            let memory = unsafe { Memory::at(place.data, place.stride) }.of_type(place.data_type);
             place.shape.map_or(memory, |shape| memory.shaped(shape))
         };
         Ok((regions, Items::Boxes(places.into_iter().map(memory).collect())))
@@ -317,7 +344,7 @@ impl<'a> Boxes<'a> {
         };
         let memory = |place: Place<'a>| {
             // SAFETY: the caller has room for the items of the boxes.
-            let memory = unsafe { MemoryMut::at(place.data, place.stride) };
+            let memory = unsafe { MemoryMut::at(place.data, place.stride) }.of_type(place.data_type);
             match place.shape {
                 Some(shape) => memory.shaped(shape),
                 None => memory,

@@ -175,38 +175,12 @@ const CODECS: [(c_int, Codec); 4] = [
     (SCDA_CODEC_ZLIB, Codec::Zlib),
 ];
 
-const TYPES: [(c_int, DataType); 14] = [
-    (SCDA_TYPE_BOOL, DataType::Bool),
-    (SCDA_TYPE_INT8, DataType::Int8),
-    (SCDA_TYPE_INT16, DataType::Int16),
-    (SCDA_TYPE_INT32, DataType::Int32),
-    (SCDA_TYPE_INT64, DataType::Int64),
-    (SCDA_TYPE_UINT8, DataType::Uint8),
-    (SCDA_TYPE_UINT16, DataType::Uint16),
-    (SCDA_TYPE_UINT32, DataType::Uint32),
-    (SCDA_TYPE_UINT64, DataType::Uint64),
-    (SCDA_TYPE_FLOAT16, DataType::Float16),
-    (SCDA_TYPE_FLOAT32, DataType::Float32),
-    (SCDA_TYPE_FLOAT64, DataType::Float64),
-    (SCDA_TYPE_COMPLEX64, DataType::Complex64),
-    (SCDA_TYPE_COMPLEX128, DataType::Complex128),
-];
-
-/// The constant of a type.
-pub(super) fn type_code(data_type: DataType) -> c_int {
-    TYPES.iter().find(|(_, other)| *other == data_type).map_or(SCDA_TYPE_RAW, |(code, _)| *code)
-}
-
 /// The type of a constant. `item_bytes` may be 0 unless it is `SCDA_TYPE_RAW`.
 pub(super) fn data_type(code: c_int, item_bytes: u64) -> Result<DataType> {
-    let data_type = match TYPES.iter().find(|(other, _)| *other == code) {
-        Some((_, data_type)) => *data_type,
-        // What no raw type can have is refused with the dataset.
-        None if code == SCDA_TYPE_RAW => return Ok(DataType::Raw(item_bytes.try_into().unwrap_or(u32::MAX))),
-        None => return Err(Error::argument(format!("type: found {code}, expected SCDA_TYPE_FLOAT64, ..."))),
-    };
+    let data_type = DataType::from_code(code, item_bytes)
+        .ok_or_else(|| Error::argument(format!("type: found {code}, expected SCDA_TYPE_FLOAT64, ...")))?;
     let expected = data_type.item_bytes();
-    if ![0, expected].contains(&item_bytes) {
+    if code != SCDA_TYPE_RAW && ![0, expected].contains(&item_bytes) {
         return Err(Error::argument(format!(
             "item_bytes: found {item_bytes}, expected 0 or {expected} for {data_type}"
         )));
@@ -335,7 +309,7 @@ pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
     for (to, &from) in c.name.iter_mut().zip(dataset.name.as_bytes().iter().take(SCDA_NAME_BYTES - 1)) {
         *to = c_char::from_ne_bytes([from]);
     }
-    c.r#type = type_code(dataset.data_type);
+    c.r#type = dataset.data_type.code();
     c.ndims = c_int::try_from(dataset.shape.len()).unwrap_or(0);
     c.item_bytes = dataset.data_type.item_bytes();
     c.shape.iter_mut().zip(&dataset.shape).for_each(|(to, from)| *to = *from);
@@ -377,15 +351,32 @@ mod tests {
 
     #[test]
     fn every_type_has_a_constant() {
-        for (place, (code, of_rust)) in TYPES.iter().enumerate() {
-            assert_eq!(usize::try_from(*code).unwrap(), place + 1);
-            assert_eq!(data_type(*code, 0).unwrap(), *of_rust);
-            assert_eq!(data_type(*code, of_rust.item_bytes()).unwrap(), *of_rust);
-            data_type(*code, 3).unwrap_err();
-            assert_eq!(type_code(*of_rust), *code);
+        let codes = [
+            SCDA_TYPE_BOOL,
+            SCDA_TYPE_INT8,
+            SCDA_TYPE_INT16,
+            SCDA_TYPE_INT32,
+            SCDA_TYPE_INT64,
+            SCDA_TYPE_UINT8,
+            SCDA_TYPE_UINT16,
+            SCDA_TYPE_UINT32,
+            SCDA_TYPE_UINT64,
+            SCDA_TYPE_FLOAT16,
+            SCDA_TYPE_FLOAT32,
+            SCDA_TYPE_FLOAT64,
+            SCDA_TYPE_COMPLEX64,
+            SCDA_TYPE_COMPLEX128,
+        ];
+        assert_eq!(codes.len(), DataType::names().count());
+        for (code, name) in codes.into_iter().zip(DataType::names()) {
+            let of_rust = DataType::from_name(name).unwrap();
+            assert_eq!(data_type(code, 0).unwrap(), of_rust);
+            assert_eq!(data_type(code, of_rust.item_bytes()).unwrap(), of_rust);
+            data_type(code, 3).unwrap_err();
+            assert_eq!(of_rust.code(), code);
         }
         assert_eq!(data_type(SCDA_TYPE_RAW, 3).unwrap(), DataType::Raw(3));
-        assert_eq!(type_code(DataType::Raw(3)), SCDA_TYPE_RAW);
+        assert_eq!(DataType::Raw(3).code(), SCDA_TYPE_RAW);
         data_type(0, 0).unwrap_err();
         data_type(16, 0).unwrap_err();
     }

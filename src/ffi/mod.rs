@@ -34,6 +34,7 @@ mod sc;
 mod seal_state;
 mod sections;
 mod streams;
+mod types;
 mod versioned;
 mod write;
 mod write_datasets;
@@ -52,6 +53,7 @@ pub use read::*;
 pub use read_datasets::*;
 pub use sections::*;
 pub use streams::*;
+pub use types::scda_type_name;
 pub use write::*;
 pub use write_datasets::*;
 

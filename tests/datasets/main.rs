@@ -4,6 +4,7 @@
 
 mod auto;
 mod case;
+mod conversion;
 mod errors;
 mod exchanges;
 mod memory;

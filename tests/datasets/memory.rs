@@ -11,15 +11,15 @@ use scda::{
 use std::path::Path;
 
 /// A box in memory of its own: the bytes, with others between the items, where the first item is, and the strides.
-struct Scattered {
-    bytes: Vec<u8>,
-    first: usize,
-    strides: Vec<i64>,
+pub struct Scattered {
+    pub bytes: Vec<u8>,
+    pub first: usize,
+    pub strides: Vec<i64>,
 }
 
 impl Scattered {
     /// With any order of the dimensions, gaps in each of them, and steps back. In one of three cases the items are packed.
-    fn new(random: &mut Random, count: &[u64], item: usize) -> Self {
+    pub fn new(random: &mut Random, count: &[u64], item: usize) -> Self {
         let mut order: Vec<usize> = (0..count.len()).collect();
         let is_packed = random.one_in(3);
         if random.one_in(2) && !is_packed {
@@ -49,7 +49,7 @@ impl Scattered {
         places.into_iter().map(|at| at as usize).collect()
     }
 
-    fn put(&mut self, count: &[u64], data: &[u8], item: usize) {
+    pub fn put(&mut self, count: &[u64], data: &[u8], item: usize) {
         for (at, item) in self.places(count).into_iter().zip(data.chunks(item)) {
             self.bytes[at..at + item.len()].copy_from_slice(item);
         }

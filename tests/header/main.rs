@@ -9,7 +9,7 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 17] = [
     "errors",
     "params",
     "open",
@@ -20,6 +20,7 @@ const SOURCES: [&str; 16] = [
     "sections",
     "ranges",
     "dataset",
+    "types",
     "boxes",
     "write_datasets",
     "read_datasets",

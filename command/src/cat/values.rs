@@ -7,7 +7,7 @@ use crate::fail::{Fail, Result};
 use crate::formats::Format;
 use crate::output::{Output, visible};
 use scda::internals::to_usize;
-use scda::{DataType, Dataset, Reader, Region, Section};
+use scda::{Dataset, Kind, Reader, Region, Section};
 
 /// Prints items of a dataset.
 struct Values<'a> {
@@ -37,7 +37,7 @@ impl Values<'_> {
             }
             let from = self.text.len();
             values::show(data_type, item, &mut self.text);
-            if self.table.is_some() && is_complex(data_type) {
+            if self.table.is_some() && data_type.kind() == Kind::Complex {
                 // The parts are columns of their own.
                 self.text.remove(from);
                 self.text.pop();
@@ -164,7 +164,7 @@ impl Series {
         // The first dimension counts the lines.
         let columns = |of: &[u64]| of.get(1..).unwrap_or_default().to_vec();
         let columns = Region::new(columns(&region.start), columns(&region.count));
-        let is_complex = is_complex(dataset.data_type);
+        let is_complex = dataset.data_type.kind() == Kind::Complex;
         let head = Head { dataset: dataset.name.clone(), is_complex, names: names(dataset), columns };
         if let Some(before) = &self.head {
             return match *before == head {
@@ -197,10 +197,6 @@ impl Series {
         self.head = Some(head);
         out.bytes(b"\n")
     }
-}
-
-fn is_complex(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Complex64 | DataType::Complex128)
 }
 
 /// The names of the columns that the attribute `columns` of a dataset of two dimensions has, if it is a list of so many texts.

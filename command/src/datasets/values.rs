@@ -1,6 +1,6 @@
 //! Items of a dataset as numbers and as text.
 
-use scda::DataType;
+use scda::{DataType, Kind};
 use std::fmt::Write;
 
 /// A number of an item.
@@ -55,26 +55,26 @@ pub fn number(data_type: DataType, bytes: &[u8]) -> Number {
     let word = bits(bytes);
     // The bits of a smaller number fit.
     let low = u32::try_from(word & 0xffff_ffff).unwrap_or(0);
-    match data_type {
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+    match (data_type.kind(), data_type.number_bytes()) {
+        (Kind::Signed, _) => {
             let unused = 64_usize.saturating_sub(8 * bytes.len()).min(63);
             Number::Whole(((word << unused).cast_signed() >> unused).into())
         }
-        DataType::Float16 => Number::Single(half(u16::try_from(low).unwrap_or(0))),
-        DataType::Float32 | DataType::Complex64 => Number::Single(f32::from_bits(low)),
-        DataType::Float64 | DataType::Complex128 => Number::Double(f64::from_bits(word)),
+        (Kind::Float, 2) => Number::Single(half(u16::try_from(low).unwrap_or(0))),
+        (Kind::Float | Kind::Complex, 4) => Number::Single(f32::from_bits(low)),
+        (Kind::Float | Kind::Complex, _) => Number::Double(f64::from_bits(word)),
         _ => Number::Whole(word.into()),
     }
 }
 
 /// Appends an item in memory.
 pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
-    match data_type {
-        DataType::Bool => text.push_str(if item == [0] { "false" } else { "true" }),
-        DataType::Raw(_) => item.iter().for_each(|byte| {
+    match data_type.kind() {
+        Kind::Bool => text.push_str(if item == [0] { "false" } else { "true" }),
+        Kind::Raw => item.iter().for_each(|byte| {
             let _ = write!(text, "{byte:02x}");
         }),
-        DataType::Complex64 | DataType::Complex128 => {
+        Kind::Complex => {
             let (real, imaginary) = item.split_at(item.len() / 2);
             text.push('(');
             number(data_type, real).show(text);

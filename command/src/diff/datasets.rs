@@ -9,7 +9,7 @@ use crate::output::visible;
 use crate::progress::Progress;
 use scda::internals::to_usize;
 use scda::internals::{fill, json::compact};
-use scda::{DataType, Dataset, Reader, Region};
+use scda::{Dataset, Reader, Region};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Summary {
         let Unlike { index, a, b } = &first;
         let mut more = json!({ "differing": count, "items": items, "index": index, "a": a, "b": b });
         if are_numbers(dataset.data_type) {
-            let is_whole = is_whole(dataset.data_type);
+            let is_whole = !dataset.data_type.has_floats();
             for (what, largest, is_whole) in
                 [("absolute", &absolute, is_whole), ("relative", &relative, false)]
             {
@@ -120,11 +120,6 @@ impl Summary {
         }
         Some(at.difference(text, dataset.name.as_bytes(), "data", more))
     }
-}
-
-fn is_whole(data_type: DataType) -> bool {
-    use DataType::{Complex64, Complex128, Float16, Float32, Float64};
-    !matches!(data_type, Float16 | Float32 | Float64 | Complex64 | Complex128)
 }
 
 /// A deviation in words.

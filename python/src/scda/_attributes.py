@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
+from ._description import TYPE_NAMES
 from ._variables import MISSING, as_item
 
 # The attribute that names those of the same object that are JSON. It is a JSON list itself, since not all of NetCDF has lists
@@ -21,8 +22,6 @@ _OF_DATA = {*MISSING, "flag_values", "flag_masks", "valid_min", "valid_max", "va
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TYPE = re.compile(r"(?P<name>[a-z]+[0-9]*)(?:\[(?P<shape>null|[0-9]+(?:,[0-9]+)*)\])?")
 _TEXTS = {"char", "string"}
-_NUMERIC = {f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)} | {"bool"}
-_NUMERIC |= {"float16", "float32", "float64", "complex64", "complex128"}
 
 
 class Null(NamedTuple):
@@ -155,7 +154,7 @@ def _typed_value(value: Any, text: str) -> Any:
         return None
     name, shape = match["name"], match["shape"]
     is_raw = re.fullmatch("r[1-9][0-9]{0,5}", name) is not None and int(name[1:]) % 8 == 0
-    if name not in _TEXTS and name not in _NUMERIC and not is_raw:
+    if name not in _TEXTS and name not in TYPE_NAMES and not is_raw:
         return None
     if shape == "null":
         return Null(name)
@@ -254,7 +253,7 @@ def _described(value: Any, netcdf: bool) -> tuple[Any, str]:
         if array.dtype.kind == "V" and array.dtype.names is None and shape == ():
             return list(array.tobytes()), f"r{8 * array.dtype.itemsize}"
         name = array.dtype.name
-        if name not in _NUMERIC:
+        if name not in TYPE_NAMES:
             raise TypeError(f"found {array.dtype}, which JSON has not")
         if array.dtype.kind == "c":
             array = np.stack([array.real, array.imag], -1)

@@ -175,19 +175,24 @@ def bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
 
 
-# The memory of an array: its bytes, how many of them are before the first item, and the strides; None: the items are all of the
-# bytes, in C order.
-Memory = tuple["NDArray[np.uint8]", int, Optional[list[int]]]
+# The memory of an array: its bytes, how many of them are before the first item, the strides; None: the items are all of the
+# bytes, in C order; and the name of the type of the items.
+Memory = tuple["NDArray[np.uint8]", int, Optional[list[int]], str]
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name of a native type in the metadata."""
+    return f"r{8 * dtype.itemsize}" if dtype.kind == "V" else dtype.name
 
 
 def memory_of(array: NDArray[Any]) -> Memory:
     """The memory of any array, without a copy."""
     if array.flags.c_contiguous or array.size == 0:
-        return bytes_of(array), 0, None
+        return bytes_of(array), 0, None, type_name(array.dtype)
     steps = [(n - 1) * stride for n, stride in zip(array.shape, array.strides)]
     low = sum(step for step in steps if step < 0)
     high = sum(step for step in steps if step > 0) + array.itemsize
-    return np.asarray(_Extent(array, low, high - low)), -low, list(array.strides)
+    return np.asarray(_Extent(array, low, high - low)), -low, list(array.strides), type_name(array.dtype)
 
 
 class _Extent:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, U
 import numpy as np
 
 from . import _core
-from ._common import bytes_of, memory_of
-from ._description import Description, integers, without_name
+from ._common import bytes_of, memory_of, type_name
+from ._description import Description, are_converted, integers, native, without_name
 from ._selection import PIECE_BYTES, Box, Selection, calls, select
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from ._file import File
     from ._section import Section
@@ -138,6 +138,19 @@ class Dataset:
         """
         return Outer(self)
 
+    def astype(self, dtype: DTypeLike) -> AsType:
+        """The dataset with items of another type, for indexing. Numbers are converted where they are read, without a copy of all of them:
+        floating-point numbers become the nearest one, and those that become integers lose what is behind the point. A number that does
+        not fit is a :class:`RangeError`, which names its index.
+
+        >>> with scda.create("single.scda") as w:
+        ...     w.dataset("rho", np.arange(4.0), dtype="f4")
+        >>> with scda.open("single.scda") as f:
+        ...     f["rho"].astype("i2")[1:]
+        array([1, 2, 3], dtype=int16)
+        """
+        return AsType(self, native(np.dtype(dtype)))
+
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
         """All items, for numpy. Collective: all ranks get all."""
         if copy is False:
@@ -184,8 +197,8 @@ class Dataset:
         [-1.0, 0.0, 1.0, 2.0, 3.0, -1.0]
 
         Args:
-            out: of the shape of ``d[source]``. Of another type, or for a source with steps or lists, the items are copied to it, as numpy
-                does.
+            out: of the shape of ``d[source]``. Numbers of another type are converted as by :meth:`astype`. Other types, and a source with
+                steps or lists, are copied to it, as numpy does.
             source: an index of the dataset.
         """
         with self._file._reading() as core:
@@ -195,18 +208,19 @@ class Dataset:
             shape = selection.result(np.broadcast_to(np.empty((), np.bool_), selection.shape)).shape
             if out.shape != shape:
                 raise ValueError(f"out: found the shape {out.shape}, expected {shape}")
-            if out.dtype != self.dtype or selection.has_steps:
+            is_direct = out.dtype == self.dtype or (out.dtype.isnative and are_converted(self.dtype, out.dtype))
+            if selection.has_steps or not is_direct:
                 np.copyto(out, self._read(core, selection))
                 return
             # With the dimensions of the dataset: those of integers have one index, and new ones are left out.
             kept = [f for f in selection.final if f is not ...]
             view = out[tuple(None if isinstance(f, int) else 0 if f is None else f for f in kept)]
-            memory, first, strides = memory_of(view)
+            memory, first, strides, item = memory_of(view)
             box = ([indices[0] if len(indices) else 0 for indices in selection.indices], list(selection.shape))
             calls = 1 if self._file._ranks is None else max(core.proc_counts(1))
-            core.read_dataset(self._offset, [box], memory, first, strides)
+            core.read_dataset(self._offset, [box], memory, item, first, strides)
             for _ in range(1, calls):
-                core.read_dataset(self._offset, [], np.empty(0, np.uint8))
+                core.read_dataset(self._offset, [], np.empty(0, np.uint8), item)
 
     def read_partition(self, counts: Optional[Sequence[int]] = None) -> NDArray[Any]:
         """This rank's part of the first dimension, and all of the others. Collective.
@@ -221,9 +235,9 @@ class Dataset:
             own: NDArray[Any] = self[start : start + parts[rank]]
             return own
 
-    def _read(self, core: _core.Reader, selection: Selection) -> Any:
+    def _read(self, core: _core.Reader, selection: Selection, dtype: Optional[np.dtype[Any]] = None) -> Any:
         wanted = [(self._description, selection)]
-        (found,) = read_selections(self._file, core, wanted, lambda parts: self._read_part(core, *parts[0]))
+        (found,) = read_selections(self._file, core, wanted, lambda parts: self._read_part(core, *parts[0]), dtype)
         return found
 
     def _read_boxes(self, core: _core.Reader, boxes: list[Box]) -> list[NDArray[Any]]:
@@ -232,7 +246,7 @@ class Dataset:
         return _split(everything, boxes)
 
     def _read_part(self, core: _core.Reader, boxes: list[Box], items: NDArray[Any]) -> None:
-        core.read_dataset(self._offset, boxes, bytes_of(items))
+        core.read_dataset(self._offset, boxes, bytes_of(items), type_name(items.dtype))
 
     def __repr__(self) -> str:
         chunks = "" if self.chunks is None else f", chunks {self.chunks}"
@@ -244,6 +258,21 @@ class Dataset:
         units = self.attrs.get("units")
         more = f", {_shown(units)}" if isinstance(units, str) else ""
         return f"{self.dtype} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
+
+
+class AsType:
+    """A dataset with items of another type: see :meth:`Dataset.astype`."""
+
+    def __init__(self, dataset: Dataset, dtype: np.dtype[Any]) -> None:
+        self._dataset, self.dtype = dataset, dtype
+
+    def __getitem__(self, key: Any) -> Any:
+        dataset = self._dataset
+        with dataset._file._reading() as core:
+            selection = select(key, dataset.shape)
+            if are_converted(dataset.dtype, self.dtype):
+                return dataset._read(core, selection, self.dtype)
+            return dataset._read(core, selection).astype(self.dtype)
 
 
 class Outer:
@@ -271,10 +300,11 @@ def read_selections(
     core: _core.Reader,
     wanted: Sequence[tuple[Description, Selection]],
     read: Callable[[list[Part]], None],
+    dtype: Optional[np.dtype[Any]] = None,
 ) -> list[Any]:
     """What was selected of datasets. `read` reads a part of each: it is called as often as the rank needs that needs the
-    most."""
-    arrays = [_memory(file, found, selection.shape) for found, selection in wanted]
+    most. `dtype` is that of the items in memory, if they get another one."""
+    arrays = [_memory(file, found, selection.shape, dtype) for found, selection in wanted]
     others = 0
     if file._ranks is not None:
         own = sum(1 for _ in calls(wanted))
@@ -295,11 +325,11 @@ def read_selections(
     return [selection.result(array) for array, (_, selection) in zip(arrays, wanted)]
 
 
-def _memory(file: File, found: Description, shape: tuple[int, ...]) -> NDArray[Any]:
+def _memory(file: File, found: Description, shape: tuple[int, ...], dtype: Optional[np.dtype[Any]] = None) -> NDArray[Any]:
     if found.layout == "contiguous":
         # An index may be selected several times.
         file._check_there(min(math.prod(shape), math.prod(found.shape)) * found.dtype.itemsize)
-    return file._allocate(shape, found.dtype)
+    return file._allocate(shape, found.dtype if dtype is None else dtype)
 
 
 def _split(everything: NDArray[Any], boxes: list[Box]) -> list[NDArray[Any]]:

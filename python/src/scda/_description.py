@@ -14,10 +14,7 @@ from . import _core
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_NAMES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
+TYPE_NAMES = frozenset(_core.type_names())
 
 
 # The attribute with the name of a dataset or group that has too many bytes for a user string.
@@ -75,7 +72,7 @@ class Description(NamedTuple):
     @property
     def dtype(self) -> np.dtype[Any]:
         """In the byte order of this machine."""
-        return np.dtype(self.type if self.type in _NAMES else f"V{int(self.type[1:]) // 8}")
+        return np.dtype(self.type if self.type in TYPE_NAMES else f"V{int(self.type[1:]) // 8}")
 
     @property
     def fill_item(self) -> Any:
@@ -88,7 +85,7 @@ class Description(NamedTuple):
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """This type in the byte order of this machine. A TypeError if no dataset can have it."""
-    if (dtype.name in _NAMES) or (dtype.kind == "V" and dtype.names is None and dtype.subdtype is None):
+    if (dtype.name in TYPE_NAMES) or (dtype.kind == "V" and dtype.names is None and dtype.subdtype is None):
         return dtype.newbyteorder("=")
     if dtype.hasobject or dtype.kind == "U":
         hint = "numbers"
@@ -97,9 +94,9 @@ def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     raise TypeError(f"dtype: found {dtype}, which no dataset has, expected {hint}")
 
 
-def type_name(dtype: np.dtype[Any]) -> str:
-    """The name of a native type in the metadata."""
-    return f"r{8 * dtype.itemsize}" if dtype.kind == "V" else dtype.name
+def are_converted(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
+    """Whether the core converts items of one native type to the other."""
+    return {a.name, b.name} <= TYPE_NAMES and any(a.kind in kinds and b.kind in kinds for kinds in ("iuf", "c"))
 
 
 def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
@@ -181,10 +178,14 @@ def names_of(dims: Optional[Sequence[Optional[str]]], ndim: int) -> list[Optiona
 
 
 def items_of(data: Any, dtype: Any) -> NDArray[Any]:
-    """Data as an array of a type that datasets have, in the byte order of this machine; without a copy if they are that."""
+    """Data as an array of a type that datasets have, or that the core converts to this one, in the byte order of this machine; without a
+    copy if they are that."""
     if isinstance(data, np.ma.MaskedArray):
         raise TypeError("data: found a masked array, expected one without a mask; filled() makes it")
-    array = np.asarray(data, None if dtype is None else np.dtype(dtype))
+    item = None if dtype is None else np.dtype(dtype)
+    if isinstance(data, np.ndarray) and (item is None or (data.dtype.isnative and are_converted(data.dtype, item))):
+        return np.asarray(data, native(data.dtype))
+    array = np.asarray(data, item)
     return np.asarray(array, native(array.dtype))
 
 

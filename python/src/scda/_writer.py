@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, prepare, reason, together
+from ._common import Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, prepare, reason, together, type_name
 from ._description import (
     CODECS,
     Description,
@@ -24,7 +24,6 @@ from ._description import (
     layout_of,
     names_of,
     native,
-    type_name,
     with_name,
 )
 from ._errors import ArgumentError, CutOffWarning, Error, FileInUseError, UsageError
@@ -509,13 +508,14 @@ class Writer(Handle):
         """
         with self._writing():
             array = items_of(data, dtype)
+            item = array.dtype if dtype is None else native(np.dtype(dtype))
             if array.ndim == 0:
                 raise ValueError("data: found no dimension, expected one for the items of each rank")
             rows = self._counts(len(array), counts)
             whole = (sum(rows), *array.shape[1:])
             errors = (max_relative_error, max_absolute_error)
             layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
-            described = _describe(name, array.dtype, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
+            described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
             self._core.field(described, rows, memory_of(array))
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:

@@ -9,7 +9,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic, split};
 use crate::format::dataset::bools::find_other;
 use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
-use crate::format::dataset::{DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs, stored_name};
+use crate::format::dataset::{
+    DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs, does_not_fit, stored_name,
+};
 use crate::format::layout::sum;
 use crate::items::DataMut;
 use crate::memory::{reserve, resize};
@@ -389,8 +391,9 @@ impl<'a> Part<'a> {
     /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
     fn new<'b>(found: &'a Found, regions: &'a [Region], memory: DataMut<'b>) -> Result<(Self, Room<'b>)> {
         let (part, bytes) = Self::of_bytes(found, regions)?;
-        let item_bytes = part.stored.dataset.data_type.item_bytes();
-        let room = Room::new(memory, regions, &part.starts, bytes, item_bytes)?;
+        let Stored { dataset, codecs, .. } = part.stored;
+        let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
+        let room = Room::new(memory, regions, &part.starts, bytes, as_stored)?;
         Ok((part, room))
     }
 
@@ -443,6 +446,10 @@ impl<'a> Part<'a> {
     /// Turns what was read into numbers of this machine.
     fn finish(&self, mut room: Room<'_>) -> Result<()> {
         let Stored { dataset, codecs, .. } = self.stored;
+        if let Some((region, item)) = room.misfit() {
+            let index = self.regions[region].index_of(item);
+            return Err(does_not_fit(dataset, &index).at(self.start));
+        }
         let number_bytes = dataset.data_type.number_bytes();
         let is_swapped = number_bytes > 1 && codecs.big_endian != cfg!(target_endian = "big");
         let is_bool = dataset.data_type == DataType::Bool;
@@ -467,12 +474,7 @@ impl<'a> Part<'a> {
 #[cold]
 fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: u64, byte: u8) -> Error {
     let region = starts.partition_point(|&start| start <= place).saturating_sub(1);
-    let mut rest = place - starts[region];
-    let mut index = regions[region].start.clone();
-    for (index, &count) in index.iter_mut().zip(&regions[region].count).rev() {
-        *index += rest % count;
-        rest /= count;
-    }
+    let index = regions[region].index_of(place - starts[region]);
     let name = &dataset.name;
     Error::new(
         ErrorKind::Decode,

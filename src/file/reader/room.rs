@@ -1,7 +1,7 @@
 //! The memory for the regions of a dataset that are read.
 
 use crate::error::{Error, Result};
-use crate::format::dataset::{Region, Run};
+use crate::format::dataset::{DataType, Region, Run};
 use crate::items::{DataMut, ItemsMut};
 use crate::memory::{reserve, resize};
 use crate::numbers::to_usize;
@@ -13,12 +13,22 @@ const PIECE_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 pub(super) enum Room<'a> {
     /// They do.
     Packed(&'a mut [u8]),
-    /// Each region in memory of its own: where its bytes would begin, and its items.
-    Boxes(Vec<(u64, ItemsMut<'a>)>, u64),
+    /// Each region in memory of its own.
+    Boxes(Apart<'a>),
+}
+
+/// Memory for each region.
+pub(super) struct Apart<'a> {
+    /// Where the bytes of each would begin, and its items.
+    boxes: Vec<(u64, ItemsMut<'a>)>,
+    /// Of an item in the file.
+    item_bytes: u64,
+    /// Whether its numbers have another byte order there.
+    is_swapped: bool,
 }
 
 impl<'a> Room<'a> {
-    /// For regions whose bytes begin there, and are so many in all.
+    /// For regions of items of this type in the file, whose bytes begin there, and are so many in all.
     ///
     /// # Errors
     /// `Argument` for memory that does not fit them; `Range`; `Memory`.
@@ -27,7 +37,7 @@ impl<'a> Room<'a> {
         regions: &[Region],
         starts: &[u64],
         bytes: u64,
-        item_bytes: u64,
+        (data_type, is_swapped): (DataType, bool),
     ) -> Result<Self> {
         let memories = match data {
             DataMut::Packed(data) if data.len() as u64 == bytes => return Ok(Self::Packed(data)),
@@ -44,16 +54,18 @@ impl<'a> Room<'a> {
         let mut boxes = Vec::new();
         reserve(&mut boxes, regions.len())?;
         for ((region, memory), &start) in regions.iter().zip(memories).zip(starts) {
-            boxes.push((start, memory.items(&region.count, item_bytes)?));
+            boxes.push((start, memory.items(&region.count, data_type)?));
         }
-        Ok(Self::Boxes(boxes, item_bytes))
+        Ok(Self::Boxes(Apart { boxes, item_bytes: data_type.item_bytes(), is_swapped }))
     }
 
     /// The bytes of all regions.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Packed(data) => data.len() as u64,
-            Self::Boxes(boxes, _) => boxes.last().map_or(0, |(start, items)| start + items.bytes()),
+            Self::Boxes(Apart { boxes, .. }) => {
+                boxes.last().map_or(0, |(start, items)| start + items.bytes())
+            }
         }
     }
 
@@ -61,7 +73,7 @@ impl<'a> Room<'a> {
     pub fn slice(&mut self, run: Run) -> Option<&mut [u8]> {
         match self {
             Self::Packed(data) => data.get_mut(to_usize(run.to)..to_usize(run.to + run.items)),
-            Self::Boxes(boxes, _) => {
+            Self::Boxes(Apart { boxes, .. }) => {
                 let (start, items) = at(boxes, run.to)?;
                 items.packed()?.get_mut(to_usize(run.to - start)..to_usize(run.to - start + run.items))
             }
@@ -73,9 +85,9 @@ impl<'a> Room<'a> {
     pub fn put(&mut self, to: u64, bytes: &[u8]) {
         match self {
             Self::Packed(data) => data[to_usize(to)..to_usize(to) + bytes.len()].copy_from_slice(bytes),
-            Self::Boxes(boxes, item_bytes) => {
+            Self::Boxes(Apart { boxes, item_bytes, is_swapped }) => {
                 if let Some((start, items)) = at(boxes, to) {
-                    items.scatter((to - start) / *item_bytes, bytes);
+                    items.scatter((to - start) / *item_bytes, bytes, *is_swapped);
                 }
             }
         }
@@ -89,7 +101,7 @@ impl<'a> Room<'a> {
         if let Some(memory) = self.slice(run) {
             return next(0, memory);
         }
-        let Self::Boxes(_, item_bytes) = self else { return Ok(()) };
+        let Self::Boxes(Apart { item_bytes, .. }) = self else { return Ok(()) };
         let most = (PIECE_BYTES / *item_bytes).max(1) * *item_bytes;
         let (mut piece, mut done) = (Vec::new(), 0);
         while done < run.items {
@@ -101,24 +113,30 @@ impl<'a> Room<'a> {
         Ok(())
     }
 
-    /// Changes all bytes in place, in pieces of whole items: `change` gets the number of bytes before each.
+    /// The first item that has no number of the type in memory: its region, and its place there.
+    pub fn misfit(&self) -> Option<(usize, u64)> {
+        let Self::Boxes(Apart { boxes, .. }) = self else { return None };
+        boxes.iter().enumerate().find_map(|(region, (_, items))| Some((region, items.misfit()?)))
+    }
+
+    /// Changes all bytes in place that are not converted, in pieces of whole items: `change` gets the number of bytes before each.
     ///
     /// # Errors
     /// `Memory`; those of `change`.
     pub fn change(&mut self, mut change: impl FnMut(u64, &mut [u8]) -> Result<()>) -> Result<()> {
         let (boxes, item_bytes) = match self {
             Self::Packed(data) => return change(0, data),
-            Self::Boxes(boxes, item_bytes) => (boxes, *item_bytes),
+            Self::Boxes(Apart { boxes, item_bytes, .. }) => (boxes, *item_bytes),
         };
         let most = (PIECE_BYTES / item_bytes).max(1) * item_bytes;
         let mut piece = Vec::new();
-        for (start, items) in boxes {
+        for (start, items) in boxes.iter_mut().filter(|(_, items)| !items.are_converted()) {
             let mut done = 0;
             while done < items.bytes() {
                 resize(&mut piece, most.min(items.bytes() - done))?;
                 items.as_items().gather(done / item_bytes, &mut piece);
                 change(*start + done, &mut piece)?;
-                items.scatter(done / item_bytes, &piece);
+                items.scatter(done / item_bytes, &piece, false);
                 done += piece.len() as u64;
             }
         }

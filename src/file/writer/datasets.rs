@@ -22,7 +22,7 @@ use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
 use crate::format::dataset::{
     ChunkGrid, DATASET_CONVENTION, DataType, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout,
-    Region, check_name, group_user,
+    Region, check_name, does_not_fit, group_user,
 };
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
@@ -687,7 +687,7 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
     reserve(&mut boxes, regions.len())?;
     for (number, (region, memory)) in regions.iter().zip(memories).enumerate() {
         dataset.check_region(number, region)?;
-        let items = memory.items(&region.count, dataset.data_type.item_bytes())?;
+        let items = memory.items(&region.count, dataset.data_type)?;
         bytes = layout::sum(bytes, items.bytes()).ok_or_else(too_large)?;
         boxes.push(items);
     }
@@ -701,9 +701,9 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
         let mut data = Vec::new();
         resize(&mut data, bytes)?;
         let mut rest = &mut *data;
-        for items in &boxes {
+        for (items, region) in boxes.iter().zip(regions) {
             let (own, later) = rest.split_at_mut(to_usize(items.bytes()));
-            items.gather_bytes(0, own);
+            check_fit(dataset, region, items.gather(0, own))?;
             rest = later;
         }
         if dataset.data_type == DataType::Bool {
@@ -714,18 +714,24 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
         }
         return Ok(Ready::Packed(Cow::Owned(data)));
     }
-    if dataset.data_type == DataType::Bool {
-        let (mut piece, mut before) = (Vec::new(), 0);
-        for items in &boxes {
-            for start in (0..items.bytes()).step_by(to_usize(GATHERED_BYTES)) {
-                resize(&mut piece, GATHERED_BYTES.min(items.bytes() - start))?;
-                items.gather_bytes(start, &mut piece);
+    let (mut piece, mut before) = (Vec::new(), 0);
+    let is_bool = dataset.data_type == DataType::Bool;
+    for (items, region) in boxes.iter().zip(regions).filter(|(items, _)| is_bool || items.may_misfit()) {
+        for start in (0..items.bytes()).step_by(to_usize(piece_bytes(dataset))) {
+            resize(&mut piece, piece_bytes(dataset).min(items.bytes() - start))?;
+            check_fit(dataset, region, items.gather_bytes(start, &mut piece))?;
+            if is_bool {
                 check_bools(&piece, before + start)?;
             }
-            before += items.bytes();
         }
+        before += items.bytes();
     }
     Ok(Ready::Boxes(boxes))
+}
+
+/// An error for an item of a region that has no number of the type in the file.
+fn check_fit(dataset: &Dataset, region: &Region, misfit: Option<u64>) -> Result<()> {
+    misfit.map_or(Ok(()), |item| Err(does_not_fit(dataset, &region.index_of(item))))
 }
 
 /// The bytes of items in little-endian order. An error for bools that are neither 0 nor 1.

@@ -93,6 +93,7 @@ impl<'a> Passed<'a> {
         for (items, range) in boxes.iter().zip(self.starts.windows(2)).skip(first) {
             let now = to_usize(range[1].saturating_sub(at)).min(rest.len());
             let (own, later) = rest.split_at_mut(now);
+            // That all of them fit was checked.
             items.gather_bytes(at - range[0], own);
             at += now as u64;
             rest = later;
@@ -768,7 +769,8 @@ impl Origin<'_> {
                 let start = to_usize(item) * item_bytes;
                 copy(&bytes[start..start + to.len()], to);
             }
-            Self::Items(items) => items.gather(item, to),
+            // That all of them fit was checked.
+            Self::Items(items) => _ = items.gather(item, to),
         }
     }
 }

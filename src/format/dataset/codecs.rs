@@ -1,7 +1,7 @@
 //! What is done to the bytes of a chunk: the list of codecs in the metadata, as JSON. The names and configurations are those of
 //! Zarr v3, and of numcodecs where a name begins with that. `crate::codec::chunk` does it.
 
-use super::{DataType, Dataset, Layout};
+use super::{DataType, Dataset, Kind, Layout};
 use serde_json::{Map, Value};
 
 /// How the chunks of a dataset are compressed.
@@ -205,8 +205,7 @@ const LEAST_PCODEC_LEVEL: u32 = 4;
 
 /// Whether Pcodec knows the numbers of this type.
 pub fn is_of_pcodec(data_type: DataType) -> bool {
-    use DataType::{Float16, Float32, Float64, Int16, Int32, Int64, Uint16, Uint32, Uint64};
-    matches!(data_type, Int16 | Int32 | Int64 | Uint16 | Uint32 | Uint64 | Float16 | Float32 | Float64)
+    matches!(data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float) && data_type.number_bytes() > 1
 }
 
 /// What was done to the bytes of a chunk, in this order.

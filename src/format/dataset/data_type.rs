@@ -1,5 +1,6 @@
 //! The types of the items of a dataset.
 
+use std::ffi::CStr;
 use std::fmt;
 
 /// The type of each item of a dataset, with the names of Zarr v3.
@@ -38,33 +39,106 @@ pub enum DataType {
     Raw(u32),
 }
 
+/// What the numbers of an item are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// 0 or 1.
+    Bool,
+    /// An integer with a sign.
+    Signed,
+    /// An integer without a sign.
+    Unsigned,
+    /// A floating-point number.
+    Float,
+    /// Two floating-point numbers.
+    Complex,
+    /// Bytes without a further meaning.
+    Raw,
+}
+
+/// What is to be known of a type.
+struct Row {
+    data_type: DataType,
+    /// That of Zarr v3 and numpy.
+    name: &'static CStr,
+    kind: Kind,
+    number_bytes: u64,
+}
+
+impl Row {
+    const fn new(data_type: DataType, name: &'static CStr, kind: Kind, number_bytes: u64) -> Self {
+        Self { data_type, name, kind, number_bytes }
+    }
+
+    fn name(&self) -> &'static str {
+        self.name.to_str().unwrap_or_default()
+    }
+}
+
 impl DataType {
     /// The most bytes of a raw item.
     pub const MAX_RAW_BYTES: u32 = 1 << 16;
 
-    /// The types that have one size each, with their names, sizes, and the sizes of their numbers, in bytes.
-    const NAMED: [(Self, &'static str, u64, u64); 14] = [
-        (Self::Bool, "bool", 1, 1),
-        (Self::Int8, "int8", 1, 1),
-        (Self::Int16, "int16", 2, 2),
-        (Self::Int32, "int32", 4, 4),
-        (Self::Int64, "int64", 8, 8),
-        (Self::Uint8, "uint8", 1, 1),
-        (Self::Uint16, "uint16", 2, 2),
-        (Self::Uint32, "uint32", 4, 4),
-        (Self::Uint64, "uint64", 8, 8),
-        (Self::Float16, "float16", 2, 2),
-        (Self::Float32, "float32", 4, 4),
-        (Self::Float64, "float64", 8, 8),
-        (Self::Complex64, "complex64", 8, 4),
-        (Self::Complex128, "complex128", 16, 8),
+    /// The types that have one size each: one row for each, from which everything about it follows. The number of the C interface is that of
+    /// the row, from 1 on; so rows stay where they are. docs/design.md says what else a new type needs.
+    const TABLE: [Row; 14] = [
+        Row::new(Self::Bool, c"bool", Kind::Bool, 1),
+        Row::new(Self::Int8, c"int8", Kind::Signed, 1),
+        Row::new(Self::Int16, c"int16", Kind::Signed, 2),
+        Row::new(Self::Int32, c"int32", Kind::Signed, 4),
+        Row::new(Self::Int64, c"int64", Kind::Signed, 8),
+        Row::new(Self::Uint8, c"uint8", Kind::Unsigned, 1),
+        Row::new(Self::Uint16, c"uint16", Kind::Unsigned, 2),
+        Row::new(Self::Uint32, c"uint32", Kind::Unsigned, 4),
+        Row::new(Self::Uint64, c"uint64", Kind::Unsigned, 8),
+        Row::new(Self::Float16, c"float16", Kind::Float, 2),
+        Row::new(Self::Float32, c"float32", Kind::Float, 4),
+        Row::new(Self::Float64, c"float64", Kind::Float, 8),
+        Row::new(Self::Complex64, c"complex64", Kind::Complex, 4),
+        Row::new(Self::Complex128, c"complex128", Kind::Complex, 8),
     ];
+    /// The number of [`DataType::Raw`] in the C interface.
+    const RAW_CODE: i32 = 15;
+
+    /// The names of all types but those of raw bytes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::TABLE.iter().map(Row::name)
+    }
+
+    fn row(self) -> Option<&'static Row> {
+        Self::TABLE.iter().find(|row| row.data_type == self)
+    }
+
+    /// The number of the type in the C interface.
+    pub(crate) fn code(self) -> i32 {
+        Self::TABLE
+            .iter()
+            .zip(1..)
+            .find(|(row, _)| row.data_type == self)
+            .map_or(Self::RAW_CODE, |(_, code)| code)
+    }
+
+    /// The name for C: that of Zarr v3, or `raw bytes` for any number of them.
+    pub(crate) fn c_name(self) -> &'static CStr {
+        self.row().map_or(c"raw bytes", |row| row.name)
+    }
+
+    /// The type of a number of the C interface. Only of raw bytes it has to be said how many an item has.
+    pub(crate) fn from_code(code: i32, item_bytes: u64) -> Option<Self> {
+        if code == Self::RAW_CODE {
+            // What no raw type can have is refused with the dataset.
+            return Some(Self::Raw(item_bytes.try_into().unwrap_or(u32::MAX)));
+        }
+        let place = usize::try_from(code).ok()?.checked_sub(1)?;
+        Self::TABLE.get(place).map(|row| row.data_type)
+    }
 
     /// The type of this name: `bool`, `int8`, ..., `complex128`, or `r` and a number of bits, a multiple of 8.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        if let Some((data_type, ..)) = Self::NAMED.iter().find(|(_, other, ..)| *other == name) {
-            return Some(*data_type);
+        if let Some(row) = Self::TABLE.iter().find(|row| row.name() == name) {
+            return Some(row.data_type);
         }
         let bits: u32 = name.strip_prefix('r')?.parse().ok()?;
         Some(Self::Raw(bits / 8)).filter(|raw| raw.is_valid() && raw.to_string() == name)
@@ -75,37 +149,41 @@ impl DataType {
         !matches!(self, Self::Raw(bytes) if !(1..=Self::MAX_RAW_BYTES).contains(&bytes))
     }
 
-    /// The size of an item, and that of each number in it, in bytes.
-    fn sizes(self) -> (u64, u64) {
-        let named = Self::NAMED.iter().find(|(data_type, ..)| *data_type == self);
-        match (named, self) {
-            (_, Self::Raw(bytes)) => (u64::from(bytes), 1),
-            (Some((.., item, number)), _) => (*item, *number),
-            (None, _) => (0, 1),
-        }
+    /// What the numbers of an item are.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        self.row().map_or(Kind::Raw, |row| row.kind)
     }
 
     /// The bytes of an item.
     #[must_use]
     pub fn item_bytes(self) -> u64 {
-        self.sizes().0
+        match self {
+            Self::Raw(bytes) => u64::from(bytes),
+            _ if self.kind() == Kind::Complex => 2 * self.number_bytes(),
+            _ => self.number_bytes(),
+        }
     }
 
     /// The bytes of each number of an item, whose order depends on the machine: half an item for complex numbers, 1 for
     /// raw bytes.
     #[must_use]
     pub fn number_bytes(self) -> u64 {
-        self.sizes().1
+        self.row().map_or(1, |row| row.number_bytes)
+    }
+
+    /// Whether an item is a floating-point or a complex number.
+    #[must_use]
+    pub fn has_floats(self) -> bool {
+        matches!(self.kind(), Kind::Float | Kind::Complex)
     }
 }
 
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = Self::NAMED.iter().find(|(data_type, ..)| data_type == self);
-        match (named, self) {
-            (_, Self::Raw(bytes)) => write!(f, "r{}", u64::from(*bytes) * 8),
-            (Some((_, name, ..)), _) => f.write_str(name),
-            (None, _) => Ok(()),
+        match self {
+            Self::Raw(bytes) => write!(f, "r{}", u64::from(*bytes) * 8),
+            _ => f.write_str(self.row().map_or("", Row::name)),
         }
     }
 }
@@ -116,12 +194,18 @@ mod tests {
 
     #[test]
     fn names_sizes_and_numbers() {
-        for (data_type, name, item, number) in DataType::NAMED {
-            assert_eq!(DataType::from_name(name), Some(data_type));
+        for (name, code) in DataType::names().zip(1..) {
+            let data_type = DataType::from_name(name).unwrap();
             assert_eq!(data_type.to_string(), name);
-            assert_eq!((data_type.item_bytes(), data_type.number_bytes()), (item, number));
+            let item = data_type.item_bytes();
             let digits: String = name.chars().filter(char::is_ascii_digit).collect();
             assert!(digits.is_empty() || digits.parse::<u64>().unwrap() == 8 * item, "{name}");
+            assert_eq!((data_type.code(), DataType::from_code(code, 0)), (code, Some(data_type)));
+        }
+        assert_eq!((DataType::Complex64.item_bytes(), DataType::Complex64.number_bytes()), (8, 4));
+        assert_eq!(DataType::from_code(DataType::Raw(3).code(), 3), Some(DataType::Raw(3)));
+        for code in [i32::MIN, -1, 0, 16, i32::MAX] {
+            assert_eq!(DataType::from_code(code, 8), None);
         }
     }
 

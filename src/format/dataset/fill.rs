@@ -1,6 +1,6 @@
 //! Fill values: an item as JSON, as Zarr v3 has it, and back.
 
-use super::DataType;
+use super::{DataType, Kind};
 use crate::numbers::to_usize;
 use serde_json::{Number, Value};
 
@@ -121,18 +121,16 @@ pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
     let bytes = to_usize(data_type.number_bytes());
     let float = Float::of(data_type.number_bytes());
     let bits = number(&item[..bytes]);
-    match data_type {
-        DataType::Bool => (bits != 0).into(),
-        DataType::Uint8 | DataType::Uint16 | DataType::Uint32 | DataType::Uint64 => bits.into(),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+    match data_type.kind() {
+        Kind::Bool => (bits != 0).into(),
+        Kind::Unsigned => bits.into(),
+        Kind::Signed => {
             let unused = 64 - 8 * bytes;
             ((bits << unused).cast_signed() >> unused).into()
         }
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => float.to_json(bits),
-        DataType::Complex64 | DataType::Complex128 => {
-            Value::from(vec![float.to_json(bits), float.to_json(number(&item[bytes..]))])
-        }
-        DataType::Raw(_) => item.into(),
+        Kind::Float => float.to_json(bits),
+        Kind::Complex => Value::from(vec![float.to_json(bits), float.to_json(number(&item[bytes..]))]),
+        Kind::Raw => item.into(),
     }
 }
 
@@ -142,23 +140,23 @@ pub fn of_json(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
     let bytes = to_usize(data_type.number_bytes());
     let float = Float::of(data_type.number_bytes());
     let low = |bits: u64| bits.to_le_bytes()[..bytes].to_vec();
-    match data_type {
-        DataType::Bool => value.as_bool().map(|bit| vec![u8::from(bit)]),
-        DataType::Uint8 | DataType::Uint16 | DataType::Uint32 | DataType::Uint64 => {
+    match data_type.kind() {
+        Kind::Bool => value.as_bool().map(|bit| vec![u8::from(bit)]),
+        Kind::Unsigned => {
             let n = value.as_u64()?;
             (bytes == 8 || n >> (8 * bytes) == 0).then(|| low(n))
         }
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+        Kind::Signed => {
             let n = value.as_i64()?;
             let most = i64::MAX >> (64 - 8 * bytes);
             (-most - 1..=most).contains(&n).then(|| low(n.cast_unsigned()))
         }
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => float.of_json(value).map(low),
-        DataType::Complex64 | DataType::Complex128 => {
+        Kind::Float => float.of_json(value).map(low),
+        Kind::Complex => {
             let [real, imaginary] = value.as_array()?.as_slice() else { return None };
             Some([low(float.of_json(real)?), low(float.of_json(imaginary)?)].concat())
         }
-        DataType::Raw(_) => raw_of_json(value).filter(|item| item.len() as u64 == data_type.item_bytes()),
+        Kind::Raw => raw_of_json(value).filter(|item| item.len() as u64 == data_type.item_bytes()),
     }
 }
 

@@ -14,10 +14,10 @@ pub mod rounding;
 pub mod stored;
 
 pub use codecs::Codec;
-pub use data_type::DataType;
+pub use data_type::{DataType, Kind};
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
-pub use region::{Region, Run, Runs, items, too_many};
+pub use region::{Region, Run, Runs, does_not_fit, items, too_many};
 
 use super::crc;
 use super::header::UserString;

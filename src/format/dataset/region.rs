@@ -1,5 +1,6 @@
 //! Boxes of an array, and how they lie in memory and in the file.
 
+use super::Dataset;
 use crate::error::{Error, Result};
 use crate::format::layout::{product, sum};
 
@@ -25,6 +26,16 @@ impl Region {
     #[must_use]
     pub fn all(shape: &[u64]) -> Self {
         Self { start: vec![0; shape.len()], count: shape.to_vec() }
+    }
+
+    /// The index in the array of an item of the region, by its number in C order.
+    pub(crate) fn index_of(&self, item: u64) -> Vec<u64> {
+        let (mut rest, mut index) = (item, self.start.clone());
+        for (index, &count) in index.iter_mut().zip(&self.count).rev() {
+            *index += rest % count;
+            rest /= count;
+        }
+        index
     }
 
     /// An error unless the region lies in an array of this shape. `what` names the region in its message.
@@ -77,6 +88,15 @@ impl Region {
 /// The number of items of a box, if it fits 63 bits: 0 if any count is 0, whatever the others.
 pub fn items(count: &[u64]) -> Option<u64> {
     if count.contains(&0) { Some(0) } else { count.iter().try_fold(1, |all, &n| product(all, n)) }
+}
+
+/// An item, in memory or in the file, has no number of the type that it would have on the other side.
+#[cold]
+pub fn does_not_fit(dataset: &Dataset, index: &[u64]) -> Error {
+    let Dataset { name, data_type, .. } = dataset;
+    Error::range(format!(
+        "dataset \"{name}\" of {data_type}: item {index:?}: the number does not fit the type that it is converted to"
+    ))
 }
 
 /// The number of items exceeds 63 bits. `what` has these numbers of indices.

@@ -23,12 +23,11 @@ pub struct Rounding {
 
 /// The bits of the significand behind the leading one.
 fn significand_bits(data_type: DataType) -> Option<u32> {
-    match (data_type, data_type.number_bytes()) {
-        (DataType::Float16, _) => Some(10),
-        (DataType::Float32 | DataType::Complex64, _) => Some(23),
-        (DataType::Float64 | DataType::Complex128, _) => Some(52),
-        _ => None,
-    }
+    data_type.has_floats().then_some(match data_type.number_bytes() {
+        2 => 10,
+        4 => 23,
+        _ => 52,
+    })
 }
 
 impl Rounding {

@@ -1,0 +1,277 @@
+//! Numbers of one type in memory and of another in the file.
+
+use crate::error::{Error, Result};
+use crate::format::dataset::{DataType, Kind};
+use half::f16;
+use std::slice;
+
+/// Numbers that are converted before it is seen whether all of them fit.
+const BLOCK: usize = 256;
+
+/// How items of one type become those of another. docs/datasets.md says what they become.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversion {
+    row: RowFunction,
+    /// Whether every number has one of the other type.
+    always_fits: bool,
+    /// The numbers of an item.
+    numbers: usize,
+    /// The bytes of a number before and after.
+    bytes: (usize, usize),
+}
+
+/// Converts numbers from one stride to another; returns the place of the first that does not fit.
+type RowFunction = unsafe fn((*const u8, isize), (*mut u8, isize), usize) -> Option<usize>;
+
+/// What a number becomes, and whether it fits.
+trait Become<T> {
+    const ALWAYS_FITS: bool;
+    fn become_number(self) -> (T, bool);
+}
+
+macro_rules! impl_become {
+    ($fits:expr, |$number:ident| $result:expr, $($from:ty)* => $to:tt) => {
+        $(impl_become!(@one $fits, |$number| $result, $from => $to);)*
+    };
+    (@one $fits:expr, |$number:ident| $result:expr, $from:ty => [$($to:ty)*]) => {
+        $(impl Become<$to> for $from {
+            const ALWAYS_FITS: bool = {
+                #[allow(non_camel_case_types, dead_code)]
+                type from = $from;
+                #[allow(non_camel_case_types, dead_code)]
+                type to = $to;
+                $fits
+            };
+            #[inline(always)]
+            #[allow(
+                clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_precision_loss, clippy::cast_sign_loss,
+                clippy::cast_lossless, clippy::unnecessary_cast, unused_comparisons, non_camel_case_types, dead_code
+            )]
+            fn become_number(self) -> ($to, bool) {
+                type from = $from;
+                type to = $to;
+                let $number = self;
+                $result
+            }
+        })*
+    };
+}
+
+// Integers stay, or do not fit.
+impl_become!(
+    {
+        const OLD: (i128, i128) = (from::MIN as i128, from::MAX as i128);
+        const NEW: (i128, i128) = (to::MIN as i128, to::MAX as i128);
+        NEW.0 <= OLD.0 && OLD.1 <= NEW.1
+    },
+    |number| {
+        let new = number as to;
+        (new, new as from == number && (new < 0) == (number < 0))
+    },
+    i8 i16 i32 i64 u8 u16 u32 u64 => [i8 i16 i32 i64 u8 u16 u32 u64]
+);
+// The nearest floating-point number.
+impl_become!(true, |number| (number as to, true), i8 i16 i32 i64 u8 u16 u32 u64 => [f32 f64]);
+impl_become!(
+    size_of::<from>() == 1,
+    |number| {
+        // Exact, unless it is too large by far.
+        let new = f16::from_f32(number as f32);
+        (new, new.is_finite())
+    },
+    i8 i16 i32 i64 u8 u16 u32 u64 => [f16]
+);
+impl_become!(true, |number| (if number.is_nan() { to::NAN } else { number as to }, true), f32 f64 => [f32 f64]);
+impl_become!(true, |number| (if number.is_nan() { to::NAN } else { to::from(number) }, true), f16 => [f32 f64]);
+impl_become!(true, |number| (number, true), f16 => [f16]);
+impl_become!(true, |number| (half(number), true), f32 f64 => [f16]);
+// The integer part.
+impl_become!(
+    false,
+    |number| {
+        let number = f64::from(number).trunc();
+        // Powers of two, or 0: all of them are exact.
+        let fits = number >= to::MIN as f64 && number < (to::MAX / 2 + 1) as f64 * 2.0;
+        (number as to, fits)
+    },
+    f16 f32 f64 => [i8 i16 i32 i64 u8 u16 u32 u64]
+);
+
+/// The nearest number, ties to even: in two steps, of which the first rounds to odd.
+#[allow(clippy::cast_possible_truncation)] // rounding is meant
+fn half(number: impl Into<f64>) -> f16 {
+    let number: f64 = number.into();
+    if number.is_nan() {
+        return f16::NAN;
+    }
+    let near = number as f32;
+    let difference = number - f64::from(near);
+    let is_even = near.to_bits() & 1 == 0;
+    // The neighbour on the other side of the number is odd. A number beyond the largest `f32` is too large in any case.
+    let odd = match difference {
+        _ if difference == 0.0 || !is_even || near.is_infinite() => near,
+        _ if difference > 0.0 => near.next_up(),
+        _ => near.next_down(),
+    };
+    f16::from_f32(odd)
+}
+
+/// The body with the type of a number.
+macro_rules! with_number {
+    ($data_type:expr, $number:ident => $body:expr) => {
+        match ($data_type.kind(), $data_type.number_bytes()) {
+            (Kind::Signed, 1) => {
+                type $number = i8;
+                $body
+            }
+            (Kind::Signed, 2) => {
+                type $number = i16;
+                $body
+            }
+            (Kind::Signed, 4) => {
+                type $number = i32;
+                $body
+            }
+            (Kind::Signed, 8) => {
+                type $number = i64;
+                $body
+            }
+            (Kind::Unsigned, 1) => {
+                type $number = u8;
+                $body
+            }
+            (Kind::Unsigned, 2) => {
+                type $number = u16;
+                $body
+            }
+            (Kind::Unsigned, 4) => {
+                type $number = u32;
+                $body
+            }
+            (Kind::Unsigned, 8) => {
+                type $number = u64;
+                $body
+            }
+            (Kind::Float, 2) => {
+                type $number = f16;
+                $body
+            }
+            (Kind::Float | Kind::Complex, 4) => {
+                type $number = f32;
+                $body
+            }
+            (Kind::Float | Kind::Complex, 8) => {
+                type $number = f64;
+                $body
+            }
+            _ => None,
+        }
+    };
+}
+
+impl Conversion {
+    /// `None` if the types are the same.
+    ///
+    /// # Errors
+    /// `Argument` if items of the one cannot become items of the other.
+    pub fn new(from: DataType, to: DataType) -> Result<Option<Self>> {
+        if from == to {
+            return Ok(None);
+        }
+        let is_possible = (from.kind() == Kind::Complex) == (to.kind() == Kind::Complex);
+        let found = with_number!(from, Old => with_number!(to, New => {
+            Some((convert_row::<Old, New> as RowFunction, <Old as Become<New>>::ALWAYS_FITS))
+        }));
+        let Some((row, always_fits)) = found.filter(|_| is_possible) else {
+            return Err(Error::argument(format!("type: found {from}, which cannot be converted to {to}")));
+        };
+        let bytes = [from, to].map(|data_type| usize::try_from(data_type.number_bytes()).unwrap_or(1));
+        let numbers = if from.kind() == Kind::Complex { 2 } else { 1 };
+        Ok(Some(Self { row, always_fits, numbers, bytes: bytes.into() }))
+    }
+
+    /// Whether every number has one of the other type.
+    pub fn always_fits(&self) -> bool {
+        self.always_fits
+    }
+
+    /// Converts items from one stride to another; returns the place of the first that does not fit. What stands in its place, and in those
+    /// behind it, is not specified.
+    ///
+    /// # Safety
+    /// All of them may be read and written there, and none that is read is written.
+    #[allow(unsafe_code)]
+    pub unsafe fn row(&self, from: (*const u8, isize), to: (*mut u8, isize), items: usize) -> Option<usize> {
+        let (old, new) = (self.bytes.0.cast_signed(), self.bytes.1.cast_signed());
+        if self.numbers == 1 {
+            // SAFETY: as the caller promises.
+            return unsafe { (self.row)(from, to, items) };
+        }
+        if (from.1, to.1) == (2 * old, 2 * new) {
+            // SAFETY: as the caller promises: the numbers of the items follow one another.
+            return unsafe { (self.row)((from.0, old), (to.0, new), 2 * items) }.map(|place| place / 2);
+        }
+        (0..items.cast_signed()).find_map(|n| {
+            let (from, to) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
+            // SAFETY: as the caller promises, of both numbers of this item.
+            unsafe { (self.row)((from, old), (to, new), 2) }.map(|_| n.cast_unsigned())
+        })
+    }
+}
+
+/// As [`RowFunction`].
+///
+/// # Safety
+/// As of [`Conversion::row`].
+#[allow(unsafe_code)]
+unsafe fn convert_row<Old: Copy + Become<New>, New: Copy>(
+    from: (*const u8, isize),
+    to: (*mut u8, isize),
+    items: usize,
+) -> Option<usize> {
+    let is_packed = (from.1, to.1) == (size_of::<Old>().cast_signed(), size_of::<New>().cast_signed());
+    let mut done = 0;
+    while done < items {
+        let now = (items - done).min(BLOCK);
+        let from = (from.0.wrapping_offset(done.cast_signed() * from.1), from.1);
+        let to = (to.0.wrapping_offset(done.cast_signed() * to.1), to.1);
+        let fits = if is_packed {
+            // SAFETY: the items lie one after the other on both sides, and as packed structs they have no alignment.
+            let old = unsafe { slice::from_raw_parts(from.0.cast::<Unaligned<Old>>(), now) };
+            // SAFETY: as above; none that is read is written.
+            let new = unsafe { slice::from_raw_parts_mut(to.0.cast::<Unaligned<New>>(), now) };
+            old.iter().zip(new).fold(true, |fits, (old, new)| {
+                let (number, is_fine) = old.0.become_number();
+                *new = Unaligned(number);
+                fits & is_fine
+            })
+        } else {
+            (0..now.cast_signed()).fold(true, |fits, n| {
+                let (old, new) = (from.0.wrapping_offset(n * from.1), to.0.wrapping_offset(n * to.1));
+                // SAFETY: as the caller promises.
+                let (number, is_fine) = unsafe { old.cast::<Old>().read_unaligned() }.become_number();
+                // SAFETY: as the caller promises.
+                unsafe { new.cast::<New>().write_unaligned(number) };
+                fits & is_fine
+            })
+        };
+        if !fits {
+            let place = (0..now.cast_signed()).find(|&n| {
+                // SAFETY: as the caller promises.
+                let old = unsafe { from.0.wrapping_offset(n * from.1).cast::<Old>().read_unaligned() };
+                !old.become_number().1
+            });
+            return place.map(|n| done + n.cast_unsigned());
+        }
+        done += now;
+    }
+    None
+}
+
+/// A number that may lie anywhere.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Unaligned<T>(T);
+
+#[cfg(test)]
+mod tests;
