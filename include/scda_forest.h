@@ -445,7 +445,7 @@ typedef struct {
 } scda_forest_part_internal_t;
 
 /* Looks once into a file that is appended to, for the attributes of the group and for its last mesh. What cannot be read is not known. */
-static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *group, MPI_Comm comm) {
+static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *group, const char *kind, const char *first, MPI_Comm comm) {
   scda_forest_state_internal_t *state = scda_forest_state_internal (f, group);
   const char *path = f == NULL ? NULL : (const char *) scda_fnote (f, "appended", 0), *attributes = NULL;
   int look = state != NULL && path != NULL && !state->looked, found = 0, ignored;
@@ -459,10 +459,10 @@ static inline void scda_forest_look_internal (scda_fcontext_t *f, const char *gr
   if (!look) { return; }
   state->looked = 1;
   scda_forest_no_error_internal (&e);
-  if (!scda_forest_name_internal (&name, group, "", "coordinates", "", &e)) { return; }
+  if (!scda_forest_name_internal (&name, group, "", first, "", &e)) { return; }
   r = scda_fopen_read (comm, path, NULL, NULL, NULL, &ignored);
   if (r != NULL) { r = scda_ffind_group (r, scda_forest_group_internal (group), &found, &attributes, &ignored); }
-  if (r != NULL && found && scda_forest_attribute_internal (attributes, "scda_forest") >= 0) { state->has_group = 1; }
+  if (r != NULL && found && scda_forest_attribute_internal (attributes, kind) >= 0) { state->has_group = 1; }
   scda_dataset_init (&d);
   if (r != NULL) { r = scda_ffind_dataset (r, name.text, -1, &found, &d, &ignored); }
   if (r != NULL && found && !state->has_mesh && d.ndims > 0 && scda_forest_mesh_of_internal (d.attributes, text)) {
@@ -524,7 +524,7 @@ static inline scda_fcontext_t *scda_forest_belong_internal (scda_fcontext_t *f, 
     scda_forest_error_internal (&e, SCDA_ERR_USAGE, "the file of the forest is not open, or there is no memory");
     return scda_forest_fail_internal (f, &e, err);
   }
-  if (!state->has_mesh) { scda_forest_look_internal (f, group, part->comm); }
+  if (!state->has_mesh) { scda_forest_look_internal (f, group, "scda_forest", "coordinates", part->comm); }
   scda_forest_checksum_text_internal (part->checksum, mesh);
   scda_forest_checksum_text_internal (state->checksum, last);
   /* The same on all ranks. */

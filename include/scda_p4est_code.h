@@ -120,7 +120,7 @@ static inline scda_fcontext_t *SCDA_P4 (part_internal) (scda_fcontext_t *f, cons
 /* Writes the attributes of the group, if they are not there. */
 static inline scda_fcontext_t *SCDA_P4 (group_internal) (scda_fcontext_t *f, const char *group, const SCDA_P4EST_T *p4est, int *err) {
   const scda_forest_state_internal_t *state = NULL;
-  scda_forest_look_internal (f, group, p4est->mpicomm);
+  scda_forest_look_internal (f, group, "scda_forest", "coordinates", p4est->mpicomm);
   state = scda_forest_state_internal (f, group);
   return state != NULL && state->has_group ? f : scda_forest_write_group (f, group, SCDA_P4_DIM, NULL, err);
 }

@@ -961,3 +961,38 @@ def test_fields_of_meshes_are_unpacked(tmp_path: Path, monkeypatch: pytest.Monke
     reader, messages = opened(tmp_path / "f.vtkhdf")
     found = arrays(step_of(reader, 0, messages).GetCellData())["t"]
     np.testing.assert_array_equal(found, np.array([2, np.nan], "f4"))
+
+
+def test_patches(tmp_path: Path) -> None:
+    """Each patch is where its level says, with the values of its cells, in all steps; also where they stay in the file."""
+    import test_patches
+
+    path = test_patches.write(tmp_path / "p.scda")
+    for options in ([], ["--absolute"]):
+        out = tmp_path / "p.vtkhdf"
+        assert main(["vtk", str(path), "-f", "-o", str(out), *options]) == 0
+        reader, messages = opened(out)
+        reader.SetMaximumLevelsToReadByDefaultForAMR(0)
+        for step, count in enumerate([4, 3]):
+            reader.SetStep(step)
+            reader.Update()
+            assert messages.texts == []
+            amr = reader.GetOutputDataObject(0)
+            assert amr.IsA("vtkOverlappingAMR") and amr.GetNumberOfLevels() == 2
+            found = 0
+            walk = amr.NewIterator()
+            walk.InitTraversal()
+            while not walk.IsDoneWithTraversal():
+                box, level = test_patches.BOXES[found], int(test_patches.LEVEL[found])
+                grid = walk.GetCurrentDataObject()
+                spacing = test_patches.GEOMETRY[1] / (1 + level)
+                corner = test_patches.GEOMETRY[0] + (box[0] - test_patches.DOMAIN[0] * (1 + level)) * spacing
+                bounds = np.array(grid.GetBounds()[:4]).reshape(2, 2).T
+                np.testing.assert_allclose(bounds, [corner, corner + box[1] * spacing])
+                data = arrays(grid.GetCellData())
+                rho = test_patches.cells(box[None], [level], step)
+                np.testing.assert_array_equal(data["rho"], rho)
+                np.testing.assert_array_equal(data["flow_u"], np.stack([rho, -rho], axis=1))
+                found += 1
+                walk.GoToNextItem()
+            assert found == count

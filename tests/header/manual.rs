@@ -356,3 +356,14 @@ pub fn forest_pages(forest: &str, p4est: &str) -> BTreeMap<String, String> {
     }
     all
 }
+
+/// The pages of the inline functions of another header, by the names of their files.
+pub fn inline_pages(header: &str, text: &str) -> BTreeMap<String, String> {
+    let functions: Vec<Item> = items(text).filter(|item| item.function().is_some()).collect();
+    let names: BTreeSet<&str> = functions.iter().map(|item| item.function().unwrap().0).collect();
+    let page = |item: &Item| {
+        let name = item.function().unwrap().0;
+        (format!("{name}.3"), function_page(header, "scda", item, &names, &[]))
+    };
+    functions.iter().map(page).collect()
+}

@@ -11,6 +11,7 @@ mod forests;
 mod imported;
 mod large;
 mod meshes;
+mod patches;
 mod python;
 mod records;
 mod run;

@@ -18,6 +18,7 @@ from ._dataset import Dataset, Group, Records
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
 from ._forest import Forest, forests, mesh_checksum
+from ._patches import Patches, patch_meshes
 from ._references import references
 from ._section import Section
 from ._streams import Stream, Streams, StreamWriter
@@ -31,6 +32,7 @@ __all__ = [
     "File",
     "Forest",
     "Group",
+    "Patches",
     "Records",
     "Section",
     "Stream",
@@ -43,6 +45,7 @@ __all__ = [
     "forests",
     "mesh_checksum",
     "open",
+    "patch_meshes",
     "references",
     "verify",
 ]

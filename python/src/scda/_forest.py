@@ -52,13 +52,17 @@ def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> 
 
 def _terms(start: int, trees: NDArray[np.int64], level: NDArray[np.generic]) -> int:
     """What quadrants from this one on add to the checksum, modulo 2^64."""
-    number = np.arange(start + 1, start + 1 + len(level), dtype=np.uint64)
-    value = trees.astype(np.uint64) * np.uint64(256) + level.astype(np.uint64)
-    value = number * np.uint64(0x9E3779B97F4A7C15) + value * np.uint64(0xD1342543DE82EF95)
+    number = np.arange(start, start + len(level), dtype=np.uint64)
+    terms = checksum_terms(number, trees.astype(np.uint64) * np.uint64(256) + level.astype(np.uint64))
+    return int(terms.sum(dtype=np.uint64))
+
+
+def checksum_terms(number: NDArray[np.uint64], value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The function h of docs/forest.md, of numbers and of 256 t + l."""
+    mixed = (number + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + value * np.uint64(0xD1342543DE82EF95)
     for _ in range(2):
-        value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    value ^= value >> np.uint64(32)
-    return int(value.sum(dtype=np.uint64))
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return mixed ^ (mixed >> np.uint64(32))
 
 
 class Forest(Series):

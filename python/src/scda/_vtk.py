@@ -19,11 +19,14 @@ from ._errors import ShortFileError
 from ._file import File, open
 from ._forest import Forest, Mesh, forests
 from ._grid import Grid
+from ._patches import Patches, PatchMesh, patch_meshes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _VERSION = (2, 0)
+# Since this one, a mesh of patches has time steps; later ones have other names for them.
+_VERSION_OF_PATCHES = (2, 2)
 _QUAD, _HEXAHEDRON = 9, 12
 # VTK goes around the corners of a cell where a forest goes along its axes.
 AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
@@ -35,7 +38,7 @@ _CHUNK_ROWS = 1 << 16
 _SMALL_BYTES = 1 << 26
 
 
-Entry = Union[Dataset, View, "NDArray[Any]", "_Trees"]
+Entry = Union[Dataset, View, "NDArray[Any]", "_Trees", "_Rows"]
 
 
 class Column(NamedTuple):
@@ -59,6 +62,35 @@ class _Trees:
 
     def __getitem__(self, rows: slice) -> NDArray[np.int32]:
         return self._mesh.trees(rows.start, rows.stop)
+
+
+class _Rows:
+    """Some rows of a field: those of the patches of a level."""
+
+    def __init__(self, entry: Entry, start: int, stop: int) -> None:
+        self._entry = entry
+        self._start = start
+        self.dtype = entry.dtype
+        self.shape = (stop - start, *entry.shape[1:])
+        self.nbytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self._entry[self._start + rows.start : self._start + rows.stop]
+
+    @property
+    def dataset(self) -> Optional[Dataset]:
+        """The dataset that has them; None if there is none."""
+        return _dataset_of(self._entry)
+
+    @property
+    def offset(self) -> Optional[int]:
+        """As that of a view."""
+        first = self._entry.offset if isinstance(self._entry, View) else 0
+        row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+        return None if first is None else first + self._start * row_bytes
 
 
 class Sidecar:
@@ -132,6 +164,50 @@ class Sidecar:
                     columns += [] if column is None else [column]
             self._columns(f"{where.capitalize()}Data", columns)
         return _said(len(mesh), len(meshes), counts["cell_types"][-1])
+
+    def patches(self, patches: Patches, names: Optional[Sequence[str]]) -> str:
+        """Writes a mesh of patches with these fields, or all of them. Returns what it is, as text."""
+        self._begin("OverlappingAMR")
+        _expect_known(names, patches.fields, patches.name)
+        root = self._root
+        root.attrs["Version"] = np.array(_VERSION_OF_PATCHES, np.int64)
+        root.attrs["GridDescription"] = np.bytes_("XYZ" if patches.dimension == 3 else "XY")
+        steps = list(patches)
+        meshes = [step.mesh for step in steps]
+        root.attrs["Origin"] = _on_three_axes(meshes[0].origin, 0.0)
+        for mesh in meshes:
+            if not _same_frame(mesh, meshes[0]):
+                raise ValueError(f"{patches.name}: found another domain in a later step, expected one for all, as VTK has it")
+        columns = []
+        for name in patches.fields if names is None else dict.fromkeys(names):
+            column = self._field(name, [step.field(name) for step in steps], [int(mesh.offsets[-1]) for mesh in meshes])
+            columns += [] if column is None else [column]
+        of_steps = self._steps(patches.times)
+        for level in range(max(mesh.levels for mesh in meshes)):
+            name = f"Level{level}"
+            numbers = [np.flatnonzero(mesh.level == level) for mesh in meshes]
+            fine = next(mesh for mesh in meshes if mesh.levels > level)
+            group, of_level = root.create_group(name), of_steps.create_group(name)
+            group.attrs["Spacing"] = _on_three_axes(fine.spacing(level), 1.0)
+            group["AMRBox"] = np.concatenate([_amr_boxes(mesh, own) for mesh, own in zip(meshes, numbers)])
+            of_level["NumberOfAMRBox"] = np.array([len(own) for own in numbers], np.int64)
+            of_level["AMRBoxOffset"] = _starts([len(own) for own in numbers])[:-1]
+            for where in ("PointData", "FieldData"):
+                group.create_group(where)
+                of_level.create_group(f"{where}Offset")
+            data, offsets = group.create_group("CellData"), of_level.create_group("CellDataOffset")
+            # Patches stand level by level.
+            parts = [
+                (int(mesh.offsets[own[0]]), int(mesh.offsets[own[-1] + 1])) if len(own) else (0, 0)
+                for mesh, own in zip(meshes, numbers)
+            ]
+            for column in columns:
+                rows = [_Rows(column.entries[k], *parts[step]) for step, k in enumerate(column.entry_of_step)]
+                vtk_name = _vtk_name(column.name, data)
+                self._rows(data, vtk_name, Column(column.name, rows, range(len(rows))))
+                offsets[vtk_name] = _starts([len(part) for part in rows])[:-1]
+        self.in_place, self.copied = list(dict.fromkeys(self.in_place)), list(dict.fromkeys(self.copied))
+        return _said(len(steps), len({id(mesh) for mesh in meshes}), int(meshes[-1].offsets[-1]))
 
     def grid(self, grid: Grid) -> str:
         """Writes a uniform grid. Returns what it is, as text."""
@@ -245,8 +321,10 @@ class Sidecar:
             return None
         for entry in entries_found:
             if entry is not None and (entry.shape[1:], _kind(entry)) != (some.shape[1:], _kind(some)):
+                dataset = _dataset_of(entry)
+                entry_name = name if dataset is None else dataset.name
                 raise ValueError(
-                    f"{_dataset_of(entry).name}: found {entry.dtype} {entry.shape} after {some.dtype} {some.shape}, "
+                    f"{entry_name}: found {entry.dtype} {entry.shape} after {some.dtype} {some.shape}, "
                     "expected values of the same shape and kind in all time steps"
                 )
         if 0 in some.shape[1:]:
@@ -293,7 +371,7 @@ class Sidecar:
         """A dataset that is to be filled; None if its data are where they are in the scda file."""
         places = self._places(column, item)
         if places is None:
-            if isinstance(column.entries[0], (Dataset, View)):
+            if _dataset_of(column.entries[0]) is not None:
                 self.copied.append(column.name)
             return group.create_dataset(name, shape, item)
         group.create_dataset(name, shape, item, external=places)
@@ -306,10 +384,10 @@ class Sidecar:
             return None
         places = []
         for entry in column.entries:
-            if not isinstance(entry, (Dataset, View)):
-                return None
             dataset = _dataset_of(entry)
-            offset = entry.offset if isinstance(entry, View) else 0
+            if dataset is None:
+                return None
+            offset = entry.offset if isinstance(entry, (View, _Rows)) else 0
             if offset is None or not _is_plain(self._file, dataset, item):
                 return None
             start = dataset.section.data_offset + offset
@@ -323,8 +401,37 @@ class Sidecar:
         return places
 
 
-def _dataset_of(entry: Union[Dataset, View]) -> Dataset:
-    return entry.dataset if isinstance(entry, View) else entry
+def _dataset_of(entry: Entry) -> Optional[Dataset]:
+    """The dataset that has the values; None if they are computed."""
+    if isinstance(entry, (View, _Rows)):
+        return entry.dataset
+    return entry if isinstance(entry, Dataset) else None
+
+
+def _on_three_axes(values: NDArray[np.float64], rest: float) -> NDArray[np.float64]:
+    return np.array([*values, *(rest for _ in range(3 - len(values)))])
+
+
+def _same_frame(mesh: PatchMesh, other: PatchMesh) -> bool:
+    """Whether two meshes have one domain, and levels of the same cells."""
+    levels = min(mesh.levels, other.levels)
+    return (
+        np.array_equal(mesh.domain, other.domain)
+        and np.array_equal(mesh.origin, other.origin)
+        and np.array_equal(mesh.spacing(0), other.spacing(0))
+        and np.array_equal(mesh.ratio[:levels], other.ratio[:levels])
+    )
+
+
+def _amr_boxes(mesh: PatchMesh, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The first and the last cell of patches on each axis, counted from the corner of the domain."""
+    boxes = np.zeros((len(numbers), 6), np.int32)
+    scale = np.cumprod(mesh.ratio.astype(np.int64), axis=0)[mesh.level[numbers]]
+    for axis in range(mesh.boxes.shape[2]):
+        first = mesh.boxes[numbers, 0, axis] - mesh.domain[0, axis] * scale[:, axis]
+        boxes[:, 2 * axis] = first
+        boxes[:, 2 * axis + 1] = first + mesh.boxes[numbers, 1, axis] - 1
+    return boxes
 
 
 def _kind(dataset: Union[Dataset, View]) -> str:
@@ -454,8 +561,8 @@ def write(
         external = os.path.realpath(path)
     with open(path) as file, h5py.File(part, "w") as h5:
         sidecar = Sidecar(h5.create_group("VTKHDF"), file, external)
-        of_forests, of_cells = forests(file), cell_meshes(file)
-        names = of_forests + of_cells
+        of_forests, of_cells, of_patches = forests(file), cell_meshes(file), patch_meshes(file)
+        names = of_forests + of_cells + of_patches
         if group is None and len(names) > 1:
             raise ValueError(f"{path}: found {names}, expected one forest or mesh; --group names one")
         name = group if group is not None or not names else names[0]
@@ -463,6 +570,8 @@ def write(
             what = sidecar.forest(Forest(file, name), fields)
         elif name in of_cells:
             what = sidecar.cells(CellMesh(file, name), fields)
+        elif name in of_patches:
+            what = sidecar.patches(Patches(file, name), fields)
         else:
             what = sidecar.grid(Grid(file, group or "/", fields))
     lines = [f"{out}: {what}"]

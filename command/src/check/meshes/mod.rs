@@ -1,4 +1,4 @@
-//! Meshes: forests of trees (docs/forest.md) and cells of any shapes (docs/cells.md). Whether their datasets are a mesh, and fit each
+//! Meshes: forests of trees (docs/forest.md), cells of any shapes (docs/cells.md), and patches (docs/patches.md). Whether their datasets are a mesh, and fit each
 //! other.
 
 mod cells;
@@ -6,6 +6,7 @@ mod column;
 mod connectivity;
 mod curve;
 mod forest;
+mod patches;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
@@ -102,7 +103,7 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     let members = attributes_of(attributes);
     let value =
         |key| members.iter().find(|member| member.key == key).map(|member| short(&compact(member.text)));
-    let keys = [forest::ATTRIBUTE, forest::DIMENSION, cells::ATTRIBUTE];
+    let keys = [forest::ATTRIBUTE, forest::DIMENSION, cells::ATTRIBUTE, patches::ATTRIBUTE];
     keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
 }
 
@@ -122,7 +123,8 @@ pub fn check(input: &Input, scan: &mut Scan) -> Result<()> {
     }
     let mut datasets = Datasets::new(input)?;
     for mesh in meshes(&mut datasets)?.values() {
-        match forest::check(mesh, &mut datasets).and_then(|()| cells::check(mesh, &mut datasets)) {
+        let checks = [forest::check, cells::check, patches::check];
+        match checks.iter().try_for_each(|check| check(mesh, &mut datasets)) {
             Ok(()) => {}
             Err(Stop::Wrong(number, words)) => {
                 let section = datasets.header(number)?;
@@ -150,7 +152,10 @@ fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
         let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
         let Some(Pair::Group(found)) = item.pair else { continue };
         let attributes = used(&found.group.attributes);
-        if [forest::ATTRIBUTE, cells::ATTRIBUTE].iter().any(|name| attributes.contains_key(name)) {
+        if [forest::ATTRIBUTE, cells::ATTRIBUTE, patches::ATTRIBUTE]
+            .iter()
+            .any(|name| attributes.contains_key(name))
+        {
             let mesh = Mesh { number: number + 1, attributes, parts: BTreeMap::new() };
             meshes.insert(found.group.path, mesh);
         } else {
@@ -168,7 +173,7 @@ fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
             for (at, _) in name.match_indices('/') {
                 let part = &name[at + 1..];
                 if let Some(mesh) = meshes.get_mut(&name[..at])
-                    && (forest::has(part) || cells::has(part))
+                    && [forest::has, cells::has, patches::has].iter().any(|has| has(part))
                 {
                     mesh.parts.entry(part.to_owned()).or_default().push(number);
                 }

@@ -1,0 +1,48 @@
+# The meshes of patches of scda_patches.h.
+if(NOT scda_WITH_MPI)
+  message(STATUS "libscda has no MPI: scda_patches.h is not tested")
+  return()
+endif()
+
+add_executable(patches patches.c)
+add_executable(patches_example ../c-examples/patches.c)
+foreach(program patches patches_example)
+  target_link_libraries(${program} PRIVATE scda::scda MPI::MPI_C m)
+  target_compile_options(${program} PRIVATE -Wall -Wextra -Werror -g)
+endforeach()
+
+# Each number of ranks writes the same files, and reads its own with other shares.
+set(folder "${out}/patches")
+foreach(ranks 1 2 4)
+  scda_test(patches-${ranks} ${ranks} patches "${folder}")
+  after(patches-${ranks} prepare)
+  foreach(d 1 2 3)
+    foreach(layout 0 1 2)
+      set(file "${folder}/patches-${d}d-${layout}-1")
+      if(ranks GREATER 1)
+        scda_test(patches-${d}d-${layout}-same-${ranks} 0 "${CMAKE_COMMAND}" -E compare_files
+          "${folder}/patches-${d}d-0-0-1.scda" "${file}-${ranks}.scda")
+        after(patches-${d}d-${layout}-same-${ranks} patches-1 patches-${ranks})
+        side_by_side(patches-${d}d-${layout}-same-${ranks})
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+if(EXISTS "${scda_command}")
+  foreach(d 1 2 3)
+    scda_test(patches-${d}d-check 0 "${scda_command}" check --strict "${folder}/patches-${d}d-0-0-4.scda")
+    after(patches-${d}d-check patches-4)
+  endforeach()
+endif()
+
+# The example.
+foreach(ranks 1 4)
+  scda_test(patches-example-${ranks} ${ranks} patches_example write "${folder}/pulse-${ranks}.scda")
+  after(patches-example-${ranks} prepare)
+endforeach()
+scda_test(patches-example-same 0 "${CMAKE_COMMAND}" -E compare_files "${folder}/pulse-1.scda" "${folder}/pulse-4.scda")
+after(patches-example-same patches-example-1 patches-example-4)
+scda_test(patches-example-restart 3 patches_example restart "${folder}/pulse-4.scda")
+set_tests_properties(patches-example-restart PROPERTIES PASS_REGULAR_EXPRESSION
+  "time 1.2 s: 32 patches, 8192 cells, 0 of them wrong")
+after(patches-example-restart patches-example-same)

@@ -1,0 +1,237 @@
+"""Reading: meshes of patches, as block-structured codes have them (docs/patches.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+import numpy as np
+
+from ._dataset import Dataset
+from ._forest import _MESH, checksum_terms
+from ._series import Series, groups_with
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._file import File
+
+_VERSION = 1
+ATTRIBUTE = "scda_patches"
+
+
+def patch_meshes(file: File) -> list[str]:
+    """The names of the meshes of patches in a file, in its order. Collective."""
+    return groups_with(file, ATTRIBUTE)
+
+
+class Patches(Series):
+    """A mesh of patches: its time steps, a sequence.
+
+    Everything is validated before it is used: a :class:`FormatError` names the dataset and the patch.
+
+    Args:
+        file: a file that is open for reading.
+        name: that of the group. None: the only mesh of patches of the file.
+
+    Attributes:
+        file: the file.
+        name: the name of the group.
+        dimension: 1, 2 or 3.
+        attrs: the attributes of the group.
+        times: the time of each step; without times in the file its number, 0.
+    """
+
+    def __init__(self, file: File, name: Optional[str] = None) -> None:
+        super().__init__(file, name, ATTRIBUTE, "mesh of patches", _VERSION)
+        dimension = self.attrs.get("dimension")
+        if type(dimension) is not int or dimension not in (1, 2, 3):
+            self._fail(f"attribute dimension of {self.name!r}: found {dimension!r}, expected 1, 2 or 3")
+        self.dimension: int = dimension
+        self._mesh: Optional[PatchMesh] = None
+
+    def __getitem__(self, number: int) -> PatchStep:
+        """A time step, counted from the end if the number is negative."""
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"time step {number}: found {len(self)}")
+        return PatchStep(self, number % len(self))
+
+    def __iter__(self) -> Iterator[PatchStep]:
+        return (PatchStep(self, number) for number in range(len(self)))
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields, in the order of the file."""
+        return [name[len("fields/") :] for name in self._names if name.startswith("fields/")]
+
+    def _mesh_before(self, end: int) -> PatchMesh:
+        """The mesh before this section. The last one is kept: steps often share it."""
+        boxes = self._last("boxes", 0, end)
+        if boxes is None:
+            self._fail(f"{self.name}/boxes: found none before section {end}, expected those of the mesh")
+        record = self._number("boxes", boxes.section.index)
+        if self._mesh is None or self._mesh.record != record:
+            self._mesh = PatchMesh(self, record, boxes)
+        return self._mesh
+
+    def __repr__(self) -> str:
+        return f"<scda patches {self.name!r}: {self.dimension}D, {len(self)} time steps, fields {self.fields}>"
+
+
+class PatchMesh:
+    """The patches of a time step. Where numbers stand for axes, x comes first.
+
+    Attributes:
+        boxes: of each patch, the first cell on each axis and the number of cells on each axis.
+        level: the level of each patch; never decreases.
+        ratio: of each level and axis, how many cells lie side by side in one of the level before.
+        domain: the first cell and the number of cells on each axis, in cells of level 0.
+        origin: the corner of the domain with the least coordinates.
+        offsets: the cells of patch i are those from ``offsets[i]`` to ``offsets[i + 1] - 1`` of the fields.
+    """
+
+    def __init__(self, patches: Patches, record: int, boxes: Dataset) -> None:
+        self.record = record
+        d = patches.dimension
+        parts = {name: patches._paired(name, "boxes", record) for name in ("level", "ratio", "domain", "geometry")}
+        patches._expect(boxes, "int64", (None, 2, d))
+        patches._expect(parts["level"], "int32", (len(boxes),))
+        patches._expect(parts["ratio"], "int32", (None, d))
+        patches._expect(parts["domain"], "int64", (2, d))
+        patches._expect(parts["geometry"], "float64", (2, d))
+        self.boxes: NDArray[np.int64] = boxes[:]
+        self.level: NDArray[np.int32] = parts["level"][:]
+        self.ratio: NDArray[np.int32] = parts["ratio"][:]
+        self.domain: NDArray[np.int64] = parts["domain"][:]
+        self.origin, self._spacing = parts["geometry"][:]
+        self._check(patches, boxes, parts)
+        self.offsets = np.concatenate([[0], np.cumsum(self.boxes[:, 1].prod(axis=1))])
+        self.checksum = _checksum(self.boxes, self.level)
+        named = boxes.attrs.get(_MESH, self.checksum)
+        if named != self.checksum:
+            patches._fail(f"{boxes.name}: {_MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes)
+
+    def _check(self, patches: Patches, boxes: Dataset, parts: dict[str, Dataset]) -> None:
+        def wrong(name: str, what: str) -> None:
+            dataset = boxes if name == "boxes" else parts[name]
+            patches._fail(f"{dataset.name}: {what}", dataset)
+
+        if not len(self.boxes) or not len(self.ratio):
+            wrong("boxes" if not len(self.boxes) else "ratio", "found none, expected at least one")
+        if (self.ratio[0] != 1).any() or (self.ratio < 1).any():
+            wrong("ratio", "found ratios that are not positive, or not 1 of level 0")
+        if (self.domain[1] < 1).any() or not (self._spacing > 0).all():
+            wrong("domain" if (self.domain[1] < 1).any() else "geometry", "found numbers that are not positive")
+        if (self.level < 0).any() or (self.level >= len(self.ratio)).any() or (np.diff(self.level) < 0).any():
+            wrong("level", f"expected levels below {len(self.ratio)}, in order")
+        # As floating-point numbers: what a damaged number makes of the product may be any.
+        all_cells = self.boxes[:, 1].astype(float).prod(axis=1).sum()
+        scale = np.cumprod(self.ratio.astype(float), axis=0)[self.level]
+        first, count = self.boxes[:, 0].astype(float), self.boxes[:, 1].astype(float)
+        begin, end = self.domain[0] * scale, (self.domain[0].astype(float) + self.domain[1]) * scale
+        outside = ((count < 1) | (first < begin) | (first + count > end)).any(axis=1)
+        if outside.any() or all_cells >= 2.0**60:
+            number = int(outside.argmax())
+            first_count = self.boxes[number].tolist()
+            wrong("boxes", f"patch {number}: found {first_count}, expected cells in the domain, fewer than 2^60 in all")
+
+    def __len__(self) -> int:
+        """The number of patches."""
+        return len(self.boxes)
+
+    @property
+    def levels(self) -> int:
+        """The number of levels."""
+        return len(self.ratio)
+
+    def spacing(self, level: int) -> NDArray[np.float64]:
+        """The size of a cell of this level on each axis."""
+        spacing: NDArray[np.float64] = self._spacing / np.prod(self.ratio[: level + 1].astype(float), axis=0)
+        return spacing
+
+    def cells(self, number: int) -> slice:
+        """The cells of a patch, among those of a field."""
+        return slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """The shape of an array of the cells of a patch: x last."""
+        return tuple(int(n) for n in self.boxes[number, 1, ::-1])
+
+
+def _checksum(boxes: NDArray[np.int64], level: NDArray[np.int32]) -> str:
+    """The checksum of a mesh of patches."""
+    numbers = np.arange(len(boxes), dtype=np.uint64)
+    value = checksum_terms(numbers, level.astype(np.int64).astype(np.uint64))
+    for column in boxes.reshape(len(boxes), -1).T:
+        value = checksum_terms(value, column.astype(np.uint64))
+    return f"{int(value.sum(dtype=np.uint64)):016x}"
+
+
+class PatchStep:
+    """A time step of a mesh of patches.
+
+    Attributes:
+        patches: the mesh and its steps.
+        number: the number of the step, from 0 on.
+    """
+
+    def __init__(self, patches: Patches, number: int) -> None:
+        self.patches = patches
+        self.number = number
+
+    @property
+    def time(self) -> float:
+        """The time; without times in the file the number of the step."""
+        return self.patches.times[self.number]
+
+    @property
+    def mesh(self) -> PatchMesh:
+        """The mesh: the last one before the end of the step."""
+        return self.patches._mesh_before(self.patches._bounds[self.number + 1])
+
+    def field(self, name: str) -> Optional[Dataset]:
+        """A field: a dataset with the cells of all patches; None if the step has none of this name."""
+        mesh = self.mesh
+        found = self.patches._field(f"fields/{name}", self.number, int(mesh.offsets[-1]), "cells")
+        if found is not None and found.attrs.get(_MESH, mesh.checksum) != mesh.checksum:
+            named = found.attrs[_MESH]
+            self.patches._fail(f"{found.name}: {_MESH}: found {named!r}, expected {mesh.checksum!r}, that of the mesh", found)
+        return found
+
+    def patch(self, name: str, number: int) -> NDArray[Any]:
+        """The values of a field in a patch: an array with x last, and components behind."""
+        values: NDArray[Any] = self._expected(name)[self.mesh.cells(number)]
+        return values.reshape(*self.mesh.shape(number), *values.shape[1:])
+
+    def level(self, name: str, level: int, fill: Any = None) -> NDArray[Any]:
+        """The values of a field on a level: one array of the least box that has all its patches, x last.
+
+        Args:
+            name: the name of the field.
+            level: the level.
+            fill: what stands where the level has no patch. None: a ``ValueError`` if there is such a place.
+        """
+        mesh, field = self.mesh, self._expected(name)
+        numbers = np.flatnonzero(mesh.level == level)
+        if not len(numbers):
+            raise ValueError(f"{self.patches.name}: level {level}: found no patch, expected a level below {mesh.levels}")
+        first = mesh.boxes[numbers, 0].min(axis=0)
+        shape = (mesh.boxes[numbers].sum(axis=1).max(axis=0) - first)[::-1]
+        covered = int(mesh.boxes[numbers, 1].prod(axis=1).sum())
+        if covered != shape.prod() and fill is None:
+            what = f"found {covered} of {shape.prod()} cells of the box around its patches"
+            raise ValueError(f"{self.patches.name}: level {level}: {what}; fill= says what stands elsewhere")
+        out = np.full((*shape, *field.shape[1:]), 0 if fill is None else fill, field.dtype)
+        for number in numbers:
+            begin = (mesh.boxes[number, 0] - first)[::-1]
+            place = tuple(slice(b, b + n) for b, n in zip(begin, mesh.shape(number)))
+            out[place] = self.patch(name, number)
+        return out
+
+    def _expected(self, name: str) -> Dataset:
+        field = self.field(name)
+        if field is None:
+            raise KeyError(f"{self.patches.name}: time step {self.number} has no field {name!r}")
+        return field
+
+    def __repr__(self) -> str:
+        return f"<step {self.number} of {self.patches!r}: time {self.time}, {len(self.mesh)} patches>"
