@@ -398,8 +398,9 @@ fn chunks(kinds: &[&str]) {
     }
 }
 
-/// The codecs of datasets at each level, in chunks of 1 MiB, beside zlib at level 6.
+/// The codecs of datasets at each level, in chunks of 1 MiB, beside zlib at level 6; and the geometric means of all fields.
 fn codecs() {
+    let mut means: Vec<((Codec, u32), [f64; 5], i32)> = Vec::new();
     println!(
         "| data | codec | level | ratio | of zlib 6 | write MB/s | times zlib 6 | read MB/s | times zlib 6 |"
     );
@@ -441,16 +442,33 @@ fn codecs() {
             assert!(found == *data, "{name} {codec}");
             let speed = |seconds: f64| data.len() as f64 / seconds / 1e6;
             let (bytes, wrote, read) = *of_zlib.get_or_insert((out.len(), writing, reading));
-            println!(
-                "| {name} | {codec} | {level} | {:.3} | {:.3} | {:.0} | {:.2} | {:.0} | {:.2} |",
-                data.len() as f64 / out.len() as f64,
+            let figures = [
                 out.len() as f64 / bytes as f64,
                 speed(writing),
                 wrote / writing,
                 speed(reading),
                 read / reading,
+            ];
+            let ratio = data.len() as f64 / out.len() as f64;
+            let [size, writes, faster, reads, read_faster] = figures;
+            println!(
+                "| {name} | {codec} | {level} | {ratio:.3} | {size:.3} | {writes:.0} | {faster:.2} | {reads:.0} | {read_faster:.2} |"
             );
+            match means.iter_mut().find(|(of, ..)| *of == (codec, level)) {
+                Some((_, products, count)) => {
+                    products.iter_mut().zip(figures).for_each(|(product, figure)| *product *= figure);
+                    *count += 1;
+                }
+                None => means.push(((codec, level), figures, 1)),
+            }
         }
+    }
+    for ((codec, level), products, count) in means {
+        let [size, writes, faster, reads, read_faster] =
+            products.map(|product| product.powf(1.0 / f64::from(count)));
+        println!(
+            "| geometric mean | {codec} | {level} | | {size:.3} | {writes:.0} | {faster:.2} | {reads:.0} | {read_faster:.2} |"
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::case::{Case, Random};
 use crate::chunked;
-use scda::{Communicator, DataType, Dataset, Layout, Params, Region, Writer, run_on_threads};
+use scda::{Codec, Communicator, DataType, Dataset, Layout, Params, Region, Writer, run_on_threads};
 
 #[test]
 fn auto_takes_the_smaller_one() {
@@ -26,14 +26,15 @@ fn auto_takes_the_smaller_one() {
     let smooth: Vec<u8> = (0..10_000_u64).flat_map(u64::to_ne_bytes).collect();
     // Noise in the chunks that are tried, or in some of the others.
     let mixed = [&smooth[..60_000], &noise[..20_000]].concat();
-    for chunk in [100, 10_000] {
+    for (chunk, (codec, _)) in [100, 10_000].into_iter().flat_map(|n| Codec::NAMES.map(|codec| (n, codec))) {
         for (data, is_smaller) in [(&noise, false), (&smooth, true), (&mixed, true)] {
             let mut dataset = Dataset::new("rho", DataType::Uint64, [10_000]);
+            dataset.codec = codec;
             dataset.layout = if is_smaller { chunked(&[chunk]) } else { Layout::Contiguous };
             let expected = write(&dataset, data, 1);
             dataset.layout = Layout::Auto { shape: Some(vec![chunk]) };
             for ranks in [1, 3] {
-                assert!(write(&dataset, data, ranks) == expected, "{chunk} {is_smaller} {ranks}");
+                assert!(write(&dataset, data, ranks) == expected, "{chunk} {codec} {is_smaller} {ranks}");
             }
         }
     }

@@ -63,7 +63,7 @@ impl Reader {
     /// region after the other, each in C order, or each as it is to lie in memory ([`MemoryMut`](crate::MemoryMut)), with numbers in the
     /// byte order of this machine. The section goes on: other regions can be read, until the next header is.
     ///
-    /// Each rank reads and decompresses the chunks that its regions touch, each one once, zlib streams of chunks of
+    /// Each rank reads and decompresses the chunks that its regions touch, each one once, chunks of
     /// 128 KiB and more on [`Params::threads`](crate::Params::threads) threads, all others one after the other. Besides `data` it needs memory for three chunks a thread.
     /// If several ranks of a node want a chunk, one of them decompresses it for all, unless the chunk has more than 1 MiB or the dataset less;
     /// for that they share 2 MiB for each thread of each of them.
