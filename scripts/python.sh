@@ -65,6 +65,6 @@ tests_with() {
   fi
   grep -oE '^=+ [0-9]+ passed' "$log" | sed -E "s/=+ ([0-9]+) passed/Python package: \\1 tests with $name passed/"
 }
-tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_zarr.py python/tests/test_hdf5.py python/tests/test_hdf5_layouts.py python/tests/test_classic.py python/tests/test_exchange.py" xarray dask 'zarr>=3.1' fsspec h5py h5netcdf netCDF4
+tests_with "xarray and zarr" "python/tests/test_xarray.py python/tests/test_zarr.py python/tests/test_hdf5.py python/tests/test_hdf5_layouts.py python/tests/test_classic.py python/tests/test_exchange.py" xarray dask 'zarr>=3.1' fsspec h5py h5netcdf hdf5plugin netCDF4
 # Here the tutorial is run as a whole, above without what needs h5py and xarray.
 tests_with vtk "python/tests/test_vtk.py python/tests/test_docs.py::test_the_tutorial" vtk pyvista h5py xarray

@@ -89,8 +89,8 @@ pub struct VtkArgs {
 /// Write the datasets to an HDF5 or NetCDF file
 ///
 /// The end of OUT tells which: .h5, .hdf5 and .hdf are HDF5, .nc and .nc4 NetCDF-4. Groups, attributes and dimensions go over; several
-/// records are one dataset whose first dimension counts them. Compressed chunks are copied without being compressed anew. Sections that
-/// are no datasets are left out. Runs the Python package scda with h5py, by python3 or the interpreter that SCDA_PYTHON names.
+/// records are one dataset whose first dimension counts them. Chunks by zlib are copied without being compressed anew, others become such.
+/// Sections that are no datasets are left out. Runs the Python package scda with h5py, by python3 or the interpreter that SCDA_PYTHON names.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -101,6 +101,9 @@ pub struct ExportArgs {
     file: PathBuf,
     /// The file to write
     out: PathBuf,
+    /// Copy chunks by zstd and lz4 as they are, for readers that have HDF5's filter 32001; otherwise they are deflated
+    #[arg(long)]
+    blosc: bool,
     /// Leave out the datasets of this name, which may be a pattern
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -162,6 +163,15 @@ def test_netcdf_is_read_by_others(series: Path, tmp_path: Path) -> None:
         assert nc["p"].filters()["zlib"] and nc["p"].filters()["shuffle"] and nc["p"].chunking() == [1, 2, 6]
         assert nc["flow/rho"].dimensions == ("time", "y", "z") and nc["p"]._FillValue == 5
         assert [nc[f"cells/{k}"][:].tolist() for k in range(3)] == [[0], [0, 1], [0, 1, 2]]
+
+
+def test_frames_of_blosc_are_copied_as_they_are(tmp_path: Path) -> None:
+    # Alone: netCDF4 has a filter of its own, for its own HDF5, and tells others of it.
+    if importlib.util.find_spec("hdf5plugin") is None:
+        pytest.skip("hdf5plugin is missing")
+    program = Path(__file__).with_name("blosc_program.py")
+    env = {name: value for name, value in os.environ.items() if name != "HDF5_PLUGIN_PATH"}
+    subprocess.run([sys.executable, str(program), str(tmp_path)], check=True, timeout=SECONDS, env=env)
 
 
 def test_what_netcdf_writes_is_read(tmp_path: Path) -> None:

@@ -499,3 +499,61 @@ def test_scda_alone_imports_no_xarray() -> None:
 
 def test_the_page(folder: Path) -> None:
     assert run_python("docs/python.md", "xarray") == 1
+
+
+def test_encoding_goes_both_ways(tmp_path: Path) -> None:
+    times = np.array(["2000-01-01", "2000-01-02"], "M8[ns]")
+    u = np.linspace(0, 7, 2 * 30 * 20, dtype="f4").reshape(2, 30, 20)
+    packed = {"dtype": "i2", "scale_factor": 0.5, "_FillValue": -1}
+    ds = xr.Dataset(
+        {
+            "u": (("time", "y", "x"), u, {"units": "m s-1"}),
+            "mask": (("y", "x"), u[0] > 1),
+            "packed": (("y",), np.where(np.arange(30) == 4, np.nan, np.arange(30.0)), {}, packed),
+            "n": 7,
+        },
+        {"time": ("time", times, {}, {"units": "days since 2000-01-01"}), "x": np.arange(20.0)},
+        {"title": "ß", "levels": [1, 2]},
+    )
+    encoding = {"u": {"codec": "pcodec", "level": 6, "chunks": (1, 16, 20)}, "mask": {"codec": "lz4", "shuffle": False}}
+    with scda.create(tmp_path / "f.scda") as w:
+        w.xarray(ds, "flow", encoding=encoding)
+    with opened(tmp_path / "f.scda", group="flow") as again:
+        xr.testing.assert_identical(again.load(), ds)
+        kept = [again.u.encoding[name] for name in ("codec", "level", "chunksizes")]
+        assert kept == ["pcodec", 6, (1, 16, 20)]
+        assert (again.mask.encoding["codec"], again.mask.encoding["shuffle"]) == ("lz4", False)
+        assert "codec" not in again.n.encoding and "codec" not in again.packed.encoding
+        # As it was, and to NetCDF and back.
+        with scda.create(tmp_path / "g.scda") as w:
+            w.xarray(again, "flow")
+        again.to_netcdf(tmp_path / "f.nc", engine="h5netcdf")
+        # A part of it has chunks of its own.
+        with scda.create(tmp_path / "part.scda") as w:
+            w.xarray(again.isel(y=slice(3, 9), time=0))
+    assert (tmp_path / "g.scda").read_bytes() == (tmp_path / "f.scda").read_bytes()
+    with opened(tmp_path / "part.scda") as part:
+        assert part.u.encoding["codec"] == "pcodec" and np.array_equal(part.u.values[0], u[0, 3:9])
+    with xr.open_dataset(tmp_path / "f.nc", engine="h5netcdf") as nc:
+        assert nc.u.encoding["chunksizes"] == (1, 16, 20) and nc.u.encoding["zlib"] and nc.u.encoding["complevel"] == 6
+        with scda.create(tmp_path / "h.scda") as w:
+            w.xarray(nc, encoding={"u": {"max_relative_error": 1e-3}})
+    with opened(tmp_path / "h.scda") as rounded:
+        assert rounded.u.encoding["codec"] == "zstd" and rounded.u.encoding["chunksizes"] == (1, 16, 20)
+        assert rounded.u.attrs["scda_max_relative_error"] == 1e-3
+        np.testing.assert_allclose(rounded.u.values, u, rtol=1e-3)
+    with scda.create(tmp_path / "bad.scda") as w:
+        with pytest.raises(ValueError, match="found 'v', which is no variable"):
+            w.xarray(ds, encoding={"v": {}})
+        with pytest.raises(ValueError, match="encoding of 'u': found 'complvl'"):
+            w.xarray(ds, encoding={"u": {"complvl": 4}})
+
+
+def test_time_steps_are_written_one_by_one(tmp_path: Path) -> None:
+    steps = [xr.Dataset({"u": (("x",), np.full(4, float(step)))}, {"time": 0.5 * step}) for step in range(3)]
+    with scda.create(tmp_path / "f.scda") as w:
+        for step in steps:
+            w.xarray(step)
+    with opened(tmp_path / "f.scda") as ds:
+        assert ds.u.dims == ("time", "x") and ds.u.values.tolist() == [[0.0] * 4, [1.0] * 4, [2.0] * 4]
+        assert ds.time.values.tolist() == [0, 0.5, 1]

@@ -96,7 +96,8 @@ def export(arguments: argparse.Namespace) -> None:
         raise Trouble(f"{arguments.out}: found a name that ends with {ending!r}, expected one of {expected}")
     with new_file(arguments.out, arguments.force, arguments.file) as part, Progress(arguments.file) as progress:
         netcdf = ending in _NETCDF_ENDINGS
-        left_out = write(arguments.file, part, netcdf=netcdf, without=arguments.without, progress=progress)
+        how = {"netcdf": netcdf, "blosc": arguments.blosc}
+        left_out = write(arguments.file, part, **how, without=arguments.without, progress=progress)
     if left_out:
         _tell(f"{arguments.file}: {left_out} sections that belong to no dataset are left out")
 
@@ -157,6 +158,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add(export, "export", "Write the datasets to an HDF5 or NetCDF file", ("FILE", "the file to read"))
     command.add_argument("out", metavar="OUT", help="the file to write: .h5 is HDF5, .nc NetCDF-4")
+    text = "copy chunks by zstd and lz4 as they are, for readers that have HDF5's filter 32001; otherwise they are deflated"
+    command.add_argument("--blosc", action="store_true", help=text)
     _add_without(command)
 
     text = "Make a file from one of HDF5, NetCDF or NumPy (.npz)"

@@ -44,7 +44,13 @@ _COMPLEX = {"complex64": "_PFNC_FLOAT_COMPLEX_TYPE", "complex128": "_PFNC_DOUBLE
 
 
 def export(
-    path: Path, out: str, *, netcdf: bool, without: Iterable[str] = (), progress: Optional[Progress] = None
+    path: Path,
+    out: str,
+    *,
+    netcdf: bool,
+    blosc: bool = False,
+    without: Iterable[str] = (),
+    progress: Optional[Progress] = None,
 ) -> int:
     """Writes the datasets of a file to a new HDF5 file.
 
@@ -53,6 +59,7 @@ def export(
         out: the new one.
         netcdf: whether it shall be a NetCDF-4 file: dimensions without coordinates have a place in it, and types that NetCDF
             has not are an error, or integers.
+        blosc: whether chunks in frames of Blosc stay as they are, by a filter that not every HDF5 has; else they are deflated.
         without: patterns of names to leave out.
         progress: is told the bytes that are done.
 
@@ -61,7 +68,7 @@ def export(
     """
     # Since HDF5 1.8, attributes may be large.
     with open(path) as file, h5py.File(out, "w", track_order=True, libver=("v108", "v108")) as to:
-        write = _Export(file, to, netcdf, progress or Progress(str(path)))
+        write = _Export(file, to, netcdf, blosc, progress or Progress(str(path)))
         found = levels(file, lambda dataset: (dataset.dtype, dataset.shape, dataset._description.fill), without)
         write.all(found)
         names = file.keys()
@@ -72,10 +79,11 @@ def export(
 class _Export:
     """What writes the datasets of a file to another one."""
 
-    def __init__(self, file: File, to: h5py.File, netcdf: bool, progress: Progress) -> None:
+    def __init__(self, file: File, to: h5py.File, netcdf: bool, blosc: bool, progress: Progress) -> None:
         self._file = file
         self._to = to
         self._netcdf = netcdf
+        self._blosc = blosc
         self._progress = progress
         # Where each dataset stands among all of them, by its section; none if that need not be known.
         self._places: dict[int, int] = {}
@@ -185,7 +193,7 @@ class _Export:
         variable, first = array.variable, array.datasets[0]
         netcdf = self._netcdf
         metadata = raw_metadata(first)
-        filters = Filters.of_codecs(metadata, first.dtype.itemsize) if first.chunks else None
+        filters = Filters.of_codecs(metadata, first.dtype.itemsize, blosc=self._blosc) if first.chunks else None
         most = max_shape(variable)
         if netcdf:
             most = tuple(None if dim in unlimited else n for dim, n in zip(variable.dims, variable.shape))
@@ -195,11 +203,10 @@ class _Export:
         chunks = _chunks(variable) if has_chunks and (first.chunks or may_grow) else None
         options: dict[str, Any] = {}
         if chunks is not None and first.chunks:
-            level = first._description.level if filters is None else filters.level
-            options["shuffle"] = first._description.shuffle if filters is None else filters.shuffle
-            if level is not None:
-                options.update(compression="gzip", compression_opts=level)
-        own_codec = options and filters is None and first.section.kind == "varray"
+            is_ = first._description
+            options = (filters or Filters(is_.shuffle, is_.level)).options()
+        is_zlib = filters is not None and filters.blosc is None
+        own_codec = options and not is_zlib and first.section.kind == "varray"
         endian = metadata["codecs"][0]
         endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
         dtype = first.dtype.newbyteorder(">" if endian == "big" else "<")

@@ -46,15 +46,23 @@ _MOST_ATTRIBUTE_BYTES = 16 << 20
 PIECE_BYTES = 16 << 20
 
 
+# HDF5's filter for frames of Blosc, and how it numbers compressors and shuffles.
+_BLOSC = 32001
+_BLOSC_COMPRESSORS = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
+_BLOSC_SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
+
+
 class Filters(NamedTuple):
     """What is done to the bytes of a chunk: those that scda's binary chunks and HDF5 both have."""
 
     shuffle: bool
     level: Optional[int]
+    # The last three parameters of the filter for frames of Blosc, if that is it: level, shuffle, compressor.
+    blosc: Optional[tuple[int, int, int]] = None
 
     @classmethod
-    def of_codecs(cls, metadata: dict[str, Any], item_bytes: int) -> Optional[Filters]:
-        """Those of a dataset by its metadata. None: HDF5 has them not."""
+    def of_codecs(cls, metadata: dict[str, Any], item_bytes: int, *, blosc: bool) -> Optional[Filters]:
+        """Those of a dataset by its metadata; `blosc`: also frames of Blosc. None: HDF5 has them not."""
         shuffle, level = False, None
         first = metadata["codecs"][0]
         if (first if isinstance(first, str) else first["name"]) != "bytes":
@@ -66,9 +74,26 @@ class Filters(NamedTuple):
             elif name == "numcodecs.zlib" and level is None:
                 level = given.get("level")
                 level = level if level in range(10) else 1  # readers do not need it
+            elif name == "blosc" and blosc and len(metadata["codecs"]) == 2:
+                how = _BLOSC_SHUFFLES.index(given["shuffle"]), _BLOSC_COMPRESSORS.index(given["cname"])
+                # Each frame says by itself how it is read.
+                return cls(how[0] > 0, None, (given["clevel"], *how))
             else:
                 return None
         return cls(shuffle, level)
+
+    def options(self) -> dict[str, Any]:
+        """Arguments for h5py's `create_dataset`.
+
+        Raises:
+            TypeError: HDF5 has not the filter here.
+        """
+        if self.blosc is not None:
+            expect_filter(_BLOSC, "blosc")
+            # The filter itself sets what it reserves.
+            return {"compression": _BLOSC, "compression_opts": (0, 0, 0, 0, *self.blosc)}
+        compressed = {} if self.level is None else {"compression": "gzip", "compression_opts": self.level}
+        return {"shuffle": self.shuffle, **compressed}
 
     @classmethod
     def of_hdf5(cls, dataset: h5py.Dataset) -> Optional[Filters]:
@@ -223,16 +248,21 @@ def expect_filters(dataset: h5py.Dataset) -> None:
     properties = dataset.id.get_create_plist()
     for number in range(properties.get_nfilters()):
         code, _, _, name = properties.get_filter(number)
-        if h5py.h5z.filter_avail(code):
-            continue
-        try:
-            import hdf5plugin  # noqa: F401 # it registers filters
-        except ImportError:
-            pass
-        if not h5py.h5z.filter_avail(code):
-            known = name.decode("utf-8", "replace").partition(";")[0] or _FILTERS.get(code, "without a name")
-            what = "which HDF5 has not here (the package hdf5plugin has many)"
-            raise TypeError(f"found filter {code} ({known}), {what}")
+        known = name.decode("utf-8", "replace").partition(";")[0] or _FILTERS.get(code, "without a name")
+        expect_filter(code, known)
+
+
+def expect_filter(code: int, name: str) -> None:
+    """A TypeError if HDF5 has not this filter here."""
+    if h5py.h5z.filter_avail(code):
+        return
+    try:
+        import hdf5plugin  # noqa: F401 # it registers filters
+    except ImportError:
+        pass
+    if not h5py.h5z.filter_avail(code):
+        what = "which HDF5 has not here (the package hdf5plugin has many)"
+        raise TypeError(f"found filter {code} ({name}), {what}")
 
 
 def has_plain_items(dataset: h5py.Dataset) -> bool:

@@ -532,6 +532,22 @@ class Writer(Handle):
             stored = _core.stored_path(path)
             self._core.group(stored, attributes_text(with_name(attrs, path, stored)))
 
+    def xarray(self, ds: Any, group: str = "/", *, encoding: Optional[Mapping[str, Mapping[str, Any]]] = None) -> None:
+        """Writes a dataset of xarray: each variable as a dataset, with attributes, names of dimensions and, by the CF conventions, times
+        and missing values; one variable after the other. For a process that writes alone. Written again, with the next time step, the
+        variables become records.
+
+        Args:
+            ds: an ``xarray.Dataset``.
+            group: where the variables are.
+            encoding: for a variable, what is to be other than ``variable.encoding``: ``chunks``; ``codec``, ``level``, ``shuffle``,
+                ``max_relative_error`` and ``max_absolute_error`` as for :meth:`dataset`; and what CF knows, such as ``dtype``. Files that
+                the engine ``scda`` opened, and NetCDF files, say so in ``variable.encoding`` how they are compressed and chunked.
+        """
+        from ._xarray_writing import write
+
+        write(self, ds, group, encoding or {})
+
     @contextmanager
     def streams(self, name: Union[str, bytes], *, chunk_bytes: int = 0) -> Iterator[StreamWriter]:
         """Streams of tasks: in the ``with`` statement, each rank writes bytes of its own, as many and as often as it

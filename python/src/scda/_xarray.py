@@ -193,7 +193,14 @@ def _variable(manager: Any, path: str, prefix: str, variable: Variable) -> Any:
     chunks = variable.chunks
     if chunks is not None:
         most = (max(n, 1) for n in variable.shape)
-        encoding["preferred_chunks"] = {dim: min(n, m) for dim, n, m in zip(variable.dims, chunks, most)}
+        own = tuple(min(n, m) for n, m in zip(chunks, most))
+        encoding["preferred_chunks"] = dict(zip(variable.dims, own))
+        if dataset.chunks is not None:
+            # By these names `Writer.xarray` compresses likewise, and by those of NetCDF `to_netcdf` as well as it can.
+            is_ = dataset._description
+            encoding.update(chunksizes=own, codec=is_.codec, level=is_.level, shuffle=is_.shuffle, zlib=True)
+            if is_.level is not None:
+                encoding["complevel"] = is_.level
     # Of other types, masked items would change the type.
     if has_fill_attribute(variable):
         attrs.setdefault("_FillValue", float(dataset.fill_value))
