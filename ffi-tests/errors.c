@@ -251,6 +251,7 @@ static void opening (const char *dir) {
   WRONG_PARAMS (size, 0);
   WRONG_PARAMS (size, 3);
   WRONG_PARAMS (to_seal, 2);
+  WRONG_PARAMS (keep, 1); /* of a file that is not atomic */
   WRONG_PARAMS (linebreak, 7);
   WRONG_PARAMS (linebreak, -1);
   WRONG_PARAMS (encoder, 7);

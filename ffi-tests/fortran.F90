@@ -651,6 +651,7 @@ contains
     call scda_params_init(params)
     params%seal = 1
     call require(params%to_seal == 1, "to the seal by default")
+    call require(params%keep == 0 .and. params%behind == 0, "no older files, and behind all, by default")
     call scda_fopen_write(f, comm, filename, "sealed", ierr, params)
     call scda_fwrite_array(f, "state", [rank, rank], each(2))
     call scda_fcommit(f, ierr)

@@ -357,6 +357,13 @@ static void sealed () {
   barrier (g);
   r = scda::reader (g.comm, name, verify);
   CHECK (thrown ([&] { r.next (s); }, "checksum") == SCDA_ERR_CHECKSUM);
+
+  // Back to the first commit; and a copy that replaces the file, which is kept.
+  w = scda::writer::append (g.comm, name, scda::params ().behind (2).atomic ().keep (1));
+  CHECK (w.bytes_cut_off () > 0);
+  w.close ();
+  CHECK (scda::reader (g.comm, name).sections () == 2);
+  CHECK (scda::reader (g.comm, folder + "/hpp-sealed.1.scda").sections () == 3);
 }
 
 // Elements of a known value: three numbers each, or as many as the number of the element says.

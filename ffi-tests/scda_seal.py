@@ -135,8 +135,36 @@ def section_row(data, at):
     return row, anchors
 
 
-def check_seal(data, seal, texts):
-    """All that a seal covers, back to the previous one. Returns the rows."""
+def check_names(data, at, seal, seals, named):
+    """The table of names of a seal, if it has one, and where it ends. `seals` are those before it, `named` all sections."""
+    found = table(data, at, b"scda names 00", 96)
+    if found is None:
+        return at
+    (*rows, last), end = found
+    parser, where = Parser(last), f"names at byte {at}"
+    K, S = parser.count(b"K"), parser.count(b"S")
+    need(K == len(seals) + 1 and K % S == 0 and S in (16**j for j in range(1, 16)), f"{where}: K = {K}, S = {S}")
+    value = crc(data[at : end - 64])
+    tails = [entry(b"C", value, style) + line_padding(style) for style in STYLES]
+    need(data[end - 64 : end] in tails, f"{where}: checksum and padding")
+    before = ([(0, 0, 0)] + [(seal.at, seal.N, seal.C) for seal in seals])[-S:]
+    first = before[0][1]
+    names = sorted((user, number, kind) for number, (kind, user) in enumerate(named) if number >= first)
+    need(len(rows) == S + len(names) and len(names) <= 1 << 18, f"{where}: {len(rows)} rows")
+    for row, expected in zip(rows, before):
+        parser = Parser(row)
+        found = tuple(parser.count(letter) for letter in (b"O", b"N", b"C"))
+        need(found == expected, f"{where}: {found}, not {expected}")
+    for row, expected in zip(rows[S:], names):
+        parser = Parser(row)
+        kind = chr(parser.take(2)[0])
+        found = parser.unpad_string(parser.take(62)), parser.count(b"N"), kind
+        need(found == expected, f"{where}: {found}, not {expected}")
+    return end
+
+
+def check_seal(data, seal, texts, seals, named):
+    """All that a seal covers, back to those before it, whose sections are in `named`. Returns the rows."""
     need(crc(data[seal.I : seal.at + SEAL - 64]) == seal.C, f"checksum of the seal at byte {seal.at}")
     rows = [read_row(text) for text in texts]
     place, anchors = seal.P + SEAL if seal.P else 0, []
@@ -147,18 +175,20 @@ def check_seal(data, seal, texts):
         found, more = section_row(data, row.O)
         need(found == row._replace(C=None, S=None), f"{at}: {row}, but the section is {found}")
         place, anchors = row.O + row.L, anchors + more
+    named += [(row.kind, row.user) for row in rows if row.kind != "F"]
     order = sorted(range(len(rows)), key=lambda number: (rows[number].kind != "F", rows[number].user, number))
     need([row.S for row in rows] == order, f"order of the index at byte {seal.I}: {[row.S for row in rows]}, not {order}")
     if anchors:
         found = table(data, place, b"scda anchors 00", 32)
-        need(found is not None and found[1] == seal.I, f"anchors at byte {place}")
+        need(found is not None, f"anchors at byte {place}")
         entries, end = found
         need([Parser(text).count(b"O") for text in entries[:-1]] == anchors, f"anchors at byte {place}: offsets")
         value = crc(data[place : end - 64])
         tails = [entry(b"C", value, style) + line_padding(style) for style in STYLES]
         need(data[end - 64 : end] in tails, f"anchors at byte {place}: checksum and padding")
-    else:
-        need(place == seal.I, f"sections up to byte {place}, index at byte {seal.I}")
+        place = end
+    place = check_names(data, place, seal, seals, named)
+    need(place == seal.I, f"sections and tables up to byte {place}, index at byte {seal.I}")
     return rows
 
 
@@ -167,11 +197,14 @@ def check(data, is_torn):
     starts = range(len(data) // 32 * 32 - SEAL, 0, -32) if is_torn else [len(data) - SEAL]
     found = next(filter(None, (read_seal(data, at) for at in starts)), None)
     need(found is not None, "not sealed")
-    length, all_rows = found[0].L, []
+    length, chain = found[0].L, []
     while found:
-        seal, texts = found
-        all_rows[:0] = check_seal(data, seal, texts)
-        found = read_seal(data, seal.P) if seal.P else None
+        chain.insert(0, found)
+        found = read_seal(data, found[0].P) if found[0].P else None
+    all_rows, seals, named = [], [], []
+    for seal, texts in chain:
+        all_rows += check_seal(data, seal, texts, seals, named)
+        seals.append(seal)
     return all_rows, length
 
 

@@ -121,6 +121,18 @@ static void write_appended (group_t g, const char *name, const content_t *c, uin
   }
 }
 
+/* Go back behind each seal that covers new sections, and write the rest again. */
+static void write_back (group_t g, const char *name, const char *reference, const content_t *c, uint64_t seed, const scda_params_t *params, const places_t *places) {
+  const long size = places->end[num_commits];
+  for (int i = 2; i < num_commits; ++i) {
+    scda_params_t back = *params;
+    back.behind = (uint64_t) commits[i];
+    copy (g, reference, name, size);
+    write_rest (g, open_append (g, name, c, &back, size - places->end[i]), c, commits[i], seed + (uint64_t) i, NULL, name);
+    SAME (name, reference);
+  }
+}
+
 /* ---- what is torn, and what is refused ---- */
 
 /* How far a file is read. */
@@ -456,6 +468,8 @@ static void round_trip (group_t g, const char *dir, const content_t *c, int whic
   SAME (mine, reference);
   CHECK (places.end[0] > 0 && places.end[1] == places.end[0]);
   for (int i = 1; i < num_commits; ++i) { CHECK (places.end[i + 1] > places.tables[i + 1] && places.tables[i + 1] > places.end[i]); }
+
+  write_back (g, mine, reference, c, seed + 11, &params, &places);
 
   other.driver = v->driver == SCDA_DRIVER_POSIX ? driver_mpiio : SCDA_DRIVER_POSIX;
   other.verify = 1;

@@ -295,8 +295,8 @@ static section_t raw_section (FILE *file) {
 
 /* Whether this section is one of a seal. No content at random has such names. */
 static int raw_is_seal (const section_t *s) {
-  static const char *const names[] = {"scda anchors 00", "scda index 00", "scda seal 00"};
-  for (int i = 0; i < 3; ++i) {
+  static const char *const names[] = {"scda anchors 00", "scda names 00", "scda index 00", "scda seal 00"};
+  for (int i = 0; i < 4; ++i) {
     if (s->user.len == strlen (names[i]) && memcmp (s->user.bytes, names[i], s->user.len) == 0) { return 1; }
   }
   return 0;

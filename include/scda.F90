@@ -145,6 +145,8 @@ module scda_implementation
     integer(c_int) :: verify = 0
     integer(c_int) :: to_seal = 1
     integer(c_int64_t) :: cache_bytes = 0
+    integer(c_int64_t) :: keep = 0
+    integer(c_int64_t) :: behind = 0
   end type scda_params_t
 
   !> A file that is open, or was closed. A copy is the same file.

@@ -589,6 +589,20 @@ struct scda_params {
    * 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
    */
   uint64_t cache_bytes;
+  /**
+   * Writing with `atomic`: how many of the files that had this name before stay: when the new file is
+   * complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
+   * one `state.2.scda`, and so on; the oldest goes. `state.scda` is a whole file at any moment, except
+   * where the file system has no hard links. At most 1000. 0 (default): none stays. Not with `sync` -1.
+   */
+  uint64_t keep;
+  /**
+   * Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
+   * covers so many sections; what was committed later is cut off, at once unless `atomic` is 1. To go
+   * on behind a record, pass the number of its section (`scda_ffind`) and 1. `SCDA_ERR_ARG` if no seal
+   * covers so many.
+   */
+  uint64_t behind;
 };
 
 /**

@@ -312,6 +312,8 @@ public:
   params &verify (bool value = true) noexcept { return p_.verify = value, *this; }
   params &to_seal (bool value = true) noexcept { return p_.to_seal = value, *this; }
   params &cache_bytes (std::uint64_t value) noexcept { return p_.cache_bytes = value, *this; }
+  params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
+  params &behind (std::uint64_t value) noexcept { return p_.behind = value, *this; }
   params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }

@@ -52,7 +52,7 @@ pub mod internals {
         HEADER_BYTES as STREAMS_HEADER_BYTES, STREAM_BYTES as STREAM_BYTES_CONVENTION,
         STREAMS as STREAMS_CONVENTION, StreamPart,
     };
-    pub use crate::format::{crc, index, seal};
+    pub use crate::format::{crc, index, names, seal};
     pub use crate::numbers::to_usize;
 }
 

@@ -1,11 +1,13 @@
 //! Files that were committed to many times: what looking sections up costs, and that it stays right.
 #![allow(clippy::cast_possible_wrap)] // test data
 
+#[path = "common/seal.rs"]
+mod seal;
 #[path = "common/system.rs"]
 mod system;
 
 use scda::internals::seal::Seal;
-use scda::{Encode, ErrorKind, Params, Reader, Solo, Writer};
+use scda::{Encode, ErrorKind, LineBreak, Params, Reader, Solo, ThreadComm, Writer, run_on_threads};
 use std::path::Path;
 use system::reads;
 
@@ -45,7 +47,7 @@ fn costs(path: &Path, commits: u64) -> Vec<u64> {
         &|reader| assert_eq!(reader.find(b"absent", 0).unwrap(), None),
         &|reader| assert_eq!(reader.find(b"absent", -1).unwrap(), None),
         &|reader| assert_eq!(reader.find(b"u", 5).unwrap(), Some(16)),
-        &|reader| assert_eq!(reader.find(b"u", 5 - commits as i64).unwrap(), Some(16)),
+        &|reader| assert_eq!(reader.find(b"u", -(commits as i64)).unwrap(), Some(1)),
         &|reader| assert_eq!(reader.find_all(b"only 3").unwrap(), [11]),
         &|reader| reader.seek_section(0).unwrap(),
         &|reader| assert_eq!(reader.find(b"u", -1).unwrap(), Some(3 * commits - 2)),
@@ -91,14 +93,81 @@ fn seals_that_are_near_are_read_several_at_a_time() {
 }
 
 #[test]
-fn seals_that_are_far_apart_are_read_once_each() {
+fn seals_that_are_far_apart_are_read_by_tables_of_names() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    for commits in [10, 100] {
+    let [few, many] = [10, 1000].map(|commits| {
         write(&path, commits, 100_000);
-        let costs = costs(&path, commits);
-        assert!(costs.iter().all(|&reads| reads <= commits + 12), "{costs:?}");
+        costs(&path, commits)
+    });
+    println!("far apart: {few:?} for 10 commits, {many:?} for 1000");
+    let is_good = |(&few, &many): (&u64, &u64)| many <= 60 && many <= 3 * few;
+    assert!(few.iter().zip(&many).all(is_good), "{few:?} for 10 commits, {many:?} for 1000");
+}
+
+/// Each commit as docs/format.md has it; by one process or several, which may be another one for each commit.
+#[test]
+fn tables_of_names_are_as_specified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, ranks: usize, commits: u64, step: usize| {
+        run_on_threads(ranks, |comm: ThreadComm| {
+            let rank = scda::Communicator::rank(&comm);
+            let mut params = Params::default();
+            params.seal = true;
+            for first in (0..commits).step_by(step) {
+                let comm = comm.clone();
+                let mut writer = match first {
+                    0 => Writer::create(comm, &path(name), b"names", &params),
+                    _ => Writer::append(comm, &path(name), &params),
+                }
+                .unwrap();
+                for number in first..commits.min(first + step as u64) {
+                    for user in ["u", "mesh", &format!("only {number}"), "u"] {
+                        writer.inline(user.as_bytes(), 0, (rank == 0).then_some(&[b' '; 32])).unwrap();
+                    }
+                    writer.commit().unwrap();
+                }
+                writer.close().unwrap();
+            }
+        });
+        std::fs::read(path(name)).unwrap()
+    };
+    let commits = 290;
+    let file = write("file", 1, commits, 1000);
+    // The sections of each commit, and a naive seal.
+    let mut expected = file[..128].to_vec();
+    let (mut at, mut previous) = (128, 0);
+    for _ in 0..commits {
+        expected.extend(&file[at..at + 4 * 96]);
+        let length = expected.len();
+        expected = seal::sealed(&expected, previous, LineBreak::Unix);
+        assert!(file.starts_with(&expected), "behind byte {length}");
+        (at, previous) = (expected.len(), expected.len() as u64 - 288);
     }
+    assert_eq!(file.len(), expected.len());
+    assert_eq!(file.windows(16).filter(|text| text == b"A scda names 00 ").count(), 18);
+    for (ranks, step) in [(3, 1000), (1, 1), (1, 7), (2, 50)] {
+        assert!(write("other", ranks, commits, step) == file, "{ranks} ranks, {step} commits each");
+    }
+}
+
+/// In a long index, a name that is not there costs as much as one that is.
+#[test]
+fn a_missed_name_costs_like_a_hit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut writer = Writer::create(Solo, &path, b"", &params).unwrap();
+    for number in 0..40_000 {
+        writer.inline(format!("section {number:06}").as_bytes(), 0, Some(&[b' '; 32])).unwrap();
+    }
+    writer.close().unwrap();
+    let find = |user: &str| open(&path).find(user.as_bytes(), 0).unwrap();
+    let hit = cost(|| assert_eq!(find("section 012345"), Some(12345)));
+    let misses = ["section 012345x", "a", "z"].map(|user| cost(|| assert_eq!(find(user), None)));
+    assert!(misses.iter().all(|&miss| miss <= hit + 4), "{hit} reads of a hit, {misses:?} of misses");
 }
 
 /// A damaged index matters to those look-ups only that need it.
@@ -122,16 +191,26 @@ fn a_damaged_index_among_many() {
     let name = index + 128 + 256 + 2;
     assert_eq!(&file[name..name + 2], b"u ");
     file[name] = b'v';
-    std::fs::write(&path, file).unwrap();
+    std::fs::write(&path, &file).unwrap();
     let find = |user: &[u8], record| open(&path).find(user, record).map_err(|error| error.kind());
+    let found = |step: u64| [step as i64, step as i64 - commits as i64].map(|record| find(b"u", record));
+    // The last table of names, of the seal of step 31, has the name; that it is right shows at the section.
     for step in 0..commits {
-        let forward = find(b"u", step as i64);
-        let backward = find(b"u", step as i64 - commits as i64);
-        let expected = Ok(Some(3 * step + 1));
-        let error = Err(ErrorKind::Checksum);
-        assert_eq!(forward, if step < damaged { expected } else { error }, "{step}");
-        assert_eq!(backward, if step > damaged { expected } else { error }, "{step}");
+        let expected = if step == damaged { Err(ErrorKind::Checksum) } else { Ok(Some(3 * step + 1)) };
+        assert_eq!(found(step), [expected; 2], "{step}");
+    }
+    assert_eq!(find(b"v", 0), Ok(None));
+    assert_eq!(open(&path).find_all(b"u").unwrap_err().kind(), ErrorKind::Checksum);
+    // Without this table, the index of the step is needed for all steps before or behind it.
+    let end = usize::try_from(seals[usize::try_from(commits).unwrap() - 32].index).unwrap() - 128;
+    assert!(file[end..].starts_with(b"K 32 "));
+    file[end + 64 + 3] ^= 1;
+    std::fs::write(&path, file).unwrap();
+    for step in 0..commits {
+        let (expected, error) = (Ok(Some(3 * step + 1)), Err(ErrorKind::Checksum));
+        let forward = if step < damaged { expected } else { error };
+        let backward = if step > damaged { expected } else { error };
+        assert_eq!(found(step), [forward, backward], "{step}");
     }
     assert_eq!(find(b"v", 0), Err(ErrorKind::Checksum));
-    assert_eq!(open(&path).find_all(b"u").unwrap_err().kind(), ErrorKind::Checksum);
 }

@@ -739,9 +739,10 @@ fn verifying_finds_every_flipped_bit() {
     }
 }
 
-/// In an index that is too long to be checked at once, what is not found is checked.
+/// In an index that is too long to be checked at once, what is beside the place of a name that is not found is checked: no
+/// damaged entry hides a section.
 #[test]
-fn a_name_is_absent_only_from_an_index_that_was_checked() {
+fn a_damaged_entry_of_a_long_index_hides_no_section() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let mut params = Params::default();
@@ -752,15 +753,15 @@ fn a_name_is_absent_only_from_an_index_that_was_checked() {
     }
     writer.close().unwrap();
     let file = std::fs::read(&path).unwrap();
-    let sorted = |row: u64| with_entry(&file, row, 5, 0, false);
     let (mut wrong, mut found) = (0, 0);
-    for row in [1, 2500, 2501, 1250, 5000] {
-        std::fs::write(&path, sorted(row)).unwrap();
+    let rows = [1, 2500, 2501, 1250, 5000, 1251, 3125, 3126, 625, 2502, 2503, 2499];
+    for (row, value) in rows.iter().flat_map(|&row| [0, 1, 1700, 5000].map(|value| (row, value))) {
+        std::fs::write(&path, with_entry(&file, row, 5, value, false)).unwrap();
         for name in ["0", "2500", "4999", "absent", "3200"] {
             let mut reader = Reader::open(Solo, &path, &Params::default()).unwrap();
             match reader.find(name.as_bytes(), 0) {
                 Ok(number) => {
-                    assert_eq!(number, Some(name.parse().unwrap()));
+                    assert_eq!(number, name.parse().ok(), "entry {row}, now {value}");
                     found += 1;
                 }
                 Err(error) => {
@@ -770,5 +771,5 @@ fn a_name_is_absent_only_from_an_index_that_was_checked() {
             }
         }
     }
-    assert!(wrong >= 5 && found > 5, "{wrong} {found}");
+    assert!(wrong >= 20 && found > 100, "{wrong} {found}");
 }

@@ -155,6 +155,8 @@ impl Writer {
         atomic: bool,
         sync: bool,
         seal: bool,
+        keep: u64,
+        behind: u64,
     ) -> PyResult<Self> {
         let mut params = Params::default();
         params.line_break = match style {
@@ -169,6 +171,7 @@ impl Writer {
         };
         (params.level, params.threads, params.atomic, params.sync) = (level, threads, atomic, sync);
         (params.mark_incomplete, params.seal) = (true, seal);
+        (params.keep, params.behind) = (keep, behind);
         let interrupt = ranks.is_none().then(|| params.interrupt.clone());
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;

@@ -348,6 +348,36 @@ def test_sections_are_appended(series: Path, atomic: bool) -> None:
     assert os.listdir(series.parent) == ["series"]
 
 
+@pytest.mark.parametrize("atomic", [False, True])
+def test_sections_are_appended_behind_an_earlier_record(series: Path, atomic: bool) -> None:
+    for _ in range(20):
+        appended(series, "time", "state")
+    assert len(independent_check(series)) == 41
+    with scda.open(series) as f:
+        behind = f.find("state", 17).index + 1
+    # That is no warning.
+    w = appended(series, "time", "state", atomic=atomic, behind=behind)
+    assert w.bytes_cut_off > 0 and len(independent_check(series)) == 1 + 2 * 19
+    for wrong in (-1, 1 << 63, 40):
+        with pytest.raises(scda.ArgumentError, match="behind: found"):
+            scda.append(series, behind=wrong)
+    with pytest.raises(TypeError, match="behind"):
+        scda.append(series, behind="last")  # type: ignore[arg-type]
+
+
+def test_the_last_files_of_a_name_are_kept(tmp_path: Path) -> None:
+    for step in range(5):
+        with scda.create(tmp_path / "state.scda", keep=2) as w:
+            w.block("step", b"%d" % step)
+    names = ["state.1.scda", "state.2.scda", "state.scda"]
+    assert sorted(os.listdir(tmp_path)) == names
+    assert [scda.open(tmp_path / name)[0].read() for name in names] == [b"3", b"2", b"4"]
+    with pytest.raises(scda.ArgumentError, match="keep: found 1"):
+        scda.create(tmp_path / "state.scda", keep=1, atomic=False)
+    with pytest.raises(scda.ArgumentError, match="keep: found 1001"):
+        scda.create(tmp_path / "state.scda", keep=1001)
+
+
 def test_a_file_without_a_seal_is_appended_to_if_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with scda.create(path, seal=False) as w:

@@ -104,12 +104,22 @@ pub struct scda_params {
     /// Reading: the most bytes of decompressed chunks of datasets that each rank keeps for boxes that are read later:
     /// 16 MiB (default). 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
     pub cache_bytes: u64,
+    /// Writing with `atomic`: how many of the files that had this name before stay: when the new file is
+    /// complete and in stable storage, the one that had the name, `state.scda`, becomes `state.1.scda`, that
+    /// one `state.2.scda`, and so on; the oldest goes. `state.scda` is a whole file at any moment, except
+    /// where the file system has no hard links. At most 1000. 0 (default): none stays. Not with `sync` -1.
+    pub keep: u64,
+    /// Appending to a sealed file: 0 (default): behind its last seal. Otherwise behind the first seal that
+    /// covers so many sections; what was committed later is cut off, at once unless `atomic` is 1. To go
+    /// on behind a record, pass the number of its section (`scda_ffind`) and 1. `SCDA_ERR_ARG` if no seal
+    /// covers so many.
+    pub behind: u64,
 }
 
 /// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
-versioned!(scda_params_t, "params", "scda_params_init", defaults(), cache_bytes: u64);
+versioned!(scda_params_t, "params", "scda_params_init", defaults(), behind: u64);
 
 /// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
 /// `scda_params_init` calls.
@@ -147,6 +157,8 @@ fn defaults() -> scda_params_t {
         verify: 0,
         to_seal: c_int::from(params.to_seal),
         cache_bytes: params.cache_bytes,
+        keep: params.keep,
+        behind: params.behind,
     }
 }
 
@@ -222,6 +234,8 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         verify: flag("verify", c.verify)?,
         to_seal: flag("to_seal", c.to_seal)?,
         cache_bytes: c.cache_bytes,
+        keep: c.keep,
+        behind: c.behind,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

@@ -18,6 +18,8 @@ const SMALL_BYTES_PER_RANK: usize = 4 << 10;
 pub(super) const MAX_WRITERS: u64 = 1024;
 /// The longest stripe: file systems count its bytes with 32 bits.
 pub(super) const MAX_STRIPE_BYTES: u64 = 1 << 32;
+/// The most files of one name that are kept.
+const MAX_KEPT: u64 = 1000;
 /// The most threads that make sense.
 const MAX_THREADS: usize = 1024;
 
@@ -79,6 +81,17 @@ pub struct Params {
     /// killed leaves the old file or the new one, but where the system itself stops, the name may belong to an incomplete
     /// file.
     pub later: bool,
+    /// Writing an atomic file: how many of the files that had its name before stay, as a code keeps its last checkpoints. When
+    /// the new file is complete and in stable storage, the file that had the name, `state.scda`, becomes
+    /// `state.1.scda`, that one `state.2.scda`, and so on; the oldest one goes. `state.scda` is a whole file at any moment,
+    /// except where the file system has no hard links. At most 1000; 0: none stays. Not with `later`.
+    pub keep: u64,
+    /// Appending to a sealed file: 0: behind its last seal. Otherwise behind the first seal that covers so many sections: what was
+    /// committed later is cut off when the file is opened, of an atomic file when it is complete. To go on behind a
+    /// record, pass the number of its section and 1 ([`Reader::find`]). `Argument` if no seal covers so many.
+    ///
+    /// [`Reader::find`]: crate::Reader::find
+    pub behind: u64,
     /// Writing: after an error, or [`Writer::abandon`](crate::Writer::abandon), bytes that are no section follow
     /// the sections of a file that is not atomic, so that no reader takes it for complete. A file that has a seal of this
     /// writer, or was opened to append to it, is cut back instead: to the last seal, or to where it ended before.
@@ -137,6 +150,8 @@ impl Default for Params {
             atomic: false,
             sync: false,
             later: false,
+            keep: 0,
+            behind: 0,
             mark_incomplete: false,
             interrupt: Interrupt::default(),
             check: cfg!(debug_assertions),
@@ -187,17 +202,23 @@ impl Params {
 
     /// An error if a number has no meaning.
     pub(super) fn validate(&self) -> Result<()> {
-        let limits: [(&str, u64, u64, u64); 5] = [
+        let limits: [(&str, u64, u64, u64); 6] = [
             ("level", u64::from(self.level), 0, u64::from(MAX_LEVEL)),
             ("threads", self.threads as u64, 1, MAX_THREADS as u64),
             ("aggregation_bytes", self.aggregation_bytes as u64, 0, MAX_AGGREGATION_BYTES as u64),
             ("writers_per_node", self.writers_per_node, 0, MAX_WRITERS),
             ("stripe_bytes", self.stripe_bytes, 0, MAX_STRIPE_BYTES),
+            ("keep", self.keep, 0, MAX_KEPT),
         ];
         for (name, value, least, most) in limits {
             if !(least..=most).contains(&value) {
                 return Err(Error::argument(format!("{name}: found {value}, expected {least} to {most}")));
             }
+        }
+        if self.keep > 0 && (!self.atomic || self.later && !self.sync) {
+            let words =
+                format!("keep: found {} for a file that is not atomic and synced, expected 0", self.keep);
+            return Err(Error::argument(words));
         }
         if self.raw && self.verify {
             return Err(Error::argument("verify: found raw reading, expected one that passes over seals"));
@@ -223,6 +244,8 @@ impl Params {
             u64::from(self.atomic),
             u64::from(self.sync),
             u64::from(self.later),
+            self.keep,
+            self.behind,
             u64::from(self.mark_incomplete),
             u64::from(self.check),
             u64::from(self.raw),

@@ -27,6 +27,8 @@ pub struct Target {
     sync: bool,
     /// Whether that of an atomic write is, without `sync`.
     sync_part: bool,
+    /// How many of the files that had the name before are kept.
+    keep: u64,
     /// Rank 0: the file that has the name before.
     old: Option<Status>,
     /// Rank 0: which file is written, to find out if it is removed or replaced.
@@ -46,7 +48,8 @@ impl Target {
         }
         let part = params.atomic.then(|| names::part_path(&path));
         let (sync, sync_part, locks) = (params.sync, params.sync || !params.later, Vec::new());
-        Self { path, part, sync, sync_part, old: None, status: None, has_part: false, locks }
+        let keep = params.keep;
+        Self { path, part, sync, sync_part, keep, old: None, status: None, has_part: false, locks }
     }
 
     /// The name under which the file is written.
@@ -280,7 +283,7 @@ impl Target {
             self.lock_successor()?;
         }
         match &self.part {
-            Some(part) => file_system::commit(part, &self.path, found.identity, self.sync_part),
+            Some(part) => file_system::commit(part, &self.path, found.identity, self.sync_part, self.keep),
             None if self.sync => self.sync_name(),
             None => Ok(()),
         }

@@ -189,12 +189,12 @@ impl Row {
         Ok(row)
     }
 
-    /// The user string in the bytes of a row.
+    /// The type and user string in the bytes of a row; no type for the header of the file.
     ///
     /// # Errors
     /// `Format` if they do not begin as a row does.
-    pub fn parse_user(row: &[u8; ROW_BYTES]) -> Result<UserString> {
-        Ok(parse_line(row.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]))?.1)
+    pub fn parse_name(row: &[u8; ROW_BYTES]) -> Result<(Option<SectionType>, UserString)> {
+        parse_line(row.first_chunk().unwrap_or(&[0; SECTION_HEADER_BYTES]))
     }
 
     /// Returns an error if the numbers contradict one another.

@@ -7,6 +7,7 @@ pub mod entry;
 pub mod header;
 pub mod index;
 pub mod layout;
+pub mod names;
 pub mod padding;
 pub mod seal;
 pub mod streams;

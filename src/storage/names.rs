@@ -60,6 +60,19 @@ fn part(path: &Path) -> PathBuf {
     path.with_file_name(part)
 }
 
+/// The name under which the file is kept that had the name of `path` so many writes ago: `state.1.scda` for
+/// `state.scda`.
+#[must_use]
+pub fn kept_path(path: &Path, age: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{age}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// What Open MPI's MPI-IO creates and removes on a rank while it opens a part, to see whether files can be locked. A
 /// job that is killed at this moment leaves it.
 pub fn lock_test(part: &Path, rank: u32) -> PathBuf {

@@ -129,6 +129,12 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
         table.anchors.iter().for_each(|&anchor| all.extend(entry('O', anchor, style)));
         end_with_crc(&mut all, file.len());
     }
+    let names = names(file, previous, &table, sections, style);
+    if !names.is_empty() {
+        let start = all.len();
+        all.extend(names);
+        end_with_crc(&mut all, start);
+    }
     let index = all.len();
     let head =
         [header('A', b"scda index 00", style), entry('N', rows.len() as u64, style), entry('E', 256, style)];
@@ -139,4 +145,53 @@ pub fn sealed(file: &[u8], previous: u64, style: LineBreak) -> Vec<u8> {
     entries.iter().for_each(|&(letter, value)| all.extend(entry(letter, value, style)));
     end_with_crc(&mut all, index);
     all
+}
+
+/// The table of names of the next seal without its last entry, if it has one: behind this seal, with these rows and so many
+/// sections in all.
+fn names(file: &[u8], previous: u64, table: &Table, sections: u64, style: LineBreak) -> Vec<u8> {
+    let entry_at = |at: u64| number(&file[at as usize..][..32]);
+    // Offset, number of sections, checksum and index of each seal.
+    let mut seals = vec![[0; 4]];
+    let mut at = previous;
+    while at > 0 {
+        seals.insert(1, [at, entry_at(at + 160), entry_at(at + 224), entry_at(at + 96)]);
+        at = entry_at(at + 128);
+    }
+    let (seal, mut span) = (seals.len(), 1);
+    while seal.is_multiple_of(16 * span) && sections - seals[seal - 16 * span][1] <= 1 << 18 {
+        span *= 16;
+    }
+    if span == 1 {
+        return Vec::new();
+    }
+    let first = seals[seal - span][1];
+    let mut rows: Vec<(char, Vec<u8>)> = Vec::new();
+    for &[offset, .., index] in &seals[seal - span + 1..] {
+        for row in file[index as usize + 128..offset as usize - 32].chunks(256) {
+            let text = &row[2..62];
+            let end = text.iter().rposition(|&byte| byte != b'-').unwrap();
+            rows.push((row[0].into(), text[..end].to_vec()));
+        }
+    }
+    rows.retain(|(kind, _)| *kind != 'F');
+    for (is_section, user, row) in &table.rows {
+        if *is_section {
+            rows.push((row[0].into(), user.clone()));
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().zip(first..).map(|((kind, user), n)| (user, n, kind)).collect();
+    rows.sort();
+    let count = (span + rows.len() + 1) as u64;
+    let mut bytes = header('A', b"scda names 00", style);
+    bytes.extend([entry('N', count, style), entry('E', 96, style)].concat());
+    for [offset, sections, crc, _] in &seals[seal - span..] {
+        let entries = [('O', offset), ('N', sections), ('C', crc)];
+        entries.iter().for_each(|&(letter, value)| bytes.extend(entry(letter, *value, style)));
+    }
+    for (user, n, kind) in rows {
+        bytes.extend([header(kind, &user, style), entry('N', n, style)].concat());
+    }
+    bytes.extend([entry('K', seal as u64, style), entry('S', span as u64, style)].concat());
+    bytes
 }

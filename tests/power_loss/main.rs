@@ -79,6 +79,8 @@ struct Job {
     torn: Torn,
     appends: bool,
     atomic: bool,
+    /// How many older files are kept. One of them is there before, with the step `o`.
+    keep: u64,
     /// The steps that the job writes, each committed.
     new: &'static [u8],
 }
@@ -90,12 +92,14 @@ enum Torn {
     Unsealed,
 }
 
-const JOBS: [Job; 6] = {
-    let job = Job { old: b"", torn: Torn::No, appends: false, atomic: false, new: b"abc" };
+const JOBS: [Job; 8] = {
+    let job = Job { old: b"", torn: Torn::No, appends: false, atomic: false, keep: 0, new: b"abc" };
     [
         job,
         Job { old: b"xy", ..job },
         Job { old: b"xy", atomic: true, ..job },
+        Job { old: b"xy", atomic: true, keep: 1, ..job },
+        Job { old: b"xy", atomic: true, keep: 2, ..job },
         Job { old: b"xy", appends: true, ..job },
         Job { old: b"xy", appends: true, torn: Torn::Half, ..job },
         Job { old: b"xy", appends: true, torn: Torn::Unsealed, ..job },
@@ -105,6 +109,12 @@ const JOBS: [Job; 6] = {
 impl Job {
     /// Makes the old file.
     fn prepare(self, path: &Path) {
+        if self.keep > 0 {
+            let older = path.with_file_name("f.1");
+            let mut file = Writer::create(Solo, &older, b"series", &params(false, 0)).unwrap();
+            write_step(&mut file, b'o', (0, 1)).unwrap();
+            file.close().unwrap();
+        }
         if self.old.is_empty() {
             return;
         }
@@ -130,7 +140,8 @@ impl Job {
     /// Writes; tells how many steps it was told to be durable.
     fn run(self, comm: ThreadComm, path: &Path, buffer: usize, durable: impl Fn(usize)) -> Result<()> {
         let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
-        let params = params(self.atomic, buffer);
+        let mut params = params(self.atomic, buffer);
+        params.keep = self.keep;
         let mut file = match self.appends {
             true => Writer::append(comm, path, &params)?,
             false => Writer::create(comm, path, b"series", &params)?,
@@ -225,7 +236,7 @@ fn disk<'a>(
     let mut disk = BTreeMap::new();
     for (name, file) in names {
         let Some(file) = file else { continue };
-        let [mut stored, seen] = files.remove(&file).unwrap_or_default();
+        let [mut stored, seen] = files.get(&file).cloned().unwrap_or_default();
         if keeps_size {
             stored.resize(seen.len(), 0);
         }
@@ -302,6 +313,15 @@ impl Run {
         assert!(durable == 0 || seen.is_ok(), "{what}: cannot be read: {seen:?}");
         if let Ok(found) = &seen {
             assert!(job.allows(found, durable), "{what}: verified {found:?}");
+        }
+        if job.keep > 0 {
+            // The file that was replaced is there, under one name or the other; the one before it, if two are kept.
+            let kept = |age: u64| steps(&folder.path().join(format!("f.{age}"))).ok();
+            let newest = seen.ok();
+            let is_there =
+                |step: &[u8]| [&newest, &kept(1), &kept(2)].into_iter().flatten().any(|kept| kept == step);
+            assert!(newest.is_some() && is_there(b"xy"), "{what}: {newest:?} {:?}", kept(1));
+            assert!(job.keep == 1 || is_there(b"o"), "{what}: {:?} {:?}", kept(1), kept(2));
         }
         match go_on(&path) {
             Ok(found) => {

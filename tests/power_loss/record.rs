@@ -257,6 +257,20 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn link(from: *const c_char, to: *const c_char) -> c_int {
+    call(
+        // SAFETY: as the caller promises.
+        |_| unsafe { libc::syscall(libc::SYS_linkat, libc::AT_FDCWD, from, libc::AT_FDCWD, to, 0) as c_int },
+        |recorder, _| {
+            if let Some(to) = recorder.name(to) {
+                let file = recorder.named(&to);
+                recorder.push(Event::Name(to, file));
+            }
+        },
+    )
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     call(
         // SAFETY: as the caller promises.

@@ -37,7 +37,9 @@ pub fn check(
     }
     for (number, sealed) in (1..).zip(&all) {
         scan.sections = sealed.first;
-        let mut part = Part { reader, input, file: &file, scan, progress, sealed, number };
+        let seals = &all[..number];
+        let number = number as u64;
+        let mut part = Part { reader, input, file: &file, scan, progress, sealed, seals, number };
         if let Some((at, error)) = part.check()? {
             scan.findings.push(Finding::of_seal(number, Fault::Invalid(error)));
             walk(reader, scan, progress, at.max(FILE_HEADER_BYTES), sealed.start)?;
@@ -54,6 +56,8 @@ struct Part<'a> {
     scan: &'a mut Scan,
     progress: &'a mut Progress,
     sealed: &'a Sealed,
+    /// All seals up to it.
+    seals: &'a [Sealed],
     number: u64,
 }
 
@@ -62,7 +66,7 @@ impl Part<'_> {
     fn check(&mut self) -> Result<Option<(u64, Error)>> {
         let (mut number, mut end, mut anchors) = (0, self.sealed.begin(), 0);
         let mut rows = Vec::new();
-        let checked = self.reader.check_seal(self.sealed);
+        let checked = self.reader.check_seal(self.seals);
         if let Some(error) = invalid(checked)? {
             let index = self.reader.check_index(self.sealed);
             if let Some(error) = invalid(index)? {

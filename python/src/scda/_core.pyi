@@ -102,6 +102,8 @@ class Writer:
         atomic: bool,
         sync: bool,
         seal: bool,
+        keep: int,
+        behind: int,
     ) -> Writer: ...
     @property
     def bytes_cut_off(self) -> int: ...

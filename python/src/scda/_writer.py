@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _ENCODE: dict[object, str] = {False: "none", True: "always", "auto": "auto"}
 _MOST_LEVEL = 9
+_MOST_KEPT = 1000
 _MOST_CHUNK_BYTES = 1 << 30
 # The writers of this process that may be open, by what their path means.
 _writers: WeakValueDictionary[str, Writer] = WeakValueDictionary()
@@ -56,6 +57,7 @@ def create(
     atomic: bool = True,
     sync: bool = False,
     seal: bool = True,
+    keep: int = 0,
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
@@ -82,6 +84,8 @@ def create(
         sync: close brings the file to the disk; always so with atomic.
         seal: the file ends with a seal, by which readers know that it is whole, find sections by number and user
             string, and check it. It takes 256 bytes for each section, and 704 more.
+        keep: with atomic: how many of the files that had this name before stay. When the new file is complete, the one
+            that had the name, ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest goes.
         comm: a communicator of mpi4py. With more than one rank all calls are collective, every rank gives its
             part, and the file is the same as if one process had written it.
         driver: ``"posix"`` insists on writing by several nodes to a file system that is not known to show all
@@ -105,6 +109,7 @@ def create(
         atomic=atomic,
         sync=sync,
         seal=seal,
+        keep=keep,
         comm=comm,
         driver=driver,
     )
@@ -120,6 +125,8 @@ def append(
     atomic: bool = False,
     sync: bool = False,
     seal: bool = True,
+    keep: int = 0,
+    behind: int = 0,
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
@@ -134,7 +141,10 @@ def append(
         atomic: the sections are written to a copy of the file, which gets its name at close.
         seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
             sealed file stays sealed in any case.
-        path, style, encoder, level, threads, sync, comm, driver: as for :func:`create`.
+        behind: go back in a sealed file: append behind the first seal that covers so many sections. What was committed
+            later is cut off; with atomic, when the file is closed. ``f.find(name, record).index + 1`` goes on behind a record.
+            0: behind the last seal.
+        path, style, encoder, level, threads, sync, keep, comm, driver: as for :func:`create`.
 
     Raises:
         Error: those of :func:`open` and of reading the file if it is not whole; FileInUseError if somebody else, or
@@ -152,6 +162,7 @@ def append(
         path,
         b"",
         append=True,
+        behind=behind,
         style=style,
         encoder=encoder,
         level=level,
@@ -159,6 +170,7 @@ def append(
         atomic=atomic,
         sync=sync,
         seal=seal,
+        keep=keep,
         comm=comm,
         driver=driver,
     )
@@ -181,6 +193,7 @@ class Writer(Handle):
         user: Union[str, bytes],
         *,
         append: bool = False,
+        behind: int = 0,
         style: str,
         encoder: str,
         level: Optional[int],
@@ -188,6 +201,7 @@ class Writer(Handle):
         atomic: bool,
         sync: bool,
         seal: bool,
+        keep: int,
         comm: Any,
         driver: str,
     ) -> None:
@@ -206,6 +220,7 @@ class Writer(Handle):
                 self._check_unused()
             _check_names(style, encoder)
             depth = _core.DEFAULT_LEVEL if level is None else integer("level", level, 0, _MOST_LEVEL)
+            kept, place = integer("keep", keep, 0, _MOST_KEPT), integer("behind", behind, 0, (1 << 63) - 1)
         except Exception as error:
             failure = error
         try:
@@ -215,13 +230,24 @@ class Writer(Handle):
                 raise failure
             self._replace_older()
             self._core = _core.Writer(
-                self._path, text, self._ranks, style, encoder, depth, number, self._atomic, bool(sync), bool(seal)
+                self._path,
+                text,
+                self._ranks,
+                style,
+                encoder,
+                depth,
+                number,
+                self._atomic,
+                bool(sync),
+                bool(seal),
+                kept,
+                place,
             )
         except BaseException:
             self._release()
             raise
         self._closed = False
-        if self.bytes_cut_off and self._rank == 0:
+        if self.bytes_cut_off and not place and self._rank == 0:
             try:
                 warnings.warn(_cut_off(self._path, self.bytes_cut_off), CutOffWarning, stacklevel=3)
             except BaseException as error:  # as the program wants it
@@ -230,7 +256,8 @@ class Writer(Handle):
 
     @property
     def bytes_cut_off(self) -> int:
-        """How many bytes :func:`append` has cut off: what a job that was killed had not committed."""
+        """How many bytes :func:`append` has cut off: what a job that was killed had not committed, and what ``behind``
+        leaves out."""
         return self._core.bytes_cut_off
 
     def inline(self, user: Union[str, bytes], data: Any, *, root: int = 0) -> None:

@@ -1,16 +1,18 @@
-//! The seals of a file, read by one rank: from the last to the first, with their rows. Nothing is trusted before it is
-//! checked.
+//! The seals of a file, read by one process: from the last to the first, by tables of names where there are any. Nothing is
+//! trusted before it is checked.
 
-use super::ReaderState;
 use super::index::{NEAR_BYTES, Near, Sealed};
-use crate::error::{Error, ErrorKind, Result, quote};
-use crate::format::header::SectionType;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::crc;
 use crate::format::index::{
-    ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, parse_crc_tail,
+    CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_crc_tail,
 };
+use crate::format::names::{NAME_BYTES, Name, SealRow, Table};
 use crate::format::seal::{SEAL_BYTES, Seal};
-use crate::format::{COUNT_BYTES, INLINE_BYTES, crc};
-use crate::memory::{reserve, resize};
+use crate::memory::{copy, reserve, resize};
+use crate::numbers::to_usize;
+use crate::storage::ParallelFile;
+use std::collections::BTreeMap;
 
 /// So many bytes are read and summed up at a time: they stay in the processor's cache.
 const SUM_BYTES: u64 = 128 << 10;
@@ -18,15 +20,56 @@ const SUM_BYTES: u64 = 128 << 10;
 const NEAR_SEALS_BYTES: u64 = 64 << 10;
 /// So many bytes with seals are read at once at most.
 const MOST_NEAR_BYTES: u64 = 2 << 20;
-/// The entry `S` is the last one of a row.
-const SORTED: u64 = (ROW_BYTES - COUNT_BYTES) as u64;
+/// The checksum of an index of up to this many bytes is compared before the index is used, and its names are kept. In a longer
+/// one, the rows beside a name are compared.
+const SHORT_INDEX_BYTES: u64 = 1 << 20;
+/// The same for a table of names.
+const SHORT_TABLE_BYTES: u64 = 4 << 20;
 
-/// The seals that are known, beginning with the last one of the file.
-#[derive(Default)]
-pub(super) struct Chain {
-    known: Vec<Known>,
-    /// What was read at once near the last of them, and near the one before that if it is not there.
-    near: [Near; 2],
+/// The seals of the first bytes of a file, which end with one; as far as they are known.
+pub(in crate::file) struct Chain {
+    /// Where the last seal ends.
+    end: u64,
+    /// The seals that are known by name, the last one first.
+    links: Vec<SealRow>,
+    /// The seal before them, if there is one.
+    next: Option<Next>,
+    /// What these seals were found by, the last ones first.
+    pieces: Vec<Piece>,
+    /// The seals that were read, by their number from the last one on.
+    known: BTreeMap<usize, Known>,
+    /// What was read at once near the last seal of the last piece.
+    near: Near,
+    /// How many bytes its tables take, if they may be read at once.
+    tables_bytes: u64,
+    /// What was read near the seal that was looked at last.
+    looked_at: Near,
+    /// The rows of the table of names of the last piece, without the seals.
+    names: Option<(usize, Vec<u8>)>,
+}
+
+/// A seal that another one names.
+#[derive(Clone, Copy)]
+struct Next {
+    offset: u64,
+    sections: Option<u64>,
+    crc: Option<u64>,
+    /// The offset of what names it.
+    namer: u64,
+}
+
+/// Seals that follow one another, and whose names stand in one place: in a table of names, or the index of a single one.
+#[derive(Clone, Copy)]
+pub(in crate::file) struct Piece {
+    /// The last of them, and its number from the last one of the file on.
+    pub sealed: Sealed,
+    pub from_end: usize,
+    /// How many seals these are.
+    pub seals: u64,
+    /// The number of sections before the first of them.
+    pub first: u64,
+    /// Their table of names.
+    pub table: Option<Table>,
 }
 
 struct Known {
@@ -35,6 +78,13 @@ struct Known {
     is_checked: bool,
     /// Whether the checksum of its anchors was compared.
     has_checked_anchors: bool,
+}
+
+/// What a seal covers: the offset where that begins, and the number of sections before it.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub begin: u64,
+    pub first: u64,
 }
 
 /// The error for a difference between the file and what its seal says.
@@ -63,335 +113,361 @@ fn next_length(last: u64, distance: u64) -> u64 {
     if distance <= NEAR_SEALS_BYTES { (2 * last).clamp(NEAR_BYTES, MOST_NEAR_BYTES) } else { NEAR_BYTES }
 }
 
-/// A row, which stands at `at`, has another number than the file.
-fn wrong_number<T>(what: &str, found: u64, expected: u64, at: u64) -> Result<T> {
-    let words = format!("{what} {expected}, as the file has it");
-    Err(differs("row of the index", &found.to_string(), &words, at))
+/// The CRC of these bytes of the file.
+pub(super) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
+    let (mut at, mut sum, mut bytes) = (start, 0, Vec::new());
+    while at < end {
+        resize(&mut bytes, (end - at).min(SUM_BYTES))?;
+        file.read_at(at, &mut bytes)?;
+        sum = crc::extend(sum, &bytes);
+        at += bytes.len() as u64;
+    }
+    Ok(sum)
 }
 
-/// Describes a section in an error message.
-pub(super) fn describe(row: &Row) -> String {
-    match row.section {
-        Some(section) => {
-            format!("section '{}' {}", char::from(section.letter()), quote(&row.user))
+/// Compares the checksum of index and seal.
+pub(super) fn compare_index(file: &mut dyn ParallelFile, seal: &Seal) -> Result<()> {
+    let index_crc = crc_of(file, seal.index, seal.offset())?;
+    let mut bytes = [0; SEAL_BYTES];
+    file.read_at(seal.offset(), &mut bytes)?;
+    compare_sealed_crc(seal, Seal::crc_of(index_crc, &bytes))
+}
+
+/// Compares the checksum of the anchors, if there are any.
+pub(super) fn compare_anchors(file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<()> {
+    compare_tail("anchors", file, sealed.start, sealed.names)
+}
+
+/// Compares the checksum at the end of a table between these offsets, if there is one.
+pub(super) fn compare_tail(what: &str, file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<()> {
+    if start == end {
+        return Ok(());
+    }
+    let tail_offset = end - CRC_TAIL_BYTES as u64;
+    let found = crc_of(file, start, tail_offset)?;
+    let mut tail = [0; CRC_TAIL_BYTES];
+    file.read_at(tail_offset, &mut tail)?;
+    let expected = parse_crc_tail(&tail, tail_offset);
+    let expected = expected.map_err(|error| error.with_kind(ErrorKind::Checksum))?;
+    compare_crc(what, found, expected, start)
+}
+
+/// Reads the end of a table of names, and what it says of the table.
+pub(super) fn read_table(file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Table> {
+    let mut end = [0; NAME_BYTES + TABLE_PADDING_BYTES];
+    file.read_at(sealed.end_of_names(), &mut end)?;
+    Table::parse(sealed.names, sealed.seal.index, &end)
+}
+
+impl Piece {
+    /// Whether its names have to be searched for in the file.
+    pub fn is_long(&self) -> bool {
+        match self.table {
+            Some(_) => self.sealed.names_bytes() > SHORT_TABLE_BYTES,
+            None => self.sealed.seal.rows().saturating_mul(ROW_BYTES as u64) > SHORT_INDEX_BYTES,
         }
-        None => "header of the file".to_owned(),
     }
 }
 
-impl Sealed {
-    /// Number of rows before that of the first section: 1 if there is a row for the header of the file.
-    #[must_use]
-    pub fn header_rows(&self) -> u64 {
-        u64::from(self.seal.previous == 0)
+impl Chain {
+    /// The seals of a file, the last of which ends at `end`.
+    pub fn new(end: u64) -> Self {
+        let offset = end.saturating_sub(SEAL_BYTES as u64);
+        Self {
+            end,
+            links: Vec::new(),
+            next: Some(Next { offset, sections: None, crc: None, namer: end }),
+            pieces: Vec::new(),
+            known: BTreeMap::new(),
+            near: Near::default(),
+            tables_bytes: 0,
+            looked_at: Near::default(),
+            names: None,
+        }
     }
 
-    /// The offset of a row.
-    #[must_use]
-    pub fn row_offset(&self, row: u64) -> u64 {
-        self.seal.index + TABLE_HEADER_BYTES as u64 + row * ROW_BYTES as u64
-    }
-}
-
-impl ReaderState {
-    /// Whether the file ends with a seal, by which sections are found.
-    pub(super) fn is_sealed(&self) -> bool {
-        self.end < self.size
-    }
-
-    /// A seal by its number in the chain, counted from the end: 0 for the last of the file; `None` if there are fewer.
-    pub(super) fn seal(&mut self, from_end: usize) -> Result<Option<Sealed>> {
-        while self.chain.known.len() <= from_end {
-            let (offset, namer) = match self.chain.known.last().map(|known| known.sealed.seal) {
-                None => (self.size - SEAL_BYTES as u64, self.size),
-                Some(seal) if seal.previous == 0 => return Ok(None),
-                Some(seal) => (seal.previous, seal.offset()),
-            };
-            let near = self.near(offset)?;
-            let previous = near.parse(offset).map_or(0, |seal| seal.previous);
-            let mut before = Near::default();
-            if previous > 0 && near.parse(previous).is_none() {
-                let most = next_length(near.length(), offset.saturating_sub(previous));
-                before = Near::seal_at(&mut *self.file, self.size, previous, most)?;
+    /// Some of the seals, counted from the last ones of the file: `None` if there are fewer pieces.
+    pub fn piece(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Option<Piece>> {
+        while self.pieces.len() <= number {
+            if !self.extend(file)? {
+                return Ok(None);
             }
-            let found = Sealed::among(&mut *self.file, self.size, offset, [&near, &before])?;
-            let Some(sealed) = found else {
-                let words = format!("a seal, as the one at byte {namer} says");
-                return Err(differs("seal", "none", &words, offset));
-            };
-            reserve(&mut self.chain.known, 1)?;
-            self.chain.known.push(Known { sealed, is_checked: false, has_checked_anchors: false });
-            self.chain.near = [near, before];
         }
-        Ok(Some(self.chain.known[from_end].sealed))
+        Ok(Some(self.pieces[number]))
     }
 
-    /// What was read at once near what would be a seal at `offset`, with its index unless that is long.
-    fn near(&mut self, offset: u64) -> Result<Near> {
-        // Each seal is looked at twice: as the one before another, and then itself.
-        let [last, before] = std::mem::take(&mut self.chain.near);
-        if before.parse(offset).is_some() {
-            return Ok(before);
-        }
-        if last.parse(offset).is_some_and(|seal| !last.from(seal.index).is_empty()) {
-            return Ok(last);
-        }
-        Near::seal_at(&mut *self.file, self.size, offset, next_length(last.length(), 0))
+    /// The seals of all pieces so far, the last one first.
+    pub fn links(&self) -> &[SealRow] {
+        &self.links
     }
 
-    /// The first seal in the chain that satisfies the predicate; all seals before it in the file satisfy it, too.
+    /// A seal by its number, counted from the end: 0 for the last of the file; `None` if there are fewer.
+    pub fn seal(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<Option<Sealed>> {
+        while self.links.len() <= from_end {
+            if !self.extend(file)? {
+                return Ok(None);
+            }
+        }
+        if let Some(known) = self.known.get(&from_end) {
+            return Ok(Some(known.sealed));
+        }
+        let (row, before) = (self.links[from_end], self.span(from_end));
+        let near = Near::seal_at(file, self.end, row.offset, NEAR_BYTES)?;
+        let sealed = Sealed::among(file, self.end, row.offset, &near)?.filter(|sealed| {
+            let Seal { sections, crc, .. } = sealed.seal;
+            (sections, crc) == (row.sections, row.crc)
+                && (sealed.begin(), sealed.first) == (before.begin, before.first)
+        });
+        let Some(sealed) = sealed else {
+            return Err(differs("seal", "none", "the one that a table of names has", row.offset));
+        };
+        self.looked_at = near;
+        self.known.insert(from_end, Known::new(sealed));
+        Ok(Some(sealed))
+    }
+
+    /// What a seal covers that is known by name.
+    fn span(&self, from_end: usize) -> Span {
+        let next = self.next.map(|next| (next.offset, next.sections.unwrap_or(0)));
+        let before = self.links.get(from_end + 1).map(|row| (row.offset, row.sections)).or(next);
+        let (begin, first) = before.map_or((0, 0), |(offset, first)| (offset + SEAL_BYTES as u64, first));
+        Span { begin, first }
+    }
+
+    /// The last seal that satisfies the predicate; all seals before it in the file satisfy it, too.
     pub(super) fn seal_where(
         &mut self,
-        is_wanted: impl Fn(&Sealed) -> bool,
+        file: &mut dyn ParallelFile,
+        is_wanted: impl Fn(Span) -> bool,
     ) -> Result<Option<(usize, Sealed)>> {
-        let known = self.chain.known.partition_point(|known| !is_wanted(&known.sealed));
-        for from_end in known.. {
-            match self.seal(from_end)? {
-                Some(sealed) if is_wanted(&sealed) => return Ok(Some((from_end, sealed))),
-                Some(_) => {}
-                None => break,
+        let mut known = 0;
+        loop {
+            let (mut least, mut most) = (known, self.links.len());
+            known = most;
+            while least < most {
+                let middle = usize::midpoint(least, most);
+                if is_wanted(self.span(middle)) { most = middle } else { least = middle + 1 }
+            }
+            if least < known {
+                return Ok(self.seal(file, least)?.map(|sealed| (least, sealed)));
+            }
+            if !self.extend(file)? {
+                return Ok(None);
             }
         }
-        Ok(None)
     }
 
-    /// The CRC of these bytes of the file.
-    pub(super) fn crc_of(&mut self, start: u64, end: u64) -> Result<u64> {
-        let (mut at, mut sum, mut bytes) = (start, 0, Vec::new());
-        while at < end {
-            resize(&mut bytes, (end - at).min(SUM_BYTES))?;
-            self.file.read_at(at, &mut bytes)?;
-            sum = crc::extend(sum, &bytes);
-            at += bytes.len() as u64;
+    /// Finds the seals before those that are known. False if there are none.
+    fn extend(&mut self, file: &mut dyn ParallelFile) -> Result<bool> {
+        let Some(next) = self.next else { return Ok(false) };
+        self.read_near(file, next.offset)?;
+        let sealed = Sealed::among(file, self.end, next.offset, &self.near)?.filter(|sealed| {
+            let Seal { sections, crc, .. } = sealed.seal;
+            next.sections.is_none_or(|expected| expected == sections)
+                && next.crc.is_none_or(|expected| expected == crc)
+        });
+        let Some(sealed) = sealed else {
+            let words = format!("a seal, as the one at byte {} says", next.namer);
+            return Err(differs("seal", "none", &words, next.offset));
+        };
+        let Seal { previous, sections, crc, .. } = sealed.seal;
+        let found = self.table(file, &sealed)?;
+        let from_end = self.links.len();
+        let seals = found.as_ref().map_or(1, |(_, rows, _)| rows.len());
+        reserve(&mut self.links, seals)?;
+        reserve(&mut self.pieces, 1)?;
+        self.links.push(SealRow { offset: next.offset, sections, crc });
+        self.known.insert(from_end, Known::new(sealed));
+        let before = match &found {
+            Some((_, rows, _)) => {
+                self.links.extend(rows[1..].iter().rev());
+                let SealRow { offset, sections, crc } = rows[0];
+                Next { offset, sections: Some(sections), crc: Some(crc), namer: next.offset }
+            }
+            None => Next { offset: previous, sections: Some(sealed.first), crc: None, namer: next.offset },
+        };
+        self.tables_bytes =
+            sealed.seal.length - if found.is_some() { sealed.names } else { sealed.seal.index };
+        self.next = (before.offset > 0).then_some(before);
+        let (seals, first) = (seals as u64, before.sections.unwrap_or(0));
+        let table = found.as_ref().map(|(table, ..)| *table);
+        let piece = Piece { sealed, from_end, seals, first, table };
+        let is_long = piece.is_long();
+        self.names = found.filter(|_| !is_long).map(|(_, _, names)| (self.pieces.len(), names));
+        self.pieces.push(piece);
+        Ok(true)
+    }
+
+    /// Reads what is near the seal at `offset` at once: with its tables if they are as long as those of the seal behind it.
+    fn read_near(&mut self, file: &mut dyn ParallelFile, offset: u64) -> Result<()> {
+        if self.near.parse(offset).is_some_and(|seal| !self.near.from(seal.index).is_empty()) {
+            return Ok(());
         }
-        Ok(sum)
+        let distance = self.links.last().map_or(0, |last| last.offset.saturating_sub(offset));
+        let tables = self.tables_bytes.next_multiple_of(NEAR_BYTES);
+        let tables = if tables <= SHORT_TABLE_BYTES { tables } else { 0 };
+        let most = next_length(self.near.length(), distance).max(tables);
+        self.near = Near::seal_at(file, self.end, offset, most)?;
+        Ok(())
+    }
+
+    /// Fills `bytes` from `offset`, from what was read if it is there.
+    fn read(&self, file: &mut dyn ParallelFile, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        match self.near.from(offset).get(..bytes.len()) {
+            Some(near) => bytes.copy_from_slice(near),
+            None => file.read_at(offset, bytes)?,
+        }
+        Ok(())
+    }
+
+    /// Bytes that were read near a seal, from `offset` on.
+    pub(super) fn read_before(&self, offset: u64) -> &[u8] {
+        let found = self.looked_at.from(offset);
+        if found.is_empty() { self.near.from(offset) } else { found }
+    }
+
+    /// The table of names of a seal, the seals that it names, and the rows of its names if it is not long. `None` also if it is
+    /// damaged: everything is found without it.
+    fn table(
+        &self,
+        file: &mut dyn ParallelFile,
+        sealed: &Sealed,
+    ) -> Result<Option<(Table, Vec<SealRow>, Vec<u8>)>> {
+        if sealed.names_bytes() == 0 {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let (is_short, seal) = (sealed.names_bytes() <= SHORT_TABLE_BYTES, sealed.seal);
+        let table = if is_short {
+            resize(&mut bytes, sealed.names_bytes())?;
+            self.read(file, sealed.names, &mut bytes)?;
+            let end = bytes.last_chunk().map(|end| Table::parse(sealed.names, seal.index, end));
+            let crc = crc::of(&bytes[..bytes.len() - CRC_TAIL_BYTES]);
+            end.and_then(Result::ok).filter(|table| table.end.crc == crc)
+        } else {
+            let mut end = [0; NAME_BYTES + TABLE_PADDING_BYTES];
+            self.read(file, sealed.end_of_names(), &mut end)?;
+            Table::parse(sealed.names, seal.index, &end).ok()
+        };
+        let Some(table) = table else { return Ok(None) };
+        let seals_bytes = table.end.seals * NAME_BYTES as u64;
+        if is_short {
+            bytes.drain(..TABLE_HEADER_BYTES);
+        } else {
+            resize(&mut bytes, seals_bytes)?;
+            file.read_at(table.rows, &mut bytes)?;
+        }
+        let (seals, names) = bytes.split_at(to_usize(seals_bytes));
+        let Some(rows) = seal_rows(seals, table.rows)? else { return Ok(None) };
+        let (first, last) = (rows[0], rows[rows.len() - 1]);
+        let fits = (last.offset, last.sections) == (seal.previous, sealed.first)
+            && seal.sections.checked_sub(first.sections) == Some(table.names)
+            && (first.offset == 0) == (table.end.seal == table.end.seals);
+        let names = names.get(..to_usize(table.names) * NAME_BYTES).unwrap_or_default();
+        Ok(if fits { Some((table, rows, copy(names)?)) } else { None })
+    }
+
+    /// The names of a piece; those of one user string are in the order of the file.
+    pub fn names(&mut self, file: &mut dyn ParallelFile, number: usize) -> Result<Vec<Name>> {
+        let (mut names, mut bytes) = (Vec::new(), Vec::new());
+        let Some(piece) = self.piece(file, number)? else { return Ok(names) };
+        reserve(&mut names, to_usize(piece.sealed.seal.sections - piece.first))?;
+        let Some(table) = piece.table else {
+            self.read_index(file, piece.from_end, &mut bytes)?;
+            let rows = bytes[TABLE_HEADER_BYTES..].as_chunks().0;
+            let rows = rows[..to_usize(piece.sealed.seal.rows())].iter();
+            let rows = rows.skip(to_usize(piece.sealed.header_rows()));
+            for (row, number) in rows.zip(piece.sealed.first..) {
+                let (section, user) = Row::parse_name(row)?;
+                let section = section.ok_or_else(|| {
+                    differs("index", "the header of the file", "a section", piece.sealed.seal.index)
+                })?;
+                names.push(Name { section, user, number });
+            }
+            return Ok(names);
+        };
+        match self.names.take_if(|(of, _)| *of == number) {
+            Some((_, known)) => bytes = known,
+            None => {
+                let Sealed { names, seal, .. } = piece.sealed;
+                compare_tail("names", file, names, seal.index)?;
+                resize(&mut bytes, table.names * NAME_BYTES as u64)?;
+                file.read_at(table.name_offset(0), &mut bytes)?;
+            }
+        }
+        for (row, name) in bytes.as_chunks().0.iter().zip(0..) {
+            names.push(Name::parse(row, table.name_offset(name))?);
+        }
+        Ok(names)
     }
 
     /// Whether the checksum of this index was compared.
     pub(super) fn is_checked(&self, from_end: usize) -> bool {
-        self.chain.known.get(from_end).is_some_and(|known| known.is_checked)
+        self.known.get(&from_end).is_some_and(|known| known.is_checked)
     }
 
     /// Compares the checksum of index and seal, once.
-    pub(super) fn check_index(&mut self, from_end: usize) -> Result<()> {
-        let Some(&Known { sealed, is_checked: false, .. }) = self.chain.known.get(from_end) else {
+    pub(super) fn check_index(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<()> {
+        let Some(known) = self.known.get_mut(&from_end).filter(|known| !known.is_checked) else {
             return Ok(());
         };
-        self.compare_index(&sealed)?;
-        self.chain.known[from_end].is_checked = true;
+        compare_index(file, &known.sealed.seal)?;
+        known.is_checked = true;
+        Ok(())
+    }
+
+    /// Compares the checksum of the anchors, once, if there are any.
+    pub(super) fn check_anchors(&mut self, file: &mut dyn ParallelFile, from_end: usize) -> Result<()> {
+        let Some(known) = self.known.get_mut(&from_end).filter(|known| !known.has_checked_anchors) else {
+            return Ok(());
+        };
+        compare_anchors(file, &known.sealed)?;
+        known.has_checked_anchors = true;
         Ok(())
     }
 
     /// Reads an index, up to the end of its seal, and compares its checksum.
-    pub(super) fn read_index(&mut self, from_end: usize, bytes: &mut Vec<u8>) -> Result<()> {
-        let Some(&Known { sealed, .. }) = self.chain.known.get(from_end) else { return Ok(()) };
+    fn read_index(
+        &mut self,
+        file: &mut dyn ParallelFile,
+        from_end: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Some(sealed) = self.seal(file, from_end)? else { return Ok(()) };
         let Seal { index, length, .. } = sealed.seal;
         resize(bytes, length - index)?;
-        match self.chain.near[0].from(index).get(..bytes.len()) {
-            Some(near) => bytes.copy_from_slice(near),
-            None => self.file.read_at(index, bytes)?,
-        }
+        self.read(file, index, bytes)?;
         let (rows, seal) = bytes.split_at(bytes.len() - SEAL_BYTES);
         let found = Seal::crc_of(crc::of(rows), seal.first_chunk().unwrap_or(&[0; SEAL_BYTES]));
         compare_sealed_crc(&sealed.seal, found)?;
-        self.chain.known[from_end].is_checked = true;
+        self.known.entry(from_end).and_modify(|known| known.is_checked = true);
         Ok(())
     }
+}
 
-    /// Compares the checksum of index and seal.
-    pub(super) fn compare_index(&mut self, sealed: &Sealed) -> Result<()> {
-        let (index, offset) = (sealed.seal.index, sealed.seal.offset());
-        let index_crc = self.crc_of(index, offset)?;
-        let mut seal = [0; SEAL_BYTES];
-        self.file.read_at(offset, &mut seal)?;
-        compare_sealed_crc(&sealed.seal, Seal::crc_of(index_crc, &seal))
+impl Known {
+    fn new(sealed: Sealed) -> Self {
+        Self { sealed, is_checked: false, has_checked_anchors: false }
     }
+}
 
-    /// Compares the checksum of the anchors, once, if there are any.
-    pub(super) fn check_anchors(&mut self, from_end: usize) -> Result<()> {
-        let Some(&Known { sealed, has_checked_anchors: false, .. }) = self.chain.known.get(from_end) else {
-            return Ok(());
-        };
-        self.compare_anchors(&sealed)?;
-        self.chain.known[from_end].has_checked_anchors = true;
-        Ok(())
-    }
-
-    /// Compares the checksum of the anchors, if there are any.
-    pub(super) fn compare_anchors(&mut self, sealed: &Sealed) -> Result<()> {
-        let (start, end) = (sealed.start, sealed.seal.index);
-        if start < end {
-            let tail_offset = end - CRC_TAIL_BYTES as u64;
-            let found = self.crc_of(start, tail_offset)?;
-            let mut tail = [0; CRC_TAIL_BYTES];
-            self.file.read_at(tail_offset, &mut tail)?;
-            let expected = parse_crc_tail(&tail, tail_offset);
-            let expected = expected.map_err(|error| error.with_kind(ErrorKind::Checksum))?;
-            compare_crc("anchors", found, expected, start)?;
-        }
-        Ok(())
-    }
-
-    /// A row, not yet checked.
-    pub(super) fn row(&mut self, sealed: &Sealed, row: u64) -> Result<Row> {
-        let (at, mut bytes) = (sealed.row_offset(row), [0; ROW_BYTES]);
-        self.read_own(at, &mut bytes)?;
-        Row::parse(&bytes, at).map_err(|error| error.with_kind(ErrorKind::Checksum))
-    }
-
-    /// Which row has this index in the order of user strings, not yet checked.
-    pub(super) fn sorted_row(&mut self, sealed: &Sealed, sorted: u64) -> Result<u64> {
-        let at = sealed.row_offset(sorted) + SORTED;
-        let mut found = None;
-        self.read_own_entries(at, 1, b'S', |_, row| {
-            found = Some(row);
-            Ok(())
-        })
-        .map_err(|error| {
-            if error.kind() == ErrorKind::Format { error.with_kind(ErrorKind::Checksum) } else { error }
-        })?;
-        match found.filter(|&row| row < sealed.seal.rows()) {
-            Some(row) => Ok(row),
-            None => Err(differs("index", "another S", "the number of a row", at)),
-        }
-    }
-
-    /// A row, compared with its neighbours and with the header of the section.
-    ///
-    /// The reading position of this rank is lost.
-    pub(super) fn checked_row(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
-        let (row, at) = (self.row(sealed, number)?, sealed.row_offset(number));
-        let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
-        let begin = if number == 0 { sealed.begin() } else { self.row(sealed, number - 1)?.end() };
-        if row.offset != begin {
-            return wrong("the offset", row.offset, begin);
-        }
-        let end = match number + 1 == sealed.seal.rows() {
-            true => sealed.start,
-            false => self.row(sealed, number + 1)?.offset,
-        };
-        if row.end() != end {
-            return wrong("the end", row.end(), end);
-        }
-        if row.section.is_none() != (number < sealed.header_rows()) {
-            return Err(differs(
-                "row of the index",
-                "the header of the file",
-                "a section, or the other way",
-                at,
-            ));
-        }
-        self.compare_with_header(&row, at)?;
-        Ok(row)
-    }
-
-    /// Compares a row, which stands at `at`, with the header of the section.
-    ///
-    /// The position of this rank is lost.
-    pub(super) fn compare_with_header(&mut self, row: &Row, at: u64) -> Result<()> {
-        let wrong = |what: &str, found: u64, expected: u64| wrong_number(what, found, expected, at);
-        if row.section.is_none() {
-            return Ok(());
-        }
-        self.advance(row.offset);
-        let found = self.look_at_section(true).map_err(|failure| self.team.settle(failure))?;
-        let Some(section) = self.header.filter(|section| found && section.offset == row.offset) else {
-            return Err(differs("row of the index", &describe(row), "no section there", at));
-        };
-        let kind = (Some(section.section_type), section.user, section.decoded, section.count);
-        if kind != (row.section, row.user, row.is_compressed, row.count) {
-            let words = format!(
-                "{} section '{}' {} of {} elements, as in its header",
-                if section.decoded { "a compressed" } else { "a" },
-                char::from(section.section_type.letter()),
-                quote(&section.user),
-                section.count
-            );
-            return Err(differs(
-                "row of the index",
-                &format!("{} of {} elements", describe(row), row.count),
-                &words,
-                at,
-            ));
-        }
-        let size = match section.section_type {
-            SectionType::Inline => INLINE_BYTES as u64,
-            SectionType::Block | SectionType::Array => section.size,
-            // Only its size entries tell.
-            SectionType::Varray => row.size,
-        };
-        if row.size != size {
-            return wrong("the size", row.size, size);
-        }
-        match self.end_by_header() {
-            Some(end) if end != row.end() => wrong("the end", row.end(), end),
-            _ => Ok(()),
-        }
-    }
-
-    /// The index of the row whose section contains this offset; `None` if it is in the seal itself.
-    pub(super) fn row_at(&mut self, sealed: &Sealed, offset: u64) -> Result<Option<u64>> {
-        if offset >= sealed.start {
-            return Ok(None);
-        }
-        let (mut least, mut most) = (0, sealed.seal.rows());
-        while most - least > 1 {
-            let middle = u64::midpoint(least, most);
-            if self.row(sealed, middle)?.offset <= offset { least = middle } else { most = middle }
-        }
-        if least < most {
-            let row = self.row(sealed, least)?;
-            if (row.offset..row.end()).contains(&offset) {
-                return Ok(Some(least));
+/// The rows of the seals in a table, which stand at `at`; `None` if they are not in the order of a file.
+pub(super) fn seal_rows(bytes: &[u8], at: u64) -> Result<Option<Vec<SealRow>>> {
+    let mut rows: Vec<SealRow> = Vec::new();
+    reserve(&mut rows, bytes.len() / NAME_BYTES)?;
+    for (row, bytes) in (at..).step_by(NAME_BYTES).zip(bytes.as_chunks().0) {
+        let Ok(row) = SealRow::parse(bytes, row) else { return Ok(None) };
+        let follows = match rows.last() {
+            None => row.offset > 0 || row == SealRow::default(),
+            Some(last) => {
+                row.offset.checked_sub(SEAL_BYTES as u64).is_some_and(|end| end >= last.offset)
+                    && row.sections >= last.sections
             }
-        }
-        Err(differs("index", "no row for this byte", "one for each section", offset))
-    }
-
-    /// The nearest anchor at or before element `index` of a section, if there is one: the number of its element and the offset.
-    /// `data` is the offset of the data of the section.
-    pub(super) fn anchor(&mut self, data: u64, index: u64) -> Result<Option<(u64, u64)>> {
-        let wanted = index / ANCHOR_ELEMENTS;
-        if wanted == 0 || !self.is_sealed() {
-            return Ok(None);
-        }
-        let Some((from_end, sealed)) = self.seal_where(|sealed| sealed.begin() <= data)? else {
-            return Ok(None);
         };
-        if data >= sealed.start || sealed.start == sealed.seal.index {
+        if !follows {
             return Ok(None);
         }
-        self.check_anchors(from_end)?;
-        let bytes = sealed.seal.index - sealed.start - (TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64;
-        let count = bytes / ANCHOR_BYTES as u64;
-        let first = sealed.start + TABLE_HEADER_BYTES as u64;
-        let (mut least, mut most) = (0, count);
-        while least < most {
-            let middle = u64::midpoint(least, most);
-            if self.anchor_at(first, middle)? < data { least = middle + 1 } else { most = middle }
-        }
-        let place = least + wanted - 1;
-        if place >= count {
-            return Err(differs(
-                "anchors",
-                &format!("{count} of them"),
-                "those of this section",
-                sealed.start,
-            ));
-        }
-        let offset = self.anchor_at(first, place)?;
-        if offset > sealed.start {
-            return Err(differs("anchors", &offset.to_string(), "the offset of an element", sealed.start));
-        }
-        Ok(Some((wanted * ANCHOR_ELEMENTS, offset)))
+        rows.push(row);
     }
-
-    fn anchor_at(&mut self, first: u64, number: u64) -> Result<u64> {
-        let mut anchor = 0;
-        self.read_own_entries(first + number * ANCHOR_BYTES as u64, 1, b'O', |_, offset| {
-            anchor = offset;
-            Ok(())
-        })?;
-        Ok(anchor)
-    }
+    Ok(if rows.is_empty() { None } else { Some(rows) })
 }

@@ -268,11 +268,12 @@ mod tests {
     use super::*;
     use crate::codec::{ARRAY_CONVENTION, BLOCK_CONVENTION, VARRAY_CONVENTION};
     use crate::format::index::{ANCHORS, INDEX};
+    use crate::format::names::NAMES;
     use crate::format::seal::SEAL;
 
     #[test]
     fn the_user_strings_of_the_conventions_end_alike() {
-        for user in [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION, ANCHORS, INDEX, SEAL] {
+        for user in [BLOCK_CONVENTION, ARRAY_CONVENTION, VARRAY_CONVENTION, ANCHORS, NAMES, INDEX, SEAL] {
             assert!(user.ends_with(CONVENTION_END), "{}", user.escape_ascii());
         }
     }

@@ -9,6 +9,7 @@ use crate::format::header::{SectionType, parse_file_header};
 use crate::format::index::{
     ANCHOR_BYTES, ANCHORS, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES, TABLE_PADDING_BYTES, parse_table_header,
 };
+use crate::format::names::{NAME_BYTES, NAMES, Table};
 use crate::format::seal::{SEAL, SEAL_BYTES, Seal};
 use crate::memory::resize;
 use crate::storage::ParallelFile;
@@ -21,8 +22,10 @@ const TABLE_FRAME_BYTES: u64 = (TABLE_HEADER_BYTES + TABLE_PADDING_BYTES) as u64
 pub struct Sealed {
     /// What it says.
     pub seal: Seal,
-    /// The offset of its anchors, or of its index if there are none.
+    /// The offset of its first table: anchors, names, or the index.
     pub start: u64,
+    /// Where its anchors end, if there are any: the offset of its table of names, or of its index if there is none.
+    pub names: u64,
     /// The number of sections before the first one that it seals.
     pub first: u64,
 }
@@ -31,30 +34,43 @@ impl Sealed {
     /// The seal at `offset`, if there is one: see docs/format.md, "The seal".
     pub(super) fn at(file: &mut dyn ParallelFile, size: u64, offset: u64) -> Result<Option<Self>> {
         let near = Near::seal_at(file, size, offset, NEAR_BYTES)?;
-        Self::among(file, size, offset, [&near, &Near::default()])
+        let found = Self::among(file, size, offset, &near)?;
+        let Some(Seal { previous, .. }) = found.map(|sealed| sealed.seal) else { return Ok(None) };
+        let is_previous = match previous {
+            0 => true,
+            _ => Bytes { file, size, near: &near }.seal_at(previous)?.is_some_and(|previous| {
+                found.is_some_and(|found| found.seal.check_previous(&previous).is_ok())
+            }),
+        };
+        Ok(found.filter(|_| is_previous))
     }
 
-    /// As [`Self::at`], of bytes that were read at once near this seal and the one before it.
+    /// As [`Self::at`], of bytes that were read at once near it. The seal before it is still to be compared.
     pub(super) fn among(
         file: &mut dyn ParallelFile,
         size: u64,
         offset: u64,
-        near: [&Near; 2],
+        near: &Near,
     ) -> Result<Option<Self>> {
         let mut file = Bytes { file, size, near };
         let Some(seal) = file.seal_at(offset)? else { return Ok(None) };
         if file.table_at(seal.index, INDEX, ROW_BYTES)? != Some(seal.rows()) {
             return Ok(None);
         }
-        let mut first = 0;
-        if seal.previous > 0 {
-            match file.seal_at(seal.previous)? {
-                Some(previous) if seal.check_previous(&previous).is_ok() => first = previous.sections,
-                _ => return Ok(None),
-            }
-        }
-        let start = file.start_of(&seal)?;
-        Ok(Some(Self { seal, start, first }))
+        let (start, names) = file.tables_of(&seal)?;
+        let rows = seal.rows() - u64::from(seal.previous == 0);
+        Ok(Some(Self { seal, start, names, first: seal.sections.saturating_sub(rows) }))
+    }
+
+    /// The bytes of its table of names, if there is one.
+    #[must_use]
+    pub fn names_bytes(&self) -> u64 {
+        self.seal.index - self.names
+    }
+
+    /// The offset of the end of its table of names, and the table once that end was read.
+    pub(super) fn end_of_names(&self) -> u64 {
+        Table::end_offset(self.seal.index)
     }
 
     /// The offset of what it seals; that of the first seal includes the header of the file.
@@ -118,13 +134,13 @@ fn bytes_at<const N: usize>(file: &mut dyn ParallelFile, size: u64, offset: u64)
 struct Bytes<'a> {
     file: &'a mut dyn ParallelFile,
     size: u64,
-    near: [&'a Near; 2],
+    near: &'a Near,
 }
 
 impl Bytes<'_> {
     /// Bytes at `offset`, if the file is long enough.
     fn at<const N: usize>(&mut self, offset: u64) -> Result<Option<[u8; N]>> {
-        let known = self.near.iter().find_map(|near| near.from(offset).first_chunk());
+        let known = self.near.from(offset).first_chunk();
         known.map_or_else(|| bytes_at(&mut *self.file, self.size, offset), |bytes| Ok(Some(*bytes)))
     }
 
@@ -138,20 +154,28 @@ impl Bytes<'_> {
         Ok(self.at(offset)?.and_then(|header| parse_table_header(&header, user, element)))
     }
 
-    /// The offset of the anchors of a seal, or of its index if it has none: where its last section ends.
-    fn start_of(&mut self, seal: &Seal) -> Result<u64> {
+    /// Where the last section of a seal ends, and where its anchors do: there the table of names begins, or the index if there is none.
+    fn tables_of(&mut self, seal: &Seal) -> Result<(u64, u64)> {
         if seal.rows() == 0 {
-            return Ok(seal.index);
+            return Ok((seal.index, seal.index));
         }
         let at = seal.offset() - (TABLE_PADDING_BYTES + ROW_BYTES) as u64;
         let row: Option<[u8; ROW_BYTES]> = self.at(at)?;
-        // A wrong row cannot lead elsewhere: the anchors must begin at this offset.
+        // A wrong row cannot lead elsewhere: the tables must follow one another from this offset to the index.
         let end = row.and_then(|row| Row::parse(&row, at).ok()).map_or(seal.index, |row| row.end());
-        // Its last entry is their checksum.
-        let anchors = if end < seal.index { self.table_at(end, ANCHORS, ANCHOR_BYTES)? } else { None };
-        let anchors = anchors.filter(|&count| count > 1);
-        let has_anchors = anchors.and_then(|count| table_end(end, count, ANCHOR_BYTES)) == Some(seal.index);
-        Ok(if has_anchors { end } else { seal.index })
+        // The last entry of the anchors is their checksum.
+        let anchors = self.table_before(end, seal.index, ANCHORS, ANCHOR_BYTES)?;
+        let names = anchors.unwrap_or(end);
+        let table = self.table_before(names, seal.index, NAMES, NAME_BYTES)?;
+        let is_whole = table.unwrap_or(names) == seal.index;
+        Ok(if is_whole { (end, names) } else { (seal.index, seal.index) })
+    }
+
+    /// The end of the table of this name at `offset`, if there is one with elements that ends before `index` or there.
+    fn table_before(&mut self, offset: u64, index: u64, user: &[u8], element: usize) -> Result<Option<u64>> {
+        let count = if offset < index { self.table_at(offset, user, element)? } else { None };
+        let end = count.filter(|&count| count > 1).and_then(|count| table_end(offset, count, element));
+        Ok(end.filter(|&end| end <= index))
     }
 }
 
@@ -238,10 +262,12 @@ fn end_of_sections(file: &mut dyn ParallelFile, size: u64) -> Result<u64> {
 
 /// Whether a section with this header may be a part of a seal.
 #[inline(always)]
-fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) -> bool {
+pub(super) fn may_be_of_seal(section_type: SectionType, user: &[u8], size: u64) -> bool {
     match section_type {
         SectionType::Array => {
-            user == INDEX && size == ROW_BYTES as u64 || user == ANCHORS && size == ANCHOR_BYTES as u64
+            user == INDEX && size == ROW_BYTES as u64
+                || user == ANCHORS && size == ANCHOR_BYTES as u64
+                || user == NAMES && size == NAME_BYTES as u64
         }
         SectionType::Block => user == SEAL,
         SectionType::Inline | SectionType::Varray => false,
@@ -273,13 +299,18 @@ impl ReaderState {
             _ if user == INDEX => Some(end),
             _ => {
                 let near = Near::default();
-                let rows =
-                    Bytes { file: &mut *file, size, near: [&near; 2] }.table_at(end, INDEX, ROW_BYTES)?;
-                rows.and_then(|rows| table_end(end, rows, ROW_BYTES))
+                let mut bytes = Bytes { file: &mut *file, size, near: &near };
+                let names = if user == ANCHORS { bytes.table_at(end, NAMES, NAME_BYTES)? } else { None };
+                let index = names.map_or(Some(end), |names| table_end(end, names, NAME_BYTES));
+                let rows = index.map(|index| bytes.table_at(index, INDEX, ROW_BYTES)).transpose()?.flatten();
+                index.zip(rows).and_then(|(index, rows)| table_end(index, rows, ROW_BYTES))
             }
         };
         let Some(offset) = offset else { return Ok(None) };
         let sealed = Sealed::at(file, size, offset)?;
-        Ok(sealed.filter(|sealed| [sealed.start, sealed.seal.index, offset].contains(&start)))
+        Ok(sealed.filter(|sealed| {
+            let Sealed { seal, start: first, names, .. } = *sealed;
+            [first, names, seal.index, offset].contains(&start)
+        }))
     }
 }

@@ -1,19 +1,22 @@
 //! Seals, indexes and sections as those see them who check, list or cut a file: the command `scda`. For a process that
 //! reads alone.
 
-use super::chain::{describe, differs};
-use super::index::Sealed;
+use super::chain::{compare_anchors, compare_index, compare_tail, differs, read_table, seal_rows};
+use super::index::{Sealed, may_be_of_seal};
+use super::tables::describe;
 use super::{Reader, ReaderState, Section};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::file::team::Failure;
 use crate::format::header::SectionType;
 use crate::format::index::{
-    ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, CRC_TAIL_BYTES, INDEX, ROW_BYTES, Row, TABLE_HEADER_BYTES,
+    ANCHOR_BYTES, ANCHOR_ELEMENTS, CRC_TAIL_BYTES, ROW_BYTES, Row, TABLE_HEADER_BYTES,
 };
 use crate::format::layout::sum;
+use crate::format::names::{NAME_BYTES, Name, SealRow};
 use crate::format::seal::{SEAL, SEAL_BYTES};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
 
 /// So many rows are read at once.
 const ROWS: u64 = 1 << 14;
@@ -41,17 +44,21 @@ impl Reader {
         })
     }
 
-    /// Compares what belongs to a seal itself: the checksums of index and anchors, the rows with one another, and their
-    /// order.
+    /// Compares what belongs to a seal itself, the last one of these, which are all up to it: the
+    /// checksums of its tables, the rows with one another, their order, and the table of names with
+    /// the seals and indexes before it.
     #[doc(hidden)]
-    pub fn check_seal(&mut self, sealed: &Sealed) -> Result<()> {
-        self.session.operate(|state| Ok(state.check_tables(sealed)?))
+    pub fn check_seal(&mut self, seals: &[Sealed]) -> Result<()> {
+        self.session.operate(|state| {
+            seals.last().map_or(Ok(()), |sealed| state.check_tables(sealed))?;
+            Ok(state.check_names(seals)?)
+        })
     }
 
     /// Compares the checksum of the index.
     #[doc(hidden)]
     pub fn check_index(&mut self, sealed: &Sealed) -> Result<()> {
-        self.session.operate(|state| Ok(state.compare_index(sealed)?))
+        self.session.operate(|state| Ok(compare_index(&mut *state.file, &sealed.seal)?))
     }
 
     /// Reads some rows, which must go on where those before them end: at offset `begin` of the file. The checksum of the
@@ -89,15 +96,7 @@ impl Section {
     #[doc(hidden)]
     #[must_use]
     pub fn broken_seal(&self) -> Option<Error> {
-        let is_part = match self.section_type {
-            SectionType::Array => {
-                *self.user == *INDEX && self.size == ROW_BYTES as u64
-                    || *self.user == *ANCHORS && self.size == ANCHOR_BYTES as u64
-            }
-            SectionType::Block => *self.user == *SEAL,
-            SectionType::Inline | SectionType::Varray => false,
-        };
-        is_part.then(|| {
+        may_be_of_seal(self.section_type, &self.user, self.size).then(|| {
             let found = quote(&self.user);
             let words = format!(
                 "seal: found the section {found} that belongs to none, expected a seal: it is damaged, or a user's section"
@@ -189,8 +188,9 @@ impl ReaderState {
     }
 
     fn check_tables(&mut self, sealed: &Sealed) -> Result<()> {
-        self.compare_index(sealed)?;
-        self.compare_anchors(sealed)?;
+        compare_index(&mut *self.file, &sealed.seal)?;
+        compare_anchors(&mut *self.file, sealed)?;
+        compare_tail("names", &mut *self.file, sealed.names, sealed.seal.index)?;
         let (mut rows, mut number, mut end) = (Vec::new(), 0, sealed.begin());
         let (mut anchors, mut last): (u64, Option<(u64, Row)>) = (0, None);
         while number < sealed.seal.rows() {
@@ -212,7 +212,7 @@ impl ReaderState {
                 number += 1;
             }
         }
-        let (start, bytes) = (sealed.start, sealed.seal.index - sealed.start);
+        let (start, bytes) = (sealed.start, sealed.names - sealed.start);
         let found = bytes.saturating_sub((TABLE_HEADER_BYTES + CRC_TAIL_BYTES) as u64) / ANCHOR_BYTES as u64;
         if found != anchors {
             return Err(differs(
@@ -223,6 +223,73 @@ impl ReaderState {
             ));
         }
         Ok(())
+    }
+
+    /// Compares a table of names with all that it repeats. An index that is damaged, and with which
+    /// the names cannot be compared, is an error of its own.
+    fn check_names(&mut self, seals: &[Sealed]) -> Result<()> {
+        let Some(sealed) = seals.last().filter(|sealed| sealed.names_bytes() > 0) else { return Ok(()) };
+        let damaged = |error: Error| error.with_kind(ErrorKind::Checksum);
+        let table = read_table(&mut *self.file, sealed).map_err(damaged)?;
+        let (seal, end) = (seals.len() as u64, sealed.end_of_names());
+        if seals[0].seal.previous > 0 {
+            return Ok(()); // Not all of them are known.
+        }
+        if table.end.seal != seal {
+            let words = format!("{seal}, the number of the seal");
+            return Err(differs("table of names, entry K", &table.end.seal.to_string(), &words, end));
+        }
+        let first = seals.len() - to_usize(table.end.seals);
+        let expected = (first..seals.len()).map(|number| {
+            let before = number.checked_sub(1).map(|before| seals[before].seal);
+            before.map_or_else(SealRow::default, |seal| SealRow {
+                offset: seal.offset(),
+                sections: seal.sections,
+                crc: seal.crc,
+            })
+        });
+        let mut bytes = Vec::new();
+        resize(&mut bytes, table.bytes())?;
+        self.file.read_at(table.rows, &mut bytes)?;
+        let (rows, names) = bytes.split_at(to_usize(table.end.seals) * NAME_BYTES);
+        let rows = seal_rows(rows, table.rows)?.unwrap_or_default();
+        if !rows.iter().copied().eq(expected) {
+            return Err(differs("table of names", "other seals", "those of the file", table.rows));
+        }
+        let Some(expected) = self.names_of(&seals[first..], table.names)? else { return Ok(()) };
+        for (name, row) in (0..).zip(names.as_chunks().0) {
+            let at = table.name_offset(name);
+            let found = Name::parse(row, at).map_err(damaged)?;
+            if expected.get(to_usize(name)) != Some(&found) {
+                let (found, words) = (quote(&found.user), "the names of the indexes in their order");
+                return Err(differs("table of names", &found, words, at));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names in the indexes of these seals, in the order of a table; `None` if an index is damaged.
+    fn names_of(&mut self, seals: &[Sealed], most: u64) -> Result<Option<Vec<Name>>> {
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        reserve(&mut names, to_usize(most))?;
+        for sealed in seals {
+            let (mut row, mut end) = (0, sealed.begin());
+            while row < sealed.seal.rows() {
+                match self.read_index_rows(sealed, row, end, &mut rows) {
+                    Err(error) if error.kind().is_of_file() => return Ok(None),
+                    read => read?,
+                }
+                reserve(&mut names, rows.len())?;
+                for Row { section, user, .. } in &rows {
+                    let number = names.len() as u64 + seals[0].first;
+                    names.extend(section.map(|section| Name { section, user: *user, number }));
+                }
+                row += rows.len() as u64;
+                end = rows.last().map_or(end, Row::end);
+            }
+        }
+        names.sort_unstable_by(Name::compare);
+        Ok(Some(names))
     }
 
     fn read_index_rows(

@@ -1,8 +1,9 @@
 //! What differs in a section that does not have its checksum.
 
 use super::ReaderState;
-use super::chain::{compare_crc, describe, differs};
+use super::chain::{compare_crc, differs};
 use super::index::Sealed;
+use super::tables::describe;
 use crate::error::{Error, Result};
 use crate::format::header::SectionType;
 use crate::format::index::Row;

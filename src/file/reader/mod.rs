@@ -20,8 +20,10 @@ mod rows;
 mod sharing;
 mod streams;
 mod survey;
+mod tables;
 mod verify;
 
+pub(super) use chain::Chain;
 pub use dataset::Request;
 pub(crate) use dataset::Wanted;
 pub use index::Sealed;
@@ -130,7 +132,7 @@ pub(crate) struct ReaderState {
     alone: Option<Box<lookup::Alone>>,
     /// The seals that this rank has read.
     chain: chain::Chain,
-    /// The user strings of the last of them.
+    /// The user strings of the last of them, in memory.
     names: names::Names,
     /// The sections that this rank has walked to look some up.
     walk: lookup::Walk,
@@ -639,7 +641,7 @@ impl ReaderState {
             dataset: None,
             known_metadata: Known::default(),
             alone: None,
-            chain: chain::Chain::default(),
+            chain: chain::Chain::new(ends.read),
             names: names::Names::default(),
             walk: lookup::Walk::default(),
             verified: BTreeMap::new(),
@@ -672,7 +674,7 @@ impl ReaderState {
         }
         (self.size, self.end) = (ends.read, ends.sections);
         // What was found by the seal that was the last one, and by walking to where the file ended.
-        self.chain = chain::Chain::default();
+        self.chain = chain::Chain::new(self.size);
         self.names = names::Names::default();
         self.walk = lookup::Walk::default();
         Ok(true)

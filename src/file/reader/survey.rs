@@ -1,6 +1,7 @@
 //! Surveys a file before sections are appended: where they go, and what the next seal must record of the sections that the
 //! file has.
 
+use super::chain::Chain;
 use super::header::exceeds_63_bits;
 use super::index::{STEP, Sealed, begins_seal};
 use super::{Expect, ReaderState};
@@ -152,6 +153,7 @@ impl ReaderState {
             && let Some(seal) = self.seal_at(offset, None)?
         {
             (survey.seal, survey.end) = (Some(seal), seal.length);
+            self.go_back(&mut survey)?;
             return Ok(survey);
         }
         self.add(&mut survey, row)?;
@@ -180,7 +182,31 @@ impl ReaderState {
                 survey.anchors = 0;
             }
         }
+        self.go_back(&mut survey)?;
         Ok(survey)
+    }
+
+    /// Goes back to the first seal that covers as many sections as the parameters say. Collective.
+    fn go_back(&mut self, survey: &mut Survey) -> Result<(), Failure> {
+        let wanted = self.params.behind;
+        if wanted == 0 {
+            return Ok(());
+        }
+        let sections = survey.seal.map_or(0, |seal| seal.sections);
+        if wanted > sections {
+            let words =
+                format!("behind: found {wanted}, but the seals of the file cover {sections} sections");
+            return Err(Error::argument(words).into());
+        }
+        let found = match survey.seal.filter(|_| self.team.rank() == 0) {
+            Some(last) => Chain::new(last.length).seal_where(&mut *self.file, |span| span.first < wanted),
+            None => Ok(None),
+        };
+        let seal =
+            found.map(|found| found.map_or([0; 2], |(_, Sealed { seal, .. })| [seal.length, seal.sections]));
+        let [length, sections] = self.team.share(0, seal)?;
+        (survey.seal, survey.end) = (Some(LastSeal { length, sections }), length);
+        Ok(())
     }
 
     fn add(&self, survey: &mut Survey, row: Row) -> Result<()> {

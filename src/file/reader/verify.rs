@@ -1,8 +1,9 @@
 //! Reading with [`Params::verify`](crate::Params::verify): the bytes of each section are compared with the checksum in its row of
 //! the index before its header is used.
 
-use super::chain::{compare_crc, describe, differs};
+use super::chain::{compare_crc, compare_tail, crc_of, differs};
 use super::index::Sealed;
+use super::tables::describe;
 use super::{Expect, ReaderState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, split};
@@ -30,25 +31,34 @@ impl ReaderState {
                 _ => break,
             }
         }
-        let Some((from_end, sealed)) = self.seal_where(|sealed| sealed.seal.previous == 0)? else {
+        let Some((from_end, sealed)) = self.seal_where(|span| span.begin == 0)? else {
             return Err(differs("seals", "none", "a first one", self.end));
         };
-        self.check_index(from_end)?;
+        self.chain.check_index(&mut *self.file, from_end)?;
         self.compare_section(&sealed, 0)?;
         Ok(())
     }
 
-    /// Compares the checksums of a seal itself: that of index and seal, and that of the anchors.
-    pub(super) fn check_seal(&mut self, from_end: usize) -> Result<()> {
-        self.check_index(from_end)?;
-        self.check_anchors(from_end)
+    /// Compares the checksums of a seal itself: that of index and seal, and those of the tables before.
+    fn check_seal(&mut self, from_end: usize) -> Result<()> {
+        self.chain.check_index(&mut *self.file, from_end)?;
+        self.check_other_tables(from_end)
+    }
+
+    /// Compares the checksums of anchors and names.
+    fn check_other_tables(&mut self, from_end: usize) -> Result<()> {
+        self.chain.check_anchors(&mut *self.file, from_end)?;
+        match self.seal(from_end)? {
+            Some(sealed) => compare_tail("names", &mut *self.file, sealed.names, sealed.seal.index),
+            None => Ok(()),
+        }
     }
 
     /// Compares the bytes of a section with its row in a checked index, and the row with the header. The reading position
     /// of this rank is lost.
     pub(super) fn compare_section(&mut self, sealed: &Sealed, number: u64) -> Result<Row> {
         let row = self.row_within(sealed, number)?;
-        let found = self.crc_of(row.offset, row.end())?;
+        let found = crc_of(&mut *self.file, row.offset, row.end())?;
         self.settle_section(sealed, number, &row, found)
     }
 
@@ -79,12 +89,12 @@ impl ReaderState {
         while matches!(self.expect, Expect::Header) && !self.at_end() && !self.is_verified(self.position) {
             let (position, mut expected) = (self.position, None);
             let [start, end] = self.look_up(|this| {
-                let found = this.seal_where(|sealed| sealed.begin() <= position)?;
+                let found = this.seal_where(|span| span.begin <= position)?;
                 let (from_end, sealed) =
                     found.ok_or_else(|| differs("seals", "none", "a first one", position))?;
-                this.check_index(from_end)?;
+                this.chain.check_index(&mut *this.file, from_end)?;
                 let Some(number) = this.row_at(&sealed, position)? else {
-                    this.check_anchors(from_end)?;
+                    this.check_other_tables(from_end)?;
                     return Ok([sealed.seal.length, 0]);
                 };
                 let row = this.row_within(&sealed, number)?;
@@ -122,7 +132,7 @@ impl ReaderState {
         let part = bytes.div_ceil(self.team.size() as u64);
         let from = (self.team.rank() as u64).saturating_mul(part).min(bytes);
         let to = from.saturating_add(part).min(bytes);
-        let (own, mine) = split(self.crc_of(start + from, start + to));
+        let (own, mine) = split(crc_of(&mut *self.file, start + from, start + to));
         let mut sums = [crc::shift(own, bytes - to)];
         let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
         // All ranks learn of an error at the next agreement, before the sum is used.

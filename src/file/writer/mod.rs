@@ -4,6 +4,7 @@ mod choice;
 mod dataset_stream;
 mod datasets;
 mod layouts;
+mod names;
 mod output;
 mod owners;
 mod pieces;
@@ -265,7 +266,8 @@ impl Writer {
         &self.user
     }
 
-    /// The bytes that [`Self::append`] has cut off: what a job that was killed while it appended had not sealed.
+    /// The bytes that [`Self::append`] has cut off: what a job that was killed while it appended had not sealed, and what is
+    /// behind the seal that [`Params::behind`] chose.
     #[must_use]
     pub fn bytes_cut_off(&self) -> u64 {
         self.bytes_cut_off

@@ -1,13 +1,14 @@
 //! Seals: what is noted of the sections while they are written, and the tables that say it at the end.
 
 use super::WriterState;
+use super::names::Names;
 use super::output::too_large;
 use crate::codec::{compressed_type, second_type};
 use crate::error::{Error, Result};
 use crate::file::reader::Survey;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
-use crate::file::team::{Failure, Team};
+use crate::file::team::{FINE, Failure, Team, split};
 use crate::format::crc;
 use crate::format::entry::{CountFormat, parse_count};
 use crate::format::header::{SectionType, UserString};
@@ -16,6 +17,7 @@ use crate::format::index::{
     table_padding,
 };
 use crate::format::layout::{Layout, sum};
+use crate::format::names::SealRow;
 use crate::format::seal::{SEAL_BYTES, Seal};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
 use crate::memory::{grow, reserve};
@@ -39,6 +41,8 @@ pub(super) struct Sealer {
     sections: u64,
     /// The first section of a compressed pair that is written as two sections, until the second follows.
     half: Option<Half>,
+    /// For the tables of names of rank 0.
+    names: Names,
 }
 
 /// What the first section of a compressed pair says of it.
@@ -78,7 +82,8 @@ impl Sealer {
     pub(super) fn new(team: &Team, user: UserString, header: &[u8]) -> (Self, Sums) {
         let current = Current { section: None, user, is_compressed: false, count: 0, size: 0 };
         let (rows, anchors) = (Vec::new(), Anchors::default());
-        let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None };
+        let names = Names::new();
+        let mut sealer = Self { rows, current, anchors, previous: 0, sections: 0, half: None, names };
         let mut sums = Sums::default();
         sums.put(FILE_HEADER_BYTES as u64, if team.rank() == 0 { crc::of(header) } else { 0 });
         // Rank 0 has the rows.
@@ -100,6 +105,7 @@ impl Sealer {
             previous,
             sections: sealed + survey.unsealed(),
             half: None,
+            names: survey.seal.map_or_else(Names::new, |seal| Names::continued(seal.length, seal.sections)),
         }
     }
 
@@ -323,20 +329,29 @@ impl WriterState {
             0 => None,
             total => Some(Layout::array(self.end, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
         };
-        let start = anchors_at.map_or(self.end, |layout| layout.end);
-        let index = Layout::array(start, rows, ROW_BYTES as u64).ok_or_else(too_large)?;
-        let length = index.end + SEAL_BYTES as u64;
+        let names_at = anchors_at.map_or(self.end, |layout| layout.end);
         let file = self.file.unsummed();
+        let mine = match self.team.rank() {
+            0 => sealer.names.table(file, &sealer.rows, style),
+            _ => Ok(Vec::new()),
+        };
+        let (names, mine) = split(mine);
         let written = match anchors_at {
-            Some(layout) => write_anchors(&self.team, file, layout, &anchors, style),
-            None => Ok(0),
+            Some(layout) => mine.and_then(|()| write_anchors(&self.team, file, layout, &anchors, style)),
+            None => mine.map(|()| 0),
         };
         let mine = written.and_then(|crc| {
             reserve(&mut sums, 1)?;
             sums.push(crc);
             Ok(())
         });
-        let reduced = self.team.agree(mine)?.comm().reduce_xor(&mut sums);
+        // Rank 0 alone knows how long its table is.
+        let mut length = [if self.team.rank() == 0 { names.len() as u64 } else { FINE }];
+        let agreed = self.team.agree_with(mine, &mut length)?;
+        let reduced = agreed.comm().reduce_xor(&mut sums);
+        let start = names_at + length[0];
+        let index = Layout::array(start, rows, ROW_BYTES as u64).ok_or_else(too_large)?;
+        let length = index.end + SEAL_BYTES as u64;
         let mut crc = 0;
         let mine = reduced.and_then(|()| {
             if self.team.rank() > 0 {
@@ -344,6 +359,9 @@ impl WriterState {
             }
             if let (Some(layout), Some(&crc)) = (anchors_at, sums.last()) {
                 file.write_at(layout.padding() - COUNT_BYTES as u64, &[&crc_tail(crc, style)])?;
+            }
+            if !names.is_empty() {
+                file.write_at(names_at, &[&names])?;
             }
             sealer.rows.iter_mut().zip(&sums).for_each(|(row, &crc)| row.crc = crc);
             sort_rows(&mut sealer.rows)?;
@@ -360,7 +378,12 @@ impl WriterState {
         let seal =
             Seal { index: index.start, previous: sealer.previous, sections: sealer.sections, length, crc: 0 };
         let mine = match self.team.rank() {
-            0 => file.write_at(seal.offset(), &[&seal.with_crc(crc, style).bytes(style)]),
+            0 => {
+                let seal = seal.with_crc(crc, style);
+                let row = SealRow { offset: seal.offset(), sections: seal.sections, crc: seal.crc };
+                let written = file.write_at(seal.offset(), &[&seal.bytes(style)]);
+                written.and_then(|()| sealer.names.note(row))
+            }
             _ => Ok(()),
         };
         self.team.agree(mine)?;

@@ -355,6 +355,7 @@ mod tests {
             "scda index 00",
             "scda seal 00",
             "scda anchors 00",
+            "scda names 00",
             "A compressed scda 00",
             "B compressed scda 00",
             "V compressed scda 00",

@@ -6,8 +6,11 @@ use super::Scratch;
 use super::input::{Input, hash};
 use super::reading::MEMORY_OF_A_RANK;
 use crate::common::Rng;
+use crate::common::seal::entry;
 use crate::memory;
 use scda::internals::crc;
+use scda::internals::index::parse_table_header;
+use scda::internals::names::{NAME_BYTES, NAMES};
 use scda::internals::seal::{SEAL_BYTES, Seal};
 use scda::{
     Encode, ErrorKind, LineBreak, Params, Reader, Result, SectionType, Sink, Solo, Source, Writer,
@@ -48,14 +51,33 @@ fn template() -> &'static (Vec<u8>, usize) {
     })
 }
 
-/// The input as a file, or changes of the template: a number of bytes that are missing at its end, and a place and a byte
+/// A file of 17 seals, of which one has a table of names; and where that begins.
+fn many_seals() -> &'static (Vec<u8>, usize) {
+    static FILE: OnceLock<(Vec<u8>, usize)> = OnceLock::new();
+    FILE.get_or_init(|| {
+        let scratch = Scratch::new();
+        let mut params = Params::default();
+        params.seal = true;
+        let mut file = Writer::create(Solo, &scratch.0, b"many seals", &params).unwrap();
+        for number in 0..17 {
+            file.inline([&b"a"[..], b"b", b"v"][number % 3], 0, Some(&[b'i'; 32])).unwrap();
+            file.commit().unwrap();
+        }
+        file.close().unwrap();
+        let all = std::fs::read(&scratch.0).unwrap();
+        let tables = all.windows(16).position(|text| text == b"A scda names 00 ").unwrap();
+        (all, tables)
+    })
+}
+
+/// The input as a file, or changes of a template: a number of bytes that are missing at its end, and a place and a byte
 /// each. What has the form of a seal may get the checksum of what is there: a lie.
 fn hostile(input: &[u8]) -> Vec<u8> {
     let mut input = Input(input);
     let how = input.byte();
     let mut file = input.0.to_vec();
     if how % 4 < 2 {
-        let (template, tables) = template();
+        let (template, tables) = if how < 224 { template() } else { many_seals() };
         file.clone_from(template);
         let cut = [0, 96, 96, input.below(3000)][input.below(4)];
         file.truncate(file.len() - cut);
@@ -67,6 +89,7 @@ fn hostile(input: &[u8]) -> Vec<u8> {
         }
     }
     if how % 2 == 0 {
+        mend_names(&mut file);
         for at in (0..file.len().saturating_sub(SEAL_BYTES - 1)).step_by(32) {
             let Some(seal) = Seal::parse(file[at..].first_chunk().unwrap(), at as u64) else { continue };
             let index = crc::of(&file[seal.index as usize..at]);
@@ -75,6 +98,22 @@ fn hostile(input: &[u8]) -> Vec<u8> {
         }
     }
     file
+}
+
+/// Gives what has the form of a table of names the checksum of what is there.
+fn mend_names(file: &mut [u8]) {
+    for at in (0..file.len()).step_by(32) {
+        let Some(header) = file[at..].first_chunk() else { break };
+        let Some(count) = parse_table_header(header, NAMES, NAME_BYTES) else { continue };
+        let end = usize::try_from(count).ok().and_then(|count| count.checked_mul(NAME_BYTES));
+        let Some(end) = end.and_then(|end| end.checked_add(at + 128)).filter(|&end| end <= file.len()) else {
+            continue;
+        };
+        if end >= at + 128 + NAME_BYTES {
+            let entry = entry('C', crc::of(&file[at..end - 32]), LineBreak::Unix);
+            file[end - 32..end].copy_from_slice(&entry);
+        }
+    }
 }
 
 /// What may be wrong with a file.

@@ -4,6 +4,7 @@ use crate::common::seal::{entry, padding};
 use crate::naive;
 use scda::LineBreak;
 use scda::internals::index::{INDEX, ROW_BYTES, Row, parse_crc_tail, parse_table_header, sort_rows};
+use scda::internals::names::{End, NAME_BYTES, Name, SealRow};
 use scda::internals::seal::{SEAL_BYTES, Seal};
 
 /// The end of the input as a seal, what is before it as its index; all of it as rows and as ends of anchors.
@@ -13,6 +14,12 @@ pub fn seals(input: &[u8]) {
     };
     for row in input.windows(ROW_BYTES).step_by(32) {
         check_row(row.try_into().unwrap());
+    }
+    for row in input.windows(NAME_BYTES).step_by(32) {
+        check_names(row.try_into().unwrap());
+    }
+    for end in input.windows(NAME_BYTES + 32).step_by(32) {
+        check_end(end.try_into().unwrap());
     }
     for tail in input.windows(64).step_by(32) {
         let crc = naive::count(&tail[..32], b'C').filter(|&crc| {
@@ -68,6 +75,42 @@ fn is_seal(numbers: &[u64], bytes: &[u8], offset: u64) -> bool {
         && 128 + 96 * sections <= index
         && rows.is_some()
         && if previous == 0 { rows == Some(sections + 1) } else { follows }
+}
+
+/// A row of a table of names, of a section or of a seal, as the naive way reads it.
+fn check_names(bytes: &[u8; NAME_BYTES]) {
+    let numbers = |letters: &str, from: usize| -> Option<Vec<u64>> {
+        let entries = bytes[from..].chunks(32).zip(letters.bytes());
+        entries.map(|(entry, letter)| naive::count(entry, letter)).collect()
+    };
+    let line = naive::undash(&bytes[2..64]).filter(|_| b"IBAV".contains(&bytes[0]) && bytes[1] == b' ');
+    let name = Name::parse(bytes, 1 << 40).ok().map(|name| (name.user.to_vec(), vec![name.number]));
+    assert_eq!(name, line.zip(numbers("N", 64)), "{}", bytes.escape_ascii());
+    let seal = SealRow::parse(bytes, 1 << 40).ok().map(|row| vec![row.offset, row.sections, row.crc]);
+    assert_eq!(seal, numbers("ONC", 0), "{}", bytes.escape_ascii());
+}
+
+/// The end of a table of names, as the naive way reads it.
+fn check_end(bytes: &[u8; NAME_BYTES + 32]) {
+    let [seal, seals, crc] =
+        [(0, b'K'), (32, b'S'), (64, b'C')].map(|(at, letter)| naive::count(&bytes[at..at + 32], letter));
+    for rows in [0, 18, 300, 1 << 20] {
+        let is_end = seals.is_some_and(|seals| {
+            (1..16).any(|power| seals == 16_u64.pow(power))
+                && seal.is_some_and(|seal| seal > 0 && seal % seals == 0)
+                && seals + 1 < rows
+                && rows - 1 - seals <= 1 << 18
+        });
+        let is_tail = crc.is_some_and(|crc| {
+            STYLES
+                .iter()
+                .any(|&style| [entry('C', crc, style), padding(false, style)].concat() == bytes[64..])
+        });
+        let found = End::parse(bytes, 1 << 40, rows).ok();
+        let found = found.map(|end| [end.seal, end.seals, end.crc]);
+        let expected = seal.zip(seals).zip(crc).map(|((seal, seals), crc)| [seal, seals, crc]);
+        assert_eq!(found, expected.filter(|_| is_end && is_tail), "{}", bytes.escape_ascii());
+    }
 }
 
 /// A row, if these bytes are one; which the naive way says, too.

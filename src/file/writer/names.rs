@@ -1,0 +1,163 @@
+//! What rank 0 keeps of the seals and sections of the file, for the tables of names.
+
+use crate::error::Result;
+use crate::file::reader::Chain;
+use crate::format::index::Row;
+use crate::format::names::{MOST_NAMES, Name, SealRow, span, table};
+use crate::format::padding::LineBreak;
+use crate::memory::reserve;
+use crate::numbers::to_usize;
+use crate::storage::ParallelFile;
+
+/// The last seals of the file, and the names of the last sections.
+pub(super) struct Names {
+    /// How many seals the file has: not known at first if it is appended to.
+    count: Option<u64>,
+    /// The last of them, in their order. Before the first one stands the beginning of the file.
+    seals: Vec<SealRow>,
+    /// The names of all sections from number `first` on, in any order.
+    names: Vec<Name>,
+    first: u64,
+    /// The seals that the file had when it was appended to, unless all of them are among these.
+    older: Option<Older>,
+}
+
+/// Seals that others have written.
+struct Older {
+    chain: Chain,
+    /// How many of its pieces are among the seals, and of how many the names are there, from the end of the file on.
+    seals: usize,
+    names: usize,
+}
+
+impl Names {
+    /// Of a file without a seal.
+    pub(super) fn new() -> Self {
+        Self { count: Some(0), seals: vec![SealRow::default()], names: Vec::new(), first: 0, older: None }
+    }
+
+    /// Of a file whose last seal ends here, behind so many sections.
+    pub(super) fn continued(end: u64, sections: u64) -> Self {
+        let older = Some(Older { chain: Chain::new(end), seals: 0, names: 0 });
+        Self { count: None, seals: Vec::new(), names: Vec::new(), first: sections, older }
+    }
+
+    /// The table of the next seal, which has these rows; empty if it has none. A table for which a damaged index would have to be
+    /// read is not written: all is found without it.
+    pub(super) fn table(
+        &mut self,
+        file: &mut dyn ParallelFile,
+        rows: &[Row],
+        style: LineBreak,
+    ) -> Result<Vec<u8>> {
+        self.add(rows)?;
+        let Some(count) = whole(self.count(file))? else { return Ok(Vec::new()) };
+        let sections = self.first + self.names.len() as u64;
+        let span = span(count + 1, |seals| {
+            let Some(before) = whole(self.seal(file, seals))?.flatten() else { return Ok(u64::MAX) };
+            let names = sections - before.sections;
+            let are_known = names > MOST_NAMES || whole(self.reach(file, before.sections))?.is_some();
+            Ok(if are_known { names } else { u64::MAX })
+        })?;
+        let Some(span) = span else { return Ok(Vec::new()) };
+        let seals = &self.seals[self.seals.len() - to_usize(span)..];
+        let (mut names, first) = (Vec::new(), seals[0].sections);
+        let kept = self.names.iter().filter(|name| name.number >= first);
+        reserve(&mut names, to_usize(sections - first))?;
+        names.extend(kept);
+        table(count + 1, seals, &mut names, style)
+    }
+
+    /// Notes a seal that was written.
+    pub(super) fn note(&mut self, seal: SealRow) -> Result<()> {
+        reserve(&mut self.seals, 1)?;
+        self.seals.push(seal);
+        self.count = self.count.map(|count| count + 1);
+        // No table has more names. Not each time, because all that stay are moved.
+        if self.names.len() as u64 > 2 * MOST_NAMES {
+            self.older = None;
+            let first = self.seals.partition_point(|last| seal.sections - last.sections > MOST_NAMES);
+            self.seals.drain(..first);
+            self.first = self.seals.first().map_or(seal.sections, |seal| seal.sections);
+            self.names.retain(|name| name.number >= self.first);
+        }
+        Ok(())
+    }
+
+    /// Adds the names of sections that follow all others.
+    fn add(&mut self, rows: &[Row]) -> Result<()> {
+        if rows.len() as u64 > MOST_NAMES {
+            // They are in no table, and so are none of those before them.
+            let sections = rows.iter().filter(|row| row.section.is_some()).count();
+            self.first += (self.names.len() + sections) as u64;
+            (self.names, self.seals, self.older) = (Vec::new(), Vec::new(), None);
+            return Ok(());
+        }
+        reserve(&mut self.names, rows.len())?;
+        let first = self.first + self.names.len() as u64;
+        let sections = rows.iter().filter_map(|row| Some((row.section?, row.user)));
+        let names = sections.zip(first..).map(|((section, user), number)| Name { section, user, number });
+        self.names.extend(names);
+        Ok(())
+    }
+
+    /// How many seals the file has. Those since the last table of names are read for it.
+    fn count(&mut self, file: &mut dyn ParallelFile) -> Result<u64> {
+        let (mut number, mut count) = (0, self.count);
+        while count.is_none() {
+            let Some(older) = &mut self.older else { break };
+            let piece = older.chain.piece(file, number)?;
+            let last = piece.map_or(Some(0), |piece| piece.table.map(|table| table.end.seal));
+            count = last.map(|last| last + number as u64);
+            number += 1;
+        }
+        self.count = count;
+        Ok(count.unwrap_or(0))
+    }
+
+    /// The seal so many before the next one; `None` if that is not known.
+    fn seal(&mut self, file: &mut dyn ParallelFile, before: u64) -> Result<Option<SealRow>> {
+        loop {
+            if let Some(at) = self.seals.len().checked_sub(to_usize(before)) {
+                return Ok(self.seals.get(at).copied());
+            }
+            let Some(older) = &mut self.older else { return Ok(None) };
+            let mut seals = Vec::new();
+            match older.chain.piece(file, older.seals)? {
+                Some(piece) => {
+                    let links = &older.chain.links()[piece.from_end..];
+                    seals.extend(links.iter().take(to_usize(piece.seals)).rev());
+                }
+                // It is asked once only: then the file begins.
+                None if self.seals.first() == Some(&SealRow::default()) => return Ok(None),
+                None => seals.push(SealRow::default()),
+            }
+            older.seals += 1;
+            reserve(&mut self.seals, seals.len())?;
+            self.seals.splice(..0, seals);
+        }
+    }
+
+    /// Reads the names of all sections from this one on.
+    fn reach(&mut self, file: &mut dyn ParallelFile, section: u64) -> Result<()> {
+        while self.first > section {
+            let Some(older) = &mut self.older else { break };
+            let Some(piece) = older.chain.piece(file, older.names)? else { break };
+            let names = older.chain.names(file, older.names)?;
+            older.names += 1;
+            reserve(&mut self.names, names.len())?;
+            self.names.extend(names);
+            self.first = piece.first;
+        }
+        Ok(())
+    }
+}
+
+/// What was read, unless the file is damaged there.
+fn whole<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.kind().is_of_file() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

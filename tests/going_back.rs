@@ -1,0 +1,156 @@
+//! Going back in a sealed file (`Params::behind`), and keeping older files of a name (`Params::keep`).
+
+use scda::{ErrorKind, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
+use std::path::Path;
+
+fn params() -> Params {
+    let mut params = Params::default();
+    params.seal = true;
+    params
+}
+
+/// Writes these steps, each of two sections, and commits it.
+fn write_steps(file: &mut Writer, rank: usize, steps: &[u8]) -> Result<()> {
+    for &step in steps {
+        file.inline(b"step", 0, (rank == 0).then_some(&[step; 32]))?;
+        file.inline(b"u", 0, (rank == 0).then_some(&[step; 32]))?;
+        file.commit()?;
+    }
+    Ok(())
+}
+
+/// The steps of a file, compared with its checksums.
+fn steps(path: &Path) -> Vec<u8> {
+    let mut params = Params::default();
+    params.verify = true;
+    let mut file = Reader::open(Solo, path, &params).unwrap();
+    let (mut steps, mut data) = (Vec::new(), [0; 32]);
+    while file.next_section(true).unwrap().is_some() {
+        file.read_inline(0, Some(&mut data)).unwrap();
+        steps.push(data[0]);
+        assert!(file.next_section(true).unwrap().is_some());
+        file.skip().unwrap();
+    }
+    assert_eq!(file.left_out(), Some(0));
+    steps
+}
+
+fn create(path: &Path, written: &[u8]) -> Vec<u8> {
+    let mut file = Writer::create(Solo, path, b"series", &params()).unwrap();
+    write_steps(&mut file, 0, written).unwrap();
+    file.close().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn sections_go_behind_the_seal_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.scda");
+    // More than a table of names has, and up to its seal.
+    let all: Vec<u8> = (b'a'..b'a' + 20).collect();
+    for (kept, ranks, atomic) in
+        [(1, 1, false), (3, 2, false), (15, 3, false), (16, 1, true), (19, 2, true), (20, 1, false)]
+    {
+        let expected = create(&path, &[&all[..kept], b"xyz"].concat());
+        // The number of the last section of a step, or that of its first.
+        for behind in [2 * kept as u64 - 1, 2 * kept as u64] {
+            create(&path, &all);
+            let mut params = params();
+            (params.behind, params.atomic) = (behind, atomic);
+            run_on_threads(ranks, |comm: ThreadComm| {
+                let rank = scda::Communicator::rank(&comm);
+                let mut file = Writer::append(comm, &path, &params).unwrap();
+                assert_eq!(file.bytes_cut_off() > 0, kept < all.len());
+                write_steps(&mut file, rank, b"xyz").unwrap();
+                file.close().unwrap();
+            });
+            // As if the later steps had never been written.
+            assert!(std::fs::read(&path).unwrap() == expected, "{kept} {behind}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_stopped_has_only_gone_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.scda");
+    create(&path, b"abcdef");
+    let mut back = params();
+    back.behind = 6;
+    let mut file = Writer::append(Solo, &path, &back).unwrap();
+    assert_eq!(steps(&path), b"abc");
+    file.inline(b"step", 0, Some(&[b'!'; 32])).unwrap();
+    file.flush().unwrap();
+    // As a kill leaves it.
+    std::mem::forget(file);
+    let reader = Reader::open(Solo, &path, &Params::default()).unwrap();
+    assert_eq!(reader.left_out(), Some(96));
+    drop(reader);
+    let copy = folder.path().join("copy.scda");
+    std::fs::copy(&path, &copy).unwrap();
+    let mut file = Writer::append(Solo, &copy, &params()).unwrap();
+    write_steps(&mut file, 0, b"g").unwrap();
+    file.close().unwrap();
+    assert_eq!(steps(&copy), b"abcg");
+    // An atomic one has not even gone back.
+    create(&copy, b"abcdef");
+    back.atomic = true;
+    drop(Writer::append(Solo, &copy, &back).unwrap());
+    assert_eq!(steps(&copy), b"abcdef");
+}
+
+#[test]
+fn there_is_no_going_behind_more_than_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("series.scda");
+    let before = create(&path, b"abc");
+    let plain = folder.path().join("plain.scda");
+    Writer::create(Solo, &plain, b"", &Params::default()).unwrap().close().unwrap();
+    for (path, behind) in [(&path, 7), (&path, u64::MAX), (&plain, 1)] {
+        let mut params = params();
+        params.behind = behind;
+        for ranks in [1, 3] {
+            run_on_threads(ranks, |comm: ThreadComm| {
+                let error = Writer::append(comm, path, &params).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+                assert!(error.to_string().contains("behind: found"), "{error}");
+            });
+        }
+    }
+    assert!(std::fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn the_last_checkpoints_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.scda");
+    let mut params = params();
+    (params.atomic, params.keep) = (true, 2);
+    for (step, ranks) in (b'a'..=b'e').zip([1, 2, 3, 1, 2]) {
+        run_on_threads(ranks, |comm: ThreadComm| {
+            let rank = scda::Communicator::rank(&comm);
+            let mut file = Writer::create(comm, &path, b"", &params).unwrap();
+            write_steps(&mut file, rank, &[step]).unwrap();
+            file.close().unwrap();
+        });
+    }
+    let found = |name: &str| steps(&folder.path().join(name));
+    assert_eq!([found("state.scda"), found("state.1.scda"), found("state.2.scda")], [b"e", b"d", b"c"]);
+    // Appending replaces it, too; a writer that is not completed changes nothing.
+    let mut file = Writer::append(Solo, &path, &params).unwrap();
+    write_steps(&mut file, 0, b"f").unwrap();
+    file.close().unwrap();
+    drop(Writer::create(Solo, &path, b"", &params).unwrap());
+    assert_eq!([found("state.scda"), found("state.1.scda"), found("state.2.scda")], [&b"ef"[..], b"e", b"d"]);
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names.retain(|name| !name.to_string_lossy().ends_with("-part"));
+    assert_eq!(names, ["state.1.scda", "state.2.scda", "state.scda"]);
+    for (keep, atomic, later) in [(1, false, false), (1, true, true), (1001, true, false)] {
+        (params.keep, params.atomic, params.later) = (keep, atomic, later);
+        let error = Writer::create(Solo, &path, b"", &params).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert!(error.to_string().contains("keep: found"), "{error}");
+    }
+}
