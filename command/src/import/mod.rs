@@ -12,11 +12,12 @@ use scda::{Error, Params};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib
+/// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a plotfile of AMReX
 ///
 /// Each array of an HDF5, NetCDF, .npz or SDF file becomes a dataset with its name. The streams of the tasks of a SIONlib file become the
-/// elements of a varray, and what else the file says becomes datasets and attributes; of several physical files, IN is the first. The
-/// beginning of the file tells which of them it is. docs/tools.md says what is written. HDF5, NetCDF and .npz files need the Python
+/// elements of a varray, and what else the file says becomes datasets and attributes; of several physical files, IN is the first. A
+/// plotfile of AMReX, IN being its folder, becomes a mesh of patches. The
+/// beginning of the file tells which of them it is. docs/tools.md says what is written. HDF5, NetCDF, .npz and plotfiles need the Python
 /// package scda: python3, or the interpreter that SCDA_PYTHON names, runs it.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -24,6 +25,7 @@ Examples:
   scda import flow.h5 flow.scda
   scda import flow.nc flow.scda --without 'time_bnds'
   scda import state.sdf state.scda; scda ls state.scda
+  scda import plt00010 plt00010.scda
   scda import restart.sion restart.scda; scda cat restart.scda sion/streams --range 3:4 > task-3")]
 pub struct Args {
     /// The file to import
@@ -111,6 +113,19 @@ fn is_for_python(file: &Foreign) -> Result<bool> {
 
 pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
+    if args.from.is_dir() {
+        let name = &args.from.display().to_string();
+        if !args.from.join("Header").is_file() {
+            return Err(Fail::file(
+                name,
+                "found a folder without Header, expected a file or a plotfile of AMReX",
+            ));
+        }
+        if args.salvage {
+            return Err(Fail::file(name, "--salvage is for files of SDF and SIONlib"));
+        }
+        return python::run();
+    }
     let input = Input::new(&args.from, &Threads::default())?;
     let name = input.name().to_owned();
     let file = Foreign::open(input.path(), &name)?;

@@ -1,4 +1,4 @@
-"""scda files from HDF5, NetCDF and NumPy's .npz files."""
+"""scda files from HDF5, NetCDF and NumPy's .npz files, and from plotfiles of AMReX."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def convert(
     """Writes the arrays of a file to a new scda file.
 
     Args:
-        path: an HDF5, NetCDF or .npz file: its first bytes tell which.
+        path: an HDF5, NetCDF or .npz file: its first bytes tell which; or the folder of a plotfile of AMReX.
         out: the new file.
         seal: whether it is sealed.
         without: patterns of names to leave out.
@@ -66,24 +66,7 @@ def convert(
     Returns:
         The number of such things, which are left out.
     """
-    with open(path, "rb") as file:
-        head = file.read(8)
-        at = 0
-        while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # behind a user block
-            at = max(512, 2 * at)
-            file.seek(at)
-            if file.read(8) == _HDF5:
-                head = _HDF5
-    if head == _HDF5:
-        from ._import_hdf5 import Hdf5
-
-        kind: type[Importer] = Hdf5
-    elif head.startswith(_CLASSIC):
-        kind = _NetCDF
-    elif head.startswith(_ZIP):
-        kind = _Npz
-    else:
-        raise Invalid(f"{path}: byte 0: found neither an HDF5 or NetCDF file nor a .npz file")
+    kind = _kind(path)
     patterns = list(without)
 
     def is_wanted(name: str) -> bool:
@@ -95,14 +78,46 @@ def convert(
         progress.clear()
         tell(line)
 
-    name = os.path.basename(path)
-    source = {"format": kind.format, "file": name, "bytes": os.path.getsize(path), "complete": not patterns}
+    name = os.path.basename(os.path.normpath(path))
+    source = {"format": kind.format, "file": name, "bytes": _bytes(path), "complete": not patterns}
     with create(out, kind.user(path), seal=seal) as w:
         work = kind(w, path, os.path.dirname(out) or ".", is_wanted, say, strict, progress)
         attrs = work.run({"imported": source})
         if work.is_incomplete and not patterns:
             w.group("/", {**attrs, "imported": {**source, "complete": False}})
     return work.left_out
+
+
+def _bytes(path: str) -> int:
+    """Those of a file, or of all files in a folder."""
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
+
+
+def _kind(path: str) -> type[Importer]:
+    """What imports this file: its first bytes tell."""
+    if os.path.isdir(path):
+        from ._import_amrex import Amrex
+
+        return Amrex
+    with open(path, "rb") as file:
+        head = file.read(8)
+        at = 0
+        while head != _HDF5 and at < os.fstat(file.fileno()).st_size:  # behind a user block
+            at = max(512, 2 * at)
+            file.seek(at)
+            if file.read(8) == _HDF5:
+                head = _HDF5
+    if head == _HDF5:
+        from ._import_hdf5 import Hdf5
+
+        return Hdf5
+    if head.startswith(_CLASSIC):
+        return _NetCDF
+    if head.startswith(_ZIP):
+        return _Npz
+    raise Invalid(f"{path}: byte 0: found neither an HDF5 or NetCDF file nor a .npz file")
 
 
 class Importer:

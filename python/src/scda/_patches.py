@@ -104,11 +104,12 @@ class PatchMesh:
         self.domain: NDArray[np.int64] = parts["domain"][:]
         self.origin, self._spacing = parts["geometry"][:]
         self._check(patches, boxes, parts)
-        self.offsets = np.concatenate([[0], np.cumsum(self.boxes[:, 1].prod(axis=1))])
-        self.checksum = _checksum(self.boxes, self.level)
+        self.offsets, self.checksum = mesh_of_patches(self.boxes, self.level)
         named = boxes.attrs.get(_MESH, self.checksum)
         if named != self.checksum:
-            patches._fail(f"{boxes.name}: {_MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes)
+            patches._fail(
+                f"{boxes.name}: {_MESH}: found {named!r}, expected {self.checksum!r}, as of the patches", boxes
+            )
 
     def _check(self, patches: Patches, boxes: Dataset, parts: dict[str, Dataset]) -> None:
         def wrong(name: str, what: str) -> None:
@@ -157,13 +158,14 @@ class PatchMesh:
         return tuple(int(n) for n in self.boxes[number, 1, ::-1])
 
 
-def _checksum(boxes: NDArray[np.int64], level: NDArray[np.int32]) -> str:
-    """The checksum of a mesh of patches."""
+def mesh_of_patches(boxes: NDArray[np.int64], level: NDArray[np.int32]) -> tuple[NDArray[np.int64], str]:
+    """Where the cells of each patch begin, with the end of all, and the checksum of the mesh."""
     numbers = np.arange(len(boxes), dtype=np.uint64)
     value = checksum_terms(numbers, level.astype(np.int64).astype(np.uint64))
     for column in boxes.reshape(len(boxes), -1).T:
         value = checksum_terms(value, column.astype(np.uint64))
-    return f"{int(value.sum(dtype=np.uint64)):016x}"
+    offsets = np.concatenate([[0], np.cumsum(boxes[:, 1].prod(axis=1))])
+    return offsets, f"{int(value.sum(dtype=np.uint64)):016x}"
 
 
 class PatchStep:
@@ -194,7 +196,9 @@ class PatchStep:
         found = self.patches._field(f"fields/{name}", self.number, int(mesh.offsets[-1]), "cells")
         if found is not None and found.attrs.get(_MESH, mesh.checksum) != mesh.checksum:
             named = found.attrs[_MESH]
-            self.patches._fail(f"{found.name}: {_MESH}: found {named!r}, expected {mesh.checksum!r}, that of the mesh", found)
+            self.patches._fail(
+                f"{found.name}: {_MESH}: found {named!r}, expected {mesh.checksum!r}, that of the mesh", found
+            )
         return found
 
     def patch(self, name: str, number: int) -> NDArray[Any]:
@@ -213,7 +217,9 @@ class PatchStep:
         mesh, field = self.mesh, self._expected(name)
         numbers = np.flatnonzero(mesh.level == level)
         if not len(numbers):
-            raise ValueError(f"{self.patches.name}: level {level}: found no patch, expected a level below {mesh.levels}")
+            raise ValueError(
+                f"{self.patches.name}: level {level}: found no patch, expected a level below {mesh.levels}"
+            )
         first = mesh.boxes[numbers, 0].min(axis=0)
         shape = (mesh.boxes[numbers].sum(axis=1).max(axis=0) - first)[::-1]
         covered = int(mesh.boxes[numbers, 1].prod(axis=1).sum())

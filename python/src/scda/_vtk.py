@@ -71,7 +71,7 @@ class _Rows:
         self._entry = entry
         self._start = start
         self.dtype = entry.dtype
-        self.shape = (stop - start, *entry.shape[1:])
+        self.shape: tuple[int, ...] = (stop - start, *entry.shape[1:])
         self.nbytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
 
     def __len__(self) -> int:
@@ -177,7 +177,9 @@ class Sidecar:
         root.attrs["Origin"] = _on_three_axes(meshes[0].origin, 0.0)
         for mesh in meshes:
             if not _same_frame(mesh, meshes[0]):
-                raise ValueError(f"{patches.name}: found another domain in a later step, expected one for all, as VTK has it")
+                raise ValueError(
+                    f"{patches.name}: found another domain in a later step, expected one for all, as VTK has it"
+                )
         columns = []
         for name in patches.fields if names is None else dict.fromkeys(names):
             column = self._field(name, [step.field(name) for step in steps], [int(mesh.offsets[-1]) for mesh in meshes])
@@ -385,7 +387,7 @@ class Sidecar:
         places = []
         for entry in column.entries:
             dataset = _dataset_of(entry)
-            if dataset is None:
+            if dataset is None or isinstance(entry, (_Trees, np.ndarray)):
                 return None
             offset = entry.offset if isinstance(entry, (View, _Rows)) else 0
             if offset is None or not _is_plain(self._file, dataset, item):
