@@ -1,0 +1,332 @@
+/* Forests of t8code, written and restarted on any numbers of ranks: mpiexec -n 4 ./t8code FOLDER [SHAPE...]
+ *
+ * For each shape and each kind of refinement, groups of 1 to 4 ranks write the same file; groups of 1 to 4 ranks read it, and every element
+ * is compared with the forest that was written, its fields with what belongs to the element. */
+#include <scda_t8code.hxx>
+
+#include <t8_cmesh/t8_cmesh_examples.h>
+#include <t8_schemes/t8_default/t8_default.hxx>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+static int world_rank, world_size;
+
+#define REQUIRE(condition)                                                                                                      \
+  do {                                                                                                                          \
+    if (!(condition)) {                                                                                                         \
+      std::fprintf (stderr, "rank %d, line %d: %s\n  %s\n", world_rank, __LINE__, #condition, scda_last_error_message ());     \
+      MPI_Abort (MPI_COMM_WORLD, 1);                                                                                            \
+    }                                                                                                                           \
+  } while (0)
+
+/* ---- Meshes ---- */
+
+static const char *const shapes[] = { "line", "quad", "triangle", "hex", "tet", "prism", "pyramid", "hybrid2d", "hybrid3d", "full-hybrid", "periodic",
+                                      "brick", "zigzag", "partitioned" };
+
+static t8_cmesh_t cmesh_of (const std::string &shape, MPI_Comm comm) {
+  t8_cmesh_t cmesh = nullptr;
+  const t8_eclass_t classes[] = { T8_ECLASS_LINE, T8_ECLASS_QUAD, T8_ECLASS_TRIANGLE, T8_ECLASS_HEX, T8_ECLASS_TET, T8_ECLASS_PRISM, T8_ECLASS_PYRAMID };
+  t8_cmesh_init (&cmesh);
+  for (int c = 0; c < 7; ++c) {
+    if (shape == shapes[c]) {
+      t8_cmesh_new_hypercube (&cmesh, classes[c], comm, 0, 0, 0);
+      return cmesh;
+    }
+  }
+  if (shape == "hybrid2d") { t8_cmesh_new_periodic_hybrid (cmesh, comm); }
+  else if (shape == "hybrid3d") { t8_cmesh_new_hypercube_hybrid (cmesh, comm, 0); }
+  else if (shape == "full-hybrid") { t8_cmesh_new_full_hybrid (cmesh, comm); }
+  else if (shape == "periodic") { t8_cmesh_new_periodic (cmesh, comm, 3); }
+  else if (shape == "brick") { t8_cmesh_new_brick_2d (cmesh, 5, 3, 0, 1, comm); }
+  else if (shape == "zigzag") { t8_cmesh_new_line_zigzag (cmesh, comm); }
+  else if (shape == "partitioned") {
+    t8_cmesh_t whole = nullptr;
+    t8_cmesh_init (&whole);
+    t8_cmesh_new_full_hybrid (whole, comm);
+    t8_cmesh_set_derive (cmesh, whole);
+    t8_cmesh_set_partition_uniform (cmesh, 0, t8_scheme_new_default ());
+    t8_cmesh_commit (cmesh, comm);
+  }
+  else { REQUIRE (!"a known shape"); }
+  return cmesh;
+}
+
+/* A number that belongs to an element, whoever has it. */
+static uint64_t hash_of (const t8_scheme *scheme, t8_gloidx_t tree, t8_eclass_t tree_class, const t8_element_t *element) {
+  const int level = scheme->element_get_level (tree_class, element);
+  uint64_t h = static_cast<uint64_t> (tree) * 1000003u + static_cast<uint64_t> (level) * 7919u + scheme->element_get_linear_id (tree_class, element, level) * 31u;
+  h ^= h >> 17;
+  h *= 0xed5ad4bbac4c1b51u;
+  h ^= h >> 31;
+  return h;
+}
+
+struct refinement_t {
+  int deepest;
+  bool holes;
+};
+
+static int refine (t8_forest_t forest, t8_forest_t from, t8_locidx_t which_tree, const t8_eclass_t tree_class, t8_locidx_t, const t8_scheme *scheme,
+                   const int, const int, t8_element_t *elements[]) {
+  const auto *r = static_cast<const refinement_t *> (t8_forest_get_user_data (forest));
+  const uint64_t h = hash_of (scheme, t8_forest_global_tree_id (from, which_tree), tree_class, elements[0]);
+  return scheme->element_get_level (tree_class, elements[0]) < r->deepest && h % 3 != 0;
+}
+
+static int remove_some (t8_forest_t, t8_forest_t from, t8_locidx_t which_tree, const t8_eclass_t tree_class, t8_locidx_t, const t8_scheme *scheme, const int,
+                        const int, t8_element_t *elements[]) {
+  const int level = scheme->element_get_level (tree_class, elements[0]);
+  if (level == 0 || scheme->element_get_linear_id (tree_class, elements[0], level) == 0) { return 0; } /* each tree keeps some */
+  return hash_of (scheme, t8_forest_global_tree_id (from, which_tree), tree_class, elements[0]) % 5 == 0 ? -2 : 0;
+}
+
+static t8_forest_t forest_of (const std::string &shape, int level, refinement_t r, MPI_Comm comm) {
+  t8_forest_t forest = t8_forest_new_uniform (cmesh_of (shape, comm), t8_scheme_new_default (), level, 0, comm), partitioned = nullptr;
+  if (r.deepest > level) { forest = t8_forest_new_adapt (forest, refine, 1, 0, &r); }
+  if (r.holes) { forest = t8_forest_new_adapt (forest, remove_some, 0, 0, &r); }
+  t8_forest_init (&partitioned);
+  t8_forest_set_partition (partitioned, forest, 0);
+  t8_forest_commit (partitioned);
+  return partitioned;
+}
+
+/* ---- Fields ---- */
+
+struct fields_t {
+  std::vector<uint64_t> number;
+  std::vector<double> middle;
+  std::vector<int64_t> counts; /* of the corners */
+  std::vector<double> corners;
+};
+
+static fields_t fields_of (t8_forest_t forest) {
+  const t8_scheme *scheme = t8_forest_get_scheme (forest);
+  fields_t f;
+  for (t8_locidx_t t = 0; t < t8_forest_get_num_local_trees (forest); ++t) {
+    const t8_eclass_t tree_class = t8_forest_get_tree_class (forest, t);
+    for (t8_locidx_t i = 0; i < t8_forest_get_tree_num_leaf_elements (forest, t); ++i) {
+      const t8_element_t *element = t8_forest_get_leaf_element_in_tree (forest, t, i);
+      double xyz[3];
+      f.number.push_back (hash_of (scheme, t8_forest_global_tree_id (forest, t), tree_class, element));
+      f.counts.push_back (scheme->element_get_num_corners (tree_class, element));
+      for (int c = 0; c < f.counts.back (); ++c) {
+        t8_forest_element_coordinate (forest, t, element, c, xyz);
+        f.corners.insert (f.corners.end (), xyz, xyz + 3);
+      }
+      t8_forest_element_centroid (forest, t, element, xyz);
+      f.middle.insert (f.middle.end (), xyz, xyz + 3);
+    }
+  }
+  return f;
+}
+
+static void write (const char *path, t8_forest_t forest, MPI_Comm comm) {
+  const fields_t values = fields_of (forest);
+  int err = 0;
+  scda_dataset_t d;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.seal = 1;
+  scda_fcontext_t *f = scda_fopen_write (comm, path, "t8code", nullptr, &params, &err);
+  if (f != nullptr) { f = scda_t8code_write_step (f, nullptr, forest, 0., "s", &err); }
+  scda_dataset_init (&d);
+  std::strcpy (d.name, "number");
+  d.type = SCDA_TYPE_UINT64;
+  if (f != nullptr) { f = scda_t8code_write_field (f, nullptr, forest, &d, values.number.data (), &err); }
+  std::strcpy (d.name, "middle");
+  d.type = SCDA_TYPE_FLOAT64;
+  d.ndims = 2;
+  d.shape[1] = 3;
+  if (f != nullptr) { f = scda_t8code_write_step (f, nullptr, forest, .5, "s", &err); } /* neither trees nor mesh again */
+  if (f != nullptr) { f = scda_t8code_write_field (f, nullptr, forest, &d, values.middle.data (), &err); }
+  std::strcpy (d.name, "corners");
+  if (f != nullptr) { f = scda_t8code_write_ragged (f, nullptr, forest, &d, values.counts.data (), values.corners.data (), &err); }
+  REQUIRE (f != nullptr && scda_fclose (f, &err) == 0);
+}
+
+static bool close (const std::vector<double> &a, const std::vector<double> &b) { return a == b; }
+
+/* Reads it; `same` is the forest that was written, in the partition that is read, or NULL. */
+static t8_forest_t restart (const char *path, const std::string &shape, MPI_Comm comm) {
+  int err = 0;
+  t8_forest_t forest = nullptr;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.verify = 1;
+  scda_fcontext_t *f = scda_fopen_read (comm, path, nullptr, nullptr, &params, &err);
+  if (f != nullptr) { f = scda_t8code_read_forest (f, nullptr, -1, cmesh_of (shape, comm), t8_scheme_new_default (), comm, &forest, &err); }
+  REQUIRE (f != nullptr);
+  const fields_t expected = fields_of (forest);
+  fields_t found;
+  found.number.resize (expected.number.size ());
+  found.middle.resize (expected.middle.size ());
+  found.counts.resize (expected.counts.size ());
+  f = scda_t8code_read_field (f, nullptr, 0, forest, "number", SCDA_TYPE_UINT64, 1, found.number.data (), &err);
+  if (f != nullptr) { f = scda_t8code_read_field (f, nullptr, -1, forest, "middle", SCDA_TYPE_FLOAT64, 3, found.middle.data (), &err); }
+  if (f != nullptr) { f = scda_t8code_read_counts (f, nullptr, 1, forest, "corners", found.counts.data (), &err); }
+  REQUIRE (f != nullptr && found.counts == expected.counts && found.number == expected.number && close (found.middle, expected.middle));
+  found.corners.resize (expected.corners.size ());
+  f = scda_t8code_read_ragged (f, nullptr, 1, forest, "corners", SCDA_TYPE_FLOAT64, 3, found.counts.data (), found.corners.data (), &err);
+  REQUIRE (f != nullptr && close (found.corners, expected.corners) && scda_fclose (f, &err) == 0);
+  return forest;
+}
+
+/* Whether two forests have the same elements on this rank. (t8_forest_is_equal wants them to have the same scheme object, too.) */
+static bool are_equal (t8_forest_t a, t8_forest_t b) {
+  const t8_scheme *scheme = t8_forest_get_scheme (a);
+  bool equal = t8_forest_get_num_local_trees (a) == t8_forest_get_num_local_trees (b);
+  for (t8_locidx_t t = 0; equal && t < t8_forest_get_num_local_trees (a); ++t) {
+    const t8_eclass_t tree_class = t8_forest_get_tree_class (a, t);
+    const t8_locidx_t n = t8_forest_get_tree_num_leaf_elements (a, t);
+    equal = t8_forest_global_tree_id (a, t) == t8_forest_global_tree_id (b, t) && tree_class == t8_forest_get_tree_class (b, t) &&
+            n == t8_forest_get_tree_num_leaf_elements (b, t);
+    for (t8_locidx_t i = 0; equal && i < n; ++i) {
+      equal = scheme->element_is_equal (tree_class, t8_forest_get_leaf_element_in_tree (a, t, i), t8_forest_get_leaf_element_in_tree (b, t, i));
+    }
+  }
+  return equal;
+}
+
+/* Compares a forest with what was written, in its partition. */
+static void same_elements (t8_forest_t forest, const std::string &shape, int level, refinement_t r, MPI_Comm comm) {
+  t8_forest_t again = forest_of (shape, level, r, comm), moved = nullptr;
+  int64_t first = 0, n = t8_forest_get_local_num_leaf_elements (forest);
+  int rank = 0;
+  REQUIRE (t8_forest_get_global_num_leaf_elements (again) == t8_forest_get_global_num_leaf_elements (forest));
+  MPI_Comm_rank (comm, &rank);
+  MPI_Exscan (&n, &first, 1, MPI_INT64_T, MPI_SUM, comm);
+  t8_forest_init (&moved);
+  t8_forest_set_partition (moved, again, 0);
+  t8_forest_set_partition_offset (moved, rank == 0 ? 0 : first);
+  t8_forest_commit (moved);
+  REQUIRE (are_equal (forest, moved));
+  t8_forest_unref (&moved);
+}
+
+/* t8code goes on with it. */
+static void goes_on (t8_forest_t forest, bool holes) {
+  refinement_t r = { 4, false };
+  t8_forest_t next = nullptr;
+  t8_forest_ref (forest);
+  t8_forest_init (&next);
+  t8_forest_set_user_data (next, &r);
+  t8_forest_set_adapt (next, forest, refine, 0);
+  t8_forest_set_partition (next, nullptr, 0);
+  if (!holes) { t8_forest_set_ghost (next, 1, T8_GHOST_FACES); }
+  t8_forest_commit (next);
+  REQUIRE (t8_forest_get_global_num_leaf_elements (next) >= t8_forest_get_global_num_leaf_elements (forest));
+  t8_forest_unref (&next);
+}
+
+/* Ranks 0 to n - 1; MPI_COMM_NULL on others. */
+static MPI_Comm group_of (int n) {
+  MPI_Comm comm;
+  MPI_Comm_split (MPI_COMM_WORLD, world_rank < n ? 0 : MPI_UNDEFINED, world_rank, &comm);
+  return comm;
+}
+
+static void test (const char *folder, const std::string &shape, int level, refinement_t r) {
+  const std::string path = std::string (folder) + "/" + shape + "-" + std::to_string (level) + std::to_string (r.deepest) + (r.holes ? "-holes" : "");
+  std::string first;
+  for (int writers = 1; writers <= world_size; ++writers) {
+    const std::string file = path + "-" + std::to_string (writers) + ".scda";
+    MPI_Comm comm = group_of (writers);
+    if (comm != MPI_COMM_NULL) {
+      t8_forest_t forest = forest_of (shape, level, r, comm);
+      write (file.c_str (), forest, comm);
+      t8_forest_unref (&forest);
+      MPI_Comm_free (&comm);
+    }
+    MPI_Barrier (MPI_COMM_WORLD);
+    if (world_rank == 0) { /* the same bytes */
+      std::string bytes;
+      char buffer[4096];
+      size_t n;
+      FILE *stream = std::fopen (file.c_str (), "rb");
+      REQUIRE (stream != nullptr);
+      while ((n = std::fread (buffer, 1, sizeof buffer, stream)) > 0) { bytes.append (buffer, n); }
+      std::fclose (stream);
+      REQUIRE (writers == 1 || bytes == first);
+      first = bytes;
+    }
+    for (int readers = 1; readers <= world_size; ++readers) {
+      comm = group_of (readers);
+      if (comm != MPI_COMM_NULL) {
+        t8_forest_t forest = restart (file.c_str (), shape, comm);
+        same_elements (forest, shape, level, r, comm);
+        goes_on (forest, r.holes);
+        t8_forest_unref (&forest);
+        MPI_Comm_free (&comm);
+      }
+      MPI_Barrier (MPI_COMM_WORLD);
+    }
+  }
+}
+
+/* What does not fit is refused on all ranks, with the reason. */
+static void refused (const char *path, const std::string &shape, const char *reason) {
+  int err = 0;
+  t8_forest_t forest = nullptr;
+  scda_fcontext_t *f = scda_fopen_read (MPI_COMM_WORLD, path, nullptr, nullptr, nullptr, &err);
+  REQUIRE (f != nullptr);
+  f = scda_t8code_read_forest (f, nullptr, -1, cmesh_of (shape, MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD, &forest, &err);
+  REQUIRE (f == nullptr && forest == nullptr && err == SCDA_ERR_ARG && std::strstr (scda_last_error_message (), reason) != nullptr);
+}
+
+static void errors (const char *folder) {
+  const std::string path = std::string (folder) + "/errors.scda", other = std::string (folder) + "/other.scda";
+  const refinement_t r = { 3, false };
+  t8_forest_t forest = forest_of ("hex", 1, r, MPI_COMM_WORLD), finer = forest_of ("hex", 2, r, MPI_COMM_WORLD);
+  int err = 0;
+  REQUIRE (scda_t8code_save (path.c_str (), forest) == 0);
+  refused (path.c_str (), "quad", "dimensions");
+  refused (path.c_str (), "tet", "it has 6 trees, the file has 1");
+  refused (path.c_str (), "periodic", "leads to tree");
+  t8_forest_t loaded = scda_t8code_load (path.c_str (), cmesh_of ("hex", MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD);
+  REQUIRE (loaded != nullptr);
+  t8_forest_unref (&loaded);
+  REQUIRE (scda_t8code_load ("/nonexistent", cmesh_of ("hex", MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD) == nullptr);
+
+  /* A field of another mesh. */
+  scda_dataset_t d;
+  std::vector<double> values (static_cast<size_t> (t8_forest_get_local_num_leaf_elements (finer)));
+  scda_dataset_init (&d);
+  std::strcpy (d.name, "density");
+  d.type = SCDA_TYPE_FLOAT64;
+  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, other.c_str (), "", nullptr, nullptr, &err);
+  f = scda_t8code_write_forest (f, nullptr, forest, &err);
+  REQUIRE (f != nullptr);
+  f = scda_t8code_write_field (f, nullptr, finer, &d, values.data (), &err);
+  REQUIRE (f == nullptr && err == SCDA_ERR_USAGE && std::strstr (scda_last_error_message (), "scda_t8code_write_mesh") != nullptr);
+  t8_forest_unref (&finer);
+  t8_forest_unref (&forest);
+}
+
+int main (int argc, char **argv) {
+  MPI_Init (&argc, &argv);
+  MPI_Comm_rank (MPI_COMM_WORLD, &world_rank);
+  MPI_Comm_size (MPI_COMM_WORLD, &world_size);
+  sc_init (MPI_COMM_WORLD, 0, 0, nullptr, SC_LP_ERROR);
+  t8_init (SC_LP_ERROR);
+  REQUIRE (argc > 1);
+  std::vector<std::string> chosen (argv + 2, argv + argc);
+  if (argc == 2) {
+    chosen.assign (std::begin (shapes), std::end (shapes));
+    errors (argv[1]);
+  }
+  for (const std::string &shape : chosen) {
+    const refinement_t kinds[] = { { 0, false }, { 2, false }, { 4, false }, { 3, true } };
+    for (const refinement_t &r : kinds) {
+      if (r.holes && shape == "partitioned") { continue; } 
+      test (argv[1], shape, r.deepest == 2 ? 2 : 0, r);
+    }
+    if (world_rank == 0) { std::printf ("%s: every element, restarted on 1 to %d ranks\n", shape.c_str (), world_size); }
+  }
+  sc_finalize ();
+  MPI_Finalize ();
+  return 0;
+}
