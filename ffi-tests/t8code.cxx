@@ -209,7 +209,7 @@ static void same_elements (t8_forest_t forest, const std::string &shape, int lev
 
 /* t8code goes on with it. */
 static void goes_on (t8_forest_t forest, bool holes) {
-  refinement_t r = { 4, false };
+  refinement_t r = { 3, false };
   t8_forest_t next = nullptr;
   t8_forest_ref (forest);
   t8_forest_init (&next);
@@ -319,10 +319,9 @@ int main (int argc, char **argv) {
     errors (argv[1]);
   }
   for (const std::string &shape : chosen) {
-    const refinement_t kinds[] = { { 0, false }, { 2, false }, { 4, false }, { 3, true } };
+    const refinement_t kinds[] = { { 0, false }, { 2, false }, { 3, false }, { 2, true } };
     for (const refinement_t &r : kinds) {
-      if (r.holes && shape == "partitioned") { continue; } 
-      test (argv[1], shape, r.deepest == 2 ? 2 : 0, r);
+      test (argv[1], shape, r.deepest == 0 ? 0 : r.deepest == 2 && !r.holes ? 2 : 1, r);
     }
     if (world_rank == 0) { std::printf ("%s: every element, restarted on 1 to %d ranks\n", shape.c_str (), world_size); }
   }
