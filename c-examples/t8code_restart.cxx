@@ -71,9 +71,9 @@ static scda_fcontext_t *checkpoint (scda_fcontext_t *f, t8_forest_t forest, doub
   std::strcpy (d.name, "distance");
   d.type = SCDA_TYPE_FLOAT64;
   d.attributes = "{\"units\": \"m\"}";
-  if (f != nullptr) { f = scda_t8code_write_step (f, nullptr, forest, time, "s", err); }
-  if (f != nullptr) { f = scda_t8code_write_field (f, nullptr, forest, &d, values.data (), err); }
-  return f == nullptr ? nullptr : scda_fcommit (f, err); /* from here on, a job that is killed does not lose this step */
+  f = scda_t8code_write_step (f, nullptr, forest, time, "s", err);
+  f = scda_t8code_write_field (f, nullptr, forest, &d, values.data (), err);
+  return scda_fcommit (f, err); /* from here on, a job that is killed does not lose this step */
 }
 
 static int restart (const char *path, t8_forest_t *forest, double *time, std::vector<double> *values) {
@@ -81,7 +81,7 @@ static int restart (const char *path, t8_forest_t *forest, double *time, std::ve
   int err = 0;
   scda_fcontext_t *f = scda_fopen_read (comm, path, nullptr, nullptr, nullptr, &err);
   if (f != nullptr) { f = scda_forest_read_time (f, nullptr, -1, time, &err); }
-  if (f != nullptr) { f = scda_t8code_read_forest (f, nullptr, -1, coarse_mesh (comm), t8_scheme_new_default (), comm, forest, &err); }
+  f = scda_t8code_read_forest (f, nullptr, -1, coarse_mesh (comm), t8_scheme_new_default (), comm, forest, &err);
   if (f != nullptr) {
     values->resize (static_cast<size_t> (t8_forest_get_local_num_leaf_elements (*forest)));
     f = scda_t8code_read_field (f, nullptr, -1, *forest, "distance", SCDA_TYPE_FLOAT64, 1, values->data (), &err);

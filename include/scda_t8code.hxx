@@ -17,7 +17,8 @@
  * The functions are inline and call the public functions of t8code (4.0, which wants C++20) and libscda: link both, with the same MPI.
  *
  * All functions are collective over the communicator of the file, which has the ranks of that of the forest. Errors are as in scda.h:
- * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. What is read is compared with
+ * the same on all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they
+ * return NULL and do nothing else, but that scda_t8code_read_forest releases what it is given. What is read is compared with
  * the convention and with the cmesh before t8code gets it. On each rank, memory and messages are in proportion to its elements and trees;
  * of the cmesh, a rank has what t8code gives it.
  *
@@ -1158,19 +1159,23 @@ inline scda_fcontext_t *refine (scda_fcontext_t *f, const read_t &r, int levels,
 /* ---- The functions ---- */
 
 inline scda_fcontext_t *scda_t8code_write_group (scda_fcontext_t *f, const char *group, t8_forest_t forest, const char *attributes, int *err) {
+  if (f == nullptr) { return nullptr; }
   return scda_forest_write_group_internal (f, group, 2, t8_forest_get_dimension (forest), attributes, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_forest (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
+  if (f == nullptr) { return nullptr; }
   f = scda_t8code_internal::write_trees (f, group, forest, false, err);
   return f == nullptr ? nullptr : scda_t8code_internal::write_mesh (f, group, forest, false, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_mesh (scda_fcontext_t *f, const char *group, t8_forest_t forest, int *err) {
+  if (f == nullptr) { return nullptr; }
   return scda_t8code_internal::write_mesh (f, group, forest, false, err);
 }
 
 inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *group, t8_forest_t forest, double time, const char *units, int *err) {
+  if (f == nullptr) { return nullptr; }
   f = scda_t8code_internal::write_group (f, group, forest, err);
   if (f != nullptr) { f = scda_forest_write_time (f, group, t8_forest_get_mpicomm (forest), time, units, err); }
   if (f != nullptr) { f = scda_t8code_internal::write_trees (f, group, forest, true, err); }
@@ -1179,6 +1184,7 @@ inline scda_fcontext_t *scda_t8code_write_step (scda_fcontext_t *f, const char *
 
 inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                  const void *data, int *err) {
+  if (f == nullptr) { return nullptr; }
   scda_forest_part_internal_t part;
   f = scda_t8code_internal::part_of (f, group, forest, &part, err);
   return f == nullptr ? nullptr : scda_forest_write_values_internal (f, group, &part, field, data, err);
@@ -1186,6 +1192,7 @@ inline scda_fcontext_t *scda_t8code_write_field (scda_fcontext_t *f, const char 
 
 inline scda_fcontext_t *scda_t8code_write_ragged (scda_fcontext_t *f, const char *group, t8_forest_t forest, const scda_dataset_t *field,
                                                   const int64_t *counts, const void *data, int *err) {
+  if (f == nullptr) { return nullptr; }
   scda_forest_part_internal_t part;
   f = scda_t8code_internal::part_of (f, group, forest, &part, err);
   return f == nullptr ? nullptr : scda_forest_write_ragged_internal (f, group, &part, field, counts, data, err);
@@ -1198,7 +1205,7 @@ inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char 
   scda_t8code_internal::read_t r;
   int levels = 0;
   *forest = nullptr;
-  f = scda_forest_step_internal (f, group, step, &range, err);
+  if (f != nullptr) { f = scda_forest_step_internal (f, group, step, &range, err); }
   up_to_end.begin = 0;
   up_to_end.end = f == nullptr ? 0 : range.end;
   if (f != nullptr) { f = scda_t8code_internal::read_about (f, group, cmesh, &up_to_end, &r.trees, err); }
@@ -1217,11 +1224,13 @@ inline scda_fcontext_t *scda_t8code_read_forest (scda_fcontext_t *f, const char 
 
 inline scda_fcontext_t *scda_t8code_find_field (scda_fcontext_t *f, const char *group, int64_t step, const char *name, int *found,
                                                 scda_dataset_t *d, int *err) {
+  if (f == nullptr) { return nullptr; }
   return scda_forest_find_internal (f, group, step, "fields/", name, "", found, d, err);
 }
 
 inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                 int type, uint64_t components, void *data, int *err) {
+  if (f == nullptr) { return nullptr; }
   scda_forest_part_internal_t part;
   f = scda_t8code_internal::part_of (f, group, forest, &part, err);
   return f == nullptr ? nullptr : scda_forest_read_values_internal (f, group, step, &part, name, type, components, data, err);
@@ -1229,6 +1238,7 @@ inline scda_fcontext_t *scda_t8code_read_field (scda_fcontext_t *f, const char *
 
 inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int64_t *counts, int *err) {
+  if (f == nullptr) { return nullptr; }
   scda_forest_part_internal_t part;
   f = scda_t8code_internal::part_of (f, group, forest, &part, err);
   return f == nullptr ? nullptr : scda_forest_read_counts_internal (f, group, step, &part, name, counts, err);
@@ -1236,6 +1246,7 @@ inline scda_fcontext_t *scda_t8code_read_counts (scda_fcontext_t *f, const char 
 
 inline scda_fcontext_t *scda_t8code_read_ragged (scda_fcontext_t *f, const char *group, int64_t step, t8_forest_t forest, const char *name,
                                                  int type, uint64_t components, const int64_t *counts, void *data, int *err) {
+  if (f == nullptr) { return nullptr; }
   scda_forest_part_internal_t part;
   f = scda_t8code_internal::part_of (f, group, forest, &part, err);
   return f == nullptr ? nullptr : scda_forest_read_ragged_internal (f, group, step, &part, name, type, components, counts, data, err);
