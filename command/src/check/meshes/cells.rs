@@ -55,7 +55,7 @@ fn points_of(shape: i64) -> Points {
 
 /// Checks a mesh of this convention.
 pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
-    if !mesh.is(ATTRIBUTE)? {
+    if mesh.version(ATTRIBUTE, 1)?.is_none() {
         return Ok(());
     }
     let steps = Steps::new(mesh, datasets)?;

@@ -42,12 +42,12 @@ impl Connectivity<'_, '_, '_> {
     }
 
     /// The dataset of this name.
-    fn part(&self, name: &str) -> Option<u64> {
+    pub(super) fn part(&self, name: &str) -> Option<u64> {
         self.mesh.last(name, self.first, self.end)
     }
 
     /// The numbers of a dataset, each from `least` to `most`. All are returned if there are few enough.
-    fn bounded(
+    pub(super) fn bounded(
         &mut self,
         number: u64,
         data_type: DataType,

@@ -1,8 +1,9 @@
-//! Forests of trees (docs/forest.md).
+//! Forests of trees (docs/forest.md), also of any shapes (docs/t8code.md).
 
 use super::column::{Column, Datasets};
 use super::connectivity::Connectivity;
 use super::curve::Curve;
+use super::shapes;
 use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, wrong};
 use scda::DataType;
@@ -22,15 +23,16 @@ const MOST_RANKS: u64 = 1 << 24;
 pub fn has(name: &str) -> bool {
     ["time", "coordinates", "level", "tree_offsets", "partition", "data"].contains(&name)
         || Connectivity::has(name)
+        || shapes::has(name)
         || name.starts_with("fields/")
 }
 
 /// A mesh that was checked.
 #[derive(Clone, Copy)]
-struct Quadrants {
-    quadrants: u64,
-    trees: u64,
-    checksum: u64,
+pub struct Quadrants {
+    pub quadrants: u64,
+    pub trees: u64,
+    pub checksum: u64,
 }
 
 /// What the quadrant with this number adds to the checksum of its mesh.
@@ -59,57 +61,21 @@ pub fn expect_mesh(column: Option<&Column>, number: u64, checksum: u64, whose: &
 
 /// Checks a forest of this convention.
 pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
-    if !mesh.is(ATTRIBUTE)? {
-        return Ok(());
-    }
+    let Some(version) = mesh.version(ATTRIBUTE, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
+        Some(1) if version == 2 => 1,
         Some(2) => 2,
         Some(3) => 3,
-        _ => return mesh.wrong_attribute(DIMENSION, "2 or 3"),
+        _ => return mesh.wrong_attribute(DIMENSION, if version == 2 { "1 to 3" } else { "2 or 3" }),
     };
     let steps = Steps::new(mesh, datasets)?;
-    let mut sizes = BTreeMap::new();
-    for parts in mesh.together(["coordinates", "level", "tree_offsets"])? {
-        sizes.insert(parts[0], quadrants(datasets, dimension, parts)?);
-    }
-    for &number in mesh.all("partition") {
-        match sizes.range(..number).next_back() {
-            Some((_, mesh)) => partition(datasets, number, mesh.quadrants)?,
-            None => return wrong(number, "found a partition before the first mesh, expected it behind"),
-        }
-    }
-    // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.
-    let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
-    let mut trees = BTreeMap::new();
-    let connectivities = mesh.all("tree_to_tree");
-    for (place, &first) in connectivities.iter().enumerate() {
-        let end = connectivities.get(place + 1).copied().unwrap_or(u64::MAX);
-        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
-        trees.insert(first, connectivity.check(most_trees)?);
-    }
-    let (mut rows, mut checksums) = (Vec::new(), Vec::new());
-    for (step, begin, end) in steps.iter() {
-        let Some((number, of_step)) = sizes.range(..end).next_back() else {
-            return wrong(begin.max(mesh.number), format!("found no mesh up to the end of step {step}"));
-        };
-        let Some((_, in_connectivity)) = trees.range(..end).next_back() else {
-            return wrong(
-                begin.max(mesh.number),
-                format!("found no connectivity up to the end of step {step}"),
-            );
-        };
-        if of_step.trees != *in_connectivity {
-            return wrong(
-                *number,
-                format!(
-                    "found {} trees, expected {in_connectivity} as in the connectivity of step {step}",
-                    of_step.trees
-                ),
-            );
-        }
-        rows.push(of_step.quadrants);
-        checksums.push(of_step.checksum);
-    }
+    let of_steps = if version == 2 {
+        of_any_shapes(mesh, datasets, dimension, &steps)?
+    } else {
+        of_quadrants(mesh, datasets, dimension, &steps)?
+    };
+    let rows: Vec<_> = of_steps.iter().map(|mesh| mesh.quadrants).collect();
+    let checksums: Vec<_> = of_steps.iter().map(|mesh| mesh.checksum).collect();
     let belongs = |column: Option<&Column>, number| match steps.of(number) {
         Some(step) => expect_mesh(column, number, checksums[step], &format!("of step {step}")),
         None => Ok(()),
@@ -127,12 +93,107 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
                 ragged(datasets, number, counts, rows)
             }
             None => {
-                let field = expect_rows(datasets, number, rows, "quadrant")?;
+                let field =
+                    expect_rows(datasets, number, rows, if version == 2 { "element" } else { "quadrant" })?;
                 belongs(field.as_ref(), number)?;
-                at_corners(field, number, dimension)
+                if version == 2 { Ok(()) } else { at_corners(field, number, dimension) }
             }
         }
     })
+}
+
+/// The connectivities of a forest, each from its first section on, in order.
+fn connectivities(mesh: &Mesh) -> impl Iterator<Item = (u64, u64)> {
+    let first = mesh.all("tree_to_tree");
+    let ends = first.iter().skip(1).copied().chain([u64::MAX]);
+    first.iter().copied().zip(ends)
+}
+
+/// The last of the meshes or connectivities before the end of a step.
+fn of_step<'a, T>(
+    found: &'a BTreeMap<u64, T>,
+    what: &str,
+    mesh: &Mesh,
+    (step, begin, end): (usize, u64, u64),
+) -> Checked<(u64, &'a T)> {
+    match found.range(..end).next_back() {
+        Some((&number, found)) => Ok((number, found)),
+        None => wrong(begin.max(mesh.number), format!("found no {what} up to the end of step {step}")),
+    }
+}
+
+/// Checks the meshes and connectivities of a forest of squares or cubes, and returns the mesh of each step.
+fn of_quadrants(
+    mesh: &Mesh,
+    datasets: &mut Datasets<'_>,
+    dimension: usize,
+    steps: &Steps,
+) -> Checked<Vec<Quadrants>> {
+    let mut sizes = BTreeMap::new();
+    for parts in mesh.together(["coordinates", "level", "tree_offsets"])? {
+        sizes.insert(parts[0], quadrants(datasets, dimension, parts)?);
+    }
+    for &number in mesh.all("partition") {
+        match sizes.range(..number).next_back() {
+            Some((_, mesh)) => partition(datasets, number, mesh.quadrants)?,
+            None => return wrong(number, "found a partition before the first mesh, expected it behind"),
+        }
+    }
+    // Of a mesh that was checked, so no damaged number makes the arrays of the connectivity endless.
+    let most_trees = sizes.values().map(|mesh| mesh.trees).max().unwrap_or(0);
+    let mut trees = BTreeMap::new();
+    for (first, end) in connectivities(mesh) {
+        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
+        trees.insert(first, connectivity.check(most_trees)?);
+    }
+    let mut all = Vec::new();
+    for step in steps.iter() {
+        let (number, &found) = of_step(&sizes, "mesh", mesh, step)?;
+        let (_, in_connectivity) = of_step(&trees, "connectivity", mesh, step)?;
+        if found.trees != *in_connectivity {
+            return wrong(
+                number,
+                format!(
+                    "found {} trees, expected {in_connectivity} as in the connectivity of step {}",
+                    found.trees, step.0
+                ),
+            );
+        }
+        all.push(found);
+    }
+    Ok(all)
+}
+
+/// Likewise of a forest of any shapes: what an element can be depends on its tree.
+fn of_any_shapes(
+    mesh: &Mesh,
+    datasets: &mut Datasets<'_>,
+    dimension: usize,
+    steps: &Steps,
+) -> Checked<Vec<Quadrants>> {
+    let meshes: BTreeMap<_, _> =
+        mesh.together(shapes::MESH)?.into_iter().map(|parts| (parts[0], parts)).collect();
+    let mut trees = BTreeMap::new();
+    for (first, end) in connectivities(mesh) {
+        let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };
+        trees.insert(first, connectivity.check_shapes()?);
+    }
+    let mut checked = BTreeMap::new();
+    let mut all = Vec::new();
+    for step in steps.iter() {
+        let (number, parts) = of_step(&meshes, "mesh", mesh, step)?;
+        let (of_trees, (count, shapes)) = of_step(&trees, "trees", mesh, step)?;
+        if !checked.contains_key(&(number, of_trees)) {
+            let found = shapes::elements(datasets, dimension, *parts, *shapes)?;
+            if found.trees != *count {
+                let words = format!("found {} trees, expected {count}, as in step {}", found.trees, step.0);
+                return wrong(number, words);
+            }
+            checked.insert((number, of_trees), found);
+        }
+        all.push(checked[&(number, of_trees)]);
+    }
+    Ok(all)
 }
 
 /// Checks how many values a quadrant has, if they are at its corners.

@@ -7,6 +7,7 @@ mod connectivity;
 mod curve;
 mod forest;
 mod patches;
+mod shapes;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
@@ -82,12 +83,11 @@ impl Mesh {
         wrong(self.number, format!("attribute {attribute}: found {found}, expected {expected}"))
     }
 
-    /// Whether it is a mesh of this convention; of one of a later version nothing is asked.
-    fn is(&self, attribute: &str) -> Checked<bool> {
+    /// The version of this convention that it is a mesh of, up to `newest`; of a later one nothing is asked.
+    fn version(&self, attribute: &str, newest: u64) -> Checked<Option<u64>> {
         match self.whole_number(attribute) {
-            None if !self.attributes.contains_key(attribute) => Ok(false),
-            Some(1) => Ok(true),
-            Some(2..) => Ok(false),
+            None if !self.attributes.contains_key(attribute) => Ok(None),
+            Some(version @ 1..) => Ok((version <= newest).then_some(version)),
             _ => self.wrong_attribute(attribute, "1"),
         }
     }

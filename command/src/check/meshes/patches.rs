@@ -36,7 +36,7 @@ type Cells = [(i64, i64); 3];
 
 /// Checks a mesh of this convention.
 pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
-    if !mesh.is(ATTRIBUTE)? {
+    if mesh.version(ATTRIBUTE, 1)?.is_none() {
         return Ok(());
     }
     let dimension = match mesh.whole_number(DIMENSION) {
