@@ -9,10 +9,10 @@ import os
 import numpy as np
 import scda
 from scda._cf import unpacked
-from scda._vtk import AROUND, apart, vtk_values
+from scda._vtk import vtk_values
 from vtkmodules.util.numpy_support import numpy_to_vtk, numpy_to_vtkIdTypeArray
 from vtkmodules.vtkCommonCore import vtkDataArraySelection, vtkPoints
-from vtkmodules.vtkCommonDataModel import VTK_HEXAHEDRON, VTK_QUAD, vtkCellArray, vtkDataObject, vtkUnstructuredGrid
+from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkDataObject, vtkUnstructuredGrid
 from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline as Pipeline
 
 try:
@@ -118,18 +118,22 @@ class ScdaReader(VTKPythonAlgorithmBase):
     def _fill(self, output, forest, step, start, stop):
         mesh = step.mesh
         names = [name for name in dict.fromkeys((*forest.fields, "level", "tree")) if self._fields.ArrayIsEnabled(name)]
-        places, corners = mesh.points_and_cells(start, stop)
-        if any(map(forest.at_corners, names)):
-            places, corners = apart(places, corners)
-        width = corners.shape[1]
+        places, corners, widths = [np.empty((0, 3))], [np.empty(0, np.int64)], [np.zeros(1, np.int64)]
+        types, before = [np.empty(0, np.uint8)], 0
+        for part in mesh.vtk_parts(start, stop, apart=any(map(forest.at_corners, names))):
+            places.append(part[0])
+            corners.append(part[1] + before)
+            widths.append(part[2])
+            types.append(part[3])
+            before += len(part[0])
         points, cells = vtkPoints(), vtkCellArray()
-        points.SetData(numpy_to_vtk(places, deep=True))
+        points.SetData(numpy_to_vtk(np.concatenate(places), deep=True))
         cells.SetData(
-            numpy_to_vtkIdTypeArray(width * np.arange(stop - start + 1), deep=True),
-            numpy_to_vtkIdTypeArray(corners[:, AROUND[mesh.dimension]].ravel(), deep=True),
+            numpy_to_vtkIdTypeArray(np.cumsum(np.concatenate(widths)), deep=True),
+            numpy_to_vtkIdTypeArray(np.concatenate(corners), deep=True),
         )
         output.SetPoints(points)
-        output.SetCells(VTK_QUAD if mesh.dimension == 2 else VTK_HEXAHEDRON, cells)
+        output.SetCells(numpy_to_vtk(np.concatenate(types), deep=True), cells)
         for name in names:
             if name in forest.fields:
                 field = step.field(name)

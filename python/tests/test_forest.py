@@ -258,7 +258,7 @@ def test_what_is_damaged(
 @pytest.mark.parametrize(
     ("attributes", "said"),
     [
-        ({"scda_forest": 2, "dimension": 2}, "attribute scda_forest of 'forest': found 2, expected 1"),
+        ({"scda_forest": 3, "dimension": 2}, "attribute scda_forest of 'forest': found 3, expected 1 or 2"),
         ({"scda_forest": True, "dimension": 2}, "attribute scda_forest of 'forest': found True, expected 1"),
         ({"scda_forest": 1}, "attribute dimension of 'forest': found None, expected 2 or 3"),
         ({"scda_forest": 1, "dimension": "2"}, "attribute dimension of 'forest': found '2', expected 2 or 3"),

@@ -38,7 +38,7 @@ class CellMesh(Series):
     """The time steps of a mesh of points and cells, with fields on both."""
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
-        super().__init__(file, name, ATTRIBUTE, "mesh of cells", _VERSION)
+        super().__init__(file, name, ATTRIBUTE, "mesh of cells", (_VERSION,))
         self._cells: dict[int, Cells] = {}
 
     def fields(self, where: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading: forests, the adaptive meshes of docs/forest.md."""
+"""Reading: forests, the adaptive meshes of docs/forest.md and docs/t8code.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from ._file import File
 
-_VERSION = 1
+# Of squares and cubes, and of any shapes.
+_VERSIONS = (1, 2)
 # The edge of a tree is 2 to this power units.
 _BITS = 30
 # Of vertices that no tree has: a damaged number shall cost no memory.
@@ -23,6 +24,9 @@ _MOST_UNUSED_VERTICES = 1 << 20
 _MESH = "scda_mesh"
 # Quadrants are looked at so many at once, so that a mesh of any size needs bounded memory.
 _BATCH = 1 << 20
+# VTK goes around the corners of a cell where a forest goes along its axes.
+_AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
+_QUAD, _HEXAHEDRON = 9, 12
 
 
 def forests(file: File) -> list[str]:
@@ -47,14 +51,13 @@ def mesh_checksum(level: NDArray[np.uint8], tree_offsets: NDArray[np.int64]) -> 
     """
     numbers = np.arange(len(level), dtype=np.int64)
     trees = np.searchsorted(tree_offsets, numbers, "right") - 1
-    return f"{_terms(0, trees, np.asarray(level)):016x}"
+    return f"{_terms(numbers, trees, np.asarray(level)):016x}"
 
 
-def _terms(start: int, trees: NDArray[np.int64], level: NDArray[np.generic]) -> int:
-    """What quadrants from this one on add to the checksum, modulo 2^64."""
-    number = np.arange(start, start + len(level), dtype=np.uint64)
-    terms = checksum_terms(number, trees.astype(np.uint64) * np.uint64(256) + level.astype(np.uint64))
-    return int(terms.sum(dtype=np.uint64))
+def _terms(numbers: NDArray[np.generic], trees: NDArray[np.int64], level: NDArray[np.generic]) -> int:
+    """What quadrants with these numbers add to the checksum, modulo 2^64."""
+    value = trees.astype(np.uint64) * np.uint64(256) + level.astype(np.uint64)
+    return int(checksum_terms(numbers.astype(np.uint64), value).sum(dtype=np.uint64))
 
 
 def checksum_terms(number: NDArray[np.uint64], value: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -66,7 +69,7 @@ def checksum_terms(number: NDArray[np.uint64], value: NDArray[np.uint64]) -> NDA
 
 
 class Forest(Series):
-    """A forest of quadtrees or octrees: its time steps, a sequence.
+    """A forest of quadtrees or octrees, or of trees of any shapes: its time steps, a sequence.
 
     Everything is validated before it is used: a :class:`FormatError` names the dataset and the quadrant or tree.
 
@@ -77,16 +80,19 @@ class Forest(Series):
     Attributes:
         file: the file.
         name: the name of the group.
-        dimension: 2 or 3.
+        dimension: 2 or 3; of a forest of any shapes also 1.
         attrs: the attributes of the group.
         times: the time of each step; without times in the file its number, 0.
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
-        super().__init__(file, name, "scda_forest", "forest", _VERSION)
+        super().__init__(file, name, "scda_forest", "forest", _VERSIONS)
         dimension = self.attrs.get("dimension")
-        if type(dimension) is not int or dimension not in (2, 3):
-            self._fail(f"attribute dimension of {self.name!r}: found {dimension!r}, expected 2 or 3")
+        self._is_shaped = self.attrs["scda_forest"] == 2
+        allowed = (1, 2, 3) if self._is_shaped else (2, 3)
+        if type(dimension) is not int or dimension not in allowed:
+            expected = " or ".join(map(str, allowed))
+            self._fail(f"attribute dimension of {self.name!r}: found {dimension!r}, expected {expected}")
         self.dimension: int = dimension
         self._mesh: Optional[Mesh] = None
 
@@ -108,7 +114,9 @@ class Forest(Series):
 
     def at_corners(self, name: str) -> bool:
         """Whether a field has values at the corners of the quadrants: the second dimension of its first record is called
-        ``corner``. Collective."""
+        ``corner``. Never in a forest of any shapes. Collective."""
+        if self._is_shaped:
+            return False
         return bool(self._places(f"fields/{name}")) and _is_at_corners(self._record(f"fields/{name}", 0))
 
     def _mesh_before(self, end: int) -> Mesh:
@@ -116,7 +124,10 @@ class Forest(Series):
         coordinates, connectivity = self._mesh_parts(end)
         key = coordinates.section.index, connectivity.section.index
         if self._mesh is None or self._mesh.key != key:
-            self._mesh = Mesh(self, key, coordinates, connectivity, self._mesh)
+            from ._shapes import ShapedMesh
+
+            kind = ShapedMesh if self._is_shaped else Mesh
+            self._mesh = kind(self, key, coordinates, connectivity, self._mesh)
         return self._mesh
 
     def _mesh_parts(self, end: int) -> tuple[Dataset, Dataset]:
@@ -166,7 +177,7 @@ class Step:
         found = forest._field(f"fields/{name}", self.number, len(coordinates), "quadrants")
         corners = 2**forest.dimension
         at_corners = found is not None and forest.at_corners(name)
-        if found is not None and _is_at_corners(found) and not at_corners:
+        if found is not None and _is_at_corners(found) and not at_corners and not forest._is_shaped:
             what = f"found shape {found.shape} with corners in the second dimension, expected none as in the first record"
             forest._fail(f"{found.name}: {what}", found)
         if found is not None and at_corners and found.shape[1:2] != (corners,):
@@ -223,10 +234,13 @@ class Mesh:
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
         self.tree_corners: Optional[NDArray[np.float64]] = corners
         self.checksum = self._check_order()
-        found = coordinates.attrs.get(_MESH, self.checksum)
+        self._compare_checksum()
+
+    def _compare_checksum(self) -> None:
+        found = self.coordinates.attrs.get(_MESH, self.checksum)
         if found != self.checksum:
             what = f"found the checksum {found!r}, expected {self.checksum!r}"
-            forest._fail(f"{coordinates.name}: {what}", coordinates)
+            self._forest._fail(f"{self.coordinates.name}: {what}", self.coordinates)
 
     def __len__(self) -> int:
         """The number of quadrants."""
@@ -250,10 +264,14 @@ class Mesh:
             self._forest._fail(f"{dataset.name}: found {ends}, {what}", dataset)
         return np.concatenate(pieces)
 
+    def _end_of(self, connectivity: Dataset) -> int:
+        """The section where the next connectivity begins."""
+        later = self._forest._number("tree_to_tree", connectivity.section.index + 1)
+        return [*self._forest._places("tree_to_tree")[later : later + 1], len(self._forest.file)][0]
+
     def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
         forest = self._forest
-        later = forest._number("tree_to_tree", connectivity.section.index + 1)
-        end = [*forest._places("tree_to_tree")[later : later + 1], len(forest.file)][0]
+        end = self._end_of(connectivity)
         vertices = forest._last("vertices", connectivity.section.index, end)
         corners = forest._last("tree_to_vertex", connectivity.section.index, end)
         if vertices is None or corners is None:
@@ -279,6 +297,14 @@ class Mesh:
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
         """Tree, corner and level of the quadrants from first to end, in parts of bounded size. Collective: as many reads
         as the rank needs that has the most."""
+        rows = zip(self._rows(self.coordinates, first, end), self._rows(self.level, first, end))
+        for number, (corner, level) in enumerate(rows):
+            start = first + number * _BATCH
+            trees = self.trees(start, start + len(level)).astype(np.int64)
+            yield trees, corner.astype(np.int64), level.astype(np.int64)
+
+    def _rows(self, dataset: Dataset, first: int, end: int) -> Iterator[NDArray[np.generic]]:
+        """Rows of a dataset, likewise."""
         file = self._forest.file
         count = len(range(first, end, _BATCH))
         if file._ranks is not None:
@@ -286,9 +312,9 @@ class Mesh:
         for number in range(count):
             start = min(first + number * _BATCH, end)
             stop = min(start + _BATCH, end)
-            corner, level = self.coordinates[start:stop], self.level[start:stop]
+            rows = dataset[start:stop]
             if start < stop:
-                yield self.trees(start, stop).astype(np.int64), corner.astype(np.int64), level.astype(np.int64)
+                yield rows
 
     def _check_order(self) -> str:
         """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words.
@@ -318,7 +344,7 @@ class Mesh:
             odd = (high != np.where(first, 0, before_high)) | (low != np.where(first, 0, before_low))
             what = "the place on the Morton curve where the quadrant before it ends"
             self._check(odd, self.coordinates, start, trees, corner, what)
-            checksum += _terms(start, trees, level)
+            checksum += _terms(np.arange(start, start + len(trees)), trees, level)
             start, end_high, end_low = start + len(trees), after_high[-1], after_low[-1]
         if end_high != whole or end_low != 0:
             what = f"{self.coordinates.name}: found the end of the quadrants, expected more in the last tree"
@@ -331,7 +357,7 @@ class Mesh:
         dataset: Dataset,
         start: int,
         trees: NDArray[np.int64],
-        values: NDArray[np.int64],
+        values: NDArray[np.generic],
         expected: str,
     ) -> None:
         """An error for the first quadrant that is odd, if there is one."""
@@ -403,6 +429,26 @@ class Mesh:
             cells.append(each_cells + before)
             before += len(each_points)
         return np.concatenate(points), np.concatenate(cells)
+
+    def vtk_parts(
+        self, start: int = 0, stop: Optional[int] = None, apart: bool = False
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
+        """Cells as VTK has them, as :meth:`parts`. Collective.
+
+        Args:
+            start, stop: the first one, and the one behind the last. None: all.
+            apart: no two cells share a point.
+
+        Returns:
+            Points in space; the points of the cells behind each other; how many each cell has; its shape, by the numbers
+            of VTK.
+        """
+        for points, cells in self.parts(start, stop):
+            if apart:
+                points, cells = points[cells.ravel()], np.arange(cells.size).reshape(cells.shape)
+            shape, width = (_QUAD if self.dimension == 2 else _HEXAHEDRON), cells.shape[1]
+            around = cells[:, _AROUND[self.dimension]].ravel()
+            yield points, around, np.full(len(cells), width), np.full(len(cells), shape, np.uint8)
 
     @property
     def tree(self) -> NDArray[np.int32]:

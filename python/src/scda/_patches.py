@@ -42,7 +42,7 @@ class Patches(Series):
     """
 
     def __init__(self, file: File, name: Optional[str] = None) -> None:
-        super().__init__(file, name, ATTRIBUTE, "mesh of patches", _VERSION)
+        super().__init__(file, name, ATTRIBUTE, "mesh of patches", (_VERSION,))
         dimension = self.attrs.get("dimension")
         if type(dimension) is not int or dimension not in (1, 2, 3):
             self._fail(f"attribute dimension of {self.name!r}: found {dimension!r}, expected 1, 2 or 3")

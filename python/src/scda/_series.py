@@ -35,7 +35,7 @@ class Series:
         times: the time of each step; without times in the file its number, 0.
     """
 
-    def __init__(self, file: File, name: Optional[str], attribute: str, what: str, version: int) -> None:
+    def __init__(self, file: File, name: Optional[str], attribute: str, what: str, versions: tuple[int, ...]) -> None:
         if name is None:
             found = groups_with(file, attribute)
             if len(found) != 1:
@@ -48,8 +48,9 @@ class Series:
         self.attrs = file.group(name).attrs
         if attribute not in self.attrs:
             raise ValueError(f"{file._path}: group {name!r}: found no attribute {attribute}, expected that of a {what}")
-        if type(self.attrs[attribute]) is not int or self.attrs[attribute] != version:
-            self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {version}")
+        if type(self.attrs[attribute]) is not int or self.attrs[attribute] not in versions:
+            expected = " or ".join(map(str, versions))
+            self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {expected}")
         prefix = f"{name}/"
         # The names, in the order of the file.
         self._names = [key[len(prefix) :] for key in file.keys() if key.startswith(prefix)]

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 _VERSION = (2, 0)
 # Since this one, a mesh of patches has time steps; later ones have other names for them.
 _VERSION_OF_PATCHES = (2, 2)
-_QUAD, _HEXAHEDRON = 9, 12
-# VTK goes around the corners of a cell where a forest goes along its axes.
-AROUND = {2: [0, 1, 3, 2], 3: [0, 1, 3, 2, 4, 5, 7, 6]}
 # HDF5 keeps the places of all pieces of a dataset in one message of at most 64 KiB, 24 bytes for each.
 _MOST_PIECES = 2048
 _PIECE_BYTES = 1 << 24
@@ -254,8 +251,7 @@ class Sidecar:
         Args:
             has_corners: there are values at the corners of the quadrants, so that each quadrant has points of its own.
         """
-        root, d = self._root, forest.dimension
-        width, rows = 2**d, [_CHUNK_ROWS]
+        root, rows = self._root, [_CHUNK_ROWS]
         for name, inner, item in (
             ("Points", (3,), np.float64),
             ("Connectivity", (), np.int64),
@@ -264,25 +260,24 @@ class Sidecar:
         ):
             root.create_dataset(name, (0, *inner), item, maxshape=(None, *inner), chunks=(*rows, *inner))
         meshes: list[Mesh] = []
-        mesh_of_step, point_counts = [], []
+        mesh_of_step, point_counts, corner_counts = [], [], []
         for step in forest:
             mesh = step.mesh
             if not meshes or mesh is not meshes[-1]:
                 meshes.append(mesh)
-                points = cells = 0
+                points = corners = 0
                 _append(root["Offsets"], np.zeros(1, np.int64))
-                for places, corners in mesh.parts():
-                    if has_corners:
-                        places, corners = apart(places, corners)
+                for places, of_cells, widths, types in mesh.vtk_parts(apart=has_corners):
                     _append(root["Points"], places)
-                    _append(root["Connectivity"], (corners[:, AROUND[d]] + points).ravel())
-                    _append(root["Offsets"], width * np.arange(cells + 1, cells + len(corners) + 1))
-                    points, cells = points + len(places), cells + len(corners)
-                _append(root["Types"], np.full(cells, _QUAD if d == 2 else _HEXAHEDRON, np.uint8))
+                    _append(root["Connectivity"], of_cells + points)
+                    _append(root["Offsets"], corners + np.cumsum(widths))
+                    _append(root["Types"], types)
+                    points, corners = points + len(places), corners + len(of_cells)
                 point_counts.append(points)
+                corner_counts.append(corners)
             mesh_of_step.append(len(meshes) - 1)
         counts = [len(mesh) for mesh in meshes]
-        self._unstructured(forest.times, mesh_of_step, point_counts, counts, [width * count for count in counts])
+        self._unstructured(forest.times, mesh_of_step, point_counts, counts, corner_counts)
         return meshes, mesh_of_step
 
     def _unstructured(
@@ -462,11 +457,6 @@ def _vtk_type(types: Sequence[np.dtype[Any]]) -> tuple[np.dtype[Any], int]:
     if dtype.kind == "c":
         return np.dtype(f"<f{dtype.itemsize // 2}"), 2
     return np.dtype("<f4") if dtype == np.float16 else dtype.newbyteorder("<"), 1
-
-
-def apart(places: NDArray[Any], corners: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Points and cells, of which no two share a point."""
-    return places[corners.ravel()], np.arange(corners.size).reshape(corners.shape)
 
 
 def vtk_values(values: NDArray[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, wrong};
 use scda::DataType;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The attribute of a group that is a forest.
 pub const ATTRIBUTE: &str = "scda_forest";
@@ -183,15 +184,15 @@ fn of_any_shapes(
     for step in steps.iter() {
         let (number, parts) = of_step(&meshes, "mesh", mesh, step)?;
         let (of_trees, (count, shapes)) = of_step(&trees, "trees", mesh, step)?;
-        if !checked.contains_key(&(number, of_trees)) {
-            let found = shapes::elements(datasets, dimension, *parts, *shapes)?;
-            if found.trees != *count {
-                let words = format!("found {} trees, expected {count}, as in step {}", found.trees, step.0);
-                return wrong(number, words);
-            }
-            checked.insert((number, of_trees), found);
+        let found = match checked.entry((number, of_trees)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => *entry.insert(shapes::elements(datasets, dimension, *parts, *shapes)?),
+        };
+        if found.trees != *count {
+            let words = format!("found {} trees, expected {count}, as in step {}", found.trees, step.0);
+            return wrong(number, words);
         }
-        all.push(checked[&(number, of_trees)]);
+        all.push(found);
     }
     Ok(all)
 }
