@@ -23,6 +23,7 @@ mod manifest;
 mod output;
 mod pick;
 mod pieces;
+mod plot;
 mod progress;
 mod python;
 mod rewind;
@@ -37,6 +38,7 @@ mod streams;
 mod sum;
 mod transfer;
 mod unfinished;
+mod view;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -78,6 +80,8 @@ enum Command {
     Export(python::ExportArgs),
     Refs(python::RefsArgs),
     Vtk(python::VtkArgs),
+    Plot(plot::Args),
+    View(view::Args),
     Sum(sum::Args),
     Doctor(examine::Args),
 }
@@ -111,6 +115,8 @@ fn main() -> ExitCode {
         Command::Make(args) => make::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(_) | Command::Refs(_) | Command::Vtk(_) => python::run(),
+        Command::Plot(args) => plot::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Sum(args) => sum::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     };

@@ -2,7 +2,7 @@
 
 mod find;
 mod keys;
-mod ranges;
+pub mod ranges;
 mod values;
 
 use crate::fail::{Fail, Result, and_known};

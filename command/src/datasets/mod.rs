@@ -4,6 +4,7 @@ pub mod compare;
 pub mod in_order;
 pub mod slabs;
 pub mod source;
+pub mod statistics;
 pub mod values;
 
 use crate::fail::{Fail, Result, is_invalid};

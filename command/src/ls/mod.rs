@@ -3,6 +3,7 @@
 mod index;
 mod tree;
 
+use crate::datasets::statistics::Statistics;
 use crate::datasets::{
     Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, shape_word,
 };
@@ -10,6 +11,7 @@ use crate::fail::{Fail, Result, and_known};
 use crate::files::{Input, Threads};
 use crate::manifest;
 use crate::output::{Output, complain, quote, visible};
+use crate::plot::meaning::{Meaning, attributes};
 use crate::rows::{Faults, Row, as_f64, head, kind, line, measure_item, pair_line, seals, streams_line};
 use crate::select::{self, Selection};
 use crate::unfinished::Unfinished;
@@ -26,7 +28,7 @@ use std::path::PathBuf;
 /// shown as ~E; -l and --json read the sizes.
 ///
 /// A dataset, which is two sections, has one line: the number of the second section; D; the shape; the shape of the chunks;
-/// behind the name its type and units. So has a part of a set of streams, which is three: the number of the second section; S; the
+/// behind the name its type and units. With -l the smallest and the largest number, the mean, and how many are not finite, which reads the data. So has a part of a set of streams, which is three: the number of the second section; S; the
 /// number of tasks; the bytes of a chunk; the bytes of all its streams.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -44,6 +46,9 @@ pub struct Args {
     /// Show all details, several lines for each section
     #[arg(short, long)]
     long: bool,
+    /// With --long: also the smallest and the largest number and the mean of datasets of more than 256 MiB
+    #[arg(long, requires = "long")]
+    read_all: bool,
     /// Show datasets in the tree of their groups, with attributes, and no other sections
     #[arg(long, conflicts_with_all = ["long", "json", "raw", "select"])]
     tree: bool,
@@ -65,6 +70,9 @@ pub struct Args {
     #[command(flatten)]
     threads: Threads,
 }
+
+/// Of datasets with more bytes, the numbers are read only if that is asked for.
+const MOST_READ_BYTES: u64 = 256 << 20;
 
 pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::new()?;
@@ -151,7 +159,10 @@ fn walk_list(
         }
         match (&item.pair, args.long) {
             (Some(pair), false) => out.text(format_args!("{}\n", pair_line(pair, row.number, row.stored)))?,
-            (Some(Pair::Dataset(found)), true) => describe_dataset(out, found, &row)?,
+            (Some(Pair::Dataset(found)), true) => {
+                let numbers = numbers_words(&mut walk, found, input, args.read_all)?;
+                describe_dataset(out, found, &row, &numbers)?;
+            }
             (Some(Pair::Group(found)), true) => describe_group(out, found, &row)?,
             (None, true) => describe(out, &row)?,
             (None, false) => out.text(format_args!("{}\n", line(&row)))?,
@@ -203,7 +214,7 @@ fn describe_place(out: &mut Output, offset: u64, row: &Row) -> Result<()> {
 }
 
 /// All details of a dataset.
-fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
+fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &str) -> Result<()> {
     let Found { dataset, block, .. } = found;
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
     let items: u64 = dataset.shape.iter().product();
@@ -237,8 +248,34 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row) -> Result<()> {
     if let Some(why) = &dataset.unsupported {
         out.text(format_args!("  unreadable  {}\n", visible(why)))?;
     }
+    if !numbers.is_empty() {
+        out.text(format_args!("  values      {numbers}\n"))?;
+    }
     describe_attributes(out, &dataset.attributes)?;
     describe_place(out, block.offset, row)
+}
+
+/// The smallest and the largest number of a dataset and their mean, which reads it; of a large one, what its writer says.
+fn numbers_words(walk: &mut Walk<'_>, found: &Found, input: &Input, read_all: bool) -> Result<String> {
+    let Found { dataset, .. } = found;
+    let bytes = dataset.data_bytes().unwrap_or(u64::MAX);
+    if bytes == 0 || Meaning::new(dataset).is_none() {
+        return Ok(String::new());
+    }
+    if bytes > MOST_READ_BYTES && !read_all {
+        let range = attributes(&dataset.attributes).get("actual_range").and_then(|value| {
+            let [from, to] = &value.as_array()?[..] else { return None };
+            Some(format!("{from} to {to}, as the attribute actual_range says"))
+        });
+        return Ok(
+            range.unwrap_or_else(|| "not read, because there are many; --read-all reads them".to_owned())
+        );
+    }
+    match Statistics::read(walk.dataset_reader()?, dataset, input.threads()) {
+        Ok(numbers) => Ok(numbers.map(|numbers| numbers.words()).unwrap_or_default()),
+        Err(Fail::Scda(error)) => Ok(format!("cannot be read: {}", visible(&error.to_string()))),
+        Err(fail) => Err(fail),
+    }
 }
 
 /// How far the numbers may be from those that were written, if attributes say so.

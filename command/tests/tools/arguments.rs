@@ -2,7 +2,7 @@
 
 use crate::run::{Place, vector, with_sections};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "ls",
     "cat",
     "check",
@@ -23,6 +23,8 @@ const COMMANDS: [&str; 20] = [
     "vtk",
     "split",
     "join-streams",
+    "plot",
+    "view",
 ];
 
 #[test]

@@ -1,0 +1,97 @@
+//! The smallest and the largest number of a dataset, and their mean.
+
+use super::slabs::{self, Slabs};
+use crate::fail::Result;
+use crate::plot::axis::text_of;
+use crate::plot::coordinates::real;
+use crate::plot::meaning::Meaning;
+use scda::internals::to_usize;
+use scda::{Dataset, Reader, Region};
+
+/// So many items are summed up by themselves, whoever does it: the mean does not depend on the number of threads.
+const BLOCK_ITEMS: usize = 1 << 16;
+
+/// What there is to say of all numbers. Those that are none, or infinite, are only counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics {
+    pub least: f64,
+    pub most: f64,
+    sum: f64,
+    pub finite: u64,
+    pub others: u64,
+}
+
+impl Statistics {
+    const NONE: Self = Self { least: f64::INFINITY, most: f64::NEG_INFINITY, sum: 0.0, finite: 0, others: 0 };
+
+    fn of_block(numbers: &[f64]) -> Self {
+        let mut all = Self::NONE;
+        for &number in numbers {
+            if number.is_finite() {
+                (all.least, all.most) = (all.least.min(number), all.most.max(number));
+                all.sum += number;
+                all.finite += 1;
+            } else {
+                all.others += 1;
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, other: &Self) {
+        (self.least, self.most) = (self.least.min(other.least), self.most.max(other.most));
+        self.sum += other.sum;
+        self.finite += other.finite;
+        self.others += other.others;
+    }
+
+    /// Of all finite numbers, if there are any.
+    pub fn mean(&self) -> Option<f64> {
+        (self.finite > 0).then(|| self.sum / real(self.finite))
+    }
+
+    /// Those of the reader's current dataset, as its attributes say what numbers mean; `None` if the items are no numbers.
+    pub fn read(reader: &mut Reader, dataset: &Dataset, threads: usize) -> Result<Option<Self>> {
+        let Some(meaning) = Meaning::new(dataset) else { return Ok(None) };
+        let block = BLOCK_ITEMS * to_usize(dataset.data_type.item_bytes());
+        let (mut all, mut data) = (Self::NONE, Vec::new());
+        for slab in Slabs::new(dataset, Region::all(&dataset.shape)) {
+            slabs::read(reader, dataset, &slab, &mut data)?;
+            let blocks: Vec<_> = data.chunks(block).collect();
+            let of_some = |some: &[&[u8]]| {
+                let mut numbers = Vec::with_capacity(BLOCK_ITEMS);
+                let of_one = |block: &&[u8]| {
+                    numbers.clear();
+                    meaning.append(block, &mut numbers);
+                    Self::of_block(&numbers)
+                };
+                some.iter().map(of_one).collect::<Vec<_>>()
+            };
+            let each = blocks.len().div_ceil(threads.max(1)).max(1);
+            let found = std::thread::scope(|scope| {
+                let of_some = &of_some;
+                let workers: Vec<_> =
+                    blocks.chunks(each).map(|some| scope.spawn(move || of_some(some))).collect();
+                workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect::<Vec<_>>()
+            });
+            found.iter().for_each(|block| all.add(block));
+        }
+        Ok(Some(all))
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        let others = match self.others {
+            0 => String::new(),
+            1 => "; 1 is not finite".to_owned(),
+            n => format!("; {n} are not finite"),
+        };
+        match self.mean() {
+            None => format!("no finite numbers{others}"),
+            Some(mean) => {
+                let text = |number: f64| text_of(number, number.abs() * 1e-6);
+                format!("{} to {}, mean {}{others}", text(self.least), text(self.most), text(mean))
+            }
+        }
+    }
+}

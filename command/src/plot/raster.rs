@@ -1,0 +1,142 @@
+//! Which cell is seen at each pixel.
+
+use super::axis::whole;
+use super::figure::units;
+use super::mesh::Faces;
+
+/// From where a mesh is seen: turned around z, then tilted; without both, x is to the right and y up.
+#[derive(Clone, Copy, Debug)]
+pub struct Camera {
+    pub turn: f64,
+    pub tilt: f64,
+    /// What is in the middle of the picture, to the right and up.
+    pub centre: [f64; 2],
+    /// The pixels of a unit of length.
+    pub scale: f64,
+}
+
+/// What is seen.
+pub struct Seen {
+    /// The number of the cell plus one, or 0, row by row from above.
+    pub cells: Vec<u32>,
+    /// How bright its face is.
+    pub shades: Vec<u8>,
+}
+
+impl Camera {
+    /// The coordinates of a point to the right, up, and towards the eye.
+    pub fn project(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
+        let ((st, ct), (sp, cp)) = (self.turn.sin_cos(), self.tilt.sin_cos());
+        let (right, deep) = (ct * x - st * y, st * x + ct * y);
+        [right, deep * cp + z * sp, z * cp - deep * sp]
+    }
+
+    /// As near as a box is seen as a whole, with a margin in space.
+    pub fn fit(mut self, bounds: [[f64; 3]; 2], size: [usize; 2], margin: f64) -> Self {
+        let (mut least, mut most) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+        for corner in 0..8_usize {
+            let point = self.project([0, 1, 2].map(|axis| bounds[corner >> axis & 1][axis]));
+            for axis in 0..2 {
+                (least[axis], most[axis]) = (least[axis].min(point[axis]), most[axis].max(point[axis]));
+            }
+        }
+        self.centre = [0, 1].map(|axis| least[axis] / 2.0 + most[axis] / 2.0);
+        let room = |axis: usize| units(size[axis]) / (most[axis] - least[axis]).max(f64::MIN_POSITIVE);
+        self.scale = room(0).min(room(1)) / margin;
+        self
+    }
+
+    /// Draws polygons; where several are, the nearest one is seen.
+    pub fn draw(&self, faces: &Faces, [width, height]: [usize; 2]) -> Seen {
+        let mut seen = Seen { cells: vec![0; width * height], shades: vec![255; width * height] };
+        let mut depths = vec![f64::NEG_INFINITY; width * height];
+        let middle = [units(width) / 2.0, units(height) / 2.0];
+        let mut points: Vec<[f64; 3]> = Vec::new();
+        for (cell, polygon) in faces.polygons() {
+            points.clear();
+            let (mut least, mut most) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+            for &point in polygon {
+                let [right, up, near] = self.project(point);
+                let x = middle[0] + (right - self.centre[0]) * self.scale;
+                let y = middle[1] - (up - self.centre[1]) * self.scale;
+                (least, most) = ([least[0].min(x), least[1].min(y)], [most[0].max(x), most[1].max(y)]);
+                points.push([x, y, near * self.scale]);
+            }
+            // Also of points that are no numbers.
+            let is_seen =
+                most[0] >= 0.0 && most[1] >= 0.0 && least[0] <= units(width) && least[1] <= units(height);
+            if !is_seen || points.iter().flatten().any(|number| !number.is_finite()) {
+                continue;
+            }
+            let normal = normal(&points);
+            let size = normal.iter().map(|n| n * n).sum::<f64>().sqrt();
+            if normal[2].abs() <= size * 1e-9 {
+                continue;
+            }
+            let shade = super::colour::byte(255.0 * (0.55 + 0.45 * (normal[2].abs() / size)));
+            let [ax, ay] = [normal[0] / normal[2], normal[1] / normal[2]];
+            let [x0, y0, z0] = points[0];
+            for row in first(least[1], height)..first(most[1], height) {
+                let y = units(row) + 0.5;
+                let (mut left, mut right) = (f64::INFINITY, f64::NEG_INFINITY);
+                for (k, a) in points.iter().enumerate() {
+                    let b = points[(k + 1) % points.len()];
+                    if (a[1] <= y) != (b[1] <= y) {
+                        let x = a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0]);
+                        (left, right) = (left.min(x), right.max(x));
+                    }
+                }
+                if left > right {
+                    continue;
+                }
+                for column in first(left, width)..first(right, width) {
+                    let depth = z0 - ax * (units(column) + 0.5 - x0) - ay * (y - y0);
+                    let at = row * width + column;
+                    if depth > depths[at] {
+                        depths[at] = depth;
+                        seen.cells[at] = cell + 1;
+                        seen.shades[at] = shade;
+                    }
+                }
+            }
+        }
+        seen
+    }
+}
+
+/// The first pixel whose middle is not before a place.
+fn first(place: f64, most: usize) -> usize {
+    usize::try_from(whole((place - 0.5).ceil())).unwrap_or(0).min(most)
+}
+
+fn normal(points: &[[f64; 3]]) -> [f64; 3] {
+    let mut normal = [0.0; 3];
+    for (k, a) in points.iter().enumerate() {
+        let b = points[(k + 1) % points.len()];
+        for axis in 0..3 {
+            let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+            normal[axis] += (a[u] - b[u]) * (a[v] + b[v]);
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pixel_shows_the_nearest_cell() {
+        let mut faces = Faces::default();
+        let square =
+            |x: f64, size: f64, z: f64| [[x, 0.0, z], [x + size, 0.0, z], [x + size, size, z], [x, size, z]];
+        faces.push(0, square(0.0, 2.0, 0.0));
+        faces.push(1, square(2.0, 2.0, 0.0));
+        faces.push(2, square(1.0, 1.0, 1.0));
+        let camera = Camera { turn: 0.0, tilt: 0.0, centre: [2.0, 1.0], scale: 1.0 };
+        let seen = camera.draw(&faces, [4, 2]);
+        assert_eq!(seen.cells, [1, 1, 2, 2, 1, 3, 2, 2]);
+        let fitted = camera.fit([[0.0; 3], [4.0, 2.0, 1.0]], [8, 8], 1.0);
+        assert_eq!((fitted.centre, fitted.scale), ([2.0, 1.0], 2.0));
+    }
+}

@@ -1,0 +1,291 @@
+//! What the page asks, and what is answered.
+
+use super::catalogue::{Catalogue, Entry};
+use super::http::Answer;
+use super::meshes::Cache;
+use super::parameters::Parameters;
+use super::{meshes, pictures};
+use crate::datasets::statistics::Statistics;
+use crate::fail::{Fail, Result};
+use crate::files::Input;
+use crate::output::{escape, visible};
+use crate::pieces::{Pieces, units};
+use crate::plot::colour::Map;
+use crate::plot::coordinates::Coordinates;
+use crate::plot::meaning::{Meaning, attributes};
+use crate::plot::subject;
+use scda::internals::to_usize;
+use scda::{Dataset, Reader};
+use serde_json::{Value, json};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The page, its style, and its modules.
+const PAGES: [(&str, &str, &str); 8] = [
+    ("", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("style.css", "text/css; charset=utf-8", include_str!("page/style.css")),
+    ("main.js", SCRIPT, include_str!("page/main.js")),
+    ("tree.js", SCRIPT, include_str!("page/tree.js")),
+    ("axes.js", SCRIPT, include_str!("page/axes.js")),
+    ("images.js", SCRIPT, include_str!("page/images.js")),
+    ("tables.js", SCRIPT, include_str!("page/tables.js")),
+    ("kit.js", SCRIPT, include_str!("page/kit.js")),
+];
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+/// The most bytes of a section in one answer.
+const MOST_BYTES: u64 = 1 << 16;
+
+impl Answer {
+    pub fn json(value: &Value) -> Self {
+        Self { code: 200, kind: "application/json", data: value.to_string().into_bytes() }
+    }
+
+    /// Numbers with a head of JSON: its length in 4 bytes, the head with spaces up to a multiple of 8 bytes, and parts of bytes.
+    pub fn binary(head: &Value, parts: &[&[u8]]) -> Self {
+        let mut text = head.to_string();
+        while !(text.len() + 4).is_multiple_of(8) {
+            text.push(' ');
+        }
+        let mut data = u32::try_from(text.len()).unwrap_or(0).to_le_bytes().to_vec();
+        data.extend(text.bytes());
+        parts.iter().for_each(|part| data.extend(*part));
+        Self { code: 200, kind: "application/octet-stream", data }
+    }
+}
+
+/// Numbers as bytes, the lowest first.
+pub fn bytes_of(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// A file that is open.
+pub struct Open {
+    pub input: Input,
+    pub reader: Reader,
+    pub catalogue: Catalogue,
+    pub cache: Cache,
+}
+
+/// The files.
+pub struct View {
+    files: Vec<Mutex<Open>>,
+}
+
+impl View {
+    pub fn new(inputs: Vec<Input>) -> Result<Self> {
+        let open = |input: Input| {
+            let mut reader = input.open_damaged(false)?;
+            let catalogue = Catalogue::new(&input, &mut reader)?;
+            Ok(Mutex::new(Open { input, reader, catalogue, cache: Cache::default() }))
+        };
+        Ok(Self { files: inputs.into_iter().map(open).collect::<Result<_>>()? })
+    }
+
+    fn file(&self, number: usize) -> Result<MutexGuard<'_, Open>> {
+        let file = self.files.get(number);
+        let file = file.ok_or_else(|| {
+            Fail::Trouble(format!("found {} files, expected file {number}", self.files.len()))
+        })?;
+        // What another request has left is read anew by each.
+        Ok(file.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Open {
+    /// The line of the catalogue that a request means.
+    fn entry(&self, parameters: &Parameters) -> Result<&Entry> {
+        let number: usize = parameters.get("item")?;
+        let entry = self.catalogue.entries.get(number);
+        entry.ok_or_else(|| {
+            Fail::Trouble(format!("parameter item: found {number}, which the file does not have"))
+        })
+    }
+
+    /// The name of what a request means.
+    pub fn name(&self, parameters: &Parameters) -> Result<String> {
+        Ok(self.entry(parameters)?.name.clone())
+    }
+
+    /// The dataset that a request means: its name, its record, itself, and what its numbers mean.
+    pub fn dataset(&mut self, parameters: &Parameters) -> Result<(String, u64, Dataset, Meaning)> {
+        let entry = self.entry(parameters)?;
+        let (name, record) = (entry.name.clone(), parameters.get("record")?);
+        let (dataset, meaning) = subject::dataset(&mut self.reader, &name, record)?;
+        Ok((name, record, dataset, meaning))
+    }
+}
+
+/// Answers a request for a path behind the token.
+pub fn answer(view: &View, path: &str) -> Answer {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    if let Some((_, kind, text)) = PAGES.iter().find(|(name, ..)| *name == path) {
+        return Answer { code: 200, kind, data: text.as_bytes().to_vec() };
+    }
+    let parameters = Parameters::new(query);
+    match asked(view, path, &parameters) {
+        Ok(Some(answer)) => answer,
+        Ok(None) => Answer::text(404, "404: no such page\n"),
+        Err(Fail::Scda(error)) => Answer::text(422, &visible(&error.to_string())),
+        Err(Fail::Invalid(words) | Fail::Trouble(words)) => Answer::text(422, &visible(&words)),
+        Err(Fail::Said(_) | Fail::Quiet) => Answer::text(422, "cannot be read"),
+    }
+}
+
+fn asked(view: &View, path: &str, parameters: &Parameters) -> Result<Option<Answer>> {
+    if path == "api/files" {
+        return files(view).map(Some);
+    }
+    let number: usize = parameters.maybe("file")?.unwrap_or(0);
+    if path == "api/plane"
+        && let Some(other) = parameters.maybe::<usize>("minus")?
+    {
+        let first = pictures::plane(&mut *view.file(number)?, parameters)?;
+        let name = view.file(number)?.entry(parameters)?.name.clone();
+        return pictures::difference(first, &mut *view.file(other)?, &name, parameters).map(Some);
+    }
+    let mut open = view.file(number)?;
+    let open = &mut *open;
+    Ok(Some(match path {
+        "api/item" => item(open, parameters)?,
+        "api/plane" => pictures::plane(open, parameters)?.answer(),
+        "api/line" => pictures::line(open, parameters)?,
+        "api/records" => pictures::records(open, parameters)?,
+        "api/table" => pictures::table(open, parameters)?,
+        "api/bytes" => bytes(open, parameters)?,
+        "api/stream" => stream(open, parameters)?,
+        "api/statistics" => statistics(open, parameters)?,
+        "api/mesh" => meshes::mesh(open, parameters)?,
+        "api/raster" => meshes::raster(open, parameters)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn files(view: &View) -> Result<Answer> {
+    let mut files = Vec::new();
+    for number in 0..view.files.len() {
+        let open = view.file(number)?;
+        let mut file = open.catalogue.to_json();
+        file["name"] = visible(open.input.name()).into();
+        file["user"] = escape(open.reader.user()).into();
+        file["bytes"] = open.reader.file_size().into();
+        file["sealed"] = open.reader.is_sealed().into();
+        files.push(file);
+    }
+    let colours = |map: Map| (0..=255_u16).map(|k| map.at(f64::from(k) / 255.0)).collect::<Vec<_>>();
+    let maps = json!({"viridis": colours(Map::Viridis), "diverging": colours(Map::Diverging), "gray": colours(Map::Gray)});
+    Ok(Answer::json(&json!({"files": files, "maps": maps})))
+}
+
+/// What there is to say of a line of the catalogue, or of a record of it.
+fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let entry = open.entry(parameters)?;
+    let (kind, name, number) = (entry.kind, entry.name.clone(), entry.number);
+    if kind == "group" {
+        let found = open.reader.find_group(&name)?.unwrap_or_default();
+        return Ok(Answer::json(&json!({"kind": kind, "attributes": attributes(&found)})));
+    }
+    if kind != "dataset" {
+        let section = go_to(open, number)?;
+        return Ok(Answer::json(&json!({"kind": kind, "units": units(&section), "size": section.size})));
+    }
+    let record: u64 = parameters.get("record")?;
+    let Some(dataset) = open.reader.find_dataset(&name, i64::try_from(record).unwrap_or(i64::MAX))? else {
+        return Err(Fail::Trouble(format!("{}: found no record {record}", visible(&name))));
+    };
+    let mut dimensions = Vec::new();
+    for dimension in 0..dataset.shape.len() {
+        let found = Coordinates::find(&mut open.reader, &dataset, dimension)?;
+        let [indices, values] = found.pairs();
+        dimensions.push(json!({"name": found.name, "indices": indices, "values": values}));
+    }
+    let mesh = subject::mesh_of_field(&mut open.reader, &name)?.is_some();
+    let meaning = Meaning::new(&dataset);
+    Ok(Answer::json(&json!({
+        "kind": kind,
+        "shape": dataset.shape,
+        "type": dataset.data_type.to_string(),
+        "bytes": dataset.data_bytes().unwrap_or(0),
+        "dimensions": dimensions,
+        "attributes": attributes(&dataset.attributes),
+        "unreadable": dataset.unsupported.as_deref().map(visible),
+        "is_number": meaning.is_some(),
+        "label": meaning.as_ref().map(|meaning| meaning.label(&name)),
+        "mesh": mesh,
+    })))
+}
+
+/// Goes to the section with a number, from 1 on, and reads its header.
+fn go_to(open: &mut Open, number: u64) -> Result<scda::Section> {
+    open.reader.seek_section(number.saturating_sub(1))?;
+    let section = open.reader.next_section(true)?;
+    section.ok_or_else(|| Fail::file(open.input.name(), "the file has changed"))
+}
+
+/// As text where it is text, else in hexadecimal.
+fn shown(data: &[u8]) -> Value {
+    let is_text = std::str::from_utf8(data)
+        .is_ok_and(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace()));
+    match is_text {
+        true => json!({"text": String::from_utf8_lossy(data)}),
+        false => {
+            let line = |(row, some): (usize, &[u8])| {
+                let hex: Vec<_> = some.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{:08x}  {}", row * 16, hex.join(" "))
+            };
+            let lines: Vec<_> = data.chunks(16).enumerate().map(line).collect();
+            json!({"hex": lines.join("\n")})
+        }
+    }
+}
+
+/// The beginning of a section, or of some of its elements.
+fn bytes(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let number = open.entry(parameters)?.number;
+    let section = go_to(open, number)?;
+    let all = units(&section);
+    let from: u64 = parameters.maybe("from")?.unwrap_or(0).min(all);
+    let unit = if section.section_type == scda::SectionType::Array { section.size.max(1) } else { 1 };
+    let most =
+        if section.section_type == scda::SectionType::Varray { 64 } else { (MOST_BYTES / unit).max(1) };
+    let to = from.saturating_add(most).min(all);
+    if unit > MOST_BYTES * 256 {
+        return Err(Fail::Trouble(format!("elements of {unit} bytes are not shown: scda cat writes them")));
+    }
+    let (mut pieces, mut data) = (Pieces::new(&section, from..to), Vec::new());
+    while data.len() < to_usize(MOST_BYTES) && pieces.next(&mut open.reader)? {
+        data.extend_from_slice(pieces.data());
+    }
+    data.truncate(to_usize(MOST_BYTES));
+    let mut found = shown(&data);
+    (found["from"], found["to"], found["all"]) = (from.into(), to.into(), all.into());
+    Ok(Answer::json(&found))
+}
+
+/// The beginning of the stream of a task, or of what is behind a byte.
+fn stream(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let number = open.entry(parameters)?.number;
+    go_to(open, number)?;
+    let streams = open.reader.stream_part()?.ok_or_else(|| Fail::Trouble("found no streams".to_owned()))?;
+    let task: u64 = parameters.get("task")?;
+    if task >= streams.tasks() {
+        return Err(Fail::Trouble(format!("found {} tasks, expected task {task}", streams.tasks())));
+    }
+    let stream = open.reader.stream(&streams, task)?;
+    let from: u64 = parameters.maybe("from")?.unwrap_or(0).min(stream.bytes());
+    let to = from.saturating_add(MOST_BYTES).min(stream.bytes());
+    let mut data = vec![0; to_usize(to - from)];
+    open.reader.read_stream(&stream, from, &mut data)?;
+    let mut found = shown(&data);
+    (found["from"], found["to"], found["all"]) = (from.into(), to.into(), stream.bytes().into());
+    found["tasks"] = streams.tasks().into();
+    Ok(Answer::json(&found))
+}
+
+fn statistics(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let (_, _, dataset, _) = open.dataset(parameters)?;
+    let found = Statistics::read(&mut open.reader, &dataset, open.input.threads())?;
+    Ok(Answer::json(&json!({
+        "words": found.map(|found| found.words()),
+        "least": found.filter(|found| found.finite > 0).map(|found| found.least),
+        "most": found.filter(|found| found.finite > 0).map(|found| found.most),
+    })))
+}

@@ -1,0 +1,148 @@
+//! As much of HTTP as the page needs: one request and one answer a connection, in bounded time and memory.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// The most bytes of a request.
+const MOST_BYTES: usize = 1 << 14;
+/// The most connections at a time.
+const MOST_CONNECTIONS: usize = 64;
+/// How long a request, or an answer, may take on its way.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The head of a request.
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    /// Names in lower case, and values.
+    headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The values of all headers of a name.
+    pub fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.headers.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// What the head says; `None` if that is none.
+    fn parse(head: &str) -> Option<Self> {
+        let mut lines = head.split("\r\n");
+        let mut words = lines.next()?.split(' ');
+        let (method, path, version) = (words.next()?, words.next()?, words.next()?);
+        if words.next().is_some() || !version.starts_with("HTTP/1.") || !path.starts_with('/') {
+            return None;
+        }
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            let is_name = !name.is_empty() && name.bytes().all(|c| c.is_ascii_graphic());
+            is_name.then(|| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        };
+        let headers = lines.map(header).collect::<Option<_>>()?;
+        Some(Self { method: method.to_owned(), path: path.to_owned(), headers })
+    }
+
+    /// Reads a head.
+    fn read(stream: &mut TcpStream) -> io::Result<Option<Self>> {
+        let end = Instant::now() + PATIENCE;
+        let (mut head, mut some) = (Vec::new(), [0; 4096]);
+        loop {
+            if let Some(at) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+                return Ok(std::str::from_utf8(&head[..at]).ok().and_then(Self::parse));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if head.len() > MOST_BYTES || left.is_zero() {
+                return Ok(None);
+            }
+            stream.set_read_timeout(Some(left))?;
+            match stream.read(&mut some)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => head.extend_from_slice(&some[..count]),
+            }
+        }
+    }
+}
+
+/// An answer.
+pub struct Answer {
+    pub code: u16,
+    pub kind: &'static str,
+    pub data: Vec<u8>,
+}
+
+impl Answer {
+    pub fn text(code: u16, text: &str) -> Self {
+        Self { code, kind: "text/plain; charset=utf-8", data: text.as_bytes().to_vec() }
+    }
+
+    fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let Self { code, kind, data } = self;
+        let reason = match code {
+            200 => "OK",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            422 => "Unprocessable Content",
+            _ => "Bad Request",
+        };
+        let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+        let head = format!(
+            "HTTP/1.1 {code} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
+             Content-Security-Policy: {policy}\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\nCache-Control: no-store\r\n\r\n",
+            data.len()
+        );
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(data)?;
+        stream.flush()
+    }
+}
+
+/// Answers requests, until the program ends.
+pub fn serve(listener: &TcpListener, answer: impl Fn(&Request) -> Answer + Sync) {
+    let count = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        // A connection that failed before it was accepted is not missed.
+        for mut stream in listener.incoming().flatten() {
+            if count.fetch_add(1, SeqCst) >= MOST_CONNECTIONS {
+                count.fetch_sub(1, SeqCst);
+                continue;
+            }
+            let (count, answer) = (&count, &answer);
+            scope.spawn(move || {
+                // Whoever asked may have gone away.
+                if let Ok(request) = Request::read(&mut stream) {
+                    let bad = || Answer::text(400, "400: found no request that is understood\n");
+                    let _ = request.map_or_else(bad, |request| answer(&request)).write(&mut stream);
+                }
+                count.fetch_sub(1, SeqCst);
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_parsed() {
+        let request = Request::parse("GET /a?b HTTP/1.1\r\nHost: x\r\nORIGIN:  y ").unwrap();
+        assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/a?b"));
+        assert_eq!(request.headers("host").chain(request.headers("origin")).collect::<Vec<_>>(), ["x", "y"]);
+        for bad in [
+            "",
+            "GET",
+            "GET / HTTP/2",
+            "GET a HTTP/1.1",
+            "GET / / HTTP/1.1",
+            "GET / HTTP/1.1\r\nx",
+            "GET / HTTP/1.1\r\n a: b",
+        ] {
+            assert!(Request::parse(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `scda view`: looks at files in a browser.
+
+mod api;
+mod catalogue;
+mod guard;
+mod http;
+mod meshes;
+mod parameters;
+mod pictures;
+
+use crate::fail::{Fail, Result};
+use crate::files::{Input, Threads};
+use crate::output::{Output, complain};
+use api::View;
+use guard::Guard;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Look at files in a browser
+///
+/// Serves a page that shows what is in the files: groups, datasets, streams and sections; attributes; tables, lines, images, and meshes coloured by
+/// their fields. Prints its address, opens it in a browser if there is a screen, and goes on until Ctrl-C. Nothing is changed. Only what is shown is
+/// read, so large files open at once. The page is served to this machine alone, under an address that nobody can guess: where
+/// several people use the machine, keep it to yourself. It needs no network.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  scda view flow.scda
+  scda view before.scda after.scda            two files, and their difference
+  scda view flow.scda --port 8123             on another machine; then, on yours,
+                                              ssh -L 8123:localhost:8123 machine
+                                              and open the address that the command has printed")]
+pub struct Args {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The port of the address [default: a free one]
+    #[arg(short, long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Print the address, but open no browser
+    #[arg(long)]
+    no_browser: bool,
+    /// Also what is behind the last seal of a sealed file: what a killed job has left, or another one writes now
+    #[arg(long)]
+    unsealed: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let open =
+        |path: &PathBuf| Input::new(path, &args.threads).map(|input| input.with_unsealed(args.unsealed));
+    let inputs = args.files.iter().map(open).collect::<Result<Vec<_>>>()?;
+    let view = View::new(inputs)?;
+    let trouble = |error| Fail::Trouble(format!("port {}: {error}", args.port));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(trouble)?;
+    let port = listener.local_addr().map_err(trouble)?.port();
+    let guard = Guard::new()?;
+    let address = format!("http://127.0.0.1:{port}{}", guard.path());
+    let mut out = Output::new()?;
+    out.text(format_args!("{address}\n"))?;
+    out.finish()?;
+    complain("Ctrl-C ends it");
+    if !args.no_browser {
+        open_browser(&address);
+    }
+    http::serve(&listener, |request| match guard.path_of(request) {
+        Ok(path) => api::answer(&view, path),
+        Err(answer) => answer,
+    });
+    Ok(())
+}
+
+/// Opens the address, if there is a screen. That nothing opens it is no trouble: it is printed.
+fn open_browser(address: &str) {
+    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    if has_screen || cfg!(target_os = "macos") {
+        let mut command = Command::new(program);
+        command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let _ = command.spawn();
+    }
+}

@@ -1,0 +1,168 @@
+//! Parts of datasets, as many items as are seen: images, lines, tables.
+
+use super::api::{Open, bytes_of};
+use super::http::Answer;
+use super::parameters::Parameters;
+use crate::datasets::{slabs, values};
+use crate::fail::{Fail, Result};
+use crate::output::visible;
+use crate::plot::coordinates::real;
+use crate::plot::sample::{Line, Plane, Samples};
+use crate::plot::subject;
+use scda::internals::to_usize;
+use scda::{Dataset, Region};
+use serde_json::json;
+
+/// The most samples along an axis, and cells of a table.
+const MOST: usize = 4096;
+const MOST_CELLS: u64 = 20_000;
+
+fn trouble<T>(words: impl Into<String>) -> Result<T> {
+    Err(Fail::Trouble(words.into()))
+}
+
+/// The index of each dimension that is not shown.
+fn fixed(parameters: &Parameters, dataset: &Dataset) -> Result<Vec<u64>> {
+    let fixed = parameters.list("fixed")?;
+    match fixed.len() == dataset.shape.len() && fixed.iter().zip(&dataset.shape).all(|(index, n)| index < n) {
+        true => Ok(fixed),
+        false => trouble("parameter fixed: expected an index of each dimension"),
+    }
+}
+
+/// A dimension and a range of its indices.
+fn range(parameters: &Parameters, dataset: &Dataset, keys: [&str; 3]) -> Result<(usize, u64, u64)> {
+    let dimension: usize = parameters.get(keys[0])?;
+    let Some(&n) = dataset.shape.get(dimension) else {
+        return trouble(format!("parameter {}: found no dimension {dimension}", keys[0]));
+    };
+    let from: u64 = parameters.maybe(keys[1])?.unwrap_or(0);
+    let to: u64 = parameters.maybe(keys[2])?.unwrap_or(n);
+    match from < to && to <= n {
+        true => Ok((dimension, from, to)),
+        false => trouble(format!("parameters {}, {}: expected a range within 0:{n}", keys[1], keys[2])),
+    }
+}
+
+/// Numbers of an image.
+pub struct Found {
+    samples: [Samples; 2],
+    shape: Vec<u64>,
+    numbers: Vec<f64>,
+}
+
+impl Found {
+    pub fn answer(&self) -> Answer {
+        let axes = self.samples.map(|s| json!({"from": s.from, "to": s.to, "count": s.count}));
+        Answer::binary(&json!({"rows": axes[0], "columns": axes[1]}), &[&bytes_of(&self.numbers)])
+    }
+}
+
+/// An image of two dimensions.
+pub fn plane(open: &mut Open, parameters: &Parameters) -> Result<Found> {
+    let name_record = open.dataset(parameters)?;
+    plane_of(open, parameters, name_record.2, &name_record.3)
+}
+
+fn plane_of(
+    open: &mut Open,
+    parameters: &Parameters,
+    dataset: Dataset,
+    meaning: &crate::plot::meaning::Meaning,
+) -> Result<Found> {
+    let (rows, y0, y1) = range(parameters, &dataset, ["rows", "y0", "y1"])?;
+    let (columns, x0, x1) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
+    if rows == columns {
+        return trouble("parameters rows, columns: expected two dimensions");
+    }
+    let most = [parameters.get::<usize>("height")?.min(MOST), parameters.get::<usize>("width")?.min(MOST)];
+    let samples = [Samples::new(y0, y1, most[0]), Samples::new(x0, x1, most[1])];
+    let plane = Plane { dimensions: [rows, columns], samples, fixed: fixed(parameters, &dataset)? };
+    let (samples, numbers) = plane.read(&mut open.reader, &dataset, meaning)?;
+    Ok(Found { samples, shape: dataset.shape, numbers })
+}
+
+/// An image minus that of the dataset of the same name in another file.
+pub fn difference(first: Found, other: &mut Open, name: &str, parameters: &Parameters) -> Result<Answer> {
+    let (dataset, meaning) = subject::dataset(&mut other.reader, name, parameters.get("record")?)?;
+    if dataset.shape != first.shape {
+        let (found, expected) = (&dataset.shape, &first.shape);
+        return trouble(format!(
+            "{}: no difference: found shape {found:?}, expected {expected:?}",
+            visible(name)
+        ));
+    }
+    let second = plane_of(other, parameters, dataset, &meaning)?;
+    if second.samples != first.samples {
+        return trouble(format!("{}: no difference: its chunks differ much", visible(name)));
+    }
+    let numbers = first.numbers.iter().zip(&second.numbers).map(|(a, b)| a - b).collect();
+    Ok(Found { numbers, ..first }.answer())
+}
+
+/// Points of a line.
+pub fn line(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let (_, _, dataset, meaning) = open.dataset(parameters)?;
+    let (dimension, from, to) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
+    let most = parameters.get::<usize>("width")?.clamp(1, MOST);
+    let line = Line { dimension, from, to, most, fixed: fixed(parameters, &dataset)? };
+    let points = line.read(&mut open.reader, &dataset, &meaning)?;
+    let indices: Vec<_> = points.indices.iter().map(|&index| real(index)).collect();
+    let head = json!({"count": indices.len(), "sampled": points.are_sampled});
+    Ok(Answer::binary(&head, &[&bytes_of(&indices), &bytes_of(&points.numbers)]))
+}
+
+/// An item of each record as a line.
+pub fn records(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let (name, ..) = open.dataset(parameters)?;
+    let count = open.reader.find_all(scda::internals::stored_name(&name).as_bytes())?.len() as u64;
+    let samples = Samples::new(0, count, MOST);
+    let (mut indices, mut numbers, mut data) = (Vec::new(), Vec::new(), Vec::new());
+    for record in samples.indices() {
+        let (dataset, meaning) = subject::dataset(&mut open.reader, &name, record)?;
+        let at = parameters.list("fixed")?;
+        let is_in =
+            at.len() == dataset.shape.len() && at.iter().zip(&dataset.shape).all(|(index, n)| index < n);
+        indices.push(real(record));
+        if !is_in {
+            numbers.push(f64::NAN);
+            continue;
+        }
+        slabs::read(&mut open.reader, &dataset, &Region::new(at.clone(), vec![1; at.len()]), &mut data)?;
+        meaning.append(&data, &mut numbers);
+    }
+    let head = json!({"count": indices.len(), "sampled": samples.count as u64 != count});
+    Ok(Answer::binary(&head, &[&bytes_of(&indices), &bytes_of(&numbers)]))
+}
+
+/// Items as text.
+pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
+    let entry = open.name(parameters)?;
+    let record: i64 = parameters.get("record")?;
+    let found = open.reader.find_dataset(&entry, record)?;
+    let dataset = found.ok_or_else(|| Fail::Trouble("found no such dataset".to_owned()))?;
+    let fixed = fixed(parameters, &dataset)?;
+    let mut region = Region::new(fixed.clone(), vec![1; fixed.len()]);
+    let mut are_turned = false;
+    if !fixed.is_empty() {
+        let (columns, x0, x1) = range(parameters, &dataset, ["columns", "x0", "x1"])?;
+        (region.start[columns], region.count[columns]) = (x0, x1 - x0);
+        if parameters.text("rows").is_some() {
+            let (rows, y0, y1) = range(parameters, &dataset, ["rows", "y0", "y1"])?;
+            (region.start[rows], region.count[rows]) = (y0, y1 - y0);
+            are_turned = rows > columns;
+        }
+    }
+    if slabs::items(&region) > MOST_CELLS {
+        return trouble(format!("expected at most {MOST_CELLS} cells"));
+    }
+    let mut data = Vec::new();
+    slabs::read(&mut open.reader, &dataset, &region, &mut data)?;
+    let cell = |item: &[u8]| {
+        let mut text = String::new();
+        values::show(dataset.data_type, item, &mut text);
+        text
+    };
+    let cells: Vec<_> = data.chunks_exact(to_usize(dataset.data_type.item_bytes())).map(cell).collect();
+    Ok(Answer::json(&json!({"cells": cells, "turned": are_turned})))
+}

@@ -1,0 +1,184 @@
+//! `scda plot`: the pictures, pixel by pixel where that says what is drawn.
+
+use crate::run::Place;
+use scda::{DataType, Dataset, Layout, Params, Solo, Writer};
+
+/// The pixels of a PNG, whose colours `python3` prints: it has zlib.
+const PIXELS: &str = r#"
+import struct, sys, zlib
+data = open(sys.argv[1], "rb").read()
+assert data[:8] == b"\x89PNG\r\n\x1a\n"
+at, body = 8, b""
+while at < len(data):
+    n, kind = struct.unpack(">I4s", data[at:at + 8])
+    if kind == b"IHDR": width, height, depth, colour = struct.unpack(">IIBB", data[at + 8:at + 18])
+    if kind == b"IDAT": body += data[at + 8:at + 8 + n]
+    at += 12 + n
+assert depth == 8 and colour in (2, 6)
+step = 4 if colour == 6 else 3
+raw, row, rows = zlib.decompress(body), bytearray(width * step), []
+def paeth(a, b, c):
+    p = a + b - c
+    return min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+for y in range(height):
+    kind, line = raw[y * (width * step + 1)], bytearray(raw[y * (width * step + 1) + 1:(y + 1) * (width * step + 1)])
+    for x in range(len(line)):
+        a, b, c = (line[x - step] if x >= step else 0), row[x], (row[x - step] if x >= step else 0)
+        line[x] = line[x] + (0, a, b, (a + b) // 2, paeth(a, b, c))[kind] & 255
+    row = line
+    rows.append(line)
+print(width, height)
+for place in sys.argv[2:]:
+    x, y = (int(float(part) * n) for part, n in zip(place.split(","), (width, height)))
+    print(*rows[y][x * step:x * step + 3])
+"#;
+
+/// The size of a PNG, and the colours at places of it, from 0 to 1.
+fn pixels(place: &Place, name: &str, at: &[(f64, f64)]) -> ((usize, usize), Vec<[u8; 3]>) {
+    place.write("pixels.py", PIXELS);
+    let at: Vec<_> = at.iter().map(|(x, y)| format!("{x},{y}")).collect();
+    let run = place.shell(&format!("python3 pixels.py {name} {}", at.join(" "))).good();
+    let numbers = |line: &str| line.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<usize>>();
+    let mut lines = run.text().lines().map(numbers);
+    let size = lines.next().unwrap();
+    let colour = |line: Vec<usize>| [0, 1, 2].map(|k| u8::try_from(line[k]).unwrap());
+    ((size[0], size[1]), lines.map(colour).collect())
+}
+
+const FILE: &str = r#"{"user": "pictures", "sections": [
+  {"type": "D", "user": "square", "data_type": "float64", "shape": [2, 2], "values": [0, 1, 2, "NaN"], "dimension_names": ["y", "x"],
+   "attributes": {"units": "<m> & \"s\""}},
+  {"type": "D", "user": "down/y", "data_type": "float64", "shape": [2], "values": [5, -5]},
+  {"type": "D", "user": "down/square", "data_type": "float64", "shape": [2, 2], "values": [0, 1, 2, 3], "dimension_names": ["y", "x"]},
+  {"type": "D", "user": "cube", "data_type": "int16", "shape": [3, 4, 5], "chunk": [2, 2, 2], "generate": "counter"},
+  {"type": "D", "user": "line", "data_type": "float32", "shape": [5], "values": [1, 10, 100, 1000, "Infinity"]},
+  {"type": "D", "user": "energy", "data_type": "float64", "shape": [], "values": [3]},
+  {"type": "D", "user": "energy", "data_type": "float64", "shape": [], "values": [2]},
+  {"type": "D", "user": "none", "data_type": "float64", "shape": [0, 3], "values": []},
+  {"type": "D", "user": "bytes", "data_type": "r16", "shape": [1], "values": [[1, 2]]},
+  {"type": "G", "user": "group", "attributes": {}},
+  {"type": "G", "user": "m", "attributes": {"scda_forest": 1, "dimension": 2}},
+  {"type": "D", "user": "m/tree_to_tree", "data_type": "int32", "shape": [1, 4], "values": [0, 0, 0, 0]},
+  {"type": "D", "user": "m/tree_to_face", "data_type": "int8", "shape": [1, 4], "values": [0, 1, 2, 3]},
+  {"type": "D", "user": "m/coordinates", "data_type": "int32", "shape": [4, 2],
+   "values": [0, 0, 536870912, 0, 0, 536870912, 536870912, 536870912]},
+  {"type": "D", "user": "m/level", "data_type": "uint8", "shape": [4], "values": [1, 1, 1, 1]},
+  {"type": "D", "user": "m/tree_offsets", "data_type": "int64", "shape": [2], "values": [0, 4]},
+  {"type": "D", "user": "m/fields/h", "data_type": "float64", "shape": [4], "values": [0, 1, 2, 3]},
+  {"type": "D", "user": "m/fields/short", "data_type": "float64", "shape": [3], "values": [0, 1, 2]}
+]}"#;
+
+fn with_file() -> Place {
+    let place = Place::new();
+    place.with_input("make - a.scda", FILE.as_bytes()).good();
+    place
+}
+
+/// Viridis at 0, a half and 1, and what stands for no number.
+const LOW: [u8; 3] = [68, 1, 84];
+const MIDDLE: [u8; 3] = [38, 130, 142];
+const HIGH: [u8; 3] = [253, 231, 37];
+const NONE: [u8; 3] = [196; 3];
+/// Places within the four quarters of a square image: from below, and from the left.
+const QUARTERS: [(f64, f64); 4] = [(0.3, 0.7), (0.6, 0.7), (0.3, 0.3), (0.6, 0.3)];
+
+#[test]
+fn an_image_has_the_colours_of_its_numbers() {
+    let place = with_file();
+    place.scda("plot a.scda square -o a.png").good();
+    let (size, found) = pixels(&place, "a.png", &QUARTERS);
+    assert!(size.0 > 800 && size.1 > 800, "{size:?}");
+    assert_eq!(found, [LOW, MIDDLE, HIGH, NONE]);
+    // Rows stand from above where the coordinates of the rows descend.
+    place.scda("plot a.scda down/square -o b.png --colours gray").good();
+    assert_eq!(pixels(&place, "b.png", &QUARTERS).1, [[170; 3], [255; 3], [0; 3], [85; 3]]);
+    // A mesh: each cell has its number.
+    place.scda("plot a.scda m/fields/h -o m.png --colours gray").good();
+    assert_eq!(pixels(&place, "m.png", &QUARTERS).1, [[0; 3], [85; 3], [170; 3], [255; 3]]);
+    place.scda("plot a.scda m/fields/h -o m.png --colours gray --limits 0:6 --force").good();
+    assert_eq!(pixels(&place, "m.png", &QUARTERS).1, [[0; 3], [43; 3], [85; 3], [128; 3]]);
+    place.scda("plot a.scda m -o level.png").good();
+}
+
+#[test]
+fn pictures_are_svg_with_text_that_is_no_markup() {
+    let place = with_file();
+    for (arguments, words) in [
+        ("square", "square [&lt;m&gt; &amp; &quot;s&quot;]"),
+        ("cube", "cube [0, :, :]"),
+        ("cube --box 1,:,2", "cube [1, :, 2]"),
+        ("cube --box :,3,:", "cube [:, 3, :]"),
+        ("line --log", ">1e2<"),
+        ("energy --record :", ">record<"),
+        ("energy", ">energy<"),
+        ("m/fields/h", ">m/fields/h<"),
+    ] {
+        place.scda(&format!("plot a.scda {arguments} -o a.svg --force --size 400x300")).good();
+        let svg = String::from_utf8(place.read("a.svg")).unwrap();
+        assert!(
+            svg.contains(words) && svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
+            "{arguments}: {svg}"
+        );
+        place.shell("python3 -c \"import xml.dom.minidom; xml.dom.minidom.parse('a.svg')\"").good();
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told() {
+    let place = with_file();
+    for (arguments, words) in [
+        ("nosuch -o a.png", "nosuch: found no dataset of this name"),
+        ("group -o a.png", "group: found a group that is no mesh"),
+        ("bytes -o a.png", "bytes: found items of type r16, expected numbers"),
+        ("none -o a.png", "none: found nothing to draw"),
+        ("square -o a.gif", "expected a name that ends in .png or .svg"),
+        ("square -o a.png --box 0,0", "found one number"),
+        ("square -o a.png --box 0:3,:", "expected a range within 0:2"),
+        ("cube -o a.png --box :,:,:", "found 3 dimensions with several indices"),
+        ("energy -o a.png --record 2", "--record 2: found 2 of this name"),
+        ("square -o a.png --log --limits 0:1", "--log: found no number above 0"),
+        ("square -o a.png --limits 1:1", "two numbers that ascend"),
+        ("square -o a.png --size 10x10", "each from 200 to 8000"),
+        ("m/fields/short -o a.png", "found 3 rows, expected 4"),
+        ("m/fields/h -o a.png --component 1", "found 1 numbers in a row"),
+    ] {
+        place.scda(&format!("plot a.scda {arguments}")).bad(2, words);
+    }
+    assert_eq!(place.names(), ["a.scda"]);
+    place.write("a.png", "kept");
+    place.scda("plot a.scda square -o a.png").bad(2, "the file exists; --force replaces it");
+    assert_eq!(place.read("a.png"), b"kept");
+}
+
+#[test]
+fn statistics_are_those_of_all_numbers() {
+    let place = with_file();
+    let list = place.scda("ls -l a.scda").good();
+    for words in [
+        "  values      0 to 2.000000, mean 1.000000; 1 is not finite\n",
+        "  values      1.000000 to 1000.000, mean 277.7500; 1 is not finite\n",
+    ] {
+        assert!(list.text().contains(words), "{}", list.text());
+    }
+    assert!(!list.text().contains("not read"));
+}
+
+#[test]
+fn a_part_of_a_large_dataset_is_read() {
+    let place = Place::new();
+    // 80 GB of the fill value in a small file.
+    let mut file = Writer::create(Solo, &place.path("a.scda"), b"", &Params::default()).unwrap();
+    let mut dataset = Dataset::new("large", DataType::Float64, [100_000, 100_000]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![1000, 1000]), text: false };
+    dataset.attributes = r#"{"actual_range": [0, 2]}"#.to_owned();
+    file.dataset(&dataset, &[], &[]).unwrap();
+    file.close().unwrap();
+    place.scda("plot a.scda large -o a.png --colours gray --limits 0:1").good();
+    assert_eq!(pixels(&place, "a.png", &QUARTERS).1, [[0; 3]; 4]);
+    let list = place.scda("ls -l a.scda").good();
+    assert!(
+        list.text().contains("  values      0 to 2, as the attribute actual_range says\n"),
+        "{}",
+        list.text()
+    );
+}

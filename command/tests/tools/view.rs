@@ -1,0 +1,207 @@
+//! `scda view`: who may ask and what is answered; and the page in a browser, by `tests/view/browser.py`.
+
+use crate::run::{Place, SCDA};
+use crate::skipped::skipped;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+/// The command as it serves, which ends with this.
+struct Serving {
+    child: Child,
+    /// What the address has behind the host.
+    path: String,
+    port: u16,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Serving {
+    fn new(place: &Place, files: &[&str]) -> Self {
+        let mut child = Command::new(SCDA)
+            .args(["view", "--no-browser"])
+            .args(files.iter().map(|name| place.path(name)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let rest = line.trim().strip_prefix("http://127.0.0.1:").expect("an address");
+        let (port, path) = rest.split_at(rest.find('/').unwrap());
+        Self { child, path: path.to_owned(), port: port.parse().unwrap() }
+    }
+
+    /// Sends a request; the code, the head and the body of the answer.
+    fn ask(&self, method: &str, path: &str, headers: &str) -> (u16, String, Vec<u8>) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let end = answer.windows(4).position(|some| some == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), head, answer[end + 4..].to_vec())
+    }
+
+    fn get(&self, path: &str) -> (u16, Vec<u8>) {
+        let (code, _, body) = self.ask("GET", &format!("{}{path}", self.path), "Host: localhost:1\r\n");
+        (code, body)
+    }
+
+    fn json(&self, path: &str) -> serde_json::Value {
+        let (code, body) = self.get(path);
+        assert_eq!(code, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// The head of an answer in bytes, and the numbers behind it.
+    fn numbers(&self, path: &str) -> (serde_json::Value, Vec<f64>) {
+        let (code, body) = self.get(path);
+        assert_eq!(code, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        let length = usize::try_from(u32::from_le_bytes(*body.first_chunk().unwrap())).unwrap();
+        let numbers = body[4 + length..].as_chunks().0.iter().map(|item| f64::from_le_bytes(*item));
+        (serde_json::from_slice(&body[4..4 + length]).unwrap(), numbers.collect())
+    }
+}
+
+const FILE: &str = r#"{"user": "to look at", "sections": [
+  {"type": "D", "user": "a", "data_type": "int32", "shape": [3, 4], "values": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+   "attributes": {"scale_factor": 0.5}},
+  {"type": "B", "user": "text", "data_text": "<script>"},
+  {"type": "D", "user": "e", "data_type": "float64", "shape": [], "values": [3]},
+  {"type": "D", "user": "e", "data_type": "float64", "shape": [], "values": [2]}
+]}"#;
+
+#[test]
+fn only_the_page_itself_is_answered() {
+    let place = Place::new();
+    place.with_input("make - a.scda", FILE.as_bytes()).good();
+    let serving = Serving::new(&place, &["a.scda"]);
+    let (path, port) = (&serving.path, serving.port);
+    assert_eq!(path.len(), 34, "a token of 16 bytes: {path}");
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let (code, head, _) = serving.ask("GET", path, &host);
+    assert_eq!(code, 200);
+    for words in [
+        "Content-Security-Policy: default-src 'none'; script-src 'self'",
+        "X-Content-Type-Options: nosniff",
+        "Cache-Control: no-store",
+    ] {
+        assert!(head.contains(words), "{head}");
+    }
+    let ask = |method: &str, path: &str, headers: &str| serving.ask(method, path, headers).0;
+    assert_eq!(ask("GET", path, &format!("{host}Origin: http://127.0.0.1:{port}\r\n")), 200);
+    assert_eq!(ask("GET", path, "Host: localhost:9999\r\n"), 200, "by way of a tunnel");
+    for bad in [
+        format!("{host}Origin: http://example.org\r\n"),
+        format!("{host}Origin: null\r\n"),
+        format!("{host}Sec-Fetch-Site: cross-site\r\n"),
+        "Host: example.org\r\n".to_owned(),
+        format!("Host: example.org:{port}\r\n"),
+        format!("{host}Host: example.org\r\n"),
+    ] {
+        assert_eq!(ask("GET", path, &bad), 403, "{bad}");
+    }
+    let other = format!("/{}/", "0".repeat(32));
+    for path in ["/", "", &path[..path.len() - 1], &other, "/main.js", "/api/files"] {
+        let path = if path.is_empty() { "/x" } else { path };
+        assert_eq!(ask("GET", path, &host), 403, "{path}");
+    }
+    for method in ["POST", "PUT", "DELETE"] {
+        assert_eq!(ask(method, path, &format!("{host}Content-Length: 0\r\n")), 405, "{method}");
+    }
+    for path in ["nosuch", "../Cargo.toml", "api/nosuch", "page/index.html"] {
+        assert_eq!(serving.get(path).0, 404, "{path}");
+    }
+}
+
+#[test]
+fn answers_have_the_numbers_of_the_file() {
+    let place = Place::new();
+    place.with_input("make - a.scda", FILE.as_bytes()).good();
+    let more = FILE.replace("[0, 1, 2, 3,", "[1, 1, 5, 3,");
+    place.with_input("make - b.scda", more.as_bytes()).good();
+    let serving = Serving::new(&place, &["a.scda", "b.scda"]);
+    let files = serving.json("api/files");
+    let entries = files["files"][0]["entries"].as_array().unwrap();
+    let names: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry["kind"].as_str(), entry["name"].as_str(), entry["records"].as_u64()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            (Some("dataset"), Some("a"), Some(1)),
+            (Some("block"), Some("text"), Some(1)),
+            (Some("dataset"), Some("e"), Some(2))
+        ]
+    );
+    let plane = "api/plane?file=0&item=0&record=0&rows=0&columns=1&fixed=0,0";
+    let (head, numbers) = serving.numbers(&format!("{plane}&width=9&height=9"));
+    assert_eq!(numbers, (0..12).map(|n| f64::from(n) / 2.0).collect::<Vec<_>>());
+    assert_eq!(head["columns"], serde_json::json!({"from": 0, "to": 4, "count": 4}));
+    // Fewer samples than items, a window, and turned.
+    assert_eq!(serving.numbers(&format!("{plane}&width=2&height=1")).1, [2.5, 3.5]);
+    assert_eq!(serving.numbers(&format!("{plane}&width=9&height=9&x0=1&x1=3&y0=2&y1=3")).1, [4.5, 5.0]);
+    let turned = "api/plane?file=0&item=0&record=0&rows=1&columns=0&fixed=0,0&width=9&height=9&y1=2";
+    assert_eq!(serving.numbers(turned).1, [0.0, 2.0, 4.0, 0.5, 2.5, 4.5]);
+    let difference = serving.numbers(&format!("{plane}&width=9&height=9&minus=1")).1;
+    assert_eq!(&difference[..4], [-0.5, 0.0, -1.5, 0.0]);
+    let (head, line) = serving.numbers("api/line?file=0&item=0&record=0&columns=1&fixed=1,0&width=100");
+    assert_eq!((head["count"].as_u64(), &line[..]), (Some(4), &[0.0, 1.0, 2.0, 3.0, 2.0, 2.5, 3.0, 3.5][..]));
+    assert_eq!(serving.numbers("api/records?file=0&item=2&record=0&fixed=").1, [0.0, 1.0, 3.0, 2.0]);
+    let table =
+        serving.json("api/table?file=0&item=0&record=0&fixed=0,0&rows=0&y0=1&y1=3&columns=1&x0=0&x1=2");
+    assert_eq!(table["cells"], serde_json::json!(["4", "5", "8", "9"]));
+    assert_eq!(serving.json("api/bytes?item=1")["text"], "<script>");
+    let statistics = serving.json("api/statistics?item=0&record=0");
+    assert_eq!((statistics["least"].as_f64(), statistics["most"].as_f64()), (Some(0.0), Some(5.5)));
+    // Whatever is asked, an answer says what is wrong.
+    for bad in [
+        "api/plane?item=9&record=0",
+        "api/plane?item=0&record=7&rows=0&columns=1&fixed=0,0&width=9&height=9",
+        "api/plane?item=0&record=0&rows=0&columns=0&fixed=0,0&width=9&height=9",
+        "api/plane?item=0&record=0&rows=0&columns=2&fixed=0,0&width=9&height=9",
+        "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,4&width=9&height=9",
+        "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,0&width=9&height=9&x0=3&x1=2",
+        "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,0&width=9&height=9&x1=99999999999999999999",
+        "api/plane?item=0&record=0&rows=0&columns=1&fixed=0,0&width=9&height=9&minus=5",
+        "api/line?item=2&record=0&columns=0&fixed=&width=9",
+        "api/table?item=1&record=0&fixed=",
+        "api/mesh?item=0&record=0",
+        "api/raster?item=0&record=0&turn=nan",
+        "api/stream?item=0&task=0",
+        "api/item?item=0",
+        "api/item?file=2&item=0",
+    ] {
+        let (code, body) = serving.get(bad);
+        assert!(code == 422 && !body.is_empty(), "{bad}: {code}");
+    }
+}
+
+#[test]
+fn the_page_in_a_browser() {
+    let python =
+        if std::path::Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" };
+    let has = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    if !has(python, &["-c", "import selenium"])
+        || !has("chromedriver", &["--version"])
+        || !has("chromium", &["--version"])
+    {
+        skipped("there is no chromium with chromedriver and Python's selenium");
+        return;
+    }
+    let place = Place::on_disk();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/view/browser.py");
+    let run =
+        Command::new("timeout").args(["400", python, script, SCDA]).arg(place.path("")).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out.ends_with("passed\n"), "{out}\n{err}");
+}

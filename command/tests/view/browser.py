@@ -1,0 +1,312 @@
+"""The page of `scda view` in a real browser: what it draws is compared with the numbers.
+
+usage: browser.py SCDA FOLDER; prints `passed` at the end."""
+
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+import files
+
+PATIENCE = 60
+
+
+@contextlib.contextmanager
+def serving(scda, *paths):
+    child = subprocess.Popen([scda, "view", "--no-browser", *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield child.stdout.readline().strip()
+    finally:
+        child.kill()
+        child.wait()
+
+
+class Page:
+    def __init__(self, driver, address):
+        self.driver, self.address = driver, address
+        driver.get(address)
+        self.until("return Boolean(window.scda)", "the page has begun")
+        self.entries = self.js("const r = await fetch('api/files'); return (await r.json()).files[0].entries")
+
+    def js(self, script, *arguments):
+        body = f"const done = arguments[arguments.length - 1]; (async (...given) => {{ {script} }})(...arguments).then((v) => done([v]), (e) => done(String(e)));"
+        found = self.driver.execute_async_script(body, *arguments)
+        assert isinstance(found, list), found
+        return found[0]
+
+    def until(self, script, what, *arguments):
+        end = time.monotonic() + PATIENCE
+        while not (found := self.js(script, *arguments)):
+            assert time.monotonic() < end, f"waited in vain: {what}; {self.text('stage')}"
+            time.sleep(0.05)
+        return found
+
+    def text(self, name):
+        return self.driver.find_element(By.ID, name).text
+
+    def show(self, name, view="", record=0):
+        """Shows a dataset or group, and waits until it is drawn."""
+        item = next(i for i, entry in enumerate(self.entries) if entry["name"] == name)
+        self.js("location.hash = given[0]", f"f=0&i={item}&r={record}&v={view}")
+        self.until("return document.getElementById('title').textContent === given[0] && scda.state.i === given[1] && Boolean(scda.shown)", name, name, item)
+        if view in ("image", "mesh"):
+            self.drawn()
+        elif view in ("line", "records"):
+            self.until("return Boolean(scda.shown && scda.shown.points)", name)
+
+    def drawn(self):
+        self.until("return scda.shown && scda.shown.picture && scda.shown.picture.data && Boolean(scda.shown.picture.data.image)", "a picture")
+
+    def value(self, index):
+        """What is drawn at a pixel of the data."""
+        return self.js("const v = scda.shown.picture.data.values[given[0]]; return v === v ? v : null", index)
+
+    def colour(self, across, up):
+        """The colour of the canvas at a place of the frame, from 0 to 1."""
+        return self.js(
+            """const { canvas, at: [x, y, w, h] } = scda.shown.picture;
+            const ratio = window.devicePixelRatio;
+            return [...canvas.getContext("2d").getImageData((x + given[0] * w) * ratio, (y + (1 - given[1]) * h) * ratio, 1, 1).data].slice(0, 3)""",
+            across, up)
+
+    def pointer(self, across, up, *then):
+        """Moves the pointer to a place of the frame, and tells what stands below the picture."""
+        canvas = self.driver.find_element(By.CSS_SELECTOR, "#stage canvas")
+        x, y, w, h = self.js("return scda.shown.picture.at")
+        size = canvas.size
+        ActionChains(self.driver, duration=0).move_to_element_with_offset(canvas, int(x + across * w - size["width"] / 2), int(y + (1 - up) * h - size["height"] / 2)).perform()
+        return self.text("pointer")
+
+    def key(self, *keys):
+        stage = self.driver.find_element(By.ID, "stage")
+        stage.send_keys(*keys)
+
+
+def near(a, b):
+    return all(abs(x - y) <= 2 for x, y in zip(a, b))
+
+
+def images(page):
+    import math
+
+    page.show("climate/temperature", "image", 1)
+    nx, ny = page.js("const d = scda.shown.picture.data; return [d.nx, d.ny]")
+    assert (nx, ny) == (180, 90), (nx, ny)
+    # Latitudes descend in the file: row 0 is above, as it is stored.
+    for row, column in [(0, 0), (10, 20), (89, 179), (45, 90)]:
+        expected = 14 + 14 * math.cos(math.radians(2 * (89 - 2 * row))) + 4 * math.sin(math.radians(3 * (2 * column + 1) + 30))
+        assert abs(page.value(row * nx + column) - expected) < 1e-5, (row, column)
+    assert page.value(60 * nx + 55) is None, "a missing number"
+    # The pixel on the screen has the colour of the number.
+    assert near(page.colour(55.5 / 180, 1 - 60.5 / 90), [0xC4] * 3)
+    low, high = page.js("return [scda.shown.picture.scale.from, scda.shown.picture.scale.to]")
+    place = (page.value(45 * nx + 90) - low) / (high - low)
+    maps = page.js("const r = await fetch('api/files'); return (await r.json()).maps")
+    assert near(page.colour(90.5 / 180, 1 - 45.5 / 90), maps["viridis"][min(255, int(place * 256))])
+    words = page.pointer(90.5 / 180, 1 - 45.5 / 90)
+    assert "lon [degrees_east] 181" in words and "lat [degrees_north] -1" in words and "[45, 90]" in words and str(page.value(45 * nx + 90)) in words, words
+
+    # Keys: records, colours, logarithm, zoom, all.
+    page.key("]")
+    page.until("return scda.state.r === 2", "the next record")
+    page.key("c")
+    page.until("return scda.state.map === 'diverging'", "other colours")
+    page.key("+", "+", "+")
+    page.until("return scda.state.box && scda.shown.picture.data.nx < 80", "a part, nearer")
+    page.key(Keys.ARROW_RIGHT)
+    left = page.js("return scda.state.box[0]")
+    assert left > 60, left
+    page.key("0")
+    page.until("return scda.shown.picture.data.nx === 180", "all")
+    page.key("c", "c")
+
+    # A profile, drawn with shift.
+    page.pointer(0.1, 0.52)
+    ActionChains(page.driver, duration=10).key_down(Keys.SHIFT).click_and_hold().move_by_offset(200, 0).release().key_up(Keys.SHIFT).perform()
+    profile = page.until("const v = scda.shown.picture.profileValues; return v && v.length > 250 && Array.from(v)", "a profile")
+    row = page.js("const d = scda.shown.picture.data; return Array.from(d.values.slice(43 * 180, 44 * 180))")
+    assert all(any(abs(value - other) < 0.2 for other in row) for value in profile[5:-5:20])
+
+    # Other dimensions, and turned axes.
+    page.show("flow/density", "image")
+    assert page.value(0) == page.js("const r = await fetch(`api/table?item=${scda.state.i}&record=0&fixed=0,23,0&columns=2&x0=0&x1=1`); return Number((await r.json()).cells[0])")
+    page.key(".")
+    page.until("return scda.state.at[0] === 1", "the next index")
+
+
+def lines(page):
+    page.show("signal", "line")
+    indices, numbers = page.js("const p = scda.shown.points; return [Array.from(p.indices), Array.from(p.numbers)]")
+    import math
+
+    assert len(indices) > 1000 and all(abs(v - math.sin(k / 80) * math.exp(-k / 2500)) < 1e-12 for k, v in zip(indices, numbers))
+    page.show("energy", "records")
+    numbers = page.js("return Array.from(scda.shown.points.numbers)")
+    assert numbers == [1 / (k + 1) for k in range(20)], numbers
+
+
+def tables(page):
+    page.show("packed", "table")
+    cells = page.until("const c = [...document.querySelectorAll('.grid .cell:not(.head)')].map((n) => n.textContent); return c.length >= 20 && c", "cells")
+    assert cells == [str(k) for k in range(20)], cells
+    page.show("signal", "table")
+    page.until("return document.querySelectorAll('.grid .cell').length > 10", "cells")
+    page.js("document.querySelector('.grid').scrollTop = 22 * 4000")
+    page.until("return [...document.querySelectorAll('.grid .head')].some((n) => n.textContent === '4003')", "rows in the middle")
+    count = page.js("return document.querySelectorAll('.grid .cell').length")
+    assert count < 300, f"only visible cells are there: {count}"
+
+
+def hostile(page):
+    name = f"hostile/{files.HOSTILE[:45]}"
+    page.show(name, "image")
+    page.pointer(0.5, 0.5)
+    assert page.text("title") == name and files.HOSTILE in page.text("about")
+    assert page.js("return document.querySelectorAll('main img, nav img, main script, nav script').length") == 0
+    assert page.driver.title.startswith("hostile/")
+
+
+def meshes(page, cells):
+    import math
+
+    page.show("dam/fields/height", "mesh", 1)
+    # Each pixel has the number of the cell in which it is.
+    found = page.js(
+        """const { values, cells, nx, ny, box: [l, r, b, t] } = scda.shown.picture.data;
+        const found = [];
+        for (let k = 7; k < nx * ny; k += 997) found.push([l + ((k % nx) + 0.5) / nx * (r - l), t - (Math.floor(k / nx) + 0.5) / ny * (t - b), cells[k], cells[k] ? values[k] : null]);
+        return found""")
+    inside = 0
+    for x, y, cell, value in found:
+        is_in = 0 < x < 2 and 0 < y < 1
+        assert is_in == (cell > 0), (x, y, cell)
+        if is_in:
+            corner, level, middle = cells[cell - 1]
+            size = 1 / (1 << level)
+            low = [c / files.TREE for c in corner]
+            assert low[0] - 1e-9 <= x / 2 <= low[0] + size + 1e-9 and low[1] - 1e-9 <= y <= low[1] + size + 1e-9
+            assert abs(value - math.sin(6 * middle[0] + 1) * math.cos(5 * middle[1])) < 1e-12
+            inside += 1
+    assert inside > 100, inside
+    words = page.pointer(0.5, 0.5)
+    assert "cell" in words and "value" in words, words
+    page.key("+")
+    page.until("return scda.shown.picture.data.box[1] - scda.shown.picture.data.box[0] < 1.8", "nearer")
+    page.show("ball", "mesh")
+    page.until("return Boolean(scda.shown.picture.data.shades)", "a mesh in space")
+    turn = page.js("return scda.state.camera[3]")
+    page.key(Keys.ARROW_LEFT)
+    page.until("return scda.state.camera[3] !== given[0]", "turned", turn)
+    page.show("roof/cell_fields/temperature", "mesh")
+    seen = page.js("return [...new Set(scda.shown.picture.data.values)].filter((v) => v === v).sort()")
+    assert seen == [285, 290, 291], seen
+
+
+def rest(page):
+    page.driver.find_element(By.ID, "stage").send_keys("/")
+    page.until("return document.activeElement.id === 'filter'", "the filter")
+    page.driver.find_element(By.ID, "filter").send_keys("temper", Keys.ESCAPE)
+    rows = page.js("return [...document.querySelectorAll('#tree .row')].map((n) => n.textContent)")
+    assert sum("temperature" in row for row in rows) == 2 and len(rows) < 8, rows
+    page.driver.find_element(By.ID, "filter").clear()
+    page.driver.find_element(By.ID, "filter").send_keys(" ", Keys.BACKSPACE, Keys.ESCAPE)
+    page.show("about this file", "bytes")
+    page.until("return document.querySelector('#stage pre').textContent.includes('A file to look at.')", "text")
+    # The address leads to the same picture again.
+    page.show("climate/temperature", "image", 3)
+    page.key("+", "d")
+    page.until("return scda.state.box && document.documentElement.classList.contains('dark')", "nearer, and dark")
+    address = page.driver.current_url
+    box = page.js("return scda.state.box")
+    page.driver.get("about:blank")
+    page.driver.get(address)
+    page.until("return Boolean(window.scda)", "the page has begun")
+    page.drawn()
+    assert page.js("return scda.state.box") == box and page.js("return scda.state.r") == 3
+    page.key("d")
+    errors = [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"]
+    assert not errors, errors
+
+
+def a_million_cells(driver, scda, folder):
+    """A uniform forest of 1024 by 1024 cells: how long a picture takes."""
+    file, level = files.File(folder, "million"), 10
+    n = 1 << level
+
+    def spread(k):
+        """Bits of a number at every second place."""
+        for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+            k = (k | k << shift) & mask
+        return k
+
+    step = files.TREE >> level
+    codes = [0] * (n * n)
+    for y in range(n):
+        high = spread(y) << 1
+        for x in range(n):
+            codes[high | spread(x)] = (x, y)
+    file.group("forest", scda_forest=1, dimension=2)
+    file.dataset("forest/tree_to_tree", "int32", [1, 4], [0] * 4)
+    file.dataset("forest/tree_to_face", "int8", [1, 4], range(4))
+    file.dataset("forest/coordinates", "int32", [n * n, 2], [c * step for code in codes for c in code])
+    file.dataset("forest/level", "uint8", [n * n], bytes([level]) * (n * n))
+    file.dataset("forest/tree_offsets", "int64", [2], [0, n * n])
+    file.dataset("forest/fields/x", "float64", [n * n], [float(x) for x, _ in codes])
+    path = file.make(scda)
+    with serving(scda, path) as address:
+        page = Page(driver, address)
+        page.show("forest/fields/x", "mesh")
+        middle = page.js("const { values, nx, ny } = scda.shown.picture.data; return [values[Math.floor(ny / 2) * nx + Math.floor(nx / 2)], nx]")
+        assert abs(middle[0] - 512) <= 2, middle
+        took = page.js(
+            """const times = [];
+            for (let k = 0; k < 5; ++k) {
+              const before = performance.now();
+              scda.shown.picture.data.image = null;
+              scda.shown.zoom(0.9);
+              while (!scda.shown.picture.data.image || Math.abs(scda.shown.picture.data.box[1] - scda.shown.picture.view.box[1]) > 1e-9) await new Promise((go) => setTimeout(go, 5));
+              times.push(performance.now() - before);
+            }
+            return times.sort((a, b) => a - b)[2]""")
+        print(f"10^6 cells: a picture in {took:.0f} ms")
+        assert took < 5000, took
+
+
+def main():
+    scda, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    path, cells = files.sample(folder, scda)
+    options = Options()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900", "--force-device-scale-factor=1"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+    driver.set_script_timeout(PATIENCE)
+    driver.set_page_load_timeout(PATIENCE)
+    try:
+        with serving(scda, path) as address:
+            page = Page(driver, address)
+            for test in (images, lines, tables, hostile, lambda page: meshes(page, cells), rest):
+                begin = time.monotonic()
+                test(page)
+                print(f"{getattr(test, '__name__', 'test')}: {time.monotonic() - begin:.1f} s")
+        a_million_cells(driver, scda, folder)
+    except BaseException:
+        driver.save_screenshot(str(folder / "failed.png"))
+        raise
+    finally:
+        driver.quit()
+    print("passed")
+
+
+if __name__ == "__main__":
+    main()
