@@ -266,8 +266,9 @@ static scda_fcontext_t *write_step (scda_fcontext_t *f, p4est_t *p4est, double t
   field.ndims = 2;
   field.shape[1] = 2;
   f = scda_p4est_write_field (f, NULL, p4est, &field, velocity, err);
-  /* What is written until now stays, whenever the job is killed. */
-  f = scda_fcommit (f, err);
+  /* The water flows on while this is written. The next step, or closing, waits until it is in the file; from then on it stays,
+   * whenever the job is killed. */
+  f = scda_fcommit_begin (f, NULL, err);
   free (depth);
   free (velocity);
   return f;
@@ -295,6 +296,7 @@ int main (int argc, char **argv) {
   scda_params_t params;
   scda_params_init (&params);
   params.seal = 1;
+  params.background_bytes = 64 << 20; /* not with MPI-IO */
   scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, argv[1], "p4est_dam.c: a dam breaks", NULL, &params, &err);
   f = scda_forest_write_about (f, &err);
   f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"Partial dam break\", \"code\": \"p4est_dam.c\"}", &err);

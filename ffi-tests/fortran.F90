@@ -644,6 +644,8 @@ contains
     character(*), intent(in) :: filename
     type(scda_params_t) :: params
     type(scda_fcontext_t) :: f, early
+    type(scda_pending_t) :: begun
+    type(scda_statistics_t) :: statistics
     character(20) :: userstr
     integer(int64) :: n, section, bytes, left_out
     integer :: unit, ierr, length, found(2)
@@ -656,6 +658,16 @@ contains
     call scda_fwrite_array(f, "state", [rank, rank], each(2))
     call scda_fcommit(f, ierr)
     call require(ierr == 0, "commit")
+    call scda_fcommit_begin(f, begun, ierr)
+    call require(ierr == 0, "begin to commit")
+    do while (.not. scda_test(begun))
+    end do
+    call scda_wait(begun, ierr)
+    call require(ierr == 0, "wait")
+    call scda_fstatistics(f, statistics, ierr)
+    call require(ierr == 0 .and. (statistics%written_bytes > 0 .or. rank > 0), "statistics")
+    call scda_wait(begun, ierr)
+    call require(ierr == SCDA_ERR_ARG, "a request is waited for once")
     call scda_fwrite_block(f, "note", 7)
     call scda_fcut_off(f, n, ierr)
     call require(ierr == 0 .and. n == 0, "nothing is cut off")
@@ -679,7 +691,9 @@ contains
     call scda_fcut_off(f, n)
     call require(n == 70, "cut off")
     call scda_fwrite_array(f, "state", [rank + 100, rank + 100], each(2))
-    call scda_fclose(f, ierr)
+    call scda_fclose_begin(f, begun, ierr)
+    call require(ierr == 0, "begin to close")
+    call scda_wait(begun, ierr)
     call require(ierr == 0, "close what was appended to")
     call scda_frefresh(early, is_there, ierr)
     call require(ierr == 0 .and. is_there, "more was committed")

@@ -294,9 +294,16 @@ static void sealed () {
   scda::writer w (g.comm, name, std::string ("sealed"), seal);
   CHECK (w.user () == "sealed" && w.bytes_cut_off () == 0);
   w.write_array ("state", std::vector<int> (2, g.rank), each (2));
-  w.commit ();
+  scda::request begun = w.commit_begin ();
+  while (!begun.test ()) { }
+  begun.wait ();
+  begun.wait (); // nothing is left
+  CHECK (begun.test ());
   w.write_block ("note", 7);
-  w.close ();
+  CHECK (w.statistics ().written_bytes > 0 || g.rank > 0);
+  begun = w.close_begin ();
+  CHECK (!w.is_open ());
+  begun.wait ();
   // What a job leaves that was killed while it appended.
   if (g.rank == 0) { std::ofstream (name, std::ios::binary | std::ios::app) << std::string (70, 'x'); }
   barrier (g);
@@ -308,7 +315,7 @@ static void sealed () {
   CHECK (std::string (scda_last_error_message ()).find ("70") != std::string::npos);
   CHECK (w.user () == "sealed" && w.bytes_cut_off () == 70);
   w.write_array ("state", std::vector<int> (2, g.rank + 100), each (2));
-  w.close ();
+  w.close_begin (); // the request waits when it is destroyed
   CHECK (early.refresh ());
   part = early.seal_state ();
   CHECK (part.sections == 3 && part.left_out == 0 && part.bytes > bytes);
@@ -320,6 +327,8 @@ static void sealed () {
   early.close ();
   CHECK (thrown ([&] { scda::writer::append (g.comm, name.c_str (), scda::params ().level (10)); }, "level") == SCDA_ERR_ARG);
   CHECK (thrown ([&] { scda::writer::append (g.comm, folder + "/none"); }, "none") == SCDA_ERR_NO_SUCH_FILE);
+  w = scda::writer (g.comm, name + ".plain", "not sealed");
+  CHECK (thrown ([&] { w.commit_begin (); }) == SCDA_ERR_USAGE && !w.is_open ());
   w = scda::writer (g.comm, name + ".plain", "not sealed");
   CHECK (thrown ([&] { w.commit (); }) == SCDA_ERR_USAGE && !w.is_open ());
   CHECK (thrown ([&] { w.bytes_cut_off (); }) == SCDA_ERR_USAGE);

@@ -147,7 +147,28 @@ module scda_implementation
     integer(c_int64_t) :: cache_bytes = 0
     integer(c_int64_t) :: keep = 0
     integer(c_int64_t) :: behind = 0
+    integer(c_int64_t) :: background_bytes = 0
   end type scda_params_t
+
+  !> A commit or a close that was begun, for scda_wait. A copy is the same request.
+  type, bind(C), public :: scda_pending_t
+    type(c_ptr), private :: file = c_null_ptr
+    integer(c_int64_t), private :: number = 0
+  end type scda_pending_t
+
+  !> Where the time of this rank went, as scda_statistics in scda.h says.
+  type, bind(C), public :: scda_statistics_t
+    integer(c_size_t), private :: bytes = 0
+    real(c_double) :: agree_seconds = 0
+    integer(c_int64_t) :: copied_bytes = 0
+    real(c_double) :: copy_seconds = 0
+    real(c_double) :: wait_seconds = 0
+    integer(c_int64_t) :: encoded_bytes = 0
+    real(c_double) :: encode_seconds = 0
+    integer(c_int64_t) :: written_bytes = 0
+    real(c_double) :: write_seconds = 0
+    real(c_double) :: sync_seconds = 0
+  end type scda_statistics_t
 
   !> A file that is open, or was closed. A copy is the same file.
   type, bind(C), public :: scda_fcontext_t
@@ -257,6 +278,7 @@ module scda_implementation
   integer, parameter :: scda_int = merge(c_int, c_int64_t, kind(0) == c_int)
 
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_feof
+  public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_fstatistics
   public :: scda_fcut_off, scda_fseal_state, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version, scda_type_name
@@ -428,6 +450,43 @@ module scda_implementation
       integer(c_int), intent(out) :: err
       type(c_ptr) :: g
     end function c_fcommit
+
+    function c_fcommit_begin(f, request, err) bind(C, name="scda_fcommit_begin") result(g)
+      import :: c_int, c_ptr, scda_pending_t
+      type(c_ptr), value :: f
+      type(scda_pending_t), intent(out) :: request
+      integer(c_int), intent(out) :: err
+      type(c_ptr) :: g
+    end function c_fcommit_begin
+
+    function c_fclose_begin(f, request, err) bind(C, name="scda_fclose_begin") result(status)
+      import :: c_int, c_ptr, scda_pending_t
+      type(c_ptr), value :: f
+      type(scda_pending_t), intent(out) :: request
+      integer(c_int), intent(out) :: err
+      integer(c_int) :: status
+    end function c_fclose_begin
+
+    function c_test(request) bind(C, name="scda_test") result(is_written)
+      import :: c_int, scda_pending_t
+      type(scda_pending_t), intent(in) :: request
+      integer(c_int) :: is_written
+    end function c_test
+
+    function c_wait(request, err) bind(C, name="scda_wait") result(status)
+      import :: c_int, scda_pending_t
+      type(scda_pending_t), intent(inout) :: request
+      integer(c_int), intent(inout) :: err
+      integer(c_int) :: status
+    end function c_wait
+
+    function c_fstatistics(f, statistics, err) bind(C, name="scda_fstatistics") result(status)
+      import :: c_int, c_ptr, scda_statistics_t
+      type(c_ptr), value :: f
+      type(scda_statistics_t), intent(inout) :: statistics
+      integer(c_int), intent(inout) :: err
+      integer(c_int) :: status
+    end function c_fstatistics
 
     function c_fwrite_streams_begin(f, userstr, len, chunk_bytes, err) bind(C, name="scda_fwrite_streams_begin") result(g)
       import :: c_int, c_int64_t, c_ptr, c_size_t
@@ -1025,6 +1084,64 @@ contains
     f%handle = c_fcommit(f%handle, f%err)
     call finish(f, ierr)
   end subroutine scda_fcommit
+
+  !> Begins to commit, and returns when all is copied, or written if params%background_bytes is 0: scda_wait completes it.
+  subroutine scda_fcommit_begin(f, request, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(scda_pending_t), intent(out) :: request
+    integer, intent(out), optional :: ierr
+    call refuse_held(f)
+    f%handle = c_fcommit_begin(f%handle, request, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fcommit_begin
+
+  !> Begins to close, as scda_fcommit_begin begins to commit. Only the request is left.
+  subroutine scda_fclose_begin(f, request, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(scda_pending_t), intent(out) :: request
+    integer, intent(out), optional :: ierr
+    call refuse_held(f)
+    if (c_fclose_begin(f%handle, request, f%err) == 0) f%err = SCDA_SUCCESS
+    f%handle = c_null_ptr
+    call finish(f, ierr)
+  end subroutine scda_fclose_begin
+
+  !> Whether this rank has written what it has to before scda_wait can complete the request. Not collective.
+  function scda_test(request) result(is_written)
+    type(scda_pending_t), intent(in) :: request
+    logical :: is_written
+    is_written = c_test(request) /= 0
+  end function scda_test
+
+  !> Completes a commit or a close. After an error the file is closed.
+  subroutine scda_wait(request, ierr)
+    type(scda_pending_t), intent(inout) :: request
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: err
+    err = SCDA_SUCCESS
+    if (c_wait(request, err) == 0) err = SCDA_SUCCESS
+    if (present(ierr)) then
+      ierr = int(err)
+    else if (err /= SCDA_SUCCESS) then
+      call fail(scda_last_error_message())
+    end if
+  end subroutine scda_wait
+
+  !> Where the time of this rank went, for a file that is open for writing. Not collective; after an error the file stays open.
+  subroutine scda_fstatistics(f, statistics, ierr)
+    type(scda_fcontext_t), intent(in) :: f
+    type(scda_statistics_t), intent(out) :: statistics
+    integer, intent(out), optional :: ierr
+    integer(c_int) :: err
+    statistics%bytes = c_sizeof(statistics)
+    err = SCDA_SUCCESS
+    if (c_fstatistics(f%handle, statistics, err) == 0) err = SCDA_SUCCESS
+    if (present(ierr)) then
+      ierr = int(err)
+    else if (err /= SCDA_SUCCESS) then
+      call fail(scda_last_error_message())
+    end if
+  end subroutine scda_fstatistics
 
   !> Begins a set of streams, one of each rank: call scda_fwrite_streams_begin(f, userstr, chunk_bytes, ierr, len).
   !> chunk_bytes: absent or 0: a stripe of the file system, at least 1 MiB and at most 64 MiB.

@@ -98,7 +98,9 @@
  * Environment. `SCDA_IO`, `mpi` or `posix`, on rank 0: the driver where `params.driver` leaves the choice to the
  * library. `SCDA_CHECK=1` on rank 0: as `params.check`. `SCDA_SHARED_MEMORY=0` on any rank: the ranks of a node share no
  * memory. `SCDA_WRITERS_PER_NODE` and `SCDA_STRIPE_BYTES`, numbers, on rank 0: as the parameters of these names, where they
- * are 0. `SCDA_NODE_RANKS=k` on all ranks: k consecutive ranks count as a node, to try several nodes on one machine.
+ * are 0. `SCDA_BACKGROUND_BYTES`, a number, on rank 0: as `params.background_bytes`, where it is 0. `SCDA_STATISTICS=1` on
+ * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_fstatistics`.
+ * `SCDA_NODE_RANKS=k` on all ranks: k consecutive ranks count as a node, to try several nodes on one machine.
  *
  * Memory. All memory that is passed belongs to the caller and is used only during the call. Text and fill values
  * that a function returns belong to the file. Counts are in elements, sizes in bytes.
@@ -603,6 +605,13 @@ struct scda_params {
    * covers so many.
    */
   uint64_t behind;
+  /**
+   * Writing: the most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
+   * write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
+   * error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
+   * `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
+   */
+  uint64_t background_bytes;
 };
 
 /**
@@ -614,6 +623,78 @@ typedef struct scda_params scda_params_t;
  * A file that is open for writing or reading. Opaque.
  */
 typedef struct scda_fcontext scda_fcontext_t;
+
+/**
+ * A commit or close that was begun, to be completed by `scda_wait`. Its members are the library's. A request
+ * is waited for once; a copy of it is the same request.
+ */
+struct scda_request {
+  /**
+   * The file. NULL: there is no request.
+   */
+  scda_fcontext_t *file;
+  /**
+   * Which commit of the file it is; 0: its close.
+   */
+  uint64_t number;
+};
+
+/**
+ * A commit or close that was begun.
+ */
+typedef struct scda_request scda_request_t;
+
+/**
+ * Where the time of this rank went since a file was opened for writing, in seconds, and its bytes.
+ */
+struct scda_statistics {
+  /**
+   * The size of this struct in bytes, as the program sets it before the call.
+   */
+  size_t size;
+  /**
+   * Meeting the other ranks to agree, which waits for the slowest.
+   */
+  double agree_seconds;
+  /**
+   * Bytes that were copied for the thread that writes in the background.
+   */
+  uint64_t copied_bytes;
+  /**
+   * Copying them.
+   */
+  double copy_seconds;
+  /**
+   * Waiting for that thread: for room, where `params.background_bytes` did not suffice, or until all was
+   * written.
+   */
+  double wait_seconds;
+  /**
+   * Bytes that compression has made.
+   */
+  uint64_t encoded_bytes;
+  /**
+   * Compressing, by the calls.
+   */
+  double encode_seconds;
+  /**
+   * Bytes that this rank has written.
+   */
+  uint64_t written_bytes;
+  /**
+   * Writing and summing up, by the calls or by the thread.
+   */
+  double write_seconds;
+  /**
+   * Bringing the file to stable storage, by the calls or by the thread.
+   */
+  double sync_seconds;
+};
+
+/**
+ * Where the time of this rank went.
+ */
+typedef struct scda_statistics scda_statistics_t;
 
 /**
  * What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
@@ -1110,6 +1191,83 @@ scda_fcontext_t *scda_fcut_off(scda_fcontext_t *f,
  */
 scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
                               int *err);
+
+/**
+ * The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
+ * writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
+ * `scda_wait`, writes headers and seal: only its success says that anything is in stable storage.
+ *
+ * The program may write the next sections before it waits. The next collective call on this file then
+ * completes the commit first, and returns its error if it failed.
+ *
+ * Collective.
+ *
+ * @param [in] f         The file, open for writing with `params.seal`, or opened to append to a file with a seal.
+ * @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
+ * Errors: `SCDA_ERR_USAGE` for another file and while streams are open; those of all calls until now.
+ */
+scda_fcontext_t *scda_fcommit_begin(scda_fcontext_t *f,
+                                    scda_request_t *request,
+                                    int *err);
+
+/**
+ * The first half of `scda_fclose`, which also ends the use of `f`: returns when all that was written before is
+ * copied. The second half, `scda_wait`, closes the file: only its success says that every byte is in it.
+ *
+ * Collective.
+ *
+ * @param [in] f         The file. One that is open for reading is closed by `scda_wait`.
+ * @param [out] request  The request, for `scda_wait`. Must not be NULL.
+ * @param [out] err      The error code.
+ * @return               0 if that went well. On error the file is closed.
+ * Errors: `SCDA_ERR_USAGE` while streams are open; those of all calls until now.
+ */
+int scda_fclose_begin(scda_fcontext_t *f,
+                      scda_request_t *request,
+                      int *err);
+
+/**
+ * Whether this rank has written what it has to before `request` can be completed: then `scda_wait` waits only
+ * for the other ranks and for the disk.
+ *
+ * Not collective: no message is sent.
+ *
+ * @param [in] request  The request. NULL and a completed one count as written.
+ * @return              1 if that is so, also after an error, which `scda_wait` returns; 0 otherwise.
+ */
+int scda_test(const scda_request_t *request);
+
+/**
+ * Completes a commit or a close that was begun. When this returns without an error, what `scda_fcommit` or
+ * `scda_fclose` says of its success holds for all that was written before it was begun.
+ *
+ * Collective over the ranks of the file.
+ *
+ * @param [in,out] request  The request, which is none then. Must not be NULL.
+ * @param [out] err         The error code. After an error the file is closed: its next call returns
+ *                          `SCDA_ERR_USAGE`.
+ * @return                  0 if that went well.
+ * Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
+ * error that closed it, and for a request that was waited for.
+ */
+int scda_wait(scda_request_t *request,
+              int *err);
+
+/**
+ * Where the time of this rank went since the file was opened. With the environment variable
+ * `SCDA_STATISTICS=1`, rank 0 prints a line when a file is closed, with the most of any rank.
+ *
+ * Not collective: no message is sent.
+ *
+ * @param [in] f            The file, open for writing.
+ * @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
+ * @param [out] err         The error code. After an error the file stays open.
+ * @return                  0 if that went well.
+ * Errors: `SCDA_ERR_USAGE` for a file that is open for reading.
+ */
+int scda_fstatistics(scda_fcontext_t *f, scda_statistics_t *statistics, int *err);
 
 /**
  * Writes an inline section: 32 bytes of one rank.

@@ -314,6 +314,7 @@ public:
   params &cache_bytes (std::uint64_t value) noexcept { return p_.cache_bytes = value, *this; }
   params &keep (std::uint64_t value) noexcept { return p_.keep = value, *this; }
   params &behind (std::uint64_t value) noexcept { return p_.behind = value, *this; }
+  params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }
@@ -1033,6 +1034,50 @@ protected:
   int exceptions_; /* that were under way when the object was made */
 };
 
+/** A commit or a close that was begun: as a future, it is to be waited for. The destructor waits, too, and passes over errors, unless
+ * an exception is under way: then nothing is completed. */
+class request {
+public:
+  /** No request: it is complete. */
+  request () noexcept : r_ (), exceptions_ (detail::exceptions ()) {}
+  request (request &&other) noexcept : r_ (other.take ()), exceptions_ (other.exceptions_) {}
+  request &operator= (request &&other) noexcept {
+    if (this != &other) {
+      drop ();
+      r_ = other.take ();
+      exceptions_ = other.exceptions_;
+    }
+    return *this;
+  }
+  request (const request &) = delete;
+  request &operator= (const request &) = delete;
+  ~request () { drop (); }
+
+  /** Whether this rank has written what it has to. Not collective. */
+  bool test () const noexcept { return scda_test (&r_) != 0; }
+  /** Completes it; throws if anything went wrong. Nothing happens if it is complete. */
+  void wait () {
+    if (r_.file == nullptr) { return; }
+    int err = SCDA_SUCCESS;
+    if (scda_wait (&r_, &err) != 0) { detail::fail (err); }
+  }
+
+private:
+  friend class writer;
+  scda_request_t take () noexcept {
+    const scda_request_t r = r_;
+    r_ = scda_request_t ();
+    return r;
+  }
+  void drop () noexcept {
+    int err = SCDA_SUCCESS;
+    if (r_.file != nullptr && detail::exceptions () <= exceptions_) { scda_wait (&r_, &err); }
+  }
+
+  scda_request_t r_;
+  int exceptions_; /* that were under way when the object was made */
+};
+
 /** A file that is open for writing. */
 class writer : public file {
 public:
@@ -1074,6 +1119,28 @@ public:
    * Needs `params::seal`, or a file with a seal that is appended to. */
   void commit () {
     call ([&] (int *err) { return scda_fcommit (f_, err); });
+  }
+
+  /** Begins to commit, and returns when all is copied: see `params::background_bytes`. The file can be written on. */
+  request commit_begin () {
+    request begun;
+    call ([&] (int *err) { return scda_fcommit_begin (f_, &begun.r_, err); });
+    return begun;
+  }
+  /** Begins to close, and returns when all is copied. The file is the request's then. */
+  request close_begin () {
+    request begun;
+    if (!is_open ()) { return begun; }
+    int err = SCDA_SUCCESS;
+    if (scda_fclose_begin (take (), &begun.r_, &err) != 0) { detail::fail (err); }
+    return begun;
+  }
+  /** Where the time of this rank went. Not collective. */
+  scda_statistics_t statistics () {
+    scda_statistics_t found = scda_statistics_t ();
+    found.size = sizeof found;
+    call_alone ([&] (int *err) { return scda_fstatistics (f_, &found, err); });
+    return found;
   }
 
   /** Begins a set of streams: from now on each rank writes its own by `write_stream`, without the others, until `end_streams`.

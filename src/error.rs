@@ -260,6 +260,20 @@ impl Error {
         self
     }
 
+    /// The same error, met while this section was written: its user string, quoted.
+    #[must_use]
+    pub(crate) fn in_section(mut self, user: &str) -> Self {
+        self.0.message = format!("section {user}: {}", self.0.message);
+        self
+    }
+
+    /// The same error, that made this request fail.
+    #[must_use]
+    pub(crate) fn of_request(mut self, request: &str) -> Self {
+        self.0.message = format!("{} ({request})", self.0.message);
+        self
+    }
+
     /// The same error, of the file of this name. A name that is known already stays.
     #[must_use]
     pub(crate) fn in_file(mut self, file: &str) -> Self {

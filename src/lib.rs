@@ -59,8 +59,8 @@ pub mod internals {
 pub use codec::Encoder;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{
-    BoxStream, DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt, Params, Reader, Request,
-    Section, Sink, Source, Stream, StreamReader, Streams, Writer,
+    BoxStream, Closing, CommitRequest, DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt,
+    Params, Reader, Request, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, Writer,
 };
 pub use format::dataset::{Codec, DataType, Dataset, Group, Kind, Layout, Region};
 pub use format::header::{SectionType, UserString};

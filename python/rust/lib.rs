@@ -55,7 +55,7 @@ mod _core {
         is_coherent,
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
-        writer::Writer,
+        writer::{CommitRequest, Writer},
     };
 
     #[pymodule_export]

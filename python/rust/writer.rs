@@ -26,6 +26,10 @@ pub struct Writer {
     bytes_cut_off: u64,
 }
 
+/// A commit that was begun.
+#[pyclass(frozen, module = "scda._core")]
+pub struct CommitRequest(scda::CommitRequest);
+
 /// Less than this is compressed in no time.
 const LONG_BYTES: usize = 1 << 22;
 /// How long Ctrl-C waits while data are compressed.
@@ -157,6 +161,7 @@ impl Writer {
         seal: bool,
         keep: u64,
         behind: u64,
+        background_bytes: u64,
     ) -> PyResult<Self> {
         let mut params = Params::default();
         params.line_break = match style {
@@ -170,7 +175,7 @@ impl Writer {
             _ => return Err(invalid(format!("encoder: found {encoder:?}, expected \"fast\" or \"zlib\""))),
         };
         (params.level, params.threads, params.atomic, params.sync) = (level, threads, atomic, sync);
-        (params.mark_incomplete, params.seal) = (true, seal);
+        (params.mark_incomplete, params.seal, params.background_bytes) = (true, seal, background_bytes);
         (params.keep, params.behind) = (keep, behind);
         let interrupt = ranks.is_none().then(|| params.interrupt.clone());
         let cause = Cause::default();
@@ -336,6 +341,19 @@ impl Writer {
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.write(py, scda::Writer::commit)
+    }
+
+    fn commit_begin(&self, py: Python<'_>) -> PyResult<CommitRequest> {
+        self.write(py, scda::Writer::commit_begin).map(CommitRequest)
+    }
+
+    /// Whether this rank has nothing left to write for a commit. Not collective.
+    fn test(&self, request: &CommitRequest) -> bool {
+        self.locked(|open| open.as_ref().is_none_or(|writer| writer.test(request.0)))
+    }
+
+    fn wait(&self, py: Python<'_>, request: &CommitRequest) -> PyResult<()> {
+        self.write(py, |writer| writer.wait(request.0))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -640,3 +640,34 @@ def test_what_was_committed_outlives_kills(tmp_path: Path) -> None:
                 state = f.find("state", step).to_numpy("<f8")
                 assert (state == step).all()
     assert cuts > 0  # it was killed within a step, too
+
+
+def test_a_commit_in_two_halves(tmp_path: Path) -> None:
+    files = []
+    for background in (0, 1 << 20):
+        path = tmp_path / f"{background}.scda"
+        with scda.create(path, atomic=False, background_bytes=background) as w:
+            data = np.arange(400_000.0).reshape(400, 1000)
+            requests = []
+            for _ in range(3):
+                w.dataset("field", data)
+                data += 1  # it was copied
+                requests.append(w.commit(wait=False))
+            while not requests[-1].test():
+                pass
+            requests[-1].wait()
+            requests[-1].wait()  # once more is nothing
+            with scda.open(path) as f:
+                assert [rho[0, 0] for rho in f.records("field")] == [0, 1, 2]
+            w.dataset("field", data)
+            late = w.commit(wait=False)
+        late.wait()  # the close has completed it
+        assert late.test() and requests[0].test()
+        requests[0].wait()
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
+    with pytest.raises(scda.ArgumentError, match="background_bytes: found 5"):
+        scda.create(tmp_path / "f", background_bytes=5)
+    with scda.create(tmp_path / "f", seal=False) as w:
+        with pytest.raises(ValueError, match="no seal"):
+            w.commit(wait=False)

@@ -16,6 +16,9 @@
 
 mod append;
 mod arguments;
+mod background;
+#[cfg(feature = "mpi")]
+mod begun;
 mod boxes;
 mod context;
 mod dataset;
@@ -40,6 +43,7 @@ mod write;
 mod write_datasets;
 
 pub use append::*;
+pub use background::*;
 pub use boxes::{scda_box, scda_box_init_size, scda_box_t};
 pub use context::{scda_fcontext, scda_fcontext_t};
 pub use dataset::*;

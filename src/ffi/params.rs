@@ -114,12 +114,17 @@ pub struct scda_params {
     /// on behind a record, pass the number of its section (`scda_ffind`) and 1. `SCDA_ERR_ARG` if no seal
     /// covers so many.
     pub behind: u64,
+    /// Writing: the most bytes of memory of each rank for writing in the background, at least 1 MiB: calls copy what they
+    /// write, and a thread of the file writes it, which makes no call of MPI. See `scda_fcommit_begin`. An argument
+    /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
+    /// `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
+    pub background_bytes: u64,
 }
 
 /// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
-versioned!(scda_params_t, "params", "scda_params_init", defaults(), behind: u64);
+versioned!(scda_params_t, "params", "scda_params_init", defaults(), background_bytes: u64);
 
 /// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
 /// `scda_params_init` calls.
@@ -159,6 +164,7 @@ fn defaults() -> scda_params_t {
         cache_bytes: params.cache_bytes,
         keep: params.keep,
         behind: params.behind,
+        background_bytes: params.background_bytes,
     }
 }
 
@@ -236,6 +242,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         cache_bytes: c.cache_bytes,
         keep: c.keep,
         behind: c.behind,
+        background_bytes: c.background_bytes,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

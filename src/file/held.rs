@@ -19,6 +19,7 @@ const REGION_BYTES: usize = 32;
 pub struct Held {
     texts: Vec<Text>,
     has_failed: bool,
+    is_waiting: bool,
 }
 
 struct Text {
@@ -53,9 +54,23 @@ impl Held {
         file.write_at(offset + first.len() as u64, &[rest])
     }
 
+    /// Whether nothing is released: what was written may not be in the file, because a thread writes it.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// From now on, what was written may not be in the file; or all of it is there.
+    pub fn wait(&mut self, is_waiting: bool) {
+        self.is_waiting = is_waiting;
+    }
+
     /// Writes what was held back, in its order; to be called after an agreement that the bytes behind it are in
     /// the file, or where this rank has written all of them. An error is kept for the next agreement.
     pub fn release(&mut self, team: &mut Team, file: &mut dyn ParallelFile) {
+        if self.is_waiting {
+            return;
+        }
         for Text { offset, length, bytes } in self.texts.drain(..) {
             let written = if self.has_failed { Ok(()) } else { file.write_at(offset, &[&bytes[..length]]) };
             self.has_failed |= written.is_err();

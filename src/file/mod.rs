@@ -41,4 +41,6 @@ pub use source::{Elements, ElementsMut, Sink, Source};
 pub use stripes::{of_block as stripe_of_block, writers_of_pieces};
 pub use whole::WholeFile;
 pub(crate) use writer::Given;
-pub use writer::{BoxStream, DataStream, ElementStream, Writer};
+#[cfg(feature = "mpi")]
+pub(crate) use writer::Pending;
+pub use writer::{BoxStream, Closing, CommitRequest, DataStream, ElementStream, Statistics, Writer};

@@ -10,8 +10,10 @@ use crate::storage::file_system::{self, Status};
 #[cfg(feature = "mpi")]
 use crate::storage::mpi_io::{Access, MpiFile, complete};
 use crate::storage::posix::PosixFile;
+use crate::storage::queue::LEAST_BYTES;
 use crate::storage::{Driver, ParallelFile, names};
 use rustix::fs::OFlags;
+use std::ops::RangeInclusive;
 use std::path::Path;
 #[cfg(not(feature = "mpi"))]
 use without_mpi::{Access, create_mpi_io, lock_for_mpi_io, open_mpi_io};
@@ -21,6 +23,8 @@ const DRIVER_VARIABLE: &str = "SCDA_IO";
 /// The environment variables that say how many ranks of a node write, and what a stripe is, where the program does not.
 const WRITERS_VARIABLE: &str = "SCDA_WRITERS_PER_NODE";
 const STRIPE_VARIABLE: &str = "SCDA_STRIPE_BYTES";
+/// The environment variable that gives memory for writing in the background where the program does not.
+const BACKGROUND_VARIABLE: &str = "SCDA_BACKGROUND_BYTES";
 /// The environment variable that, set to 1, has the ranks agree in every call.
 const CHECK_VARIABLE: &str = "SCDA_CHECK";
 /// More than the bytes of any stripe.
@@ -243,17 +247,17 @@ fn real_path<'a>(team: &Team, path: &'a Path, params: &Params) -> &'a Path {
 /// ranks agree for the first time, on what is to be opened.
 fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, Failure> {
     let (has_mpi, asked_for) = mpi_io(team, path, params);
-    let mut words = [FINE, FINE, 2, FINE];
+    let mut words = [FINE, FINE, 2, FINE, FINE];
     let mine = if team.rank() == 0 {
-        let all = wanted(params, has_mpi, asked_for).and_then(|found| Ok((found, wanted_stripes(params)?)));
-        all.map(|((driver, check), [writers, stripe])| {
+        let all = wanted(params, has_mpi, asked_for).and_then(|found| Ok((found, wanted_numbers(params)?)));
+        all.map(|((driver, check), [writers, stripe, background])| {
             let driver = match driver {
                 Driver::Posix => 0,
                 Driver::MpiIo => 1,
                 Driver::Auto => 2,
             };
             // A stripe is below STRIPE_STEP, and the sum is below 2^44, so one number has room for both.
-            words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe];
+            words = [driver, u64::from(check), 2, writers * STRIPE_STEP + stripe, background];
         })
     } else {
         Ok(())
@@ -263,10 +267,19 @@ fn choose(team: &mut Team, path: &Path, params: &mut Params) -> Result<Driver, F
         words[2] = 1 + u64::from(file_system.is_ok_and(|kind| kind.is_coherent));
     }
     team.agree_with(mine, &mut words)?;
-    let [driver, check, coherent, stripes] = words;
+    let [driver, check, coherent, stripes, background] = words;
     params.check = check == 1;
     (params.writers_per_node, params.stripe_bytes) = (stripes / STRIPE_STEP, stripes % STRIPE_STEP);
-    Ok(if driver == 0 || driver == 2 && coherent == 2 { Driver::Posix } else { Driver::MpiIo })
+    if driver == 0 || driver == 2 && coherent == 2 {
+        params.background_bytes = background;
+        return Ok(Driver::Posix);
+    }
+    if params.background_bytes > 0 {
+        let words =
+            "background_bytes: found the driver MPI-IO, whose calls no thread may make, expected POSIX";
+        return Err(Error::argument(words).into());
+    }
+    Ok(Driver::MpiIo)
 }
 
 /// The choice of rank 0, by parameters and environment: a driver, `Auto` if the file system decides, and
@@ -299,17 +312,28 @@ fn wanted(params: &Params, has_mpi: bool, asked_for: bool) -> Result<(Driver, bo
     }
 }
 
-/// The writers of a node and the bytes of a stripe, by parameters or else by the environment of rank 0.
-fn wanted_stripes(params: &Params) -> Result<[u64; 2]> {
-    let wanted = |variable: &str, value: u64, most: u64| match std::env::var(variable) {
-        Ok(text) if value == 0 => text.parse().ok().filter(|number| *number <= most).ok_or_else(|| {
-            Error::argument(format!("{variable}: found \"{text}\", expected a number from 0 to {most}"))
-        }),
+/// The writers of a node, the bytes of a stripe, and the memory for writing in the background, by parameters or else by the
+/// environment of rank 0.
+fn wanted_numbers(params: &Params) -> Result<[u64; 3]> {
+    let wanted = |variable: &str, value: u64, range: RangeInclusive<u64>| match std::env::var(variable) {
+        Ok(text) if value == 0 && text != "0" => {
+            let number = text.parse().ok().filter(|number| range.contains(number));
+            number.ok_or_else(|| {
+                let (least, most) = range.into_inner();
+                let numbers = if least == 1 {
+                    "a number from 0".into()
+                } else {
+                    format!("0, or a number from {least}")
+                };
+                Error::argument(format!("{variable}: found \"{text}\", expected {numbers} to {most}"))
+            })
+        }
         _ => Ok(value),
     };
     Ok([
-        wanted(WRITERS_VARIABLE, params.writers_per_node, MAX_WRITERS)?,
-        wanted(STRIPE_VARIABLE, params.stripe_bytes, MAX_STRIPE_BYTES)?,
+        wanted(WRITERS_VARIABLE, params.writers_per_node, 1..=MAX_WRITERS)?,
+        wanted(STRIPE_VARIABLE, params.stripe_bytes, 1..=MAX_STRIPE_BYTES)?,
+        wanted(BACKGROUND_VARIABLE, params.background_bytes, LEAST_BYTES..=FINE - 1)?,
     ])
 }
 

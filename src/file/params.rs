@@ -5,8 +5,8 @@ use super::stripes;
 use crate::codec::{Encoder, MAX_LEVEL};
 use crate::error::{Error, Result};
 use crate::format::padding::LineBreak;
-use crate::storage::Driver;
 use crate::storage::faults::Faults;
+use crate::storage::{Driver, queue};
 
 /// The largest aggregation buffer: what is gathered from it must fit the counts of MPI.
 const MAX_AGGREGATION_BYTES: usize = 64 << 20;
@@ -70,6 +70,10 @@ pub struct Params {
     /// KiB or `writers_per_node` is given. Where this is 0, the environment variable `SCDA_STRIPE_BYTES` of rank 0 decides if it is
     /// set.
     pub stripe_bytes: u64,
+    /// Writing: the most bytes of memory of each rank for writing in the background: every call copies what it writes, and a thread
+    /// of the file writes it, which makes no call of MPI. 0: none, every call writes itself. At least 1 MiB otherwise. Not with
+    /// MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
+    pub background_bytes: u64,
     /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,
@@ -146,6 +150,7 @@ impl Default for Params {
             aggregation_bytes: Self::DEFAULT_AGGREGATION_BYTES,
             writers_per_node: 0,
             stripe_bytes: 0,
+            background_bytes: 0,
             driver: Driver::default(),
             atomic: false,
             sync: false,
@@ -220,6 +225,11 @@ impl Params {
                 format!("keep: found {} for a file that is not atomic and synced, expected 0", self.keep);
             return Err(Error::argument(words));
         }
+        if self.background_bytes > 0 && self.background_bytes < queue::LEAST_BYTES {
+            let (found, least) = (self.background_bytes, queue::LEAST_BYTES);
+            let words = format!("background_bytes: found {found}, expected 0 or at least {least}");
+            return Err(Error::argument(words));
+        }
         if self.raw && self.verify {
             return Err(Error::argument("verify: found raw reading, expected one that passes over seals"));
         }
@@ -240,6 +250,7 @@ impl Params {
             self.aggregation_bytes as u64,
             self.writers_per_node,
             self.stripe_bytes,
+            self.background_bytes,
             self.driver as u64,
             u64::from(self.atomic),
             u64::from(self.sync),

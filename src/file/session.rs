@@ -14,8 +14,10 @@ pub trait State {
     fn team(&mut self) -> &mut Team;
     /// Whether the ranks agree in every call.
     fn checks_every_call(&self) -> bool;
-    /// An operation begins.
-    fn begin(&mut self) {}
+    /// An operation begins: what another one has begun is completed. Collective.
+    fn begin(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Whether the file stays open after an error: then the state is as before the operation that failed.
     fn survives(&self, failure: &Failure) -> bool;
     /// Closes the file after an error that all ranks know.
@@ -25,11 +27,15 @@ pub trait State {
 }
 
 /// A file that is open until it is closed, or until an operation fails.
-pub struct Session<S: State>(Option<S>);
+pub struct Session<S: State> {
+    state: Option<S>,
+    /// The error that has closed the file.
+    closed_by: Option<Error>,
+}
 
 impl<S: State> Drop for Session<S> {
     fn drop(&mut self) {
-        if let Some(state) = self.0.take() {
+        if let Some(state) = self.state.take() {
             state.drop_alone();
         }
     }
@@ -37,24 +43,34 @@ impl<S: State> Drop for Session<S> {
 
 impl<S: State> Session<S> {
     pub fn new(state: S) -> Self {
-        Self(Some(state))
+        Self { state: Some(state), closed_by: None }
     }
 
     /// The state, if the file is open.
     pub fn state(&self) -> Option<&S> {
-        self.0.as_ref()
+        self.state.as_ref()
+    }
+
+    /// As [`Self::state`], to change what concerns this rank alone.
+    pub fn state_mut(&mut self) -> Option<&mut S> {
+        self.state.as_mut()
+    }
+
+    /// The error that has closed the file.
+    pub fn closed_by(&self) -> Option<&Error> {
+        self.closed_by.as_ref()
     }
 
     /// Runs an operation of this rank alone. If it fails, the file stays open.
     pub fn locally<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
-        let state = self.0.as_mut().ok_or_else(closed)?;
+        let state = self.state.as_mut().ok_or_else(closed)?;
         let result = operation(state);
         result.map_err(|error| error.in_file(state.team().file_name()))
     }
 
     /// Runs an operation. If it fails, all ranks close the file, unless it survives errors.
     pub fn operate<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T, Failure>) -> Result<T> {
-        let Some(state) = &mut self.0 else {
+        let Some(state) = &mut self.state else {
             return Err(closed());
         };
         // A rank that is alone has nobody to wait for with an error of its own, be it from before.
@@ -63,8 +79,7 @@ impl<S: State> Session<S> {
             let failure = state.team().take_deferred();
             return Err(self.failed(failure));
         }
-        state.begin();
-        let result = match operation(state) {
+        let result = match state.begin().and_then(|()| operation(state)) {
             Ok(value) if is_alone => match state.team().has_deferred() {
                 false => return Ok(value),
                 true => Err(state.team().take_deferred()),
@@ -77,7 +92,7 @@ impl<S: State> Session<S> {
 
     #[cold]
     fn failed(&mut self, failure: Failure) -> Error {
-        match &mut self.0 {
+        match &mut self.state {
             Some(state) if state.survives(&failure) => state.team().settle(failure),
             _ => self.abandon(failure),
         }
@@ -86,28 +101,29 @@ impl<S: State> Session<S> {
     /// Closes the file on all ranks after a failure.
     #[cold]
     fn abandon(&mut self, failure: Failure) -> Error {
-        let Some(mut state) = self.0.take() else { return closed() };
+        let Some(mut state) = self.state.take() else { return closed() };
         let error = state.team().settle(failure);
         state.abandon(&error);
+        self.closed_by = Some(error.again());
         error
     }
 
     /// Fails on all ranks with an error that this one noticed in an argument, and closes the file.
     pub fn fail(&mut self, error: Error) -> Error {
-        if self.0.is_some() { self.abandon(Failure::Mine(error)) } else { closed() }
+        if self.state.is_some() { self.abandon(Failure::Mine(error)) } else { closed() }
     }
 
     /// Notes an error of this rank: all ranks fail with it when they next agree. A rank that is alone fails in
     /// its next operation.
     pub fn refuse(&mut self, error: Error) {
-        if let Some(state) = &mut self.0 {
+        if let Some(state) = &mut self.state {
             state.team().defer(Err(error));
         }
     }
 
     /// Takes the state out, to close the file.
     pub fn take(&mut self) -> Result<S> {
-        self.0.take().ok_or_else(closed)
+        self.state.take().ok_or_else(closed)
     }
 
     /// The sums of the sizes of each rank's elements, by rank.
@@ -128,7 +144,7 @@ impl<S: State> Session<S> {
 
     /// The number of ranks, and this one.
     pub fn ranks(&mut self) -> (usize, usize) {
-        self.0.as_mut().map_or((1, 0), |state| (state.team().size(), state.team().rank()))
+        self.state.as_mut().map_or((1, 0), |state| (state.team().size(), state.team().rank()))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::format::crc;
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
+use crate::storage::queue::Queue;
 
 /// Longer pieces are written and summed up so many bytes at a time. Writing brings them into the processor's cache, so that
 /// summing up takes a fifth of the time: the other way round it would wait for the memory (measured with `benches`).
@@ -17,37 +18,71 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub struct SummedFile {
     file: Box<dyn ParallelFile>,
     sums: Option<Sums>,
-    /// How often it was written to, or summed up.
-    changes: u64,
+}
+
+/// A [`SummedFile`] through a queue, for what belongs to no section.
+pub struct Unsummed<'a>(&'a mut Queue<SummedFile>);
+
+impl Queue<SummedFile> {
+    /// The next section ends here.
+    ///
+    /// # Errors
+    /// `Memory`, and those of what was written until now.
+    pub fn end_section(&mut self, end: u64) -> Result<()> {
+        self.run(move |file| file.sums().map_or(Ok(()), |sums| sums.end_section(end)))
+    }
+
+    /// The queue, for bytes that are summed up elsewhere.
+    pub fn unsummed(&mut self) -> Unsummed<'_> {
+        Unsummed(self)
+    }
+}
+
+impl ParallelFile for Unsummed<'_> {
+    fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
+        self.0.write_by(offset, pieces, |file, offset, pieces| file.unsummed().write_at(offset, pieces))
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.0.read_at(offset, buffer)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.0.size()
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        self.0.truncate(length)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.0.sync()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl SummedFile {
     /// The file; with the offset where the first section begins if checksums are wanted.
     pub fn new(file: Box<dyn ParallelFile>, sums: Option<Sums>) -> Self {
-        Self { file, sums, changes: 0 }
-    }
-
-    /// A number that grows with whatever is written or summed up.
-    pub fn changes(&self) -> u64 {
-        self.changes
+        Self { file, sums }
     }
 
     /// The checksums, if they are wanted.
     pub fn sums(&mut self) -> Option<&mut Sums> {
-        self.changes += 1;
         self.sums.as_mut()
     }
 
     /// The file itself, for what belongs to no section.
     pub fn unsummed(&mut self) -> &mut dyn ParallelFile {
-        self.changes += 1;
         &mut *self.file
     }
 }
 
 impl ParallelFile for SummedFile {
     fn write_at(&mut self, offset: u64, pieces: &[&[u8]]) -> Result<()> {
-        self.changes += 1;
         let Some(sums) = &mut self.sums else { return self.file.write_at(offset, pieces) };
         if pieces.iter().map(|piece| piece.len()).sum::<usize>() <= CHUNK_BYTES {
             self.file.write_at(offset, pieces)?;

@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::numbers::to_usize;
 use crate::parallel::{Communicator, FEW, Nodes, Partition, Solo};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// What must be the same on all ranks. The order decides which disagreement is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,9 @@ pub enum Function {
     EndStreams,
     Flush,
     Commit,
+    CommitBegin,
+    CloseBegin,
+    Wait,
     Open,
     ReadHeader,
     ReadInline,
@@ -139,6 +143,8 @@ pub struct Team {
     journal: Journal,
     /// Whether a collective left no result: this rank no longer knows where the others are.
     is_lost: bool,
+    /// How long this rank has taken part in agreements.
+    agreeing: Duration,
 }
 
 /// What this rank has completed since the ranks last agreed: how much of it all ranks have in common is found
@@ -245,6 +251,7 @@ impl Team {
             deferred: None,
             journal: Journal::default(),
             is_lost: false,
+            agreeing: Duration::ZERO,
         }
     }
 
@@ -261,6 +268,11 @@ impl Team {
     /// This rank, for what it does without the others.
     pub fn alone(&self) -> Self {
         Self::new(Box::new(Solo), &self.file_name)
+    }
+
+    /// How long this rank has taken part in agreements.
+    pub fn agreeing(&self) -> Duration {
+        self.agreeing
     }
 
     /// Notes how a file is opened.
@@ -429,7 +441,10 @@ impl Team {
             pair.copy_from_slice(&[value, !value]);
         }
         more[..least.len()].copy_from_slice(least);
-        if let Err(error) = self.comm.allreduce_min(&mut words) {
+        let began = Instant::now();
+        let reduced = self.comm.allreduce_min(&mut words);
+        self.agreeing += began.elapsed();
+        if let Err(error) = reduced {
             if words[0] == 0 {
                 // Without a result there is nothing to go by, and nobody to tell.
                 self.is_lost = true;

@@ -1,6 +1,9 @@
 //! Ranks of MPI. Every return code becomes a `Result`.
 
+mod finalizing;
 mod sharing;
+
+pub(crate) use finalizing::at_finalize;
 
 use super::shared::SharedMemory;
 use super::{Communicator, Nodes};

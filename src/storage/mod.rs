@@ -11,6 +11,7 @@ pub mod file_system;
 pub mod mpi_io;
 pub mod names;
 pub mod posix;
+pub mod queue;
 
 use crate::error::Result;
 

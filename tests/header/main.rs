@@ -9,11 +9,12 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 18] = [
     "errors",
     "params",
     "open",
     "append",
+    "background",
     "write",
     "read",
     "seal_state",

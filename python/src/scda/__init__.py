@@ -22,12 +22,13 @@ from ._patches import Patches, patch_meshes
 from ._references import references
 from ._section import Section
 from ._streams import Stream, Streams, StreamWriter
-from ._writer import Writer, append, create
+from ._writer import CommitRequest, Writer, append, create
 
 if TYPE_CHECKING:
     from ._zarr import ZarrStore
 
 __all__ = [
+    "CommitRequest",
     "Dataset",
     "File",
     "Forest",

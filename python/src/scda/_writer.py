@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Union, overload
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -58,6 +58,7 @@ def create(
     sync: bool = False,
     seal: bool = True,
     keep: int = 0,
+    background_bytes: int = 0,
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
@@ -86,6 +87,8 @@ def create(
             string, and check it. It takes 256 bytes for each section, and 704 more.
         keep: with atomic: how many of the files that had this name before stay. When the new file is complete, the one
             that had the name, ``state.scda``, becomes ``state.1.scda``, that one ``state.2.scda``, and so on; the oldest goes.
+        background_bytes: memory of this process for writing in the background, at least 1 MiB: calls copy what they write,
+            and a thread writes it. See :meth:`Writer.commit`. 0: none.
         comm: a communicator of mpi4py. With more than one rank all calls are collective, every rank gives its
             part, and the file is the same as if one process had written it.
         driver: ``"posix"`` insists on writing by several nodes to a file system that is not known to show all
@@ -110,6 +113,7 @@ def create(
         sync=sync,
         seal=seal,
         keep=keep,
+        background_bytes=background_bytes,
         comm=comm,
         driver=driver,
     )
@@ -127,6 +131,7 @@ def append(
     seal: bool = True,
     keep: int = 0,
     behind: int = 0,
+    background_bytes: int = 0,
     comm: Any = None,
     driver: str = "auto",
 ) -> Writer:
@@ -144,7 +149,7 @@ def append(
         behind: go back in a sealed file: append behind the first seal that covers so many sections. What was committed
             later is cut off; with atomic, when the file is closed. ``f.find(name, record).index + 1`` goes on behind a record.
             0: behind the last seal.
-        path, style, encoder, level, threads, sync, keep, comm, driver: as for :func:`create`.
+        path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
 
     Raises:
         Error: those of :func:`open` and of reading the file if it is not whole; FileInUseError if somebody else, or
@@ -171,9 +176,29 @@ def append(
         sync=sync,
         seal=seal,
         keep=keep,
+        background_bytes=background_bytes,
         comm=comm,
         driver=driver,
     )
+
+
+class CommitRequest:
+    """A commit that was begun: ``w.commit(wait=False)``."""
+
+    def __init__(self, writer: Writer, request: _core.CommitRequest) -> None:
+        self._writer: Optional[Writer] = writer
+        self._request = request
+
+    def test(self) -> bool:
+        """Whether this process has written what it has to. Not collective."""
+        return self._writer is None or self._writer._core.test(self._request)
+
+    def wait(self) -> None:
+        """Completes the commit: what was written before it was begun is on the disk then. Collective. A file that was
+        closed without an error has completed it."""
+        if self._writer is not None and not self._writer._is_complete:
+            self._writer._wait(self._request)
+        self._writer = None
 
 
 class Writer(Handle):
@@ -202,11 +227,13 @@ class Writer(Handle):
         sync: bool,
         seal: bool,
         keep: int,
+        background_bytes: int,
         comm: Any,
         driver: str,
     ) -> None:
         self._process = os.getpid()
         self._failed = False
+        self._is_complete = False
         self._path, self._ranks, number = prepare(path, comm, driver, threads, atomic=atomic, sync=sync, seal=seal)
         self._atomic = bool(atomic)
         # A sealed file to which sections are appended is sealed again: the core knows whether it is one.
@@ -221,6 +248,7 @@ class Writer(Handle):
             _check_names(style, encoder)
             depth = _core.DEFAULT_LEVEL if level is None else integer("level", level, 0, _MOST_LEVEL)
             kept, place = integer("keep", keep, 0, _MOST_KEPT), integer("behind", behind, 0, (1 << 63) - 1)
+            background = integer("background_bytes", background_bytes, 0, (1 << 62) - 1)
         except Exception as error:
             failure = error
         try:
@@ -229,19 +257,9 @@ class Writer(Handle):
             elif failure is not None:
                 raise failure
             self._replace_older()
+            switches = (self._atomic, bool(sync), bool(seal))
             self._core = _core.Writer(
-                self._path,
-                text,
-                self._ranks,
-                style,
-                encoder,
-                depth,
-                number,
-                self._atomic,
-                bool(sync),
-                bool(seal),
-                kept,
-                place,
+                self._path, text, self._ranks, style, encoder, depth, number, *switches, kept, place, background
             )
         except BaseException:
             self._release()
@@ -632,13 +650,27 @@ class Writer(Handle):
         with self._writing():
             self._core.flush()
 
-    def commit(self) -> None:
+    @overload
+    def commit(self, wait: Literal[True] = True) -> None: ...
+    @overload
+    def commit(self, wait: Literal[False]) -> CommitRequest: ...
+    def commit(self, wait: bool = True) -> Optional[CommitRequest]:
         """Writes everything, and a seal of it. What was written until now is then on the disk, and a part of the
-        file whatever happens later; with atomic only when the file is closed."""
+        file whatever happens later; with atomic only when the file is closed.
+
+        With ``wait=False``, it returns when all is copied (``background_bytes``), and the request that it returns is to
+        be waited for; the next call on the file waits for it, too."""
         with self._writing():
             if not self._may_seal:
                 raise ValueError("commit: found a file that gets no seal, expected one that was opened with seal=True")
+            if not wait:
+                return CommitRequest(self, self._core.commit_begin())
             self._core.commit()
+        return None
+
+    def _wait(self, request: _core.CommitRequest) -> None:
+        with self._writing():
+            self._core.wait(request)
 
     def close(self) -> None:
         """Completes the file. Only when this returns is every byte in it. Closing again does nothing."""
@@ -650,6 +682,7 @@ class Writer(Handle):
             self._closed = True
             try:
                 self._core.close()
+                self._is_complete = True
             finally:
                 self._release()
 

@@ -32,6 +32,7 @@ use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::time::Instant;
 
 /// A contiguous dataset is brought to those who write it in strips of about so many bytes.
 const STRIP_BYTES: u64 = WINDOW_BYTES / 4;
@@ -538,12 +539,16 @@ impl WriterState {
             let chunks = cut(thread)..cut(thread + 1);
             move || encode_chunks(encoder, plan, window, chunks, stop)
         });
-        for done in on_threads(jobs.collect()) {
+        let began = Instant::now();
+        let all = on_threads(jobs.collect());
+        self.encoding.add(0, began);
+        for done in all {
             let (more, overlap) = done?;
             if overlap.is_some() {
                 return Ok(overlap);
             }
             for (number, more) in more {
+                self.encoding.add(more.bytes(), Instant::now());
                 encoded[number].append(more)?;
             }
         }

@@ -1,5 +1,6 @@
 //! Writing a file, section by section.
 
+mod background;
 mod choice;
 mod dataset_stream;
 mod datasets;
@@ -18,6 +19,9 @@ mod streams;
 mod together;
 mod trial;
 
+#[cfg(feature = "mpi")]
+pub(crate) use background::Pending;
+pub use background::{Closing, CommitRequest, Statistics};
 pub use dataset_stream::BoxStream;
 pub(crate) use datasets::Given;
 pub use piecewise::{DataStream, ElementStream};
@@ -33,7 +37,7 @@ use super::session::{Session, State};
 use super::source::Source;
 use super::sums::{SummedFile, Sums};
 use super::target::Target;
-use super::team::{Failure, Function, Team, Topic};
+use super::team::{FINE, Failure, Function, Team, Topic};
 use crate::codec::chunk::ChunkEncoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::dataset::{Dataset, Region};
@@ -42,6 +46,8 @@ use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
 use crate::items::Data;
 use crate::parallel::{Communicator, Partition};
 use crate::storage::ParallelFile;
+use crate::storage::queue::Queue;
+use background::{Commits, Encoding};
 use sealing::Sealer;
 use std::io::Read;
 use std::path::Path;
@@ -100,7 +106,7 @@ struct Found {
 /// What a [`Writer`] has while its file is open.
 pub(crate) struct WriterState {
     team: Team,
-    file: SummedFile,
+    file: Queue<SummedFile>,
     target: Target,
     params: Params,
     /// The most bytes of a section that is buffered.
@@ -143,6 +149,8 @@ pub(crate) struct WriterState {
     sealer: Option<Sealer>,
     /// The stream of this rank, from the beginning of a set of streams to its end.
     own_stream: Option<OwnStream>,
+    commits: Commits,
+    encoding: Encoding,
 }
 
 impl Writer {
@@ -289,10 +297,13 @@ impl Writer {
         [end, kept]: [u64; 2],
     ) -> Session<WriterState> {
         team.mark(end);
+        let file = Queue::new(file, params.background_bytes);
+        let mut held = Held::default();
+        held.wait(file.is_background());
         Session::new(WriterState {
             buffer: SectionBuffer::new(&mut team, &params),
             route: Route::default(),
-            held: Held::default(),
+            held,
             small_bytes: params.small_bytes(team.size()) as u64,
             team,
             file,
@@ -316,6 +327,8 @@ impl Writer {
             known_rows: Vec::new(),
             sealer,
             own_stream: None,
+            commits: Commits::default(),
+            encoding: Encoding::default(),
         })
     }
 
@@ -654,17 +667,8 @@ impl Writer {
     pub fn commit(&mut self) -> Result<()> {
         self.session.operate(|state| {
             state.team.note_call(Function::Commit);
-            if state.sealer.is_none() {
-                return Err(
-                    Error::usage("commit: found a file that is not sealed, expected Params::seal").into()
-                );
-            }
-            state.between_stream_parts(|state| {
-                state.seal(true)?;
-                let named = if state.team.rank() == 0 { state.target.commit() } else { Ok(()) };
-                state.team.agree(named)?;
-                Ok(())
-            })
+            state.check_sealed()?;
+            state.between_stream_parts(WriterState::commit)
         })
     }
 
@@ -683,6 +687,12 @@ impl Writer {
     /// Those of all sections since the last flush, and the errors of the file system. The file is
     /// closed regardless.
     pub fn close(mut self) -> Result<()> {
+        let was_begun = self.session.state_mut().is_some_and(WriterState::end_closing);
+        let closed = self.finish();
+        if was_begun { closed.map_err(|error| error.of_request("close request")) } else { closed }
+    }
+
+    fn finish(mut self) -> Result<()> {
         self.session.operate(|state| {
             state.team.note_call(Function::Close);
             state.no_streams()?;
@@ -695,11 +705,19 @@ impl Writer {
             }
             Ok(())
         })?;
-        let WriterState { mut team, file, mut target, params, end, .. } = self.session.take()?;
+        let state = self.session.take()?;
+        let statistics = Statistics::are_wanted().then(|| state.statistics());
+        let WriterState { mut team, file, mut target, params, end, .. } = state;
         let finish = |team: &mut Team, target: &mut Target| -> Result<(), Failure> {
             team.agree_finally(Box::new(file).close())?;
             let complete = if team.rank() == 0 { target.complete(end) } else { Ok(()) };
-            team.agree(complete)?;
+            // The largest of all ranks; those that want no statistics have none.
+            let micros = statistics.map_or([0; 6], |statistics| statistics.micros());
+            let mut least = micros.map(|micros| FINE - micros);
+            team.agree_with(complete, &mut least)?;
+            if statistics.is_some() && team.rank() == 0 {
+                Statistics::print(team.file_name(), end, least.map(|least| FINE - least));
+            }
             Ok(())
         };
         finish(&mut team, &mut target).map_err(|failure| {
@@ -763,8 +781,12 @@ impl State for WriterState {
     }
 
     #[inline]
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<(), Failure> {
+        if self.is_pending() {
+            self.complete()?;
+        }
         self.changes = self.file.changes();
+        Ok(())
     }
 
     fn survives(&self, failure: &Failure) -> bool {

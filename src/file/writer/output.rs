@@ -446,6 +446,9 @@ impl WriterState {
 
     /// Writes the headers that were held back until the ranks agreed that all behind them is in the file.
     fn release(&mut self) {
+        if self.held.is_waiting() {
+            return;
+        }
         self.held.release(&mut self.team, &mut self.file);
         self.released = self.written;
         self.call_of_released = self.call_of_written;
@@ -457,11 +460,13 @@ impl WriterState {
             let region = self.written..self.end;
             self.buffer.write(&mut self.team, &mut self.file, &mut self.held, region)?;
             self.know();
-            self.released = self.written;
+            if !self.held.is_waiting() {
+                self.released = self.written;
+                self.call_of_released = self.call_of_written;
+            }
             self.written = self.end;
-            self.call_of_released = self.call_of_written;
             self.call_of_written = self.call_start;
-            if self.team.is_alone() && !self.buffer.has_failed() {
+            if self.team.is_alone() && !self.buffer.has_failed() && !self.held.is_waiting() {
                 self.released = self.written;
                 self.call_of_released = self.call_of_written;
                 self.know();
@@ -480,16 +485,29 @@ impl WriterState {
     /// Writes everything, and agrees that it is in the file.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.write_all()?;
-        if self.released < self.written && self.buffer.is_of_messages() && !self.team.has_deferred() {
+        let is_background = self.file.is_background();
+        if is_background {
+            self.catch_up();
+        } else if self.released < self.written && self.buffer.is_of_messages() && !self.team.has_deferred() {
             // Rank 0 alone has written what is behind the text that it holds back, and needs no agreement to know that it could.
             self.release();
         }
         self.agree(Ok(()))?;
-        if self.released < self.written && !self.team.is_alone() {
+        if self.released < self.written && (is_background || !self.team.is_alone()) {
             self.release();
+            self.catch_up();
             self.agree(Ok(()))?;
         }
+        self.held.wait(is_background);
         Ok(())
+    }
+
+    /// Waits until the thread has written everything, if there is one. An error is kept for the next agreement, after which the
+    /// headers may follow.
+    fn catch_up(&mut self) {
+        let settled = self.file.settle();
+        self.team.defer(settled);
+        self.held.wait(false);
     }
 
     /// After an error that all ranks know: the buffered sections that were reported as written, on all ranks, are
@@ -500,6 +518,7 @@ impl WriterState {
             self.end = self.call_start;
             let is_written =
                 !self.buffer.has_failed() && self.write_all().is_ok() && !self.buffer.has_failed();
+            let is_written = is_written && self.file.settle().is_ok();
             if is_written { self.end } else { self.known }
         } else {
             self.common_end(error).unwrap_or(self.known)
@@ -515,6 +534,9 @@ impl WriterState {
     fn common_end(&mut self, error: &Error) -> Option<u64> {
         self.buffer.write_owed(&mut self.team, &mut self.file);
         let is_fine = !error.kind().is_of_system() && !self.buffer.has_failed() && !self.held.has_failed();
+        // No rank's thread may still write where the file is cut.
+        let is_fine = self.file.settle().is_ok() && is_fine;
+        self.held.wait(false);
         if !self.team.all_after_error(is_fine) {
             return None;
         }
@@ -524,12 +546,14 @@ impl WriterState {
             let region = self.written..end;
             let Self { buffer, team, file, held, .. } = self;
             is_written = buffer.write_after_error(team, file, held, region);
+            is_written = file.settle().is_ok() && is_written;
         }
         if !self.team.all_after_error(is_written) {
             return None;
         }
         self.release();
-        self.team.all_after_error(!self.held.has_failed()).then_some(end)
+        let is_released = self.file.settle().is_ok() && !self.held.has_failed();
+        self.team.all_after_error(is_released).then_some(end)
     }
 }
 

@@ -279,7 +279,7 @@ impl WriterState {
             let (now, later) = piece.split_at(run.iter().map(|block| block.len()).sum());
             if !is_hole(now) {
                 self.file.write_at(at, &[now])?;
-            } else if let Some(sums) = self.file.sums() {
+            } else if let Some(sums) = self.file.now()?.sums() {
                 sums.add(at, &[now]);
             }
             at += now.len() as u64;
@@ -295,10 +295,16 @@ impl WriterState {
         let padding = data_padding(&mut padding, layout.data_bytes, last, self.params.line_break);
         self.file.write_at(layout.padding(), &[padding])?;
         self.file.write_at(layout.start, &[head])?;
-        self.end = layout.end;
-        self.written = layout.end;
-        self.released = layout.end;
+        self.end_pieces(layout.end);
         Ok(())
+    }
+
+    /// The sections end here, and all of them is written.
+    fn end_pieces(&mut self, end: u64) {
+        (self.end, self.written) = (end, end);
+        if !self.held.is_waiting() {
+            self.released = end;
+        }
     }
 
     /// Writes the padding and the header of a varray whose data are written.
@@ -341,7 +347,7 @@ impl WriterState {
         let end = self.end;
         // The last byte of the data is that of an entry.
         self.finish(sizes, head, (count > 0).then_some(b'\n'))?;
-        (self.end, self.written, self.released) = (end, end, end);
+        self.end_pieces(end);
         Ok(())
     }
 

@@ -227,6 +227,9 @@ impl WriterState {
         count: u64,
         size: u64,
     ) -> Result<()> {
+        if self.file.is_background() {
+            self.file.label(self.end, user);
+        }
         if self.sealer.is_some() { self.note_section(section, user, count, size) } else { Ok(()) }
     }
 
@@ -299,7 +302,7 @@ impl WriterState {
         }
         sealer.anchors.total += row.anchors();
         sealer.sections += 1;
-        self.file.sums().map_or(Ok(()), |sums| sums.end_section(self.end))
+        self.file.end_section(self.end)
     }
 
     /// Writes everything, and a seal of it if there is none yet. With `sync` it is then in stable storage.
@@ -308,7 +311,8 @@ impl WriterState {
             return Err(no_second().into());
         }
         self.flush()?;
-        let rows = self.file.sums().map_or(0, |sums| sums.count()) as u64;
+        // After the flush, all is written.
+        let rows = self.file.now()?.sums().map_or(0, |sums| sums.count()) as u64;
         if rows > 0 {
             self.write_seal(rows, sync)?;
         }
@@ -322,7 +326,8 @@ impl WriterState {
     /// Writes anchors, index and seal.
     fn write_seal(&mut self, rows: u64, sync: bool) -> Result<(), Failure> {
         let style = self.params.line_break;
-        let (Some(sealer), Some(sums)) = (&mut self.sealer, self.file.sums()) else { return Ok(()) };
+        let file = self.file.now()?;
+        let (Some(sealer), Some(sums)) = (&mut self.sealer, file.sums()) else { return Ok(()) };
         let mut sums = sums.take();
         let anchors = std::mem::take(&mut sealer.anchors);
         let anchors_at = match anchors.total {
@@ -330,7 +335,7 @@ impl WriterState {
             total => Some(Layout::array(self.end, total + 1, ANCHOR_BYTES as u64).ok_or_else(too_large)?),
         };
         let names_at = anchors_at.map_or(self.end, |layout| layout.end);
-        let file = self.file.unsummed();
+        let file = file.unsummed();
         let mine = match self.team.rank() {
             0 => sealer.names.table(file, &sealer.rows, style),
             _ => Ok(Vec::new()),

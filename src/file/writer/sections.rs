@@ -14,6 +14,7 @@ use crate::format::INLINE_BYTES;
 use crate::format::header::{SectionType, UserString};
 use crate::format::layout::Layout;
 use crate::parallel::Partition;
+use std::time::Instant;
 
 impl WriterState {
     /// Notes the function and the user string, and checks the latter.
@@ -242,7 +243,7 @@ impl WriterState {
                 return Ok(None);
             }
         }
-        self.encoders.encode(&self.params, source, sizes).map(Some)
+        self.encode_own(source, sizes).map(Some)
     }
 
     /// Whether a sample tells, for `Encode::Auto`, that the section would be larger compressed. All
@@ -268,13 +269,18 @@ impl WriterState {
         Ok(sample.says_larger(costs[0]))
     }
 
+    /// Encodes elements of this rank.
+    fn encode_own(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<Encoded> {
+        let began = Instant::now();
+        let encoded = self.encoders.encode(&self.params, data, sizes)?;
+        self.encoding.add(encoded.bytes(), began);
+        Ok(encoded)
+    }
+
     /// Encodes this rank's elements, and finds where their bytes lie.
     fn encode(&mut self, data: Source<'_>, sizes: Sizes<'_>) -> Result<(Encoded, Partition), Failure> {
-        let encoded = if self.team.has_deferred() {
-            Ok(Encoded::default())
-        } else {
-            self.encoders.encode(&self.params, data, sizes)
-        };
+        let encoded =
+            if self.team.has_deferred() { Ok(Encoded::default()) } else { self.encode_own(data, sizes) };
         let (encoded, mine) = split(encoded);
         self.must_agree = true;
         let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;

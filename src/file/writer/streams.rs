@@ -161,7 +161,7 @@ impl WriterState {
         self.flush()?;
         let data = sum(self.end, HEADER_BYTES).ok_or_else(too_large)?;
         let task = self.team.rank() as u64;
-        let sum = self.file.sums().map(|_| Run { end: data, crc: 0 });
+        let sum = self.sealer.is_some().then_some(Run { end: data, crc: 0 });
         self.own_stream = Some(OwnStream::new(user, part, task, data, before, sum));
         Ok(())
     }
@@ -177,7 +177,7 @@ impl WriterState {
         if let Some(error) = &own.failed {
             return Err(error.again());
         }
-        let taken = own.take(self.file.unsummed(), data);
+        let taken = own.take(&mut self.file.unsummed(), data);
         taken.inspect_err(|error| {
             own.failed = Some(error.again());
             self.team.defer(Err(error.again()));
@@ -193,7 +193,7 @@ impl WriterState {
     pub(super) fn flush_stream(&mut self) {
         if let Some(own) = &mut self.own_stream
             && own.failed.is_none()
-            && let Err(error) = own.flush(self.file.unsummed())
+            && let Err(error) = own.flush(&mut self.file.unsummed())
         {
             own.failed = Some(error.again());
             self.team.defer(Err(error));
@@ -252,9 +252,14 @@ impl WriterState {
         let layout = part.layout(self.end, rounds).ok_or_else(too_large)?;
         let count = rounds * part.tasks;
         self.describe(SectionType::Array, user, count, part.chunk_bytes)?;
-        if let (Some(sums), true) = (self.file.sums(), rounds > 0) {
+        if rounds > 0 {
             for own in streams {
-                own.sum.iter().for_each(|sum| sums.add_run(own.sum_up(sum, rounds)));
+                let Some(run) = own.sum.map(|sum| own.sum_up(&sum, rounds)) else { continue };
+                let added = self.file.run(move |file| {
+                    file.sums().into_iter().for_each(|sums| sums.add_run(run));
+                    Ok(())
+                });
+                self.team.defer(added);
             }
         }
         let style = self.params.line_break;
@@ -311,7 +316,7 @@ impl WriterState {
                 if piece.is_empty() {
                     break;
                 }
-                own.write(self.file.unsummed(), &piece)?;
+                own.write(&mut self.file.unsummed(), &piece)?;
             }
             rounds = rounds.max(part.rounds(own.written));
             reserve(&mut streams, 1)?;

@@ -1,0 +1,255 @@
+//! Commits and closes in two halves, and where the time goes.
+
+use super::context::{Context, locally, run, run_close, scda_fcontext_t, with};
+use super::versioned::{self, versioned};
+use super::{CodeOut, Outcome, guard, on_null};
+use crate::error::{Error, Result};
+use crate::file::{CommitRequest, Statistics, Writer};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// A commit or close that was begun, to be completed by `scda_wait`. Its members are the library's. A request
+/// is waited for once; a copy of it is the same request.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_request {
+    /// The file. NULL: there is no request.
+    pub file: *mut scda_fcontext_t,
+    /// Which commit of the file it is; 0: its close.
+    pub number: u64,
+}
+
+/// A commit or close that was begun.
+pub type scda_request_t = scda_request;
+
+/// Where the time of this rank went since a file was opened for writing, in seconds, and its bytes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_statistics {
+    /// The size of this struct in bytes, as the program sets it before the call.
+    pub size: usize,
+    /// Meeting the other ranks to agree, which waits for the slowest.
+    pub agree_seconds: f64,
+    /// Bytes that were copied for the thread that writes in the background.
+    pub copied_bytes: u64,
+    /// Copying them.
+    pub copy_seconds: f64,
+    /// Waiting for that thread: for room, where `params.background_bytes` did not suffice, or until all was
+    /// written.
+    pub wait_seconds: f64,
+    /// Bytes that compression has made.
+    pub encoded_bytes: u64,
+    /// Compressing, by the calls.
+    pub encode_seconds: f64,
+    /// Bytes that this rank has written.
+    pub written_bytes: u64,
+    /// Writing and summing up, by the calls or by the thread.
+    pub write_seconds: f64,
+    /// Bringing the file to stable storage, by the calls or by the thread.
+    pub sync_seconds: f64,
+}
+
+/// Where the time of this rank went.
+pub type scda_statistics_t = scda_statistics;
+
+versioned!(scda_statistics_t, "statistics", "the program", of_statistics(&Statistics::default()), sync_seconds: f64);
+
+/// No request.
+const NONE: scda_request_t = scda_request_t { file: null_mut(), number: 0 };
+
+/// Puts a request, if one is wanted.
+///
+/// # Safety
+/// `request` is NULL or may be written.
+unsafe fn put_request(request: *mut scda_request_t, value: scda_request_t) {
+    if !request.is_null() {
+        // SAFETY: not NULL, so the caller lets it be written.
+        unsafe { request.write_unaligned(value) };
+    }
+}
+
+/// The first half of `scda_fcommit`: returns when all that was written before is copied. The thread of the file
+/// writes it while the program computes; with `params.background_bytes` 0 the calls have written it. The second half,
+/// `scda_wait`, writes headers and seal: only its success says that anything is in stable storage.
+///
+/// The program may write the next sections before it waits. The next collective call on this file then
+/// completes the commit first, and returns its error if it failed.
+///
+/// Collective.
+///
+/// @param [in] f         The file, open for writing with `params.seal`, or opened to append to a file with a seal.
+/// @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_USAGE` for another file and while streams are open; those of all calls until now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fcommit_begin(
+    f: *mut scda_fcontext_t,
+    request: *mut scda_request_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let mut begun = NONE;
+    let body = |context: &mut Context| {
+        let number = context.writer()?.commit_begin()?.number();
+        begun = scda_request_t { file: f, number };
+        #[cfg(feature = "mpi")]
+        super::begun::note(f);
+        Ok(())
+    };
+    let f = with(f, err, body);
+    // SAFETY: C passes a `request` that is NULL or may be written.
+    unsafe { put_request(request, begun) };
+    f
+}
+
+/// The first half of `scda_fclose`, which also ends the use of `f`: returns when all that was written before is
+/// copied. The second half, `scda_wait`, closes the file: only its success says that every byte is in it.
+///
+/// Collective.
+///
+/// @param [in] f         The file. One that is open for reading is closed by `scda_wait`.
+/// @param [out] request  The request, for `scda_wait`. Must not be NULL.
+/// @param [out] err      The error code.
+/// @return               0 if that went well. On error the file is closed.
+/// Errors: `SCDA_ERR_USAGE` while streams are open; those of all calls until now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fclose_begin(
+    f: *mut scda_fcontext_t,
+    request: *mut scda_request_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let is_wanted = !request.is_null();
+    let mut begun = NONE;
+    let body = |context: &mut Context| {
+        if let Context::Writing(writer) = context {
+            if !is_wanted {
+                writer.refuse(Error::argument("request: found NULL"));
+            }
+            writer.begin_close()?;
+            #[cfg(feature = "mpi")]
+            super::begun::note(f);
+        }
+        begun = scda_request_t { file: f, number: 0 };
+        Ok(())
+    };
+    let closed = with(f, err, body);
+    // SAFETY: C passes a `request` that is NULL or may be written.
+    unsafe { put_request(request, begun) };
+    if closed.is_null() { -1 } else { 0 }
+}
+
+/// Whether this rank has written what it has to before `request` can be completed: then `scda_wait` waits only
+/// for the other ranks and for the disk.
+///
+/// Not collective: no message is sent.
+///
+/// @param [in] request  The request. NULL and a completed one count as written.
+/// @return              1 if that is so, also after an error, which `scda_wait` returns; 0 otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_test(request: *const scda_request_t) -> c_int {
+    // SAFETY: C passes a `request` that is NULL or may be read.
+    let request = unsafe { request.as_ref() }.copied().unwrap_or(NONE);
+    guard(None, 1, || Ok((c_int::from(is_written(request)), Outcome::Success)))
+}
+
+/// Whether nothing of this rank is left to be written before a request can be completed.
+fn is_written(request: scda_request_t) -> bool {
+    let mut is_written = true;
+    if !request.file.is_null() {
+        locally(request.file, None, |context| {
+            if let Context::Writing(writer) = context {
+                is_written = match request.number {
+                    0 => writer.is_settled(),
+                    number => writer.test(CommitRequest::of(number)),
+                };
+            }
+            Ok(())
+        });
+    }
+    is_written
+}
+
+/// Completes a commit or a close that was begun. When this returns without an error, what `scda_fcommit` or
+/// `scda_fclose` says of its success holds for all that was written before it was begun.
+///
+/// Collective over the ranks of the file.
+///
+/// @param [in,out] request  The request, which is none then. Must not be NULL.
+/// @param [out] err         The error code. After an error the file is closed: its next call returns
+///                          `SCDA_ERR_USAGE`.
+/// @return                  0 if that went well.
+/// Errors: those of `scda_fcommit` or `scda_fclose`; `SCDA_ERR_USAGE` if an earlier call on the file has returned the
+/// error that closed it, and for a request that was waited for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_wait(
+    request: *mut scda_request_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    // SAFETY: C passes a `request` that is NULL or may be read and written.
+    let Some(request) = (unsafe { request.as_mut() }) else {
+        return guard(err, -1, || Err(Error::argument("request: found NULL")));
+    };
+    let scda_request_t { file, number } = std::mem::replace(request, NONE);
+    if file.is_null() {
+        return on_null(err, -1);
+    }
+    #[cfg(feature = "mpi")]
+    super::begun::forget(file);
+    wait(file, number, err)
+}
+
+fn wait(file: *mut scda_fcontext_t, number: u64, err: CodeOut<'_>) -> c_int {
+    let body = || match number {
+        0 => run_close(file),
+        number => {
+            run(file, |context| context.writer()?.wait(CommitRequest::of(number)))?;
+            Ok((0, Outcome::Success))
+        }
+    };
+    guard(err, -1, body)
+}
+
+/// Where the time of this rank went since the file was opened. With the environment variable
+/// `SCDA_STATISTICS=1`, rank 0 prints a line when a file is closed, with the most of any rank.
+///
+/// Not collective: no message is sent.
+///
+/// @param [in] f            The file, open for writing.
+/// @param [in,out] statistics  The times and bytes; its `size` is set before. Must not be NULL.
+/// @param [out] err         The error code. After an error the file stays open.
+/// @return                  0 if that went well.
+/// Errors: `SCDA_ERR_USAGE` for a file that is open for reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fstatistics(
+    f: *mut scda_fcontext_t,
+    statistics: *mut scda_statistics_t,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| -> Result<()> {
+        let found = match context {
+            Context::Writing(writer) => Writer::statistics(writer),
+            Context::Reading(..) => None,
+        };
+        let found =
+            found.ok_or_else(|| Error::usage("this function needs a file that is open for writing"))?;
+        // SAFETY: C passes `statistics` that are NULL, or of which as many bytes may be written as they say.
+        unsafe { versioned::write(statistics, of_statistics(&found)) }
+    };
+    locally(f, err, body)
+}
+
+fn of_statistics(found: &Statistics) -> scda_statistics_t {
+    scda_statistics_t {
+        size: size_of::<scda_statistics_t>(),
+        agree_seconds: found.agreeing.as_secs_f64(),
+        copied_bytes: found.copied_bytes,
+        copy_seconds: found.copying.as_secs_f64(),
+        wait_seconds: found.waiting.as_secs_f64(),
+        encoded_bytes: found.encoded_bytes,
+        encode_seconds: found.encoding.as_secs_f64(),
+        written_bytes: found.written_bytes,
+        write_seconds: found.writing.as_secs_f64(),
+        sync_seconds: found.syncing.as_secs_f64(),
+    }
+}

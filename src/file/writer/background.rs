@@ -1,0 +1,281 @@
+//! Commits and closes in two halves: the first returns when the bytes are copied, the second waits until they are in the file,
+//! agrees on that, and writes what says so: headers, seal, name.
+
+use super::{Writer, WriterState};
+use crate::error::{Error, Result};
+use crate::file::team::{FINE, Failure, Function};
+use std::time::{Duration, Instant};
+
+/// The environment variable that, set to 1, has rank 0 print a line about each file that is closed.
+const STATISTICS_VARIABLE: &str = "SCDA_STATISTICS";
+
+/// A commit that [`Writer::commit_begin`] has begun: to be completed by [`Writer::wait`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a commit is complete only when it was waited for"]
+pub struct CommitRequest(u64);
+
+/// A file that is being closed, since [`Writer::close_begin`]. Dropping it is dropping the [`Writer`].
+#[must_use = "a file is complete only when its close was waited for"]
+pub struct Closing(Writer);
+
+/// What the writes of this rank took since the file was opened: where the time goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Meeting the other ranks to agree, which waits for the slowest.
+    pub agreeing: Duration,
+    /// Bytes that were copied for the thread that writes in the background.
+    pub copied_bytes: u64,
+    /// Copying them.
+    pub copying: Duration,
+    /// Waiting for that thread: for room, because [`Params::background_bytes`](crate::Params::background_bytes) did not suffice, or
+    /// until all was written.
+    pub waiting: Duration,
+    /// Bytes that compression has made.
+    pub encoded_bytes: u64,
+    /// Compressing, by the calls.
+    pub encoding: Duration,
+    /// Bytes that this rank has written to the file.
+    pub written_bytes: u64,
+    /// Writing and summing up, by the calls or by the thread.
+    pub writing: Duration,
+    /// Bringing the file to stable storage, by the calls or by the thread.
+    pub syncing: Duration,
+}
+
+impl Statistics {
+    /// Whether a line is wanted for each file.
+    pub(super) fn are_wanted() -> bool {
+        std::env::var(STATISTICS_VARIABLE).is_ok_and(|value| value == "1")
+    }
+
+    /// The times in microseconds: their largest over all ranks is printed.
+    pub(super) fn micros(&self) -> [u64; 6] {
+        let Self { agreeing, copying, waiting, encoding, writing, syncing, .. } = *self;
+        [agreeing, copying, waiting, encoding, writing, syncing]
+            .map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).min(FINE))
+    }
+
+    /// Prints the line of a file.
+    #[allow(clippy::cast_precision_loss)] // for people
+    pub(super) fn print(file: &str, bytes: u64, micros: [u64; 6]) {
+        let [agree, copy, wait, encode, write, sync] = micros.map(|micros| micros as f64 / 1e6);
+        eprintln!(
+            "libscda: {file}: {bytes} bytes; most seconds of any rank: agree {agree:.3}, copy {copy:.3}, wait {wait:.3}, encode {encode:.3}, write {write:.3}, sync {sync:.3}"
+        );
+    }
+}
+
+/// The bytes that compression has made, and how long that took.
+#[derive(Default)]
+pub(super) struct Encoding {
+    bytes: u64,
+    time: Duration,
+}
+
+impl Encoding {
+    /// So many bytes were made since then.
+    pub fn add(&mut self, bytes: u64, began: Instant) {
+        self.bytes += bytes;
+        self.time += began.elapsed();
+    }
+}
+
+/// What is between its two halves: at most one commit, or the close.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) enum Pending {
+    #[default]
+    Nothing,
+    Commit,
+    Close,
+}
+
+/// The commits in two halves of a file.
+#[derive(Default)]
+pub(super) struct Commits {
+    begun: u64,
+    pending: Pending,
+}
+
+impl CommitRequest {
+    /// Its number among those of the file, from 1 on: for C.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// See [`Self::number`].
+    pub(crate) fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl Writer {
+    /// The first half of [`Self::commit`]: returns when all that was written is copied, or written by the calls if
+    /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. Then the program may go on computing. The second half,
+    /// [`Self::wait`], writes headers and seal; only its success says that anything is in stable storage.
+    ///
+    /// The next collective call on this file completes the commit first, and returns its error if it failed.
+    ///
+    /// # Errors
+    /// `Usage` for a file without seals and while streams are open; those of all calls until now.
+    pub fn commit_begin(&mut self) -> Result<CommitRequest> {
+        self.session.operate(|state| {
+            state.team.note_call(Function::CommitBegin);
+            state.check_sealed()?;
+            state.no_streams()?;
+            state.write_all()?;
+            let ahead = state.file.sync_ahead();
+            state.team.defer(ahead);
+            state.commits.begun += 1;
+            state.commits.pending = Pending::Commit;
+            Ok(CommitRequest(state.commits.begun))
+        })
+    }
+
+    /// Whether this rank has written what it has to before `request` can be completed: then [`Self::wait`] waits only for the other
+    /// ranks. Not collective: no message is sent. Also true after an error, which [`Self::wait`] returns.
+    #[must_use]
+    pub fn test(&self, request: CommitRequest) -> bool {
+        self.session.state().is_none_or(|state| request.0 < state.commits.begun) || self.is_settled()
+    }
+
+    /// Completes a commit: when this returns, all that was written before [`Self::commit_begin`] is sealed and in stable storage, as
+    /// after [`Self::commit`].
+    ///
+    /// # Errors
+    /// Those of [`Self::commit`], on all ranks; also if another call has returned it before.
+    pub fn wait(&mut self, request: CommitRequest) -> Result<()> {
+        if let Some(error) = self.session.closed_by() {
+            return Err(error.again());
+        }
+        self.session.operate(|state| {
+            state.team.note_call(Function::Wait);
+            match request.0 <= state.commits.begun {
+                true => Ok(()),
+                false => Err(Error::usage("wait: this request is one of another file").into()),
+            }
+        })
+    }
+
+    /// The first half of [`Self::close`]: returns when all that was written is copied, or written by the calls if
+    /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. The second half is [`Closing::wait`].
+    ///
+    /// # Errors
+    /// Those of all calls until now. The file is closed.
+    pub fn close_begin(mut self) -> Result<Closing> {
+        self.begin_close()?;
+        Ok(Closing(self))
+    }
+
+    /// As [`Self::close_begin`]; after it, only [`Self::close`] may be called.
+    pub(crate) fn begin_close(&mut self) -> Result<()> {
+        self.session.operate(|state| {
+            state.team.note_call(Function::CloseBegin);
+            state.no_streams()?;
+            state.write_all()?;
+            if state.params.sync || state.params.atomic && !state.params.later {
+                let ahead = state.file.sync_ahead();
+                state.team.defer(ahead);
+            }
+            state.commits.pending = Pending::Close;
+            Ok(())
+        })
+    }
+
+    /// What was begun and not completed.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn pending(&self) -> Pending {
+        self.session.state().map_or(Pending::Nothing, |state| state.commits.pending)
+    }
+
+    /// Whether this rank has written all that was passed: see [`Self::test`].
+    pub(crate) fn is_settled(&self) -> bool {
+        self.session.state().is_none_or(|state| state.file.is_settled())
+    }
+
+    /// Where the time of this rank went, since the file was opened. Not collective. `None` after an error.
+    #[must_use]
+    pub fn statistics(&self) -> Option<Statistics> {
+        self.session.state().map(WriterState::statistics)
+    }
+}
+
+impl Closing {
+    /// As [`Writer::test`].
+    #[must_use]
+    pub fn test(&self) -> bool {
+        self.0.is_settled()
+    }
+
+    /// Completes closing: as [`Writer::close`]. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Writer::close`].
+    pub fn wait(self) -> Result<()> {
+        self.0.close()
+    }
+}
+
+impl WriterState {
+    /// An error if there are no seals.
+    pub(super) fn check_sealed(&self) -> Result<()> {
+        match self.sealer {
+            Some(_) => Ok(()),
+            None => Err(Error::usage("commit: found a file that is not sealed, expected Params::seal")),
+        }
+    }
+
+    /// Seals what was written, in stable storage, under the name of the file.
+    pub(super) fn commit(&mut self) -> Result<(), Failure> {
+        self.seal(true)?;
+        let named = if self.team.rank() == 0 { self.target.commit() } else { Ok(()) };
+        self.team.agree(named)?;
+        Ok(())
+    }
+
+    /// Completes a commit that was begun.
+    #[cold]
+    pub(super) fn complete(&mut self) -> Result<(), Failure> {
+        if self.commits.pending == Pending::Close {
+            return Err(
+                Error::usage("found a file that is being closed, expected only the wait for that").into()
+            );
+        }
+        self.commits.pending = Pending::Nothing;
+        let request = format!("commit request {}", self.commits.begun);
+        self.commit().map_err(|failure| match failure {
+            Failure::Mine(error) => Failure::Mine(error.of_request(&request)),
+            Failure::Agreed(error) => Failure::Agreed(error.of_request(&request)),
+        })
+    }
+
+    /// Whether a commit was begun and not completed.
+    #[inline]
+    pub(super) fn is_pending(&self) -> bool {
+        self.commits.pending != Pending::Nothing
+    }
+
+    /// The second half of a close begins. Tells whether there was a first one.
+    pub(super) fn end_closing(&mut self) -> bool {
+        let is_closing = self.commits.pending == Pending::Close;
+        if is_closing {
+            self.commits.pending = Pending::Nothing;
+        }
+        is_closing
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        let times = self.file.times();
+        Statistics {
+            agreeing: self.team.agreeing(),
+            copied_bytes: times.copied_bytes,
+            copying: times.copying,
+            waiting: times.waiting,
+            encoded_bytes: self.encoding.bytes,
+            encoding: self.encoding.time,
+            written_bytes: times.written_bytes,
+            writing: times.writing,
+            syncing: times.syncing,
+        }
+    }
+}

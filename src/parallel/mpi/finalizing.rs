@@ -1,0 +1,52 @@
+//! What is to be done when the program calls `MPI_Finalize`: MPI then deletes the attributes of `MPI_COMM_SELF` first, and can
+//! still be used.
+
+use super::{succeeded, sys};
+use crate::memory::catch;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+static WORK: OnceLock<fn()> = OnceLock::new();
+
+/// Has this done in `MPI_Finalize`. The first call counts. MPI must be running. Without an attribute, nothing is done then.
+pub fn at_finalize(work: fn()) {
+    WORK.get_or_init(|| {
+        let mut key: c_int = 0;
+        // SAFETY: both functions have the types that MPI calls, and the key may be written.
+        let made =
+            unsafe { sys::MPI_Comm_create_keyval(Some(no_copy), Some(delete), &raw mut key, null_mut()) };
+        if succeeded(made) {
+            // SAFETY: reads a constant of the C shim.
+            let comm = unsafe { sys::RSMPI_COMM_SELF };
+            // SAFETY: a valid communicator, and the key that was made; the value is not used.
+            let _ = unsafe { sys::MPI_Comm_set_attr(comm, key, null_mut()) };
+        }
+        work
+    });
+}
+
+/// A duplicate does not get the attribute.
+unsafe extern "C" fn no_copy(
+    _: sys::MPI_Comm,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI passes a flag that may be written.
+    unsafe { flag.write(0) };
+    sys::MPI_SUCCESS.cast_signed()
+}
+
+unsafe extern "C" fn delete(_: sys::MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    let done = catch(|| {
+        WORK.get().into_iter().for_each(|work| work());
+        Ok(())
+    });
+    if let Err(error) = done {
+        eprintln!("libscda: MPI_Finalize: {error}");
+    }
+    sys::MPI_SUCCESS.cast_signed()
+}

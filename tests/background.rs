@@ -1,0 +1,313 @@
+//! Writing in the background: the bytes are those of the synchronous way, on any number of ranks; an error is the same one on
+//! all ranks, told by the request that failed or by the next call; what was waited for is in the file.
+
+#![allow(clippy::cast_possible_truncation)] // test data
+
+mod common;
+
+use common::Rng;
+use scda::{
+    CommitRequest, DataType, Dataset, Encode, ErrorKind, Faults, Layout, Params, Reader, Region, Result,
+    Solo, Source, Writer, run_on_threads,
+};
+use std::path::Path;
+
+/// With as little memory for the background as there may be, or none.
+fn params(background: bool) -> Params {
+    let mut params = Params::default();
+    (params.background_bytes, params.seal, params.check) = (u64::from(background) << 20, true, false);
+    params
+}
+
+/// Writes a step: sections of every kind, small and large, and datasets, contiguous and in chunks.
+fn step(file: &mut Writer, (rank, size): (usize, usize), step: u64) -> Result<()> {
+    let mut rng = Rng(step);
+    let counts = rng.partition(60, size);
+    let own = counts[rank] as usize;
+    let before: u64 = counts[..rank].iter().sum();
+    let root = step as usize % size;
+    file.inline(b"time", root, (rank == root).then_some(&[b'0' + step as u8 % 10; 32]))?;
+    let block = (rank == root).then(|| vec![step as u8; 100]);
+    file.block(b"parameters", root, 100, block.as_deref(), Encode::None)?;
+    let element = [9, 3000, 30_000][step as usize % 3];
+    let byte = |index: u64| (index / 7 + step) as u8;
+    let data: Vec<u8> = (before * element..(before + own as u64) * element).map(byte).collect();
+    for encode in [Encode::None, Encode::Always] {
+        file.array(b"array", &counts, element, Source::Contiguous(&data), encode)?;
+        let sizes: Vec<u64> = (before..before + own as u64).map(|index| index % 5 * element / 4).collect();
+        let varied: Vec<u8> =
+            (before..).zip(&sizes).flat_map(|(index, &size)| vec![byte(index); size as usize]).collect();
+        file.varray(b"varray", &counts, &sizes, None, Source::Contiguous(&varied), encode)?;
+    }
+    for layout in [Layout::Contiguous, Layout::Chunked { shape: None, text: false }] {
+        let mut dataset = Dataset::new("field", DataType::Uint8, [60, element]);
+        dataset.layout = layout;
+        file.dataset(&dataset, &[Region::new([before, 0], [own as u64, element])], &data)?;
+    }
+    Ok(())
+}
+
+/// Writes a file of so many steps, each committed, in the background or not.
+fn write(size: usize, path: &Path, params: &Params, steps: u64, halves: bool) -> Vec<u8> {
+    run_on_threads(size, |comm| {
+        let ranks = (scda::Communicator::rank(&comm), size);
+        let mut file = Writer::create(comm, path, b"steps", params).unwrap();
+        let mut begun: Option<CommitRequest> = None;
+        for number in 0..steps {
+            step(&mut file, ranks, number).unwrap();
+            if !halves {
+                file.commit().unwrap();
+                continue;
+            }
+            if let (Some(begun), 0) = (begun.take(), number % 3) {
+                // Its commit was completed by the calls since.
+                assert!(file.statistics().is_some());
+                file.wait(begun).unwrap();
+            }
+            let request = file.commit_begin().unwrap();
+            while number % 2 == 0 && !file.test(request) {
+                std::thread::yield_now();
+            }
+            begun = Some(request);
+            if number % 4 == 1 {
+                file.wait(request).unwrap();
+            }
+        }
+        if params.background_bytes > 0 {
+            let statistics = file.statistics().unwrap();
+            assert!(statistics.copied_bytes > 0 || ranks.0 > 0, "{statistics:?}");
+        }
+        match halves {
+            true => file.close_begin().unwrap().wait().unwrap(),
+            false => file.close().unwrap(),
+        }
+    });
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn the_bytes_are_those_of_the_synchronous_way_on_any_number_of_ranks() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("steps.scda");
+    let first = write(1, &path, &params(false), 7, false);
+    for size in 1..=8 {
+        let mut params = params(true);
+        (params.atomic, params.sync) = (size % 3 == 0, size % 2 == 0);
+        params.aggregation_bytes = if size == 5 { 0 } else { params.aggregation_bytes };
+        assert!(write(size, &path, &params, 7, true) == first, "{size} ranks");
+        assert!(write(size, &path, &params, 7, false) == first, "{size} ranks, commits in one");
+    }
+    // Without memory for it, a commit has two halves all the same.
+    assert!(write(3, &path, &params(false), 7, true) == first);
+}
+
+#[test]
+fn files_without_a_seal_and_appended_ones_are_the_same_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("plain.scda");
+    for seal in [false, true] {
+        let mut files = Vec::new();
+        for (size, background) in [(1, false), (1, true), (3, true)] {
+            let mut params = params(background);
+            params.seal = seal;
+            for part in 0..3 {
+                run_on_threads(size, |comm| {
+                    let ranks = (scda::Communicator::rank(&comm), size);
+                    let mut file = match part {
+                        0 => Writer::create(comm, &path, b"steps", &params),
+                        _ => Writer::append(comm, &path, &params),
+                    }
+                    .unwrap();
+                    step(&mut file, ranks, part).unwrap();
+                    file.close_begin().unwrap().wait().unwrap();
+                });
+            }
+            files.push(std::fs::read(&path).unwrap());
+        }
+        assert!(files.windows(2).all(|pair| pair[0] == pair[1]), "seal {seal}");
+    }
+}
+
+/// Streams are written by the thread, too; a commit in two halves waits for their end.
+#[test]
+fn streams_are_the_same_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("streams.scda");
+    let write = |background| {
+        run_on_threads(3, |comm| {
+            let rank = scda::Communicator::rank(&comm);
+            let mut file = Writer::create(comm, &path, b"streams", &params(background)).unwrap();
+            file.begin_streams(b"log", 4096).unwrap();
+            for part in 0..5_usize {
+                file.write_stream(&vec![part as u8; 40_000 * (rank + part)]).unwrap();
+                if part == 2 {
+                    file.commit().unwrap();
+                }
+            }
+            file.end_streams().unwrap();
+            let request = file.commit_begin().unwrap();
+            file.wait(request).unwrap();
+            file.begin_streams(b"log", 4096).unwrap();
+            assert_eq!(file.commit_begin().unwrap_err().kind(), ErrorKind::Usage);
+        });
+        std::fs::read(&path).unwrap()
+    };
+    let [first, second] = [write(false), write(true)];
+    assert!(first == second);
+}
+
+/// Several files at once, whose commits are begun, tested, completed and passed over at random.
+#[test]
+fn whatever_the_schedule_the_files_are_the_same() {
+    let scratch = tempfile::tempdir().unwrap();
+    let schedules = 60;
+    for seed in 0..schedules {
+        let size = 1 + seed as usize % 4;
+        let path = |file: usize, how: &str| scratch.path().join(format!("{how}{file}.scda"));
+        for (how, background) in [("a", false), ("b", true)] {
+            run_on_threads(size, |comm| {
+                let ranks = (scda::Communicator::rank(&comm), size);
+                let mut rng = Rng(seed);
+                let comms = [comm.clone(), comm.clone(), comm];
+                let mut files: Vec<_> = comms
+                    .into_iter()
+                    .enumerate()
+                    .map(|(number, comm)| {
+                        let file =
+                            Writer::create(comm, &path(number, how), b"f", &params(background)).unwrap();
+                        (file, None::<CommitRequest>)
+                    })
+                    .collect();
+                for action in 0..24 {
+                    let (file, request) = &mut files[rng.below(3) as usize];
+                    match rng.below(5) {
+                        0 => *request = Some(file.commit_begin().unwrap()),
+                        1 => drop(request.map(|request| file.test(request))),
+                        2 => request.take().map_or(Ok(()), |request| file.wait(request)).unwrap(),
+                        3 => file.block(b"b", 0, 40, Some(&[action as u8; 40]), Encode::None).unwrap(),
+                        _ => step(file, ranks, action).unwrap(),
+                    }
+                }
+                let mut closing = Vec::new();
+                for (file, _) in files {
+                    closing.push(file.close_begin().unwrap());
+                }
+                closing.into_iter().rev().for_each(|file| file.wait().unwrap());
+            });
+        }
+        for file in 0..3 {
+            let [a, b] = ["a", "b"].map(|how| std::fs::read(path(file, how)).unwrap());
+            assert!(a == b, "schedule {seed}, file {file}");
+        }
+    }
+}
+
+/// Faults of the file on any rank: all ranks get the same error, from the wait or from the next call; and what an earlier wait
+/// has said is in the file.
+#[test]
+fn an_error_is_that_of_all_ranks_and_loses_nothing_that_was_waited_for() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("faults.scda");
+    let (mut failed, mut named) = (0, 0);
+    for seed in 0..150 {
+        let size = 1 + seed as usize % 4;
+        let results = run_on_threads(size, |comm| -> (u64, Option<String>) {
+            let ranks = (scda::Communicator::rank(&comm), size);
+            let mut params = params(true);
+            params.faults = Some(Faults { every: 4 + seed % 60, seed });
+            let mut durable = 0;
+            let write = || -> Result<()> {
+                let mut file = Writer::create(comm, &path, b"steps", &params)?;
+                for number in 0..5 {
+                    step(&mut file, ranks, number)?;
+                    let request = file.commit_begin()?;
+                    if number % 2 == 0 {
+                        let waited = file.wait(request);
+                        // A request that failed says so each time.
+                        let again = file.wait(request).err().map(|error| error.to_string());
+                        assert_eq!(waited.as_ref().err().map(ToString::to_string), again);
+                        waited?;
+                        durable = number + 1;
+                    }
+                }
+                file.close_begin()?.wait()
+            };
+            let error = write().err().map(|error| error.to_string());
+            (durable, error)
+        });
+        assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "seed {seed}: {results:?}");
+        let (durable, error) = &results[0];
+        let Some(error) = error else { continue };
+        failed += 1;
+        named += u32::from(error.contains("request"));
+        if *durable > 0 {
+            let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+            let sealed = file.sealed_sections().unwrap();
+            assert!(sealed >= durable * 10, "seed {seed}: {sealed} sections, {durable} steps: {error}");
+        }
+    }
+    assert!(failed > 80 && named > 10, "{failed} failed, {named} named a request");
+}
+
+#[test]
+fn what_cannot_be_begun_is_an_error() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("f.scda");
+    let kind = |params: &Params| {
+        let mut file = Writer::create(Solo, &path, b"", params)?;
+        file.commit_begin().map(drop)
+    };
+    let (mut unsealed, mut little) = (params(true), params(true));
+    (unsealed.seal, little.background_bytes) = (false, 1000);
+    assert_eq!(kind(&unsealed).unwrap_err().kind(), ErrorKind::Usage);
+    let error = kind(&little).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument);
+    assert!(error.to_string().contains("background_bytes: found 1000, expected 0 or at least 1048576"));
+    let mut file = Writer::create(Solo, &path, b"", &params(true)).unwrap();
+    let request = file.commit_begin().unwrap();
+    let mut other = Writer::create(Solo, &scratch.path().join("g.scda"), b"", &params(true)).unwrap();
+    assert_eq!(other.wait(request).unwrap_err().kind(), ErrorKind::Usage);
+    file.wait(request).unwrap();
+    file.close().unwrap();
+}
+
+/// A file that nobody completes is not sealed behind what was committed; what a process that is alone has written is there.
+#[test]
+fn a_commit_that_is_not_waited_for_is_none() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("f.scda");
+    for forgotten in [false, true] {
+        let mut file = Writer::create(Solo, &path, b"", &params(true)).unwrap();
+        step(&mut file, (0, 1), 0).unwrap();
+        file.commit().unwrap();
+        step(&mut file, (0, 1), 1).unwrap();
+        let _ = file.commit_begin().unwrap();
+        if forgotten {
+            file.forget()
+        } else {
+            drop(file)
+        }
+        let mut file = Reader::open(Solo, &path, &Params::default()).unwrap();
+        assert_eq!(file.sealed_sections().unwrap(), 10);
+    }
+}
+
+#[test]
+fn statistics_tell_where_the_bytes_went() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("f.scda");
+    let data = vec![7; 8 << 20];
+    for background in [false, true] {
+        let mut file = Writer::create(Solo, &path, b"", &params(background)).unwrap();
+        file.array(b"a", &[8], 1 << 20, Source::Contiguous(&data), Encode::None).unwrap();
+        file.array(b"a", &[8], 1 << 20, Source::Contiguous(&data), Encode::Always).unwrap();
+        let request = file.commit_begin().unwrap();
+        file.wait(request).unwrap();
+        let statistics = file.statistics().unwrap();
+        let bytes = data.len() as u64;
+        assert!(statistics.written_bytes > bytes && statistics.encoded_bytes < bytes, "{statistics:?}");
+        assert_eq!(statistics.copied_bytes > bytes, background, "{statistics:?}");
+        assert!(statistics.writing.as_nanos() > 0 && statistics.encoding.as_nanos() > 0, "{statistics:?}");
+        file.close().unwrap();
+    }
+}
