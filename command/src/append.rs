@@ -1,10 +1,10 @@
 //! `scda append` and `scda join`: sections of several files in one.
 
 use crate::check::Verified;
-use crate::copy::{Copied, sections};
+use crate::copy::sections;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output, Threads, identity, state, status};
-use crate::pick::Pick;
+use crate::pick::{Copied, Pick};
 use crate::select::Selection;
 use crate::storing::How;
 use std::path::PathBuf;

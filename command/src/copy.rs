@@ -4,15 +4,16 @@ use crate::check::Verified;
 use crate::datasets::Walk;
 use crate::fail::{Fail, Result};
 use crate::files::{Held, Input, Output, Threads};
-use crate::pick::{Pick, Replacement};
+use crate::pick::{Copied, Pick, Replacement};
 use crate::progress::Progress;
+use crate::ranges::Records;
 use crate::select::{self, Selection};
+use crate::steps::Kept;
 use crate::storing::How;
 use crate::streams;
 use crate::transfer::Way;
 use scda::LineBreak;
 use std::collections::HashSet;
-use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
 /// Copy a file, compressed or not, or some of its sections
@@ -33,6 +34,7 @@ Examples:
   scda copy --select 1-3 --select 'field*' state.scda part.scda
   scda copy --chunk 64,64 --encode 6 state.scda small.scda   datasets of two dimensions in chunks of this shape
   scda copy --force --delete 'tmp/*' state.scda state.scda    without these datasets
+  scda copy --steps -2: run.scda end.scda            the last two time steps, and the mesh that they need
   scda copy --pack-streams --encode auto run.scda small.scda  each set of streams as a compressed varray
   scda copy --replace rho=new.scda state.scda next.scda       with the dataset of this name from another file
   scda copy --style mime state.scda mail.scda        lines end with \\r\\n; compressed data are compressed anew")]
@@ -51,6 +53,10 @@ pub struct Args {
     /// Not these sections, datasets and groups: as in --select
     #[arg(long, value_name = "SECTIONS")]
     delete: Vec<Selection>,
+    /// Only these time steps, counted from 0 (-2: are the last two), of each forest and mesh, with the meshes that they need; of
+    /// other datasets these records, where a name has several
+    #[arg(long, value_name = "K|A:B[:STEP]", allow_hyphen_values = true)]
+    steps: Option<Records>,
     /// In place of the section or dataset NAME the one that FILE has; several of them in order
     #[arg(long, value_name = "NAME=FILE")]
     replace: Vec<String>,
@@ -62,21 +68,6 @@ pub struct Args {
     unsealed: bool,
     #[command(flatten)]
     threads: Threads,
-}
-
-/// Totals of what was copied.
-#[derive(Clone, Copy, Default)]
-pub struct Copied {
-    pub sections: u64,
-    /// The bytes that these sections have in the files that they come from.
-    pub bytes: u64,
-}
-
-impl AddAssign for Copied {
-    fn add_assign(&mut self, other: Self) {
-        self.sections += other.sections;
-        self.bytes += other.bytes;
-    }
 }
 
 /// Writes sections of a file. What is sealed is compared with its checksums before it is written.
@@ -129,6 +120,7 @@ pub fn sections(
         let end = from.reader.position().unwrap_or(0);
         let sections = item.last() + 1 - item.number;
         copied += Copied { sections, bytes: end - item.section.offset };
+        copied += pick.write_moved(&item, output, way, &mut progress)?;
         progress.set(end);
     }
     select::check(pick.select, input.name(), walk.number)?;
@@ -150,6 +142,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut pick = Pick::new(&args.select, &args.delete);
     pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
     pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;
+    pick.steps = args.steps.map(|steps| Kept::new(&input, steps)).transpose()?;
     let inputs = std::slice::from_ref(&input);
     let mut output = Output::create(&args.to, args.force, &user, params, inputs)?;
     let copied = sections(&input, &mut from, &mut output, &args.how, &mut pick, style)?;

@@ -6,8 +6,25 @@ use crate::fail::{Fail, Result};
 use crate::files::{Input, Output, Threads};
 use crate::progress::Progress;
 use crate::select::{self, Selection};
+use crate::steps::{Kept, Place};
 use crate::transfer::Way;
+use std::ops::AddAssign;
 use std::path::Path;
+
+/// Totals of what was copied.
+#[derive(Clone, Copy, Default)]
+pub struct Copied {
+    pub sections: u64,
+    /// The bytes that these sections have in the files that they come from.
+    pub bytes: u64,
+}
+
+impl AddAssign for Copied {
+    fn add_assign(&mut self, other: Self) {
+        self.sections += other.sections;
+        self.bytes += other.bytes;
+    }
+}
 
 /// Which sections are copied.
 pub struct Pick<'a> {
@@ -16,17 +33,26 @@ pub struct Pick<'a> {
     /// How many sections each selection has left out.
     deleted: Vec<u64>,
     pub replace: Vec<Replacement>,
+    /// Which of them the steps need that are copied.
+    pub steps: Option<Kept<'a>>,
     /// Other metadata for the dataset or group whose second section has this number.
     pub metadata: Option<(u64, String)>,
 }
 
 impl<'a> Pick<'a> {
     pub fn new(select: &'a [Selection], delete: &'a [Selection]) -> Self {
-        Self { select, delete, deleted: vec![0; delete.len()], replace: Vec::new(), metadata: None }
+        Self {
+            select,
+            delete,
+            deleted: vec![0; delete.len()],
+            replace: Vec::new(),
+            steps: None,
+            metadata: None,
+        }
     }
 
     pub fn wants(&mut self, item: &Item) -> bool {
-        if !select::any_of(self.select, item) {
+        if !select::any_of(self.select, item) || self.steps.as_ref().is_some_and(|steps| steps.drops(item)) {
             return false;
         }
         let mut is_wanted = true;
@@ -48,6 +74,24 @@ impl<'a> Pick<'a> {
     pub fn replacement(&mut self, item: &Item) -> Result<Option<&mut Replacement>> {
         let name: &[u8] = item.user();
         Ok(self.replace.iter_mut().find(|replacement| replacement.name.as_bytes() == name))
+    }
+
+    /// Writes what stands elsewhere and is needed behind this item.
+    pub fn write_moved(
+        &mut self,
+        item: &Item,
+        output: &mut Output,
+        way: Way<'_>,
+        progress: &mut Progress,
+    ) -> Result<Copied> {
+        let mut copied = Copied::default();
+        if let Some(steps) = &mut self.steps {
+            for place in steps.moved_behind(item) {
+                let from = steps.source()?;
+                copied += write_at(from, place, output, way, progress)?;
+            }
+        }
+        Ok(copied)
     }
 
     /// Trouble if something is not there that was to be deleted or replaced.
@@ -119,15 +163,25 @@ impl Replacement {
         self.used += 1;
         // If there are too few, the end of the command says so.
         let Some(&(offset, before)) = self.places.get(self.used - 1) else { return Ok(()) };
-        self.from.reader.seek(offset)?;
-        let mut walk = Walk::with_streams(&self.input);
-        walk.number = before;
-        match self.from.next(&mut walk)? {
-            Some(item) => {
-                self.from.compare(&item)?;
-                way.item(&mut self.from.reader, &mut walk, &item, output, None, progress)
-            }
-            None => Err(Fail::file(self.input.name(), "the file has changed")),
-        }
+        let place = Place { offset, before };
+        write_at((&self.input, &mut self.from), place, output, way, progress).map(drop)
     }
+}
+
+/// Writes the section or dataset at a place of a file.
+fn write_at(
+    (input, from): (&Input, &mut Verified),
+    Place { offset, before }: Place,
+    output: &mut Output,
+    way: Way<'_>,
+    progress: &mut Progress,
+) -> Result<Copied> {
+    from.reader.seek(offset)?;
+    let mut walk = Walk::with_streams(input);
+    walk.number = before;
+    let item = from.next(&mut walk)?.ok_or_else(|| Fail::file(input.name(), "the file has changed"))?;
+    from.compare(&item)?;
+    way.item(&mut from.reader, &mut walk, &item, output, None, progress)?;
+    let end = from.reader.position().unwrap_or(offset);
+    Ok(Copied { sections: item.last() + 1 - item.number, bytes: end - offset })
 }

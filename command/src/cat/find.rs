@@ -1,11 +1,11 @@
 //! Finds the sections to print.
 
 use super::Args;
-use super::ranges::Records;
 use crate::datasets::{Pairs, by_index, is_first, number_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
 use crate::output::complain;
+use crate::ranges::Records;
 use crate::rows::{head, line, measure, pair_line};
 use scda::internals::to_usize;
 use scda::{Reader, Section, SectionType};

@@ -2,7 +2,6 @@
 
 mod find;
 mod keys;
-pub mod ranges;
 mod values;
 
 use crate::fail::{Fail, Result, and_known};
@@ -11,10 +10,10 @@ use crate::formats::{Format, Show};
 use crate::output::{Output, escape};
 use crate::pieces::{Pieces, first_unreadable, units};
 use crate::progress::Progress;
+use crate::ranges::{Bounds, Records, parse_range, within};
 use crate::select::Selection;
 use crate::streams::{self, Meant};
 use find::{Choice, find};
-use ranges::{Bounds, Records, parse_range, within};
 use scda::{Reader, Section};
 use std::path::PathBuf;
 use values::Series;

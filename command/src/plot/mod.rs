@@ -12,10 +12,10 @@ pub mod sample;
 mod shapes;
 pub mod subject;
 
-use crate::cat::ranges::{Bounds, Records};
 use crate::fail::{Fail, Result};
 use crate::files::{Input, Threads, check_free, check_replaceable, status};
 use crate::output::{complain, visible};
+use crate::ranges::{Bounds, Records};
 use axis::Scale;
 use canvas::PIXELS;
 use colour::{Map, Rgb};

@@ -5,10 +5,10 @@ use super::meaning::Meaning;
 use super::mesh::{self, Mesh};
 use super::sample::{Line, Plane, Points, Samples};
 use super::{Args, indices, title};
-use crate::cat::ranges::Records;
 use crate::datasets::slabs;
 use crate::fail::{Fail, Result};
 use crate::output::visible;
+use crate::ranges::Records;
 use scda::{Dataset, Reader, Region, internals};
 
 /// A line.

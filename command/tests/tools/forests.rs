@@ -8,7 +8,7 @@ use scda::{DataType, Dataset, Params, Region, Solo, Writer};
 const HALF: i64 = 1 << 29;
 
 /// Two squares, of which the first is refined once; two time steps.
-fn forest() -> Vec<Part> {
+pub fn forest() -> Vec<Part> {
     vec![
         ("time", Float64, vec![], vec![0]),
         ("tree_to_tree", Int32, vec![2, 4], vec![0, 1, 0, 0, 0, 1, 1, 1]),
@@ -31,7 +31,7 @@ fn forest() -> Vec<Part> {
     ]
 }
 
-const ATTRIBUTES: &str = r#"{"scda_forest": 1, "dimension": 2}"#;
+pub const ATTRIBUTES: &str = r#"{"scda_forest": 1, "dimension": 2}"#;
 
 /// A cube, of which the face -x is joined to the face -y with z reversed: the edge between them meets itself.
 fn reversed() -> Vec<Part> {
@@ -164,10 +164,10 @@ fn wrong_numbers_of_corners_are_found() {
 
 /// The checksum of the mesh of `forest`, which ffi-tests/forest_steps.c prints, too; and that of as many quadrants, the second square
 /// refined.
-const CHECKSUMS: [&str; 2] = ["752cf7a7fb077e1f", "ccb723f11a8ed25f"];
+pub const CHECKSUMS: [&str; 2] = ["752cf7a7fb077e1f", "ccb723f11a8ed25f"];
 
 /// The mesh of `forest`, or the other one.
-fn mesh(which: usize) -> [Part; 3] {
+pub fn mesh(which: usize) -> [Part; 3] {
     let (coordinates, levels, offsets) = match which {
         0 => (vec![0, 0, HALF, 0, 0, HALF, HALF, HALF, 0, 0], vec![1, 1, 1, 1, 0], vec![0, 4, 5]),
         _ => (vec![0, 0, 0, 0, HALF, 0, 0, HALF, HALF, HALF], vec![0, 1, 1, 1, 1], vec![0, 1, 5]),

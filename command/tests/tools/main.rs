@@ -19,6 +19,7 @@ mod run;
 mod sealed;
 #[path = "../../../tests/common/skipped.rs"]
 mod skipped;
+mod steps;
 mod streams;
 mod verified;
 mod view;

@@ -3,17 +3,13 @@
 use super::column::Datasets;
 use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, last, wrong};
+use crate::conventions::{CELL_PARTS, CELLS, TIME};
 use scda::DataType;
-
-/// The attribute of a group that is such a mesh.
-pub const ATTRIBUTE: &str = "scda_cells";
-
-const NAMES: [&str; 4] = ["points", "cell_points", "cell_offsets", "cell_types"];
 
 /// Whether a dataset of this name is a part of the mesh.
 pub fn has(name: &str) -> bool {
-    name == "time"
-        || NAMES.contains(&name)
+    name == TIME
+        || CELL_PARTS.contains(&name)
         || name.starts_with("point_fields/")
         || name.starts_with("cell_fields/")
 }
@@ -55,12 +51,12 @@ fn points_of(shape: i64) -> Points {
 
 /// Checks a mesh of this convention.
 pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
-    if mesh.version(ATTRIBUTE, 1)?.is_none() {
+    if mesh.version(CELLS, 1)?.is_none() {
         return Ok(());
     }
     let steps = Steps::new(mesh, datasets)?;
     let (mut begins, mut counts) = (Vec::new(), Vec::new());
-    for parts in mesh.together(NAMES)? {
+    for parts in mesh.together(CELL_PARTS)? {
         begins.push(parts[0]);
         counts.push(sizes(datasets, parts)?);
     }

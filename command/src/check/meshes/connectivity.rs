@@ -2,6 +2,7 @@
 
 use super::column::Datasets;
 use super::{Checked, Mesh, wrong};
+use crate::conventions::CONNECTIVITY_PARTS;
 use scda::DataType;
 
 /// If the trees have more faces, edges or corners than this, those are not compared with one another, because they would not fit into
@@ -23,22 +24,7 @@ pub struct Connectivity<'m, 'd, 'a> {
 impl Connectivity<'_, '_, '_> {
     /// Whether a dataset of this name is a part of one.
     pub fn has(name: &str) -> bool {
-        const NAMES: [&str; 13] = [
-            "tree_to_tree",
-            "tree_to_face",
-            "vertices",
-            "tree_to_vertex",
-            "tree_to_edge",
-            "edge_offsets",
-            "edge_to_tree",
-            "edge_to_edge",
-            "tree_to_corner",
-            "corner_offsets",
-            "corner_to_tree",
-            "corner_to_corner",
-            "tree_attributes",
-        ];
-        NAMES.contains(&name)
+        CONNECTIVITY_PARTS.contains(&name)
     }
 
     /// The dataset of this name.

@@ -6,12 +6,11 @@ use super::curve::Curve;
 use super::shapes;
 use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, wrong};
+use crate::conventions::{DATA, FOREST, FOREST_PARTS, PARTITION, SHAPED_PARTS, TIME};
 use scda::DataType;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// The attribute of a group that is a forest.
-pub const ATTRIBUTE: &str = "scda_forest";
 /// The attribute of a mesh and of what belongs to it: the checksum of the mesh.
 const MESH: &str = "scda_mesh";
 /// Its attribute that says how many dimensions it has.
@@ -22,7 +21,8 @@ const MOST_RANKS: u64 = 1 << 24;
 
 /// Whether a dataset of this name is a part of a forest.
 pub fn has(name: &str) -> bool {
-    ["time", "coordinates", "level", "tree_offsets", "partition", "data"].contains(&name)
+    FOREST_PARTS.contains(&name)
+        || [TIME, PARTITION, DATA].contains(&name)
         || Connectivity::has(name)
         || shapes::has(name)
         || name.starts_with("fields/")
@@ -62,7 +62,7 @@ pub fn expect_mesh(column: Option<&Column>, number: u64, checksum: u64, whose: &
 
 /// Checks a forest of this convention.
 pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
-    let Some(version) = mesh.version(ATTRIBUTE, 2)? else { return Ok(()) };
+    let Some(version) = mesh.version(FOREST, 2)? else { return Ok(()) };
     let dimension = match mesh.whole_number(DIMENSION) {
         Some(1) if version == 2 => 1,
         Some(2) => 2,
@@ -173,7 +173,7 @@ fn of_any_shapes(
     steps: &Steps,
 ) -> Checked<Vec<Quadrants>> {
     let meshes: BTreeMap<_, _> =
-        mesh.together(shapes::MESH)?.into_iter().map(|parts| (parts[0], parts)).collect();
+        mesh.together(SHAPED_PARTS)?.into_iter().map(|parts| (parts[0], parts)).collect();
     let mut trees = BTreeMap::new();
     for (first, end) in connectivities(mesh) {
         let mut connectivity = Connectivity { mesh, datasets, dimension, first, end };

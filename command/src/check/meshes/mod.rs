@@ -11,6 +11,7 @@ mod shapes;
 mod steps;
 
 use super::finding::{Fault, Finding, Note, Scan};
+use crate::conventions::{CELLS, FOREST, PATCHES};
 use crate::datasets::{Pair, attributes_of};
 use crate::fail::{Fail, Result};
 use crate::files::Input;
@@ -103,7 +104,7 @@ fn used(attributes: &str) -> HashMap<&'static str, String> {
     let members = attributes_of(attributes);
     let value =
         |key| members.iter().find(|member| member.key == key).map(|member| short(&compact(member.text)));
-    let keys = [forest::ATTRIBUTE, forest::DIMENSION, cells::ATTRIBUTE, patches::ATTRIBUTE];
+    let keys = [FOREST, forest::DIMENSION, CELLS, PATCHES];
     keys.into_iter().filter_map(|key| Some((key, value(key)?))).collect()
 }
 
@@ -152,10 +153,7 @@ fn meshes(datasets: &mut Datasets<'_>) -> Result<BTreeMap<String, Mesh>> {
         let Some(item) = datasets.walk.at(&mut datasets.reader, number)? else { continue };
         let Some(Pair::Group(found)) = item.pair else { continue };
         let attributes = used(&found.group.attributes);
-        if [forest::ATTRIBUTE, cells::ATTRIBUTE, patches::ATTRIBUTE]
-            .iter()
-            .any(|name| attributes.contains_key(name))
-        {
+        if [FOREST, CELLS, PATCHES].iter().any(|name| attributes.contains_key(name)) {
             let mesh = Mesh { number: number + 1, attributes, parts: BTreeMap::new() };
             meshes.insert(found.group.path, mesh);
         } else {

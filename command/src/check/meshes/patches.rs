@@ -4,14 +4,9 @@ use super::column::Datasets;
 use super::forest::{DIMENSION, expect_mesh, term};
 use super::steps::{Steps, expect_rows};
 use super::{Checked, Mesh, Stop, wrong};
+use crate::conventions::{PATCH_PARTS, PATCHES, TIME};
 use scda::DataType;
 use std::collections::BTreeMap;
-
-/// The attribute of a group that is such a mesh.
-pub const ATTRIBUTE: &str = "scda_patches";
-
-/// The five datasets of a mesh.
-const NAMES: [&str; 5] = ["boxes", "level", "ratio", "domain", "geometry"];
 
 /// Whether patches have cells in common is looked for by no more comparisons.
 const MOST_COMPARISONS: u64 = 100_000_000;
@@ -21,7 +16,7 @@ const MOST_PATCHES: u64 = 1 << 22;
 
 /// Whether a dataset of this name is a part of the mesh.
 pub fn has(name: &str) -> bool {
-    name == "time" || NAMES.contains(&name) || name.starts_with("fields/")
+    name == TIME || PATCH_PARTS.contains(&name) || name.starts_with("fields/")
 }
 
 /// A mesh that was checked.
@@ -36,7 +31,7 @@ type Cells = [(i64, i64); 3];
 
 /// Checks a mesh of this convention.
 pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
-    if mesh.version(ATTRIBUTE, 1)?.is_none() {
+    if mesh.version(PATCHES, 1)?.is_none() {
         return Ok(());
     }
     let dimension = match mesh.whole_number(DIMENSION) {
@@ -45,7 +40,7 @@ pub fn check(mesh: &Mesh, datasets: &mut Datasets<'_>) -> Checked {
     };
     let steps = Steps::new(mesh, datasets)?;
     let mut meshes = BTreeMap::new();
-    for parts in mesh.together(NAMES)? {
+    for parts in mesh.together(PATCH_PARTS)? {
         meshes.insert(parts[0], patches(datasets, dimension, parts)?);
     }
     let (mut rows, mut checksums) = (Vec::new(), Vec::new());

@@ -4,19 +4,15 @@ use super::column::Datasets;
 use super::connectivity::Connectivity;
 use super::forest::{Quadrants, expect_mesh, term};
 use super::{Checked, wrong};
+use crate::conventions::{SHAPED_PARTS, SHAPED_TREE_PARTS};
 use scda::DataType;
-
-/// The datasets of a mesh.
-pub const MESH: [&str; 5] = ["coordinates", "level", "type", "position", "tree_offsets"];
-/// Those of its trees, but for `tree_to_tree` and `tree_to_face`.
-const TREES: [&str; 2] = ["tree_shape", "tree_vertices"];
 
 /// Coordinates are in units of 2^-30 of the edge of a tree.
 const BITS: u32 = 30;
 
 /// Whether a dataset of this name is a part of such a forest alone.
 pub fn has(name: &str) -> bool {
-    MESH.contains(&name) || TREES.contains(&name)
+    SHAPED_PARTS.contains(&name) || SHAPED_TREE_PARTS.contains(&name)
 }
 
 /// The finest level, of which positions count elements.
@@ -117,7 +113,7 @@ struct Element {
 
 impl Element {
     /// Compares an element with its tree and with the end of the one before it, and returns its own end. An error is in words, behind
-    /// the place of the dataset in [`MESH`].
+    /// the place of the dataset in [`SHAPED_PARTS`].
     fn check(&self, shape: Shape, dimension: usize, begin: u128) -> Result<u128, (usize, String)> {
         let most = finest(dimension);
         let level = u32::try_from(self.level).ok().filter(|&level| level <= most);
