@@ -60,7 +60,7 @@ fn a_forest_is_valid() {
     write(&place, "reversed.scda", r#"{"scda_forest": 1, "dimension": 3}"#, &reversed());
     place.scda("check reversed.scda").good();
     // Of a group that is no forest, or one of a later version, nothing is asked.
-    for attributes in ["{}", r#"{"scda_forest": 2}"#, r#"{"scda_forest": 10}"#] {
+    for attributes in ["{}", r#"{"scda_forest": 3}"#, r#"{"scda_forest": 10}"#] {
         write(&place, "other.scda", attributes, &forest()[..2]);
         place.scda("check other.scda").good();
     }
