@@ -711,6 +711,62 @@ static void refused (const std::string &name) {
   }
 }
 
+struct ion {
+  double x[3];
+  float mass;
+  bool alive;
+  std::uint64_t id;
+};
+struct seen {
+  std::uint64_t id;
+  float x[3];
+};
+template <> struct scda::members<ion> {
+  static const scda_member_t *list () {
+    static const scda_member_t all[] = { SCDA_MEMBER (ion, x), SCDA_MEMBER (ion, mass), SCDA_MEMBER (ion, alive),
+                                         SCDA_MEMBER (ion, id), SCDA_MEMBERS_END };
+    return all;
+  }
+};
+template <> struct scda::members<seen> {
+  static const scda_member_t *list () {
+    static const scda_member_t all[] = { SCDA_MEMBER (seen, id), SCDA_MEMBER (seen, x), SCDA_MEMBERS_END };
+    return all;
+  }
+};
+
+/* Structs: rank r writes 3 + r of them, all ranks read all, whole and some of their members. */
+static void structs (const std::string &name) {
+  std::uint64_t first = 0, total = 0;
+  for (int r = 0; r < g.size; ++r) {
+    first = r == g.rank ? total : first;
+    total += 3 + static_cast<std::uint64_t> (r);
+  }
+  const auto at = [] (std::uint64_t i) {
+    ion p = ion ();
+    p.x[2] = 0.1 * static_cast<double> (i), p.mass = 0.5f, p.alive = i % 2 != 0, p.id = i << 40;
+    return p;
+  };
+  std::vector<ion> mine;
+  for (std::uint64_t i = 0; i < 3 + static_cast<std::uint64_t> (g.rank); ++i) { mine.push_back (at (first + i)); }
+  scda::writer w (g.comm, name, "structs");
+  w.write (scda::dataset ("particles", { total }).chunks (), mine, scda::box (list { first }, list { mine.size () }));
+  w.close ();
+  scda::reader r (g.comm, name);
+  const std::vector<ion> all = r.read<ion> ("particles");
+  const std::vector<seen> points = r.read<seen> ("particles");
+  scda::dataset found;
+  CHECK (r.find_dataset (found, "particles") && found.type () == SCDA_TYPE_STRUCT && found.type_name () == "struct" && found.item_bytes () == 37);
+  REQUIRE (all.size () == total && points.size () == total);
+  for (std::uint64_t i = 0; i < total; ++i) {
+    const ion p = at (i);
+    CHECK (same (all[i].x[2], p.x[2]) && all[i].alive == p.alive && all[i].id == p.id && points[i].id == p.id);
+    CHECK (same (points[i].x[2], static_cast<float> (p.x[2])));
+  }
+  std::vector<double> numbers;
+  CHECK (thrown ([&] { r.read (numbers); }, "which cannot be converted") == SCDA_ERR_ARG);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -728,5 +784,6 @@ int main (int argc, char **argv) {
   strided (block);
   if (g.rank == 0) { CHECK (!contents (block).empty () && contents (block) == contents (block + "-copied")); }
   refused (folder + "/hpp-datasets-refused.scda");
+  structs (folder + "/hpp-datasets-structs.scda");
   return finish ();
 }

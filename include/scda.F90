@@ -112,6 +112,11 @@ module scda_implementation
   integer, parameter, public :: SCDA_TYPE_COMPLEX64 = 13
   integer, parameter, public :: SCDA_TYPE_COMPLEX128 = 14
   integer, parameter, public :: SCDA_TYPE_RAW = 15
+  integer, parameter, public :: SCDA_TYPE_DATETIME64 = 16
+  integer, parameter, public :: SCDA_TYPE_TIMEDELTA64 = 17
+  integer, parameter, public :: SCDA_TYPE_TEXT = 18
+  integer, parameter, public :: SCDA_TYPE_BYTES = 19
+  integer, parameter, public :: SCDA_TYPE_STRUCT = 20
   integer, parameter, public :: SCDA_LAYOUT_CONTIGUOUS = 0
   integer, parameter, public :: SCDA_LAYOUT_CHUNKED = 1
   integer, parameter, public :: SCDA_LAYOUT_TEXT = 2
@@ -211,6 +216,8 @@ module scda_implementation
     type(c_ptr) :: fill_value = c_null_ptr
     type(c_ptr) :: attributes = c_null_ptr
     type(c_ptr) :: unsupported = c_null_ptr
+    type(c_ptr) :: unit = c_null_ptr
+    type(c_ptr) :: members = c_null_ptr
   end type c_dataset_t
 
   ! scda_box_t.
@@ -224,6 +231,9 @@ module scda_implementation
     integer(c_int64_t) :: memory_ndims = 0
     integer(c_int) :: type = 0
     integer(c_int) :: reserved = 0
+    integer(c_int64_t) :: item_bytes = 0
+    type(c_ptr) :: unit = c_null_ptr
+    type(c_ptr) :: members = c_null_ptr
   end type c_box_t
 
   ! A dataset to be written or read, what it points to, and the boxes of this rank.

@@ -435,6 +435,31 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_TYPE_RAW 15
 
 /**
+ * Items that are moments: `int64_t` that count the `unit` of the dataset since 1970 began; `INT64_MIN` is none.
+ */
+#define SCDA_TYPE_DATETIME64 16
+
+/**
+ * Items that are spans of time: `int64_t` that count the `unit` of the dataset; `INT64_MIN` is none.
+ */
+#define SCDA_TYPE_TIMEDELTA64 17
+
+/**
+ * Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; behind a shorter one stand zeros.
+ */
+#define SCDA_TYPE_TEXT 18
+
+/**
+ * Items that are `item_bytes` bytes at most, such as `char[8]`; behind fewer stand zeros.
+ */
+#define SCDA_TYPE_BYTES 19
+
+/**
+ * Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
+ */
+#define SCDA_TYPE_STRUCT 20
+
+/**
  * The data are plain, in C order: the default.
  */
 #define SCDA_LAYOUT_CONTIGUOUS 0
@@ -697,6 +722,47 @@ struct scda_statistics {
 typedef struct scda_statistics scda_statistics_t;
 
 /**
+ * A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. Behind the last one of a list stands
+ * `{ NULL }`.
+ */
+struct scda_member {
+  /**
+   * Its name: a C string in UTF-8. NULL ends the list.
+   */
+  const char *name;
+  /**
+   * Its type: `SCDA_TYPE_FLOAT64`, ...
+   */
+  int type;
+  /**
+   * 0 or 1: it is one item; more: an array of so many.
+   */
+  int count;
+  /**
+   * The bytes of the struct before it.
+   */
+  uint64_t offset;
+  /**
+   * The bytes of an item. Needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_STRUCT`; of other types it
+   * may be 0.
+   */
+  uint64_t item_bytes;
+  /**
+   * The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`, as for a dataset.
+   */
+  const char *unit;
+  /**
+   * The members of `SCDA_TYPE_STRUCT`, as for a dataset.
+   */
+  const struct scda_member *members;
+};
+
+/**
+ * A member of a struct.
+ */
+typedef struct scda_member scda_member_t;
+
+/**
  * What a dataset is: a named array of numbers, of 0 to `SCDA_MAX_DIMS` dimensions. Fill it by
  * `scda_dataset_init`, then set what you need: at least `name`, `type`, `ndims` and `shape`. When
  * writing, what it points to is used only during the call. When reading, it belongs to the file, and is valid
@@ -723,7 +789,8 @@ struct scda_dataset {
    */
   int ndims;
   /**
-   * The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`; of other types it may be 0 (default).
+   * The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES`, and `SCDA_TYPE_STRUCT`, whose
+   * `sizeof` it is; of other types it may be 0 (default). Reading: those in the file.
    */
   uint64_t item_bytes;
   /**
@@ -787,6 +854,16 @@ struct scda_dataset {
    * not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
    */
   const char *unsupported;
+  /**
+   * The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
+   * `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
+   */
+  const char *unit;
+  /**
+   * The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
+   * describes the struct in the file.
+   */
+  const scda_member_t *members;
 };
 
 /**
@@ -843,6 +920,13 @@ struct scda_box {
    * Zero.
    */
   int reserved;
+  /**
+   * With `type`, what the items in memory are, as in a dataset: the bytes of one, its unit, and its members. Structs may have gaps; of those
+   * that are read, members may be left out, and each may have another type than in the file.
+   */
+  uint64_t item_bytes;
+  const char *unit;
+  const scda_member_t *members;
 };
 
 /**
@@ -1749,13 +1833,14 @@ int scda_dataset_init_size(scda_dataset_t *d,
                            size_t size);
 
 /**
- * The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for `SCDA_TYPE_RAW`.
+ * The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes" and
+ * "struct" for those that more is to be said of.
  *
  * Not collective.
  *
  * @param [in]  type        One of `SCDA_TYPE_FLOAT64`, ...
- * @param [out] item_bytes  The bytes of an item; 0 for `SCDA_TYPE_RAW`, whose items have any number, and for what is no type. NULL: not
- *                          wanted.
+ * @param [out] item_bytes  The bytes of an item; 0 for types whose items may have several numbers of bytes, and for what is no type. NULL:
+ *                          not wanted.
  * @return                  A C string that is valid forever, or NULL for what is no type.
  */
 const char *scda_type_name(int type,

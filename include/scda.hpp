@@ -52,6 +52,11 @@
 #include <utility>
 #include <vector>
 
+/** A member of a struct for `scda::members`: its name, type and place are found out. */
+#define SCDA_MEMBER(T, name) ::scda::detail::member<decltype (T::name)> (#name, offsetof (T, name))
+/** The end of a list of members. */
+#define SCDA_MEMBERS_END ::scda_member_t ()
+
 namespace scda {
 
 /** An error: on all ranks the same. */
@@ -323,6 +328,16 @@ private:
   scda_params_t p_;
 };
 
+/** The members of a struct: specialise it, and arrays of T are datasets of structs.
+ *
+ *     template <> struct scda::members<particle> {
+ *       static const scda_member_t *list () {
+ *         static const scda_member_t all[] = { SCDA_MEMBER (particle, position), SCDA_MEMBER (particle, mass), SCDA_MEMBERS_END };
+ *         return all;
+ *       }
+ *     }; */
+template <typename T> struct members {};
+
 namespace detail {
 
 /* The type of a number of T in a dataset; raw bytes of what is none. */
@@ -332,10 +347,18 @@ constexpr int integer_type (std::size_t bytes, bool is_signed) noexcept {
          : bytes == 4 ? (is_signed ? SCDA_TYPE_INT32 : SCDA_TYPE_UINT32)
                       : (is_signed ? SCDA_TYPE_INT64 : SCDA_TYPE_UINT64);
 }
+template <typename T, typename = void> struct has_members : std::false_type {};
+template <typename T>
+struct has_members<T, typename std::enable_if<std::is_same<decltype (scda::members<T>::list ()), const scda_member_t *>::value>::type>
+  : std::true_type {};
+template <typename T> typename std::enable_if<has_members<T>::value, const scda_member_t *>::type members_of () {
+  return scda::members<T>::list ();
+}
+template <typename T> typename std::enable_if<!has_members<T>::value, const scda_member_t *>::type members_of () { return nullptr; }
 template <typename T, typename = void> struct number {
   static_assert (!std::is_same<T, long double>::value && !std::is_same<T, std::complex<long double>>::value,
                  "long double differs between machines: use double");
-  static constexpr int type = SCDA_TYPE_RAW;
+  static constexpr int type = has_members<T>::value ? SCDA_TYPE_STRUCT : SCDA_TYPE_RAW;
 };
 template <> struct number<bool> {
   static_assert (sizeof (bool) == 1, "a bool of a dataset has one byte");
@@ -365,6 +388,14 @@ template <> struct number<std::float16_t> {
   static constexpr int type = SCDA_TYPE_FLOAT16;
 };
 #endif
+/* A member of this type. Raw bytes and structs have their size, arrays their number of items. */
+template <typename T> scda_member_t member (const char *name, std::size_t offset) {
+  typedef typename std::remove_all_extents<T>::type item;
+  scda_member_t m = scda_member_t ();
+  m.name = name, m.type = number<item>::type, m.count = static_cast<int> (sizeof (T) / sizeof (item)), m.offset = offset;
+  m.item_bytes = sizeof (item), m.members = members_of<item> ();
+  return m;
+}
 template <typename T> struct is_complex : std::false_type {};
 template <typename T> struct is_complex<std::complex<T>> : std::true_type {};
 
@@ -432,7 +463,7 @@ template <typename Void> class basic_items {
 
 public:
   /** None, of any type: for ranks that have none. */
-  basic_items () noexcept : data_ (nullptr), bytes_ (0), type_ (none), item_bytes_ (0) {}
+  basic_items () noexcept : data_ (nullptr), bytes_ (0), type_ (none), item_bytes_ (0), members_ (nullptr) {}
   basic_items (skip_t) noexcept : basic_items () {}
   /** Of anything with `data` and `size`: `std::vector`, `std::span`, ... An element that is a `std::array`, or an array, has
    * several items, and a dimension of its own. */
@@ -484,6 +515,8 @@ public:
   /** One of `SCDA_TYPE_...`; -1 of none. */
   int type () const noexcept { return type_; }
   std::size_t item_bytes () const noexcept { return item_bytes_; }
+  /** Those of a struct; NULL of other types. */
+  const scda_member_t *members () const noexcept { return members_; }
   /** The shape that the items have by themselves: that of an array, the number of elements of a container, ... */
   const std::vector<std::uint64_t> &shape () const noexcept { return shape_; }
   /** Whether they are of no type. */
@@ -495,7 +528,7 @@ private:
   static constexpr int none = -1;
   template <typename T> basic_items (T *data, std::size_t size)
     : data_ (data), bytes_ (size * sizeof (T)), type_ (detail::number<typename detail::inner<T>::item>::type),
-      item_bytes_ (sizeof (typename detail::inner<T>::item)), shape_ (1, size) {
+      item_bytes_ (sizeof (typename detail::inner<T>::item)), members_ (detail::members_of<typename detail::inner<T>::item> ()), shape_ (1, size) {
     detail::inner<T>::append (shape_);
   }
   /* Those of the outer dimensions are known; the inner ones, of an element, lie in C order. */
@@ -513,6 +546,7 @@ private:
   std::size_t bytes_;
   int type_;
   std::size_t item_bytes_;
+  const scda_member_t *members_;
   std::vector<std::uint64_t> shape_;
   std::vector<std::int64_t> strides_;
 };
@@ -689,11 +723,13 @@ private:
     d_.attributes = nullptr;
     d_.dimension_names = nullptr;
     d_.fill_value = nullptr;
+    d_.unit = nullptr;
+    d_.members = nullptr;
   }
   template <typename Void> bool has_type_of (const basic_items<Void> &data) const noexcept {
     const int type = d_.type;
     return data.type () == type
-             ? type != SCDA_TYPE_RAW || data.item_bytes () == d_.item_bytes
+             ? type != SCDA_TYPE_STRUCT && (type != SCDA_TYPE_RAW || data.item_bytes () == d_.item_bytes)
              : (data.type () == SCDA_TYPE_UINT8 && (type == SCDA_TYPE_BOOL || type == SCDA_TYPE_RAW))
                  || (data.type () == SCDA_TYPE_UINT16 && type == SCDA_TYPE_FLOAT16);
   }
@@ -920,7 +956,7 @@ protected:
       if (all.empty ()) { c.data = const_cast<void *> (data.data ()); } /* the others lie behind it */
       c.start = one.start.data ();
       c.count = one.count.data ();
-      if (is_converted) { c.type = data.type (); }
+      if (is_converted) { c.type = data.type (), c.item_bytes = data.item_bytes (), c.members = data.members (); }
       all.push_back (c);
     }
     if (bytes != data.bytes ()) {
@@ -949,10 +985,12 @@ protected:
     if (!d.has_type_) {
       c.type = data.type ();
       c.item_bytes = data.item_bytes ();
+      c.members = data.members ();
       if (data.empty ()) { refuse_it ("data: found none, and no type; pass an empty container, or scda::dataset::type"); }
     } else if (data.type () == SCDA_TYPE_RAW && !d.has_type_of (data)) {
       refuse_it ("data: found items of type " + detail::type_name (data.type (), data.item_bytes ()) + ", expected " + d.type_name ());
     }
+    if (c.type == SCDA_TYPE_STRUCT && c.members == nullptr) { c.members = data.members (), c.item_bytes = data.item_bytes (); }
     const std::uint64_t item_bytes = detail::type_bytes (c.type, c.item_bytes);
     if (!d.has_shape_) { refuse_it ("shape: found none, expected that of the whole array"); }
     if (d.shape_.size () > SCDA_MAX_DIMS) {

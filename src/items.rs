@@ -5,7 +5,7 @@
 
 mod convert;
 
-use crate::codec::chunk::swap;
+use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, MAX_DIMENSIONS, items, too_many};
 use crate::numbers::to_usize;
@@ -114,10 +114,10 @@ pub(crate) struct ItemsMut<'a> {
 }
 
 /// The items of a box as they are in the file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct InFile {
     item_bytes: usize,
-    number_bytes: u64,
+    data_type: DataType,
     /// Between the types in memory and in the file, if they are not the same.
     conversion: Option<Conversion>,
 }
@@ -439,8 +439,7 @@ impl<'a> MemoryMut<'a> {
 
 impl InFile {
     fn new(data_type: DataType, conversion: Option<Conversion>) -> Self {
-        let number_bytes = data_type.number_bytes();
-        Self { item_bytes: to_usize(data_type.item_bytes()), number_bytes, conversion }
+        Self { item_bytes: to_usize(data_type.item_bytes()), data_type, conversion }
     }
 
     /// Whether the items are the same bytes in memory and in the file.
@@ -473,7 +472,7 @@ impl<'a> Items<'a> {
 
     /// Whether there may be a number that none of the type in the file is for: [`Self::gather`] tells.
     pub fn may_misfit(&self) -> bool {
-        self.in_file.conversion.is_some_and(|conversion| !conversion.always_fits())
+        self.in_file.conversion.as_ref().is_some_and(|conversion| !conversion.always_fits())
     }
 
     /// The items, if they lie one after the other as they are in the file.
@@ -521,7 +520,12 @@ impl<'a> Items<'a> {
 impl ItemsMut<'_> {
     /// The items, to be read. All of them were written.
     pub fn as_items(&self) -> Items<'_> {
-        Items { first: self.first, places: self.places.clone(), in_file: self.in_file, memory: PhantomData }
+        Items {
+            first: self.first,
+            places: self.places.clone(),
+            in_file: self.in_file.clone(),
+            memory: PhantomData,
+        }
     }
 
     /// Their bytes in the file.
@@ -558,24 +562,22 @@ impl ItemsMut<'_> {
     pub fn scatter(&mut self, number: u64, data: &[u8], is_swapped: bool) {
         let item = self.in_file.item_bytes;
         if is_swapped && self.are_converted() {
-            let mut piece = [0; SWAPPED_BYTES];
-            let most = SWAPPED_BYTES / item * item;
+            let most = (SWAPPED_BYTES / item).max(1) * item;
             for (n, data) in data.chunks(most).enumerate() {
-                let piece = &mut piece[..data.len()];
-                piece.copy_from_slice(data);
-                swap(piece, self.in_file.number_bytes);
-                self.scatter(number + (n * most / item) as u64, piece, false);
+                let mut piece = data.to_vec();
+                swap_items(&mut piece, self.in_file.data_type);
+                self.scatter(number + (n * most / item) as u64, &piece, false);
             }
             return;
         }
         let items = data.len() / item;
         debug_assert!(number + items as u64 <= self.places.items());
-        let (first, step, conversion) = (self.first, self.places.step(), self.in_file.conversion);
+        let (first, step, conversion) = (self.first, self.places.step(), &self.in_file.conversion);
         let mut misfit = self.misfit;
         self.places.rows(number, items, |row, before| {
             let from = (data[before * item..(before + row.items) * item].as_ptr(), item.cast_signed());
             let to = (first.wrapping_offset(row.place), step);
-            match &conversion {
+            match conversion {
                 // SAFETY: the items of the box may be written, and `data` has the row.
                 None => unsafe { copy_row(from, to, row.items, item) },
                 // SAFETY: as above.

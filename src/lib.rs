@@ -33,17 +33,18 @@ mod storage;
 /// For the other members of this workspace: the command, the Python module, the fuzzers. No other code may rely on it.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method};
+    pub use crate::codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method, swap_items};
     pub use crate::codec::shuffle::{shuffle, unshuffle};
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
     pub use crate::foreign::{Foreign, sdf, sion};
     pub use crate::format::dataset::bools::Bools;
     pub use crate::format::dataset::codecs::Codecs;
+    pub use crate::format::dataset::fill::text_of;
     pub use crate::format::dataset::{
         DATASET_CONVENTION, GROUP_CONVENTION, fill, json, metadata, parse, rounding,
     };
-    pub use crate::format::dataset::{stored_name, stored_path};
+    pub use crate::format::dataset::{stored_name, stored_path, type_of_text, type_text};
     pub use crate::format::entry::{CountFormat, parse_counts};
     pub use crate::format::header::{parse_file_header, parse_section_header, put_section_header};
     pub use crate::format::padding::{MAX_DATA_PADDING, data_padding, data_padding_bytes};
@@ -62,7 +63,7 @@ pub use file::{
     BoxStream, Closing, CommitRequest, DataStream, ElementStream, Elements, ElementsMut, Encode, Interrupt,
     Params, Reader, Request, Section, Sink, Source, Statistics, Stream, StreamReader, Streams, Writer,
 };
-pub use format::dataset::{Codec, DataType, Dataset, Group, Kind, Layout, Region};
+pub use format::dataset::{Codec, DataType, Dataset, Group, Kind, Layout, Member, Region, Struct, TimeUnit};
 pub use format::header::{SectionType, UserString};
 pub use format::padding::LineBreak;
 pub use format::{INLINE_BYTES, USER_STRING_BYTES};

@@ -50,7 +50,8 @@ pub fn room_of<'a>(
 }
 
 fn type_of(name: &str) -> PyResult<DataType> {
-    DataType::from_name(name).ok_or_else(|| invalid(format!("type: found {name}")))
+    let found = scda::internals::type_of_text(name).map_err(|error| invalid(error.to_string()))?;
+    found.ok_or_else(|| invalid(format!("type: found {name}")))
 }
 
 pub fn regions_of(boxes: &[Box]) -> Vec<Region> {
@@ -96,7 +97,7 @@ impl Description {
         };
         Self {
             name: dataset.name,
-            r#type: dataset.data_type.to_string(),
+            r#type: scda::internals::type_text(dataset.data_type),
             shape: dataset.shape,
             layout: layout.to_owned(),
             chunks,
@@ -113,8 +114,7 @@ impl Description {
 
     pub fn dataset(self) -> PyResult<Dataset> {
         let Self { name, r#type, shape, layout, chunks, codec, .. } = self;
-        let data_type =
-            DataType::from_name(&r#type).ok_or_else(|| invalid(format!("data type: found {:?}", r#type)))?;
+        let data_type = type_of(&r#type)?;
         let mut dataset = Dataset::new(name, data_type, shape);
         dataset.layout = match &*layout {
             "contiguous" => Layout::Contiguous,

@@ -254,6 +254,25 @@ def test_the_store(series: Path) -> None:
         scda.ZarrStore(series.parent / "none.scda")
 
 
+def test_structs_times_and_texts_as_stock_zarr_has_them(tmp_path: Path) -> None:
+    arrays = {
+        "structs": np.array([(1, 2.5, b"ab"), (-3, 4.5, b"c")], [("i", "i2"), ("x", "f8"), ("name", "S3")]),
+        "nested": np.array([(1, (2, 3.5)), (4, (5, 6.5))], [("a", "i2"), ("b", [("c", "u1"), ("d", "f8")])]),
+        "seconds": np.array(["2020-01-01T00:00:01", "1969-12-31"], "M8[s]"),
+        "spans": np.array([1, -20], "m8[10us]"),
+        "texts": np.array([["a", "żółw"], ["", "b"]], "U5"),
+        "bytes": np.array([b"ab", b""], "S4"),
+    }
+    with scda.create(tmp_path / "f.scda") as w:
+        for name, array in arrays.items():
+            w.dataset(name, array, encode=True)
+            w.dataset(f"plain/{name}", array)
+    group = zarr.open_group(scda.ZarrStore(tmp_path / "f.scda"), mode="r")
+    for name, array in arrays.items():
+        for found in (group[name], group[f"plain/{name}"]):
+            assert found.dtype == array.dtype and repr(found[:].tolist()) == repr(array.tolist())
+
+
 def test_foreign_bytes_are_left_as_they_are(tmp_path: Path) -> None:
     """Arrays whose metadata another program wrote: big-endian."""
     data = np.arange(6, dtype=">i4").reshape(2, 3)

@@ -296,6 +296,17 @@ pub fn swap(data: &mut [u8], number_bytes: u64) {
     }
 }
 
+/// Turns the bytes of each number of items of a type around.
+pub fn swap_items(data: &mut [u8], data_type: DataType) {
+    let DataType::Struct(_) = data_type else { return swap(data, data_type.number_bytes()) };
+    for item in data.chunks_exact_mut(to_usize(data_type.item_bytes())) {
+        data_type.for_each_leaf(&mut |before, leaf| {
+            let before = to_usize(before);
+            swap(&mut item[before..before + to_usize(leaf.item_bytes())], leaf.number_bytes());
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 //! Boxes of datasets, as C passes them.
 
-use super::dataset::{SCDA_TYPE_RAW, data_type};
 use super::guard;
 use super::memory::{slice, slice_mut};
+use super::types::{Described, scda_member_t};
 use super::versioned::{self, versioned};
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Dataset, MAX_DIMENSIONS, Region};
@@ -11,7 +11,7 @@ use crate::items::{Data, DataMut, Memory, MemoryMut};
 use crate::memory::reserve;
 use crate::numbers::to_usize;
 use std::borrow::Cow;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 /// A box of a dataset, and where its items lie in memory: in C order (the last index varies fastest), or with a stride of its own for each
@@ -45,12 +45,17 @@ pub struct scda_box {
     pub r#type: c_int,
     /// Zero.
     pub reserved: c_int,
+    /// With `type`, what the items in memory are, as in a dataset: the bytes of one, its unit, and its members. Structs may have gaps; of those
+    /// that are read, members may be left out, and each may have another type than in the file.
+    pub item_bytes: u64,
+    pub unit: *const c_char,
+    pub members: *const scda_member_t,
 }
 
 /// A box of a dataset, and where its items lie in memory.
 pub type scda_box_t = scda_box;
 
-versioned!(scda_box_t, "box", "scda_box_init", defaults(), reserved: c_int);
+versioned!(scda_box_t, "box", "scda_box_init", defaults(), members: *const scda_member_t);
 
 fn defaults() -> scda_box_t {
     let size = size_of::<scda_box_t>();
@@ -64,6 +69,9 @@ fn defaults() -> scda_box_t {
         memory_ndims: 0,
         r#type: 0,
         reserved: 0,
+        item_bytes: 0,
+        unit: null(),
+        members: null(),
     }
 }
 
@@ -165,6 +173,21 @@ impl Flat {
         Ok(Self { regions, data, bytes })
     }
 
+    /// As boxes whose items have this type in memory.
+    pub fn of_type<'a>(self, dataset: &Dataset, data_type: DataType) -> Result<Boxes<'a>> {
+        if data_type == dataset.data_type {
+            return Ok(Boxes::Flat(self));
+        }
+        let (mut places, mut data) = (Vec::new(), self.data);
+        reserve(&mut places, self.regions.len())?;
+        for region in &self.regions {
+            places.push(Place { data, stride: None, shape: None, data_type });
+            let bytes = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;
+            data = if data.is_null() { data } else { data.wrapping_add(to_usize(bytes)) };
+        }
+        Ok(Boxes::Apart(self.regions, places))
+    }
+
     /// With their items.
     ///
     /// # Safety
@@ -212,6 +235,23 @@ pub(super) struct Place<'a> {
     data_type: DataType,
 }
 
+/// The type of the items of a box in memory.
+///
+/// # Safety
+/// What the type points to may be read.
+unsafe fn type_in_memory(one: &scda_box_t, default: DataType) -> Result<DataType> {
+    let &scda_box_t { r#type: code, item_bytes, unit, members, .. } = one;
+    match code {
+        0 => Ok(default),
+        // What is not said is that of the dataset.
+        code if code == default.code() && members.is_null() && unit.is_null() && item_bytes == 0 => {
+            Ok(default)
+        }
+        // SAFETY: as the caller promises.
+        code => unsafe { Described { code, item_bytes, unit, members }.data_type() },
+    }
+}
+
 /// The numbers of indices in memory, if they are others than those of the box.
 ///
 /// # Safety
@@ -246,8 +286,8 @@ impl Items<'_> {
 
 impl<'a> Boxes<'a> {
     /// # Safety
-    /// A number for each dimension may be read where a box points to some.
-    pub unsafe fn new(dataset: &Dataset, boxes: &[scda_box_t]) -> Result<Self> {
+    /// A number for each dimension may be read where a box points to some. `in_memory` is the type of the items where a box names none.
+    pub unsafe fn new(dataset: &Dataset, in_memory: DataType, boxes: &[scda_box_t]) -> Result<Self> {
         let dimensions = dataset.shape.len() as u64;
         let (mut regions, mut places) = (Vec::new(), Vec::new());
         reserve(&mut regions, boxes.len())?;
@@ -269,11 +309,8 @@ impl<'a> Boxes<'a> {
                 // SAFETY: not NULL, so C passes a number for each dimension.
                 region.count.copy_from_slice(unsafe { slice(one.count, dimensions, "count of a box") }?);
             }
-            let data_type = match one.r#type {
-                0 => dataset.data_type,
-                SCDA_TYPE_RAW => data_type(SCDA_TYPE_RAW, dataset.data_type.item_bytes())?,
-                code => data_type(code, 0)?,
-            };
+            // SAFETY: C passes members and a unit where the type needs them.
+            let data_type = unsafe { type_in_memory(one, in_memory) }?;
             let all = add_bytes(dataset, index, &region, bytes)?;
             // In memory, an item may have another size.
             let own = product(region.items()?, data_type.item_bytes()).ok_or_else(exceeds)?;

@@ -2,10 +2,12 @@
 
 use super::guard;
 use super::memory::{c_string, slice};
+use super::types::{Described, scda_member_t};
 use super::versioned::{self, versioned};
-use crate::codec::chunk::swap;
+use crate::codec::chunk::swap_items;
 use crate::error::{Error, Result};
 use crate::format::dataset::{Codec, DataType, Dataset, Layout, MAX_DIMENSIONS};
+use crate::items::Memory;
 use crate::memory::copy;
 use crate::numbers::to_usize;
 use std::ffi::{c_char, c_int, c_void};
@@ -46,6 +48,16 @@ pub const SCDA_TYPE_COMPLEX64: c_int = 13;
 pub const SCDA_TYPE_COMPLEX128: c_int = 14;
 /// Items of `item_bytes` bytes, 1 to 65536, without a further meaning: their order never changes.
 pub const SCDA_TYPE_RAW: c_int = 15;
+/// Items that are moments: `int64_t` that count the `unit` of the dataset since 1970 began; `INT64_MIN` is none.
+pub const SCDA_TYPE_DATETIME64: c_int = 16;
+/// Items that are spans of time: `int64_t` that count the `unit` of the dataset; `INT64_MIN` is none.
+pub const SCDA_TYPE_TIMEDELTA64: c_int = 17;
+/// Items that are texts in UTF-32, of `item_bytes` / 4 characters at most; behind a shorter one stand zeros.
+pub const SCDA_TYPE_TEXT: c_int = 18;
+/// Items that are `item_bytes` bytes at most, such as `char[8]`; behind fewer stand zeros.
+pub const SCDA_TYPE_BYTES: c_int = 19;
+/// Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
+pub const SCDA_TYPE_STRUCT: c_int = 20;
 
 /// The data are plain, in C order: the default.
 pub const SCDA_LAYOUT_CONTIGUOUS: c_int = 0;
@@ -86,7 +98,8 @@ pub struct scda_dataset {
     pub r#type: c_int,
     /// The number of dimensions; 0 (default) for a single item.
     pub ndims: c_int,
-    /// The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`; of other types it may be 0 (default).
+    /// The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES`, and `SCDA_TYPE_STRUCT`, whose
+    /// `sizeof` it is; of other types it may be 0 (default). Reading: those in the file.
     pub item_bytes: u64,
     /// The number of indices in each dimension, the one that varies fastest last. What follows `ndims`
     /// numbers is ignored, and 0 after reading.
@@ -125,12 +138,18 @@ pub struct scda_dataset {
     /// After reading: NULL, or what keeps this library from reading the data, such as a codec that it does
     /// not have: `scda_fread_dataset` is then an error, and all else is known. Writing: ignored.
     pub unsupported: *const c_char,
+    /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`: `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`,
+    /// `as`, or `generic` for none, with a number before it if it is several, such as `10us`. NULL (default) for other types.
+    pub unit: *const c_char,
+    /// The members of `SCDA_TYPE_STRUCT`, a list that ends with one whose name is NULL. NULL (default) for other types. After reading it
+    /// describes the struct in the file.
+    pub members: *const scda_member_t,
 }
 
 /// What a dataset is.
 pub type scda_dataset_t = scda_dataset;
 
-versioned!(scda_dataset_t, "dataset", "scda_dataset_init", empty(), unsupported: *const c_char);
+versioned!(scda_dataset_t, "dataset", "scda_dataset_init", empty(), members: *const scda_member_t);
 
 /// Fills the description of a dataset of a program that knows its first `size` bytes with the defaults: what
 /// `scda_dataset_init` calls.
@@ -165,6 +184,8 @@ pub(super) fn empty() -> scda_dataset_t {
         fill_value: null(),
         attributes: null(),
         unsupported: null(),
+        unit: null(),
+        members: null(),
     }
 }
 
@@ -175,29 +196,22 @@ const CODECS: [(c_int, Codec); 4] = [
     (SCDA_CODEC_ZLIB, Codec::Zlib),
 ];
 
-/// The type of a constant. `item_bytes` may be 0 unless it is `SCDA_TYPE_RAW`.
-pub(super) fn data_type(code: c_int, item_bytes: u64) -> Result<DataType> {
-    let data_type = DataType::from_code(code, item_bytes)
-        .ok_or_else(|| Error::argument(format!("type: found {code}, expected SCDA_TYPE_FLOAT64, ...")))?;
-    let expected = data_type.item_bytes();
-    if code != SCDA_TYPE_RAW && ![0, expected].contains(&item_bytes) {
-        return Err(Error::argument(format!(
-            "item_bytes: found {item_bytes}, expected 0 or {expected} for {data_type}"
-        )));
-    }
-    Ok(data_type)
-}
-
 /// UTF-8 of C.
 pub(super) fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|_| Error::argument(format!("{what}: found bytes that are not UTF-8")))
+}
+
+/// A dataset that C describes, and the type of its items in memory, where structs may have gaps.
+pub(super) struct InMemory {
+    pub dataset: Dataset,
+    pub data_type: DataType,
 }
 
 /// The dataset at a pointer. Whether there can be such a dataset is not looked at.
 ///
 /// # Safety
 /// `d` is NULL or may be read, and so may be what it points to.
-pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
+pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<InMemory> {
     // SAFETY: the caller's `d` is NULL or may be read.
     let c = unsafe { versioned::read(d) }?;
     // SAFETY: likewise what it points to.
@@ -208,9 +222,10 @@ pub(super) unsafe fn read_dataset(d: *const scda_dataset_t) -> Result<Dataset> {
 ///
 /// # Safety
 /// What `c` points to may be read.
-pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<Dataset> {
-    let mut dataset = array(c)?;
-    let (dimensions, data_type) = (dataset.shape.len(), dataset.data_type);
+pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
+    // SAFETY: as the caller promises.
+    let InMemory { mut dataset, data_type } = unsafe { array(c) }?;
+    let dimensions = dataset.shape.len();
     dataset.layout = layout(c.layout, &c.chunk[..dimensions])?;
     let codec = CODECS.iter().find(|(code, _)| *code == c.codec);
     dataset.codec = codec.map(|(_, codec)| *codec).ok_or_else(|| {
@@ -245,20 +260,32 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<Dataset> {
     if !c.fill_value.is_null() {
         let bytes = if data_type.is_valid() { data_type.item_bytes() } else { 0 };
         // SAFETY: not NULL, so C passes an item.
-        dataset.fill_value = copy(unsafe { slice(c.fill_value.cast::<u8>(), bytes, "fill_value") }?)?;
+        let item = unsafe { slice(c.fill_value.cast::<u8>(), bytes, "fill_value") }?;
+        dataset.fill_value = match data_type == dataset.data_type {
+            true => copy(item)?,
+            // Without the gaps.
+            false => {
+                let mut fill = vec![0; to_usize(dataset.data_type.item_bytes())];
+                Memory::packed(item).of_type(data_type).items(&[], dataset.data_type)?.gather(0, &mut fill);
+                fill
+            }
+        };
         if cfg!(target_endian = "big") {
-            swap(&mut dataset.fill_value, data_type.number_bytes());
+            swap_items(&mut dataset.fill_value, dataset.data_type);
         }
     }
     if !c.attributes.is_null() {
         // SAFETY: not NULL, so C passes a C string.
         dataset.attributes = unsafe { json(c.attributes) }?;
     }
-    Ok(dataset)
+    Ok(InMemory { dataset, data_type })
 }
 
 /// The name, the type and the shape.
-pub(super) fn array(c: &scda_dataset_t) -> Result<Dataset> {
+///
+/// # Safety
+/// The members and the unit of the type may be read.
+pub(super) unsafe fn array(c: &scda_dataset_t) -> Result<InMemory> {
     let name = c.name.map(|character| u8::from_ne_bytes(character.to_ne_bytes()));
     let Some(end) = name.iter().position(|&byte| byte == 0) else {
         return Err(Error::argument(format!("name of a dataset: found no NUL in {SCDA_NAME_BYTES} bytes")));
@@ -268,8 +295,10 @@ pub(super) fn array(c: &scda_dataset_t) -> Result<Dataset> {
     let Some(dimensions) = dimensions else {
         return Err(Error::argument(format!("ndims: found {}, expected 0 to {MAX_DIMENSIONS}", c.ndims)));
     };
-    let data_type = data_type(c.r#type, c.item_bytes)?;
-    Ok(Dataset::new(name, data_type, &c.shape[..dimensions]))
+    let described = Described { code: c.r#type, item_bytes: c.item_bytes, unit: c.unit, members: c.members };
+    // SAFETY: as the caller promises.
+    let data_type = unsafe { described.data_type() }?;
+    Ok(InMemory { dataset: Dataset::new(name, data_type.in_file()?, &c.shape[..dimensions]), data_type })
 }
 
 /// Attributes.
@@ -333,7 +362,7 @@ pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
 pub(super) fn fill_words(dataset: &Dataset) -> Vec<u64> {
     let mut item = dataset.fill_item().into_owned();
     if cfg!(target_endian = "big") {
-        swap(&mut item, dataset.data_type.number_bytes());
+        swap_items(&mut item, dataset.data_type);
     }
     item.resize(to_usize(dataset.data_type.item_bytes().next_multiple_of(8)), 0);
     item.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect()
@@ -370,15 +399,20 @@ mod tests {
         assert_eq!(codes.len(), DataType::names().count());
         for (code, name) in codes.into_iter().zip(DataType::names()) {
             let of_rust = DataType::from_name(name).unwrap();
-            assert_eq!(data_type(code, 0).unwrap(), of_rust);
-            assert_eq!(data_type(code, of_rust.item_bytes()).unwrap(), of_rust);
-            data_type(code, 3).unwrap_err();
+            assert_eq!((DataType::from_code(code), of_rust.code()), (Some(of_rust), code));
+        }
+        let unit = crate::format::dataset::TimeUnit::new("s", 1).unwrap();
+        let all = crate::format::dataset::Struct::packed([("x", DataType::Int8)]).unwrap();
+        for (code, of_rust) in [
+            (SCDA_TYPE_RAW, DataType::Raw(3)),
+            (SCDA_TYPE_DATETIME64, DataType::Datetime(unit)),
+            (SCDA_TYPE_TIMEDELTA64, DataType::Timedelta(unit)),
+            (SCDA_TYPE_TEXT, DataType::Text(3)),
+            (SCDA_TYPE_BYTES, DataType::Bytes(3)),
+            (SCDA_TYPE_STRUCT, DataType::Struct(all)),
+        ] {
             assert_eq!(of_rust.code(), code);
         }
-        assert_eq!(data_type(SCDA_TYPE_RAW, 3).unwrap(), DataType::Raw(3));
-        assert_eq!(DataType::Raw(3).code(), SCDA_TYPE_RAW);
-        data_type(0, 0).unwrap_err();
-        data_type(16, 0).unwrap_err();
     }
 
     #[test]
@@ -390,7 +424,7 @@ mod tests {
         dataset.shuffle = false;
         let c = without_pointers(&dataset);
         // SAFETY: it points to nothing.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap(), dataset);
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
         dataset.fill_value = (1..=8).collect();
         let mut expected = [1.0_f32; 2].map(f32::to_ne_bytes).concat();
         expected.copy_from_slice(&if cfg!(target_endian = "big") {

@@ -1,6 +1,7 @@
 //! What was given to C and belongs to a file: what a dataset points to, and attributes.
 
 use super::dataset::{fill_words, scda_dataset_t, without_pointers};
+use super::types::Kept;
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Streams};
 use crate::format::dataset::Dataset;
@@ -19,6 +20,7 @@ unsafe impl Send for Pointers {}
 pub struct Given {
     attributes: CString,
     unsupported: Option<CString>,
+    described: Kept,
     fill_value: Vec<u64>,
     names: Vec<Option<CString>>,
     pointers: Pointers,
@@ -64,6 +66,9 @@ impl Given {
         c.fill_value = self.fill_value.as_ptr().cast();
         c.attributes = self.attributes.as_ptr();
         c.unsupported = pointer(&self.unsupported);
+        self.described = Kept::default();
+        let described = self.described.describe(dataset.data_type);
+        (c.unit, c.members) = (described.unit, described.members);
         c
     }
 
@@ -100,13 +105,13 @@ mod tests {
         let c = given.dataset(&dataset);
         assert!(c.unsupported.is_null());
         // SAFETY: what it points to is there as long as `given` is.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap(), dataset);
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
 
         // U+0000, which JSON can have, ends a string of C.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];
         let c = given.dataset(&dataset);
         dataset.dimension_names[0] = Some("y".into());
         // SAFETY: as above.
-        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap(), dataset);
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
     }
 }

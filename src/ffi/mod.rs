@@ -57,7 +57,7 @@ pub use read::*;
 pub use read_datasets::*;
 pub use sections::*;
 pub use streams::*;
-pub use types::scda_type_name;
+pub use types::{scda_member, scda_member_t, scda_type_name};
 pub use write::*;
 pub use write_datasets::*;
 

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, each, scda_box_t};
 use super::context::{Context, locally, on_reader, scda_fcontext_t, with};
-use super::dataset::{array, scda_dataset_t, without_pointers};
+use super::dataset::{InMemory, array, scda_dataset_t, without_pointers};
 use super::given::Given;
 use super::memory::{put, put_user_string};
 use super::versioned;
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn scda_fread_datasets(
             return reader.read(|state| {
                 let mine = state.current_dataset().and_then(|dataset| {
                     // SAFETY: C passes boxes in the dataset, and room for their items.
-                    let boxes = unsafe { Boxes::new(dataset, lists.next(0)?) }?;
+                    let boxes = unsafe { Boxes::new(dataset, dataset.data_type, lists.next(0)?) }?;
                     // SAFETY: as above.
                     unsafe { boxes.room() }
                 });
@@ -251,12 +251,13 @@ pub unsafe extern "C" fn scda_fread_datasets(
         let (mut datasets, mut mine) = (Vec::new(), Vec::new());
         reader.require(reserve(&mut datasets, n).and_then(|()| reserve(&mut mine, n)))?;
         for (index, one) in structs.iter().enumerate() {
-            let dataset = reader.require(array(one))?;
-            datasets.push((dataset, record.map_or(0, |record| record[index])));
+            // SAFETY: C passes a dataset, and what its type needs.
+            let in_memory = reader.require(unsafe { array(one) })?;
+            datasets.push((in_memory, record.map_or(0, |record| record[index])));
         }
-        for (index, (dataset, _)) in datasets.iter().enumerate() {
+        for (index, (InMemory { dataset, data_type }, _)) in datasets.iter().enumerate() {
             // SAFETY: C passes boxes in the dataset, and room for their items.
-            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
+            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, *data_type, boxes) });
             // SAFETY: as above.
             let room = boxes.and_then(|boxes| unsafe { boxes.room() });
             mine.push(match room {
@@ -264,10 +265,11 @@ pub unsafe extern "C" fn scda_fread_datasets(
                 Err(error) => (Vec::new(), Err(error)),
             });
         }
-        let all = datasets.iter().zip(&mut mine).map(|((dataset, record), (regions, room))| {
-            let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
-            Wanted { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
-        });
+        let all =
+            datasets.iter().zip(&mut mine).map(|((InMemory { dataset, .. }, record), (regions, room))| {
+                let room = std::mem::replace(room, Ok(DataMut::Packed(&mut [])));
+                Wanted { dataset, record: *record, mine: room.map(|data| (&**regions, data)) }
+            });
         let all = all.collect();
         reader.read(|state| state.read_datasets(all))
     };

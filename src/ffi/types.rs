@@ -1,28 +1,219 @@
-//! The types of items, as C names them.
+//! The types of items, as C names and describes them.
 
-use super::memory::put;
+use super::dataset::{
+    SCDA_TYPE_BYTES, SCDA_TYPE_DATETIME64, SCDA_TYPE_RAW, SCDA_TYPE_STRUCT, SCDA_TYPE_TEXT,
+    SCDA_TYPE_TIMEDELTA64, utf8,
+};
+use super::memory::{c_string, put};
 use super::{Outcome, guard};
-use crate::format::dataset::DataType;
-use std::ffi::{c_char, c_int};
+use crate::error::{Error, Result};
+use crate::format::dataset::{DataType, Member, Struct, TimeUnit};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr::null;
 
-/// The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes" for `SCDA_TYPE_RAW`.
+/// A member of a struct: `{ "mass", SCDA_TYPE_FLOAT64, 0, offsetof (particle_t, mass) }`. Behind the last one of a list stands
+/// `{ NULL }`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct scda_member {
+    /// Its name: a C string in UTF-8. NULL ends the list.
+    pub name: *const c_char,
+    /// Its type: `SCDA_TYPE_FLOAT64`, ...
+    pub r#type: c_int,
+    /// 0 or 1: it is one item; more: an array of so many.
+    pub count: c_int,
+    /// The bytes of the struct before it.
+    pub offset: u64,
+    /// The bytes of an item. Needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES` and `SCDA_TYPE_STRUCT`; of other types it
+    /// may be 0.
+    pub item_bytes: u64,
+    /// The unit of `SCDA_TYPE_DATETIME64` and `SCDA_TYPE_TIMEDELTA64`, as for a dataset.
+    pub unit: *const c_char,
+    /// The members of `SCDA_TYPE_STRUCT`, as for a dataset.
+    pub members: *const scda_member,
+}
+
+/// A member of a struct.
+pub type scda_member_t = scda_member;
+
+/// The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes" and
+/// "struct" for those that more is to be said of.
 ///
 /// Not collective.
 ///
 /// @param [in]  type        One of `SCDA_TYPE_FLOAT64`, ...
-/// @param [out] item_bytes  The bytes of an item; 0 for `SCDA_TYPE_RAW`, whose items have any number, and for what is no type. NULL: not
-///                          wanted.
+/// @param [out] item_bytes  The bytes of an item; 0 for types whose items may have several numbers of bytes, and for what is no type. NULL:
+///                          not wanted.
 /// @return                  A C string that is valid forever, or NULL for what is no type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_type_name(r#type: c_int, item_bytes: *mut u64) -> *const c_char {
     let body = || {
-        let data_type = DataType::from_code(r#type, 0);
+        let bytes = match r#type {
+            SCDA_TYPE_DATETIME64 | SCDA_TYPE_TIMEDELTA64 => 8,
+            other => DataType::from_code(other).map_or(0, DataType::item_bytes),
+        };
         if !item_bytes.is_null() {
             // SAFETY: not NULL, so C passes an `item_bytes` that may be written.
-            unsafe { put(item_bytes, data_type.map_or(0, DataType::item_bytes)) };
+            unsafe { put(item_bytes, bytes) };
         }
-        Ok((data_type.map_or(null(), |data_type| data_type.c_name().as_ptr()), Outcome::Success))
+        let name = DataType::c_name(r#type);
+        Ok((name.map_or(null(), |name| name.as_ptr()), Outcome::Success))
     };
     guard(None, null(), body)
+}
+
+/// How C describes a type: by its number, and what more is to be said of some.
+#[derive(Clone, Copy)]
+pub(super) struct Described {
+    pub code: c_int,
+    pub item_bytes: u64,
+    pub unit: *const c_char,
+    pub members: *const scda_member,
+}
+
+impl Described {
+    /// The type, as items of it lie in memory.
+    ///
+    /// # Safety
+    /// What it points to may be read: C strings, and lists that end.
+    pub unsafe fn data_type(self) -> Result<DataType> {
+        // SAFETY: as the caller promises.
+        unsafe { self.at_level(0) }
+    }
+
+    /// # Safety
+    /// As of [`Self::data_type`].
+    unsafe fn at_level(self, level: usize) -> Result<DataType> {
+        let Self { code, item_bytes, .. } = self;
+        // What no type can have is refused with the dataset.
+        let bytes = u32::try_from(item_bytes).unwrap_or(u32::MAX);
+        let data_type = match code {
+            SCDA_TYPE_RAW => return Ok(DataType::Raw(bytes)),
+            SCDA_TYPE_BYTES => return Ok(DataType::Bytes(bytes)),
+            SCDA_TYPE_TEXT if bytes % 4 == 0 => return Ok(DataType::Text(bytes / 4)),
+            SCDA_TYPE_TEXT => {
+                let words = format!("item_bytes: found {bytes} for SCDA_TYPE_TEXT, expected a multiple of 4");
+                return Err(Error::argument(words));
+            }
+            // SAFETY: as the caller promises.
+            SCDA_TYPE_STRUCT => return unsafe { self.structure(level) },
+            // SAFETY: as the caller promises.
+            SCDA_TYPE_DATETIME64 => DataType::Datetime(unsafe { self.time_unit() }?),
+            // SAFETY: as the caller promises.
+            SCDA_TYPE_TIMEDELTA64 => DataType::Timedelta(unsafe { self.time_unit() }?),
+            _ => DataType::from_code(code).ok_or_else(|| {
+                Error::argument(format!("type: found {code}, expected SCDA_TYPE_FLOAT64, ..."))
+            })?,
+        };
+        let expected = data_type.item_bytes();
+        if ![0, expected].contains(&item_bytes) {
+            return Err(Error::argument(format!(
+                "item_bytes: found {item_bytes}, expected 0 or {expected} for {data_type}"
+            )));
+        }
+        Ok(data_type)
+    }
+
+    /// # Safety
+    /// As of [`Self::data_type`].
+    unsafe fn time_unit(self) -> Result<TimeUnit> {
+        // SAFETY: the caller's `unit` is NULL or a C string.
+        let unit = utf8(unsafe { c_string(self.unit, "unit") }?.to_bytes(), "unit")?;
+        TimeUnit::from_text(unit)
+            .ok_or_else(|| Error::argument(format!("unit: found \"{unit}\", expected \"s\", \"10us\", ...")))
+    }
+
+    /// # Safety
+    /// As of [`Self::data_type`].
+    unsafe fn structure(self, level: usize) -> Result<DataType> {
+        if self.members.is_null() {
+            return Err(Error::argument("members: found NULL, expected those of SCDA_TYPE_STRUCT"));
+        }
+        if level >= Struct::MAX_LEVELS {
+            return Err(Error::argument("members: found too many structs in one another"));
+        }
+        let mut members = Vec::new();
+        for place in 0.. {
+            // SAFETY: the list has not ended, so the caller lets this member be read.
+            let member = unsafe { self.members.add(place).read_unaligned() };
+            if member.name.is_null() {
+                break;
+            }
+            if place >= Struct::MAX_MEMBERS {
+                return Err(Error::argument("members: found too many, or no end of them"));
+            }
+            // SAFETY: not NULL, so C passes a C string.
+            let name =
+                utf8(unsafe { c_string(member.name, "name of a member") }?.to_bytes(), "name of a member")?;
+            let scda_member { r#type, item_bytes, unit, members: inner, count, offset, .. } = member;
+            let one = Self { code: r#type, item_bytes, unit, members: inner };
+            // SAFETY: as the caller promises.
+            let mut data_type = unsafe { one.at_level(level + 1) }?;
+            if count < 0 {
+                return Err(Error::argument(format!("count of the member {name}: found {count}")));
+            }
+            if let Ok(count @ 2..) = u64::try_from(count) {
+                data_type = DataType::Struct(Struct::array(data_type, count)?);
+            }
+            members.push(Member { name: name.to_owned(), data_type, offset });
+        }
+        Ok(DataType::Struct(Struct::new(members, self.item_bytes)?))
+    }
+}
+
+/// The description of a type as C gets it, and what it points to.
+#[derive(Default)]
+pub(super) struct Kept {
+    texts: Vec<CString>,
+    lists: Vec<Vec<scda_member>>,
+}
+
+// SAFETY: the pointers in the lists point to texts and lists that are kept beside them, and nobody changes these.
+unsafe impl Send for Kept {}
+
+impl Kept {
+    /// What C is told of a type.
+    pub fn describe(&mut self, data_type: DataType) -> Described {
+        let mut described = Described {
+            code: data_type.code(),
+            item_bytes: data_type.item_bytes(),
+            unit: null(),
+            members: null(),
+        };
+        match data_type {
+            DataType::Datetime(unit) | DataType::Timedelta(unit) => {
+                described.unit = self.text(&unit.to_string())
+            }
+            DataType::Struct(all) => {
+                let mut list: Vec<scda_member> =
+                    all.members().iter().map(|member| self.member(member)).collect();
+                let end = Described { code: 0, item_bytes: 0, unit: null(), members: null() };
+                list.push(member(null(), end, 0, 0));
+                described.members = list.as_ptr();
+                self.lists.push(list);
+            }
+            _ => {}
+        }
+        described
+    }
+
+    fn member(&mut self, of: &Member) -> scda_member {
+        let name = self.text(&of.name);
+        let array = match of.data_type {
+            DataType::Struct(all) => all.as_array().filter(|(_, count)| *count > 1),
+            _ => None,
+        };
+        let (data_type, count) = array.unwrap_or((of.data_type, 1));
+        member(name, self.describe(data_type), c_int::try_from(count).unwrap_or(0), of.offset)
+    }
+
+    fn text(&mut self, text: &str) -> *const c_char {
+        self.texts.push(CString::new(text).unwrap_or_default());
+        self.texts.last().map_or(null(), |text| text.as_ptr())
+    }
+}
+
+fn member(name: *const c_char, described: Described, count: c_int, offset: u64) -> scda_member {
+    let Described { code, item_bytes, unit, members } = described;
+    scda_member { name, r#type: code, count, offset, item_bytes, unit, members }
 }

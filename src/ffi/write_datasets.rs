@@ -3,13 +3,13 @@
 use super::arguments::Arguments;
 use super::boxes::{Boxes, Flat, Lists, scda_box_t};
 use super::context::{on_writer, scda_fcontext_t};
-use super::dataset::{SCDA_TYPE_RAW, data_type, json, of_c, read_dataset, scda_dataset_t, utf8};
+use super::dataset::{InMemory, json, of_c, read_dataset, scda_dataset_t, utf8};
 use super::memory::{c_string, slice};
 use super::versioned;
 use super::write::encoding;
 use crate::error::{Error, Result};
 use crate::file::{Encode, Given, Writer};
-use crate::format::dataset::{Dataset, Layout};
+use crate::format::dataset::{DataType, Dataset, Layout};
 use crate::format::layout::{product, sum};
 use crate::items::Data;
 use crate::memory::reserve;
@@ -64,12 +64,12 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
 ) -> *mut scda_fcontext_t {
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `d` that is NULL or a dataset.
-        let dataset = writer.require(unsafe { read_dataset(d) })?;
+        let InMemory { dataset, data_type } = writer.require(unsafe { read_dataset(d) })?;
         // SAFETY: C passes a number for each box and dimension, and the items of the boxes.
         let mine = unsafe { Flat::new(&dataset, data.cast_mut(), nboxes, start, count) };
         // SAFETY: as above.
-        let mine = mine.and_then(|flat| unsafe { flat.items() });
-        let boxes = mine.as_ref().map(|(regions, data)| (&**regions, Data::Packed(data)));
+        let mine = mine.and_then(|flat| unsafe { flat.of_type(&dataset, data_type)?.items() });
+        let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
         writer.write(|state| state.dataset(&dataset, boxes.map_err(Error::again)))
     };
     on_writer(f, err, body)
@@ -114,13 +114,13 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
         }
         // SAFETY: C passes NULL, or as many boxes as it says.
         let mut lists = unsafe { Lists::new(n, nboxes, boxes) };
-        for (index, dataset) in datasets.iter().enumerate() {
+        for (index, InMemory { dataset, data_type }) in datasets.iter().enumerate() {
             // SAFETY: C passes boxes in the dataset, and their items.
-            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, boxes) });
+            let boxes = lists.next(index).and_then(|boxes| unsafe { Boxes::new(dataset, *data_type, boxes) });
             // SAFETY: as above.
             mine.push(boxes.and_then(|boxes| unsafe { boxes.items() }));
         }
-        let all = datasets.iter().zip(&mine).map(|(dataset, mine)| {
+        let all = datasets.iter().zip(&mine).map(|(InMemory { dataset, .. }, mine)| {
             let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
             Given { dataset, boxes: boxes.map_err(Error::again) }
         });
@@ -177,11 +177,11 @@ pub unsafe extern "C" fn scda_fwrite_field(
 
 /// The dataset of a field.
 fn field(name: &str, code: c_int, counts: &[u64], components: u64, encode: c_int) -> Result<Dataset> {
-    if code == SCDA_TYPE_RAW {
-        return Err(Error::argument(
-            "type: found SCDA_TYPE_RAW, which has no size here: use scda_fwrite_dataset",
-        ));
-    }
+    let data_type = DataType::from_code(code).ok_or_else(|| {
+        Error::argument(format!(
+            "type: found {code}, expected SCDA_TYPE_FLOAT64, ...; other types than numbers are written by scda_fwrite_dataset"
+        ))
+    })?;
     let total = counts.iter().try_fold(0, |all, &n| sum(all, n));
     let total = total.ok_or_else(|| Error::range("counts N_q: found a sum that exceeds 63 bits"))?;
     let shape = match components {
@@ -189,7 +189,7 @@ fn field(name: &str, code: c_int, counts: &[u64], components: u64, encode: c_int
         1 => vec![total],
         n => vec![total, n],
     };
-    let mut dataset = Dataset::new(name, data_type(code, 0)?, shape);
+    let mut dataset = Dataset::new(name, data_type, shape);
     dataset.layout = match encoding(encode)? {
         Encode::None => Layout::Contiguous,
         Encode::Always => Layout::Chunked { shape: None, text: false },

@@ -1,16 +1,43 @@
-//! Numbers of one type in memory and of another in the file.
+//! Numbers of one type in memory and of another in the file; structs with gaps in memory, or with fewer members.
 
+use super::copy_row;
 use crate::error::{Error, Result};
-use crate::format::dataset::{DataType, Kind};
+use crate::format::dataset::{DataType, Kind, Struct};
+use crate::numbers::to_usize;
 use half::f16;
 use std::slice;
+use std::sync::Arc;
 
 /// Numbers that are converted before it is seen whether all of them fit.
 const BLOCK: usize = 256;
 
-/// How items of one type become those of another. docs/datasets.md says what they become.
+/// How items of one type become those of another. The guide says what they become.
+#[derive(Clone, Debug)]
+pub enum Conversion {
+    Numbers(Numbers),
+    /// Structs: each part of an item by itself.
+    Parts(Arc<[Part]>),
+}
+
+/// Members of a struct that follow one another on both sides: the bytes before them, and what becomes of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Conversion {
+pub struct Part {
+    before: (usize, usize),
+    how: How,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// So many bytes stay as they are.
+    Stay(usize),
+    /// A byte, which is 0 or 1.
+    Bool,
+    Become(Numbers),
+}
+
+/// How numbers of one type become those of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
     row: RowFunction,
     /// Whether every number has one of the other type.
     always_fits: bool,
@@ -178,21 +205,25 @@ impl Conversion {
         if from == to {
             return Ok(None);
         }
-        let is_possible = (from.kind() == Kind::Complex) == (to.kind() == Kind::Complex);
-        let found = with_number!(from, Old => with_number!(to, New => {
-            Some((convert_row::<Old, New> as RowFunction, <Old as Become<New>>::ALWAYS_FITS))
-        }));
-        let Some((row, always_fits)) = found.filter(|_| is_possible) else {
-            return Err(Error::argument(format!("type: found {from}, which cannot be converted to {to}")));
-        };
-        let bytes = [from, to].map(|data_type| usize::try_from(data_type.number_bytes()).unwrap_or(1));
-        let numbers = if from.kind() == Kind::Complex { 2 } else { 1 };
-        Ok(Some(Self { row, always_fits, numbers, bytes: bytes.into() }))
+        if let (DataType::Struct(old), DataType::Struct(new)) = (from, to) {
+            let mut parts = Vec::new();
+            find_parts((old, 0), (new, 0), &mut parts)?;
+            return Ok(Some(Self::Parts(parts.into())));
+        }
+        Ok(Some(Self::Numbers(Numbers::new(from, to)?)))
     }
 
-    /// Whether every number has one of the other type.
+    /// Whether every item has one of the other type.
     pub fn always_fits(&self) -> bool {
-        self.always_fits
+        let fits = |part: &Part| match part.how {
+            How::Stay(_) => true,
+            How::Bool => false,
+            How::Become(numbers) => numbers.always_fits,
+        };
+        match self {
+            Self::Numbers(numbers) => numbers.always_fits,
+            Self::Parts(parts) => parts.iter().all(fits),
+        }
     }
 
     /// Converts items from one stride to another; returns the place of the first that does not fit. What stands in its place, and in those
@@ -202,6 +233,95 @@ impl Conversion {
     /// All of them may be read and written there, and none that is read is written.
     #[allow(unsafe_code)]
     pub unsafe fn row(&self, from: (*const u8, isize), to: (*mut u8, isize), items: usize) -> Option<usize> {
+        let parts = match self {
+            // SAFETY: as the caller promises.
+            Self::Numbers(numbers) => return unsafe { numbers.row(from, to, items) },
+            Self::Parts(parts) => parts,
+        };
+        // So many items at once that they stay in the processor's cache.
+        (0..items).step_by(BLOCK).find_map(|done| {
+            let now = (items - done).min(BLOCK);
+            let (from_first, to_first) = (
+                from.0.wrapping_offset(done.cast_signed() * from.1),
+                to.0.wrapping_offset(done.cast_signed() * to.1),
+            );
+            let misfits = parts.iter().filter_map(|part| {
+                let from = (from_first.wrapping_add(part.before.0), from.1);
+                let to = (to_first.wrapping_add(part.before.1), to.1);
+                match part.how {
+                    How::Stay(bytes) => {
+                        // SAFETY: as the caller promises, of these members of the items.
+                        unsafe { copy_row(from, to, now, bytes) };
+                        None
+                    }
+                    How::Bool => {
+                        // SAFETY: as above.
+                        unsafe { copy_row(from, to, now, 1) };
+                        // SAFETY: as above.
+                        let byte = |n: &usize| unsafe { *from.0.wrapping_offset(n.cast_signed() * from.1) };
+                        (0..now).find(|n| byte(n) > 1)
+                    }
+                    // SAFETY: as above.
+                    How::Become(numbers) => unsafe { numbers.row(from, to, now) },
+                }
+            });
+            misfits.min().map(|place| done + place)
+        })
+    }
+}
+
+/// Finds for each member of the new struct the one of the old struct of this name, with so many bytes before both.
+fn find_parts((old, before): (Struct, u64), (new, at): (Struct, u64), parts: &mut Vec<Part>) -> Result<()> {
+    for member in new.members() {
+        let Some(other) = old.members().iter().find(|other| other.name == member.name) else {
+            let words =
+                format!("struct: found no member {:?} in {old}, expected those of {new}", member.name);
+            return Err(Error::argument(words));
+        };
+        let places = (before + other.offset, at + member.offset);
+        if let (DataType::Struct(old), DataType::Struct(new)) = (other.data_type, member.data_type) {
+            find_parts((old, places.0), (new, places.1), parts)?;
+            continue;
+        }
+        let before = (to_usize(places.0), to_usize(places.1));
+        let how = match (other.data_type, member.data_type) {
+            (DataType::Bool, DataType::Bool) => How::Bool,
+            (from, to) if from == to => How::Stay(to_usize(to.item_bytes())),
+            (from, to) => How::Become(Numbers::new(from, to)?),
+        };
+        // Bytes that follow one another on both sides are copied together.
+        if let (How::Stay(more), Some(Part { before: first, how: How::Stay(bytes) })) =
+            (how, parts.last_mut())
+            && (first.0 + *bytes, first.1 + *bytes) == before
+        {
+            *bytes += more;
+            continue;
+        }
+        parts.push(Part { before, how });
+    }
+    Ok(())
+}
+
+impl Numbers {
+    fn new(from: DataType, to: DataType) -> Result<Self> {
+        let is_possible = (from.kind() == Kind::Complex) == (to.kind() == Kind::Complex);
+        let found = with_number!(from, Old => with_number!(to, New => {
+            Some((convert_row::<Old, New> as RowFunction, <Old as Become<New>>::ALWAYS_FITS))
+        }));
+        let Some((row, always_fits)) = found.filter(|_| is_possible) else {
+            return Err(Error::argument(format!("type: found {from}, which cannot be converted to {to}")));
+        };
+        let bytes = [from, to].map(|data_type| to_usize(data_type.number_bytes()));
+        let numbers = if from.kind() == Kind::Complex { 2 } else { 1 };
+        Ok(Self { row, always_fits, numbers, bytes: bytes.into() })
+    }
+
+    /// As [`Conversion::row`].
+    ///
+    /// # Safety
+    /// As of [`Conversion::row`].
+    #[allow(unsafe_code)]
+    unsafe fn row(&self, from: (*const u8, isize), to: (*mut u8, isize), items: usize) -> Option<usize> {
         let (old, new) = (self.bytes.0.cast_signed(), self.bytes.1.cast_signed());
         if self.numbers == 1 {
             // SAFETY: as the caller promises.

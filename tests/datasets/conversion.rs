@@ -3,8 +3,8 @@
 use crate::case::{Case, Random, items};
 use crate::memory::Scattered;
 use scda::{
-    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Memory, MemoryMut, Params, Reader, Region,
-    Solo, Writer, run_on_threads,
+    Communicator, Data, DataMut, DataType, Dataset, ErrorKind, Layout, Member, Memory, MemoryMut, Params,
+    Reader, Region, Solo, Struct, TimeUnit, Writer, run_on_threads,
 };
 
 const NUMBERS: [DataType; 9] = [
@@ -177,4 +177,101 @@ fn numbers_that_do_not_fit_are_errors_of_all_ranks() {
             "{error}"
         );
     }
+}
+
+fn member(name: &str, data_type: DataType, offset: u64) -> Member {
+    Member { name: name.into(), data_type, offset }
+}
+
+/// Structs with gaps and in another order, on 4 ranks, make the file of packed ones; 3 ranks read some members.
+#[test]
+fn structs_are_members_that_are_found_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let [packed, path] = ["packed", "gaps"].map(|name| folder.path().join(name));
+    let pair = DataType::Struct(Struct::array(DataType::Int16, 2).unwrap());
+    let day = DataType::Datetime(TimeUnit::new("D", 1).unwrap());
+    let members = [("alive", DataType::Bool), ("x", DataType::Float64), ("v", pair), ("day", day)];
+    let in_file = Struct::packed(members).unwrap();
+    let with_gaps = [
+        member("x", DataType::Float64, 8),
+        member("v", pair, 0),
+        member("day", day, 24),
+        member("alive", DataType::Bool, 5),
+    ];
+    let with_gaps = DataType::Struct(Struct::new(with_gaps, 40).unwrap());
+    let few = [member("v", pair, 4), member("x", DataType::Float32, 0)];
+    let few = DataType::Struct(Struct::new(few, 12).unwrap());
+    let (n, item) = (1000_usize, in_file.item_bytes() as usize);
+    assert_eq!((item, in_file.in_file().unwrap()), (21, in_file));
+    let one = |i: usize| {
+        [
+            &[u8::from(i % 3 == 0)][..],
+            &(i as f64 / 4.0).to_ne_bytes(),
+            &(i as i16).to_ne_bytes(),
+            &(-(i as i16)).to_ne_bytes(),
+            &(i as i64 * 1000).to_ne_bytes(),
+        ]
+        .concat()
+    };
+    let all: Vec<u8> = (0..n).flat_map(one).collect();
+    for layout in [
+        Layout::Contiguous,
+        Layout::Chunked { shape: Some(vec![77]), text: false },
+        Layout::Auto { shape: None },
+    ] {
+        let mut dataset = Dataset::new("particles", DataType::Struct(in_file), [n as u64]);
+        dataset.layout = layout;
+        let mut file = Writer::create(Solo, &packed, b"", &Params::default()).unwrap();
+        file.dataset(&dataset, &[Region::all(&dataset.shape)], &all).unwrap();
+        file.close().unwrap();
+        run_on_threads(4, |comm| {
+            let (start, end) = (n * comm.rank() / 4, n * (comm.rank() + 1) / 4);
+            let mut memory = vec![0xE5; 40 * (end - start)];
+            for (place, i) in memory.chunks_mut(40).zip(start..end) {
+                let bytes = one(i);
+                place[5] = bytes[0];
+                place[8..16].copy_from_slice(&bytes[1..9]);
+                place[0..4].copy_from_slice(&bytes[9..13]);
+                place[24..32].copy_from_slice(&bytes[13..21]);
+            }
+            let region = [Region::new([start as u64], [(end - start) as u64])];
+            let memory = Memory::packed(&memory).of_type(with_gaps);
+            let mut file = Writer::create(comm, &path, b"", &Params::default()).unwrap();
+            file.dataset(&dataset, &region, Data::Boxes(&[memory])).unwrap();
+            file.close().unwrap();
+        });
+        assert!(std::fs::read(&packed).unwrap() == std::fs::read(&path).unwrap(), "{:?}", dataset.layout);
+        run_on_threads(3, |comm| {
+            let (start, end) = (n * comm.rank() / 3, n * (comm.rank() + 1) / 3);
+            let region = [Region::new([start as u64], [(end - start) as u64])];
+            let mut room = vec![0xE5; 12 * (end - start)];
+            let mut file = Reader::open(comm, &path, &Params::default()).unwrap();
+            let found = file.find_dataset("particles", 0).unwrap().unwrap();
+            assert_eq!(found.data_type, DataType::Struct(in_file));
+            let into = MemoryMut::packed(&mut room).of_type(few);
+            file.read_dataset(&region, DataMut::Boxes(vec![into])).unwrap();
+            for (place, i) in room.chunks(12).zip(start..end) {
+                let expected = [&(i as f32 / 4.0).to_ne_bytes()[..], &one(i)[9..13], &[0xE5; 4]].concat();
+                assert_eq!(place, expected);
+            }
+        });
+    }
+    // A bool in a struct is one, too.
+    let mut wrong = all.clone();
+    wrong[21 * 70] = 2;
+    let dataset = Dataset::new("particles", DataType::Struct(in_file), [n as u64]);
+    let mut file = Writer::create(Solo, &path, b"", &Params::default()).unwrap();
+    let error = file.dataset(&dataset, &[Region::all(&dataset.shape)], &wrong).unwrap_err();
+    assert!(error.to_string().contains("found the bool 2 at item 70"), "{error}");
+    // Members that are not there.
+    let other = DataType::Struct(Struct::packed([("y", DataType::Float64)]).unwrap());
+    let mut file = Reader::open(Solo, &packed, &Params::default()).unwrap();
+    file.find_dataset("particles", 0).unwrap().unwrap();
+    let mut room = vec![0; 8 * n];
+    let into = MemoryMut::packed(&mut room).of_type(other);
+    let error = file.read_dataset(&[Region::all(&[n as u64])], DataMut::Boxes(vec![into])).unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::Argument && error.to_string().contains("found no member \"y\""),
+        "{error}"
+    );
 }

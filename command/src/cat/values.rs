@@ -37,6 +37,10 @@ impl Values<'_> {
             }
             let from = self.text.len();
             values::show(data_type, item, &mut self.text);
+            if self.table.is_some() && matches!(data_type.kind(), Kind::Text | Kind::Struct) {
+                let shown = self.text.split_off(from);
+                self.text.push_str(&cell(&shown));
+            }
             if self.table.is_some() && data_type.kind() == Kind::Complex {
                 // The parts are columns of their own.
                 self.text.remove(from);

@@ -1,8 +1,8 @@
 //! Whether items of two datasets are the same, and how far they lie apart.
 
 use super::values::{Number, number};
-use scda::DataType;
 use scda::internals::to_usize;
+use scda::{DataType, Kind};
 
 /// How far numbers may lie apart.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Tolerance {
 
 /// Whether items of this type have numbers that can lie apart.
 pub fn are_numbers(data_type: DataType) -> bool {
-    !matches!(data_type, DataType::Raw(_) | DataType::Bool)
+    matches!(data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float | Kind::Complex)
 }
 
 /// Hands out the numbers of all items that differ, and how far they lie apart.

@@ -5,13 +5,14 @@ pub mod in_order;
 pub mod slabs;
 pub mod source;
 pub mod statistics;
+mod times;
 pub mod values;
 
 use crate::fail::{Fail, Result, is_invalid};
 use crate::files::Input;
 use crate::output::visible;
 use scda::internals::json::{Member, compact, members};
-use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION};
+use scda::internals::{DATASET_CONVENTION, GROUP_CONVENTION, STREAMS_CONVENTION, swap_items};
 use scda::{DataType, Dataset, ErrorKind, Group, Layout, Reader, Section, SectionType, Streams, UserString};
 use serde_json::Value;
 
@@ -377,7 +378,6 @@ pub fn remarks(dataset: &Dataset) -> String {
 /// Puts the numbers of items into little-endian order, or from there into that of the machine.
 pub fn to_little(data_type: DataType, data: &mut [u8]) {
     if cfg!(target_endian = "big") {
-        let bytes = usize::try_from(data_type.number_bytes()).unwrap_or(1);
-        data.chunks_exact_mut(bytes).for_each(<[u8]>::reverse);
+        swap_items(data, data_type);
     }
 }

@@ -1,6 +1,8 @@
 //! Items of a dataset as numbers and as text.
 
-use scda::{DataType, Kind};
+use super::times;
+use scda::internals::{text_of, to_usize};
+use scda::{DataType, Kind, Struct};
 use std::fmt::Write;
 
 /// A number of an item.
@@ -82,8 +84,48 @@ pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
             number(data_type, imaginary).show(text);
             text.push(')');
         }
+        Kind::Time => {
+            let count = bits(item).cast_signed();
+            match data_type {
+                DataType::Datetime(unit) => times::show_moment(count, unit, text),
+                DataType::Timedelta(unit) => times::show_span(count, unit, text),
+                _ => {}
+            }
+        }
+        Kind::Text => show_text(data_type, item, text),
+        Kind::Struct => {
+            if let DataType::Struct(all) = data_type {
+                show_struct(all, item, text);
+            }
+        }
         _ => number(data_type, item).show(text),
     }
+}
+
+/// In quotes, up to the zeros at the end, with escapes for what cannot be shown.
+fn show_text(data_type: DataType, item: &[u8], text: &mut String) {
+    let mut little = item.to_vec();
+    super::to_little(data_type, &mut little);
+    let characters = matches!(data_type, DataType::Text(_)).then(|| text_of(&little));
+    let end = little.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let _ = match characters {
+        Some(Some(characters)) => write!(text, "{characters:?}"),
+        _ => write!(text, "\"{}\"", little[..end].escape_ascii()),
+    };
+}
+
+/// The members in parentheses, or the items of an array in brackets.
+fn show_struct(all: Struct, item: &[u8], text: &mut String) {
+    let (open, close) = if all.as_array().is_some() { ('[', ']') } else { ('(', ')') };
+    text.push(open);
+    for (n, member) in all.members().iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        let start = to_usize(member.offset);
+        show(member.data_type, &item[start..start + to_usize(member.data_type.item_bytes())], text);
+    }
+    text.push(close);
 }
 
 #[cfg(test)]
@@ -106,6 +148,13 @@ mod tests {
         let complex = [1.5_f32.to_ne_bytes(), (-2.0_f32).to_ne_bytes()].concat();
         assert_eq!(shown(DataType::Complex64, &complex), "(1.5,-2.0)");
         assert_eq!(shown(DataType::Raw(3), &[0, 0xab, 1]), "00ab01");
+        let letters = ['a', 'é', '\0'].map(|letter| u32::from(letter).to_ne_bytes()).concat();
+        assert_eq!(shown(DataType::Text(3), &letters), "\"aé\"");
+        assert_eq!(shown(DataType::Bytes(4), b"a\n\0\0"), "\"a\\n\"");
+        let pair = DataType::Struct(Struct::array(DataType::Int16, 2).unwrap());
+        let all = Struct::packed([("id", DataType::Uint8), ("v", pair)]).unwrap();
+        let item = [&[7], &1_i16.to_ne_bytes()[..], &(-2_i16).to_ne_bytes()[..]].concat();
+        assert_eq!(shown(DataType::Struct(all), &item), "(7,[1,-2])");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::datasets::values::number;
 use crate::output::visible;
 use scda::internals::to_usize;
-use scda::{DataType, Dataset};
+use scda::{DataType, Dataset, Kind};
 use serde_json::{Map, Value};
 
 /// How items of a dataset become numbers that are drawn.
@@ -37,11 +37,16 @@ pub fn number_of(value: &Value) -> Option<f64> {
     }
 }
 
+/// Whether items of this kind have no place on an axis.
+fn is_no_number(kind: Kind) -> bool {
+    matches!(kind, Kind::Raw | Kind::Time | Kind::Text | Kind::Struct)
+}
+
 impl Meaning {
     /// That of a dataset; `None` if its items are bytes without a meaning.
     pub fn new(dataset: &Dataset) -> Option<Self> {
         let data_type = dataset.data_type;
-        if matches!(data_type, DataType::Raw(_)) || dataset.unsupported.is_some() {
+        if is_no_number(data_type.kind()) || dataset.unsupported.is_some() {
             return None;
         }
         let attributes = attributes(&dataset.attributes);

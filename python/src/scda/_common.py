@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import os
+import re
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, TypeVar, Union
@@ -181,8 +183,69 @@ Memory = tuple["NDArray[np.uint8]", int, Optional[list[int]], str]
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
-    """The name of a native type in the metadata."""
+    """The name that the core has for a native type; of a structured one JSON, with the gaps that it has in memory."""
+    described = _described(dtype)
+    return described if isinstance(described, str) else json.dumps(described)
+
+
+def _described(dtype: np.dtype[Any]) -> Any:
+    if dtype.subdtype is not None:
+        item, shape = dtype.subdtype
+        for n in reversed(shape):
+            item = np.dtype([(str(i), item) for i in range(n)])
+        return _described(item)
+    if dtype.names is not None:
+        offsets = [dtype.fields[name][1] for name in dtype.names]  # type: ignore[index]
+        fields = [[name, _described(dtype[name]), offset] for name, offset in zip(dtype.names, offsets)]
+        return {"name": "structured", "configuration": {"fields": fields, "length_bytes": dtype.itemsize}}
+    if dtype.kind in "Mm":
+        unit, scale = np.datetime_data(dtype)
+        kind = "numpy.datetime64" if dtype.kind == "M" else "numpy.timedelta64"
+        return {"name": kind, "configuration": {"unit": unit, "scale_factor": scale}}
+    if dtype.kind == "U":
+        return {"name": "fixed_length_utf32", "configuration": {"length_bytes": dtype.itemsize}}
+    if dtype.kind == "S":
+        return {"name": "null_terminated_bytes", "configuration": {"length_bytes": dtype.itemsize}}
     return f"r{8 * dtype.itemsize}" if dtype.kind == "V" else dtype.name
+
+
+def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """A type as it is in a file: structs without gaps."""
+    if dtype.subdtype is not None:
+        return np.dtype((packed(dtype.subdtype[0]), dtype.subdtype[1]))
+    if dtype.names is None:
+        return dtype
+    return np.dtype([(name, packed(dtype[name])) for name in dtype.names])
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The type that the core calls so, in the byte order of this machine."""
+    if name[0] == "{":
+        return _dtype_of(json.loads(name))
+    return _dtype_of(name)
+
+
+def _dtype_of(described: Any) -> np.dtype[Any]:
+    if isinstance(described, str):
+        kind, bracket, rest = described.partition("[")
+        if bracket and kind in ("text", "bytes"):
+            return np.dtype(f"{'U' if kind == 'text' else 'S'}{rest[:-1]}")
+        if re.fullmatch("r[0-9]+", described):
+            return np.dtype(f"V{int(described[1:]) // 8}")
+        return np.dtype(described)
+    name, configuration = described["name"], described["configuration"]
+    if name == "structured":
+        fields = [(field, _dtype_of(of)) for field, of in configuration["fields"]]
+        # An array is a struct whose members are called 0, 1, ...
+        if [field for field, _ in fields] == [str(i) for i in range(len(fields))] and len({of for _, of in fields}) == 1:
+            item, shape = fields[0][1].subdtype or (fields[0][1], ())
+            return np.dtype((item, (len(fields), *shape)))
+        return np.dtype(fields)
+    if name in ("fixed_length_utf32", "null_terminated_bytes"):
+        length = configuration["length_bytes"]
+        return np.dtype(f"U{length // 4}" if name == "fixed_length_utf32" else f"S{length}")
+    scale, unit = configuration["scale_factor"], configuration["unit"]
+    return np.dtype(f"{name[len('numpy.'):]}[{scale if scale != 1 else ''}{unit}]")
 
 
 def memory_of(array: NDArray[Any]) -> Memory:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, 
 import numpy as np
 
 from . import _core
+from ._common import dtype_named, packed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +73,7 @@ class Description(NamedTuple):
     @property
     def dtype(self) -> np.dtype[Any]:
         """In the byte order of this machine."""
-        return np.dtype(self.type if self.type in TYPE_NAMES else f"V{int(self.type[1:]) // 8}")
+        return dtype_named(self.type)
 
     @property
     def fill_item(self) -> Any:
@@ -85,17 +86,28 @@ class Description(NamedTuple):
 
 def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """This type in the byte order of this machine. A TypeError if no dataset can have it."""
+    if dtype.subdtype is None and not dtype.hasobject and (dtype.kind in "USMm" or dtype.names is not None) and dtype.itemsize > 0:
+        for field in [] if dtype.names is None else [dtype[name] for name in dtype.names]:
+            native(field.base)
+        return dtype.newbyteorder("=")
+    return native_numbers(dtype)
+
+
+def native_numbers(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Likewise, but of numbers and raw bytes only."""
     if (dtype.name in TYPE_NAMES) or (dtype.kind == "V" and dtype.names is None and dtype.subdtype is None):
         return dtype.newbyteorder("=")
     if dtype.hasobject or dtype.kind == "U":
-        hint = "numbers"
+        hint = "numbers, or texts of fixed length such as U8"
     else:
         hint = f'numbers or raw bytes; view("V{dtype.itemsize}") makes these of a contiguous array'
     raise TypeError(f"dtype: found {dtype}, which no dataset has, expected {hint}")
 
 
 def are_converted(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
-    """Whether the core converts items of one native type to the other."""
+    """Whether the core converts items of one native type to the other: numbers, and structs member by member."""
+    if a.names is not None and b.names is not None:
+        return True
     return {a.name, b.name} <= TYPE_NAMES and any(a.kind in kinds and b.kind in kinds for kinds in ("iuf", "c"))
 
 
@@ -103,6 +115,8 @@ def fill_bytes(value: Any, dtype: np.dtype[Any]) -> bytes:
     """A fill value as an item in little-endian byte order."""
     if value is None:
         return b""
+    if dtype.names is not None or dtype.kind in "USMm":
+        return np.array(value, packed(dtype).newbyteorder("<")).tobytes()
     if dtype.kind == "V":
         if not isinstance(value, (bytes, bytearray, memoryview, np.void)):
             raise TypeError(f"fill_value: found {value!r}, expected bytes")

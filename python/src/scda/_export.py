@@ -211,6 +211,8 @@ class _Export:
         endian = endian.get("configuration", {}).get("endian", "little") if isinstance(endian, dict) else "little"
         dtype = first.dtype.newbyteorder(">" if endian == "big" else "<")
         attrs = dict(variable.attrs)
+        if _has_texts_or_times(dtype):
+            raise ValueError(f"dataset {path!r}: found {dtype}, which HDF5 has not; leave it out (--without)")
         names = _enumeration(attrs.get(ENUMERATION), dtype)
         if names is not None and netcdf:
             attrs.setdefault("flag_values", list(names.values()))
@@ -327,6 +329,13 @@ def _chunks(variable: Variable) -> tuple[int, ...]:
     return tuple(chunks)
 
 
+def _has_texts_or_times(dtype: np.dtype[Any]) -> bool:
+    """Whether there are items that h5py cannot write."""
+    if dtype.names is not None:
+        return any(_has_texts_or_times(dtype[name].base) for name in dtype.names)
+    return dtype.kind in "UMm"
+
+
 def _type(file: Any, dtype: np.dtype[Any], path: str) -> Any:
     """The type that NetCDF has."""
     if dtype.kind == "b":
@@ -336,8 +345,9 @@ def _type(file: Any, dtype: np.dtype[Any], path: str) -> Any:
         if name not in file:
             file[name] = dtype
         return file[name]
-    if dtype.kind == "V" or dtype.itemsize == 2 and dtype.kind == "f":
-        what = f"raw bytes ({dtype})" if dtype.kind == "V" else "float16"
+    if dtype.kind in "VUSMm" or dtype.itemsize == 2 and dtype.kind == "f":
+        is_raw = dtype.kind == "V" and dtype.names is None
+        what = f"raw bytes ({dtype})" if is_raw else f"{dtype}" if dtype.kind in "VUSMm" else "float16"
         raise ValueError(
             f"dataset {path!r}: found {what}, which NetCDF has not; export to .h5, or leave it out (--without)"
         )

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from ._attributes import JSON_NAMES, TYPES, Null, Text, described, plain_value
-from ._description import native
+from ._description import native_numbers
 from ._variables import MAX_SHAPE
 
 # An attribute that says that the first dimension counts records, or that a group has them as `0`, `1`, ...
@@ -193,7 +193,7 @@ def _raw_attribute(where: Any, name: str) -> Any:
     if found.get_space().get_simple_extent_type() == h5py.h5s.NULL:
         if text is not None:
             return Null("char" if text.length is not None else "string")
-        return Null(native(np.dtype(found.dtype.str)).name)
+        return Null(native_numbers(np.dtype(found.dtype.str)).name)
     _expect_plain(found.dtype)
     if text is None:
         value = where.attrs[name]
@@ -239,7 +239,7 @@ def type_of(dataset: h5py.Dataset) -> np.dtype[Any]:
     if dataset.shape is None:
         raise TypeError("found no data space, which each dataset of scda has")
     plain = np.dtype(dtype.str)  # without what h5py says of enumerations
-    native(plain)
+    native_numbers(plain)
     return plain
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
 import numpy as np
 
 from ._attributes import described
-from ._description import native
+from ._description import native_numbers
 from ._errors import Error
 from ._progress import Progress
 from ._selection import pieces
@@ -226,7 +226,7 @@ class _Npz(Importer):
                         array = file[name]
                         if array.dtype.kind in "SU":
                             raise TypeError(_STRINGS)
-                        native(array.dtype)
+                        native_numbers(array.dtype)
                         self._w.dataset(name, array)
                         self._progress.add(array.nbytes)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -264,7 +264,7 @@ class _NetCDF(Importer):
     def _variable(self, variable: ClassicVariable) -> None:
         if variable.dtype.kind == "S":
             raise TypeError(_STRINGS)
-        item = native(variable.dtype)
+        item = native_numbers(variable.dtype)
         attrs = self._attributes_of(variable.name, described(variable.attrs, item, netcdf=True))
         item = as_bool(item, attrs)
         if variable.has_records:

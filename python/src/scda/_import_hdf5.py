@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from . import _core
-from ._description import CODECS, native
+from ._description import CODECS, native_numbers
 from ._errors import Error
 from ._file import open as open_scda
 from ._hdf5 import (
@@ -224,7 +224,7 @@ class Hdf5(Importer):
         self, path: str, count: int, dtype: np.dtype[Any], filters: Optional[Filters], options: dict[str, Any]
     ) -> _Write:
         """Records without any item: chunks of fill values take no bytes, however many items they have."""
-        item = native(dtype)
+        item = native_numbers(dtype)
         chunks = options["chunks"]
         if chunks is None or item.itemsize * math.prod(chunks) > _MOST_CHUNK_BYTES:
             options["chunks"] = _chunks_of_nothing(options["shape"], item.itemsize)
@@ -241,7 +241,7 @@ class Hdf5(Importer):
         # What was not compressed is not now.
         has_filters = dataset.id.get_create_plist().get_nfilters() > 0
         layout = {"chunks": chunks} if chunks is not None and (has_filters or "codec" in options) else {}
-        item = native(dtype)
+        item = native_numbers(dtype)
 
         def write(start: tuple[int, ...], attrs: dict[str, Any]) -> None:
             with Spool(self._folder) as spool:
@@ -275,7 +275,7 @@ class Hdf5(Importer):
             key = json.dumps(attrs)
             if key not in texts:
                 texts.clear()
-                texts[key] = self._metadata(path, native(dtype), filters, {**options, "attrs": attrs}, is_big)
+                texts[key] = self._metadata(path, native_numbers(dtype), filters, {**options, "attrs": attrs}, is_big)
             with Spool(self._folder) as spool:
                 for number, origin in enumerate(itertools.product(*grid)):
                     data = found[0].read((*start, *origin))
@@ -443,7 +443,7 @@ class _Chunks:
                 raw = (items != 0).tobytes()
                 is_compressed = False
         if self._fill is None:
-            fill = np.asarray(self._fill_value, native(self._dtype)).astype(self._dtype)
+            fill = np.asarray(self._fill_value, native_numbers(self._dtype)).astype(self._dtype)
             self._fill = self._shuffled(fill.tobytes() * self._items)
         if raw == self._fill:
             return b""
@@ -469,4 +469,4 @@ def _fill_value(dataset: h5py.Dataset, dtype: np.dtype[Any]) -> Any:
     fill = dataset.fillvalue
     if dtype.kind == "V":
         return np.asarray(fill, dtype).tobytes() if fill is not None else bytes(dtype.itemsize)
-    return None if fill is None else np.asarray(fill).astype(native(dtype))[()]
+    return None if fill is None else np.asarray(fill).astype(native_numbers(dtype))[()]

@@ -324,6 +324,9 @@ class Sidecar:
                     f"{entry_name}: found {entry.dtype} {entry.shape} after {some.dtype} {some.shape}, "
                     "expected values of the same shape and kind in all time steps"
                 )
+        if some.dtype.kind in "USMm" or some.dtype.names is not None:
+            self.left_out.append(f"{name}: found {some.dtype}, which VTK has not")
+            return None
         if 0 in some.shape[1:]:
             self.left_out.append(f"{name}: its values have no components")
             return None

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, prepare, reason, together, type_name
+from ._common import Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, together, type_name
 from ._description import (
     CODECS,
     Description,
@@ -915,7 +915,7 @@ def _describe(
     stored = _core.stored_name(name)
     return Description(
         name=stored,
-        type=type_name(dtype_of(dtype)),
+        type=type_name(packed(dtype_of(dtype))),
         shape=list(shape),
         layout=layout,
         chunks=None if chunks is None else list(chunks),

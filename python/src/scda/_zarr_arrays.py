@@ -44,7 +44,7 @@ class ZarrArray:
                 chunks = [self.rows, *chunks[1:]]
         shape = list(first.shape)
         self._grid = [-(-n // c) for n, c in zip(shape, chunks)]
-        if first.dtype.kind == "V":
+        if first.dtype.kind == "V" and first.dtype.names is None:
             # As zarr-python has them: it does not know "r24".
             size, fill = first.dtype.itemsize, bytes(first.fill_value)
             self.metadata["data_type"] = {"name": "raw_bytes", "configuration": {"length_bytes": size}}

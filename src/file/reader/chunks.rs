@@ -4,7 +4,7 @@ use super::ReaderState;
 use super::dataset::Part;
 use super::header::exceeds_63_bits;
 use super::room::Room;
-use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap};
+use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap_items};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
 use crate::file::source::{Sink, Sizes};
@@ -49,7 +49,7 @@ impl Chunks {
     pub fn new(stored: &Stored, regions: &[Region]) -> Self {
         let mut fill = stored.dataset.fill_item().into_owned();
         if stored.codecs.big_endian {
-            swap(&mut fill, stored.dataset.data_type.number_bytes());
+            swap_items(&mut fill, stored.dataset.data_type);
         }
         let last = regions.iter().filter_map(|region| {
             let touched = stored.grid.touched_by(region);

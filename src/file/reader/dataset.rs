@@ -4,14 +4,12 @@ use super::chunks::{Chunks, Want, Wants};
 use super::header::exceeds_63_bits;
 use super::room::Room;
 use super::{Current, Expect, Reader, ReaderState};
-use crate::codec::chunk::swap;
+use crate::codec::chunk::swap_items;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::team::{Failure, Function, Topic, split};
-use crate::format::dataset::bools::find_other;
+use crate::format::dataset::bools::{find_other_item, has_bools};
 use crate::format::dataset::stored::{DataSection, Elements, Stored, is_metadata};
-use crate::format::dataset::{
-    DataType, Dataset, MAX_METADATA_BYTES, Region, Run, Runs, does_not_fit, stored_name,
-};
+use crate::format::dataset::{Dataset, MAX_METADATA_BYTES, Region, Run, Runs, does_not_fit, stored_name};
 use crate::format::layout::sum;
 use crate::items::DataMut;
 use crate::memory::{reserve, resize};
@@ -450,19 +448,19 @@ impl<'a> Part<'a> {
             let index = self.regions[region].index_of(item);
             return Err(does_not_fit(dataset, &index).at(self.start));
         }
-        let number_bytes = dataset.data_type.number_bytes();
-        let is_swapped = number_bytes > 1 && codecs.big_endian != cfg!(target_endian = "big");
-        let is_bool = dataset.data_type == DataType::Bool;
+        let is_swapped =
+            dataset.data_type.has_byte_order() && codecs.big_endian != cfg!(target_endian = "big");
+        let is_bool = has_bools(dataset.data_type);
         if !is_swapped && !is_bool {
             return Ok(());
         }
         room.change(|before, data| {
             if is_swapped {
-                swap(data, number_bytes);
+                swap_items(data, dataset.data_type);
             }
             // In memory, a bool of another value would be undefined in C++.
-            if is_bool && let Some((place, byte)) = find_other(data) {
-                let place = before + place as u64;
+            if is_bool && let Some((place, byte)) = find_other_item(dataset.data_type, data) {
+                let place = before + place as u64 * dataset.data_type.item_bytes();
                 return Err(no_bool(dataset, self.regions, &self.starts, place, byte).at(self.start));
             }
             Ok(())
@@ -470,11 +468,11 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A byte that is no bool, at this place of what was read.
+/// A byte that is no bool, in the item at this byte of what was read.
 #[cold]
 fn no_bool(dataset: &Dataset, regions: &[Region], starts: &[u64], place: u64, byte: u8) -> Error {
     let region = starts.partition_point(|&start| start <= place).saturating_sub(1);
-    let index = regions[region].index_of(place - starts[region]);
+    let index = regions[region].index_of((place - starts[region]) / dataset.data_type.item_bytes());
     let name = &dataset.name;
     Error::new(
         ErrorKind::Decode,

@@ -10,19 +10,19 @@ use super::output::{LocalElements, too_large};
 use super::pieces::{Array, Chunk, Passed, Plan, WINDOW_BYTES, Window};
 use super::together::{Behind, Block};
 use crate::codec::ARRAY_CONVENTION;
-use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap};
+use crate::codec::chunk::{ChunkCodec, ChunkEncoder, swap_items};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{CHUNK_BYTES, Encoded, on_threads};
 use crate::file::interrupt::Interrupt;
 use crate::file::params::Encode;
 use crate::file::source::Source;
 use crate::file::team::{FINE, Failure, Function, Topic, split};
-use crate::format::dataset::bools::find_other;
+use crate::format::dataset::bools::{find_other_item, has_bools};
 use crate::format::dataset::codecs::Codecs;
 use crate::format::dataset::metadata;
 use crate::format::dataset::{
-    ChunkGrid, DATASET_CONVENTION, DataType, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout,
-    Region, check_name, does_not_fit, group_user,
+    ChunkGrid, DATASET_CONVENTION, Dataset, GROUP_CONVENTION, GROUP_DATA, Layout as DataLayout, Region,
+    check_name, does_not_fit, group_user,
 };
 use crate::format::header::SectionType;
 use crate::format::layout::{self, Layout};
@@ -701,7 +701,7 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
     {
         return Ok(Ready::Packed(little_endian(dataset, data)?));
     }
-    let is_swapped = cfg!(target_endian = "big") && dataset.data_type.number_bytes() > 1;
+    let is_swapped = cfg!(target_endian = "big") && dataset.data_type.has_byte_order();
     if bytes <= GATHERED_BYTES || is_swapped {
         let mut data = Vec::new();
         resize(&mut data, bytes)?;
@@ -711,23 +711,19 @@ fn ready<'a>(dataset: &Dataset, (regions, data): Boxes<'a>) -> Result<Ready<'a>>
             check_fit(dataset, region, items.gather(0, own))?;
             rest = later;
         }
-        if dataset.data_type == DataType::Bool {
-            check_bools(&data, 0)?;
-        }
+        check_bools(dataset, &data, 0)?;
         if is_swapped {
-            swap(&mut data, dataset.data_type.number_bytes());
+            swap_items(&mut data, dataset.data_type);
         }
         return Ok(Ready::Packed(Cow::Owned(data)));
     }
     let (mut piece, mut before) = (Vec::new(), 0);
-    let is_bool = dataset.data_type == DataType::Bool;
+    let is_bool = has_bools(dataset.data_type);
     for (items, region) in boxes.iter().zip(regions).filter(|(items, _)| is_bool || items.may_misfit()) {
         for start in (0..items.bytes()).step_by(to_usize(piece_bytes(dataset))) {
             resize(&mut piece, piece_bytes(dataset).min(items.bytes() - start))?;
             check_fit(dataset, region, items.gather_bytes(start, &mut piece))?;
-            if is_bool {
-                check_bools(&piece, before + start)?;
-            }
+            check_bools(dataset, &piece, before + start)?;
         }
         before += items.bytes();
     }
@@ -741,22 +737,19 @@ fn check_fit(dataset: &Dataset, region: &Region, misfit: Option<u64>) -> Result<
 
 /// The bytes of items in little-endian order. An error for bools that are neither 0 nor 1.
 fn little_endian<'a>(dataset: &Dataset, data: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-    if dataset.data_type == DataType::Bool {
-        check_bools(data, 0)?;
-    }
-    let number_bytes = dataset.data_type.number_bytes();
-    if cfg!(target_endian = "little") || number_bytes == 1 {
+    check_bools(dataset, data, 0)?;
+    if cfg!(target_endian = "little") || !dataset.data_type.has_byte_order() {
         return Ok(Cow::Borrowed(data));
     }
     let mut swapped = copy(data)?;
-    swap(&mut swapped, number_bytes);
+    swap_items(&mut swapped, dataset.data_type);
     Ok(Cow::Owned(swapped))
 }
 
-/// An error for bools that are neither 0 nor 1, which others may take for either; so many are before them.
-fn check_bools(data: &[u8], before: u64) -> Result<()> {
-    find_other(data).map_or(Ok(()), |(place, byte)| {
-        let place = before + place as u64;
+/// An error for bools that are neither 0 nor 1, which others may take for either; so many bytes are before them.
+fn check_bools(dataset: &Dataset, data: &[u8], before: u64) -> Result<()> {
+    find_other_item(dataset.data_type, data).map_or(Ok(()), |(place, byte)| {
+        let place = before / dataset.data_type.item_bytes() + place as u64;
         Err(Error::argument(format!("data: found the bool {byte} at item {place}, expected 0 or 1")))
     })
 }

@@ -1,5 +1,7 @@
 //! The types of the items of a dataset.
 
+use super::{Struct, TimeUnit};
+use crate::error::Result;
 use std::ffi::CStr;
 use std::fmt;
 
@@ -37,6 +39,16 @@ pub enum DataType {
     Complex128,
     /// So many bytes without a further meaning, 1 to [`DataType::MAX_RAW_BYTES`]; `r24` has 3 of them.
     Raw(u32),
+    /// A moment: the time since 1970 began, UTC, as an integer of 64 bits, of which the least is none ("NaT").
+    Datetime(TimeUnit),
+    /// A span of time, likewise.
+    Timedelta(TimeUnit),
+    /// A text of at most so many characters, in UTF-32; behind a shorter one stand zeros. 1 to [`DataType::MAX_RAW_BYTES`] / 4.
+    Text(u32),
+    /// At most so many bytes, 1 to [`DataType::MAX_RAW_BYTES`]; behind fewer stand zeros.
+    Bytes(u32),
+    /// Members of any of these types.
+    Struct(Struct),
 }
 
 /// What the numbers of an item are.
@@ -55,6 +67,12 @@ pub enum Kind {
     Complex,
     /// Bytes without a further meaning.
     Raw,
+    /// A moment or a span.
+    Time,
+    /// Characters or bytes, up to the zeros at the end.
+    Text,
+    /// Members.
+    Struct,
 }
 
 /// What is to be known of a type.
@@ -98,10 +116,17 @@ impl DataType {
         Row::new(Self::Complex64, c"complex64", Kind::Complex, 4),
         Row::new(Self::Complex128, c"complex128", Kind::Complex, 8),
     ];
-    /// The number of [`DataType::Raw`] in the C interface.
-    const RAW_CODE: i32 = 15;
+    /// The numbers of the other types in the C interface, and their names there.
+    const OTHERS: [(i32, &'static CStr); 6] = [
+        (15, c"raw bytes"),
+        (16, c"datetime64"),
+        (17, c"timedelta64"),
+        (18, c"text"),
+        (19, c"bytes"),
+        (20, c"struct"),
+    ];
 
-    /// The names of all types but those of raw bytes.
+    /// The names of the types that have one size each.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::TABLE.iter().map(Row::name)
     }
@@ -110,66 +135,119 @@ impl DataType {
         Self::TABLE.iter().find(|row| row.data_type == self)
     }
 
+    /// The number of the type in the C interface, and its name there.
+    fn c_type(self) -> (i32, &'static CStr) {
+        let number = |place: usize| Self::OTHERS[place];
+        match self {
+            Self::Raw(_) => number(0),
+            Self::Datetime(_) => number(1),
+            Self::Timedelta(_) => number(2),
+            Self::Text(_) => number(3),
+            Self::Bytes(_) => number(4),
+            Self::Struct(_) => number(5),
+            _ => {
+                let row = Self::TABLE.iter().zip(1..).find(|(row, _)| row.data_type == self);
+                row.map_or(number(0), |(row, code)| (code, row.name))
+            }
+        }
+    }
+
     /// The number of the type in the C interface.
     pub(crate) fn code(self) -> i32 {
-        Self::TABLE
-            .iter()
-            .zip(1..)
-            .find(|(row, _)| row.data_type == self)
-            .map_or(Self::RAW_CODE, |(_, code)| code)
+        self.c_type().0
     }
 
-    /// The name for C: that of Zarr v3, or `raw bytes` for any number of them.
-    pub(crate) fn c_name(self) -> &'static CStr {
-        self.row().map_or(c"raw bytes", |row| row.name)
+    /// The name for C of the type of a number, if it is one: that of Zarr v3, or `raw bytes` for any number of them, and so on.
+    pub(crate) fn c_name(code: i32) -> Option<&'static CStr> {
+        let named = Self::from_code(code).map(|data_type| data_type.c_type().1);
+        named.or_else(|| Self::OTHERS.iter().find(|(other, _)| *other == code).map(|(_, name)| *name))
     }
 
-    /// The type of a number of the C interface. Only of raw bytes it has to be said how many an item has.
-    pub(crate) fn from_code(code: i32, item_bytes: u64) -> Option<Self> {
-        if code == Self::RAW_CODE {
-            // What no raw type can have is refused with the dataset.
-            return Some(Self::Raw(item_bytes.try_into().unwrap_or(u32::MAX)));
-        }
+    /// The type of a number of the C interface, if it has one size.
+    pub(crate) fn from_code(code: i32) -> Option<Self> {
         let place = usize::try_from(code).ok()?.checked_sub(1)?;
         Self::TABLE.get(place).map(|row| row.data_type)
     }
 
-    /// The type of this name: `bool`, `int8`, ..., `complex128`, or `r` and a number of bits, a multiple of 8.
+    /// The type of this name, as [`Display`](fmt::Display) shows it: `bool`, `int8`, ..., `complex128`; `r` and a number of bits, a
+    /// multiple of 8; `datetime64[s]`, `timedelta64[10us]`; `text[8]`, `bytes[8]`. Structs have none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         if let Some(row) = Self::TABLE.iter().find(|row| row.name() == name) {
             return Some(row.data_type);
         }
-        let bits: u32 = name.strip_prefix('r')?.parse().ok()?;
-        Some(Self::Raw(bits / 8)).filter(|raw| raw.is_valid() && raw.to_string() == name)
+        let found = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+            Some(("datetime64", unit)) => Self::Datetime(TimeUnit::from_text(unit)?),
+            Some(("timedelta64", unit)) => Self::Timedelta(TimeUnit::from_text(unit)?),
+            Some(("text", characters)) => Self::Text(characters.parse().ok()?),
+            Some(("bytes", bytes)) => Self::Bytes(bytes.parse().ok()?),
+            _ => Self::Raw(name.strip_prefix('r')?.parse::<u32>().ok()? / 8),
+        };
+        Some(found).filter(|found| found.is_valid() && found.to_string() == name)
     }
 
-    /// Whether a raw type has a number of bytes that it may have.
+    /// Whether a type of which items may have several sizes has one that it may have.
     pub(crate) fn is_valid(self) -> bool {
-        !matches!(self, Self::Raw(bytes) if !(1..=Self::MAX_RAW_BYTES).contains(&bytes))
+        match self {
+            Self::Raw(bytes) | Self::Bytes(bytes) => (1..=Self::MAX_RAW_BYTES).contains(&bytes),
+            Self::Text(characters) => (1..=Self::MAX_RAW_BYTES / 4).contains(&characters),
+            _ => true,
+        }
+    }
+
+    /// The type of these items in a file, where structs have no gaps.
+    pub(crate) fn in_file(self) -> Result<Self> {
+        match self {
+            Self::Struct(all) => Ok(Self::Struct(all.in_file()?)),
+            other => Ok(other),
+        }
     }
 
     /// What the numbers of an item are.
     #[must_use]
     pub fn kind(self) -> Kind {
-        self.row().map_or(Kind::Raw, |row| row.kind)
+        match self {
+            Self::Datetime(_) | Self::Timedelta(_) => Kind::Time,
+            Self::Text(_) | Self::Bytes(_) => Kind::Text,
+            Self::Struct(_) => Kind::Struct,
+            _ => self.row().map_or(Kind::Raw, |row| row.kind),
+        }
     }
 
     /// The bytes of an item.
     #[must_use]
     pub fn item_bytes(self) -> u64 {
         match self {
-            Self::Raw(bytes) => u64::from(bytes),
+            Self::Raw(bytes) | Self::Bytes(bytes) => u64::from(bytes),
+            Self::Text(characters) => 4 * u64::from(characters),
+            Self::Struct(all) => all.item_bytes(),
             _ if self.kind() == Kind::Complex => 2 * self.number_bytes(),
             _ => self.number_bytes(),
         }
     }
 
-    /// The bytes of each number of an item, whose order depends on the machine: half an item for complex numbers, 1 for
-    /// raw bytes.
+    /// The bytes of each number of an item, whose order depends on the machine: half an item for complex numbers, 4 for texts, 1 for
+    /// raw bytes. Of a struct it is 1, because each member has its own.
     #[must_use]
     pub fn number_bytes(self) -> u64 {
-        self.row().map_or(1, |row| row.number_bytes)
+        match self {
+            Self::Datetime(_) | Self::Timedelta(_) => 8,
+            Self::Text(_) => 4,
+            _ => self.row().map_or(1, |row| row.number_bytes),
+        }
+    }
+
+    /// Whether its bytes have another order on machines of the other byte order.
+    pub(crate) fn has_byte_order(self) -> bool {
+        self.number_bytes() > 1 || self.kind() == Kind::Struct
+    }
+
+    /// Hands out what is no struct of an item, with the bytes before it.
+    pub(crate) fn for_each_leaf(self, each: &mut impl FnMut(u64, Self)) {
+        match self {
+            Self::Struct(all) => all.for_each_leaf(0, each),
+            other => each(0, other),
+        }
     }
 
     /// Whether an item is a floating-point or a complex number.
@@ -183,6 +261,11 @@ impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Raw(bytes) => write!(f, "r{}", u64::from(*bytes) * 8),
+            Self::Datetime(unit) => write!(f, "datetime64[{unit}]"),
+            Self::Timedelta(unit) => write!(f, "timedelta64[{unit}]"),
+            Self::Text(characters) => write!(f, "text[{characters}]"),
+            Self::Bytes(bytes) => write!(f, "bytes[{bytes}]"),
+            Self::Struct(all) => fmt::Display::fmt(all, f),
             _ => f.write_str(self.row().map_or("", Row::name)),
         }
     }
@@ -200,13 +283,16 @@ mod tests {
             let item = data_type.item_bytes();
             let digits: String = name.chars().filter(char::is_ascii_digit).collect();
             assert!(digits.is_empty() || digits.parse::<u64>().unwrap() == 8 * item, "{name}");
-            assert_eq!((data_type.code(), DataType::from_code(code, 0)), (code, Some(data_type)));
+            assert_eq!((data_type.code(), DataType::from_code(code)), (code, Some(data_type)));
+            assert_eq!(DataType::c_name(code).unwrap().to_str().unwrap(), name);
         }
         assert_eq!((DataType::Complex64.item_bytes(), DataType::Complex64.number_bytes()), (8, 4));
-        assert_eq!(DataType::from_code(DataType::Raw(3).code(), 3), Some(DataType::Raw(3)));
-        for code in [i32::MIN, -1, 0, 16, i32::MAX] {
-            assert_eq!(DataType::from_code(code, 8), None);
+        for code in [i32::MIN, -1, 0, 15, 20, i32::MAX] {
+            assert_eq!(DataType::from_code(code), None);
         }
+        assert_eq!(DataType::c_name(DataType::Raw(3).code()), Some(c"raw bytes"));
+        assert_eq!(DataType::c_name(DataType::Text(3).code()), Some(c"text"));
+        assert_eq!((DataType::c_name(0), DataType::c_name(21)), (None, None));
     }
 
     #[test]

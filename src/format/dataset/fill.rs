@@ -131,6 +131,12 @@ pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
         Kind::Float => float.to_json(bits),
         Kind::Complex => Value::from(vec![float.to_json(bits), float.to_json(number(&item[bytes..]))]),
         Kind::Raw => item.into(),
+        Kind::Time => number(item).cast_signed().into(),
+        Kind::Text => match data_type {
+            DataType::Text(_) => text_of(item).map_or_else(|| base64(item), Value::from),
+            _ => base64(without_zeros(item)),
+        },
+        Kind::Struct => base64(item),
     }
 }
 
@@ -157,7 +163,41 @@ pub fn of_json(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
             Some([low(float.of_json(real)?), low(float.of_json(imaginary)?)].concat())
         }
         Kind::Raw => raw_of_json(value).filter(|item| item.len() as u64 == data_type.item_bytes()),
+        Kind::Time => match value.as_str() {
+            Some("NaT") => Some(low(i64::MIN.cast_unsigned())),
+            _ => value.as_i64().map(|n| low(n.cast_unsigned())),
+        },
+        Kind::Text => {
+            let mut item = match data_type {
+                DataType::Text(_) => {
+                    value.as_str()?.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect()
+                }
+                _ => raw_of_json(value)?,
+            };
+            let most = to_usize(data_type.item_bytes());
+            (item.len() <= most).then(|| {
+                item.resize(most, 0);
+                item
+            })
+        }
+        Kind::Struct => raw_of_json(value).filter(|item| item.len() as u64 == data_type.item_bytes()),
     }
+}
+
+fn base64(bytes: &[u8]) -> Value {
+    base64_simd::STANDARD.encode_to_string(bytes).into()
+}
+
+/// The bytes up to the zeros at the end.
+fn without_zeros(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
+}
+
+/// The text of characters in UTF-32, in little-endian order, up to the zeros at the end; `None` if one of them is no character.
+pub fn text_of(item: &[u8]) -> Option<String> {
+    let (characters, _) = item.as_chunks::<4>();
+    let end = characters.iter().rposition(|bytes| *bytes != [0; 4]).map_or(0, |last| last + 1);
+    characters[..end].iter().map(|bytes| char::from_u32(u32::from_le_bytes(*bytes))).collect()
 }
 
 /// Raw bytes: an array of numbers, or, as zarr-python writes them, base64.

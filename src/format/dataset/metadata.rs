@@ -2,7 +2,7 @@
 
 use super::codecs::Codecs;
 use super::json::{MAX_METADATA_BYTES, check, compact, indented};
-use super::{Dataset, fill, rounding};
+use super::{Dataset, fill, rounding, type_json};
 use crate::error::{Error, Result};
 use crate::format::layout;
 use crate::format::padding::DATA_DIVISOR;
@@ -29,13 +29,13 @@ pub fn of_dataset(dataset: &Dataset, codecs: &Codecs) -> Result<String> {
     let data_type = dataset.data_type;
     let text = format!(
         concat!(
-            r#"{{"zarr_format":3,"node_type":"array","shape":{},"data_type":"{}","#,
+            r#"{{"zarr_format":3,"node_type":"array","shape":{},"data_type":{},"#,
             r#""chunk_grid":{{"name":"regular","configuration":{{"chunk_shape":{}}}}},"#,
             r#""chunk_key_encoding":{{"name":"default","configuration":{{"separator":"/"}}}},"#,
             r#""codecs":{},"fill_value":{},"attributes":{}{}}}"#
         ),
         json!(dataset.shape),
-        data_type,
+        type_json::to_json(data_type),
         json!(dataset.chunk_shape()),
         codecs.to_json(data_type),
         fill::to_json(data_type, &dataset.fill_item()),

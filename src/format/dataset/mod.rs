@@ -12,12 +12,18 @@ pub mod parse;
 mod region;
 pub mod rounding;
 pub mod stored;
+mod structs;
+mod time;
+mod type_json;
 
 pub use codecs::Codec;
 pub use data_type::{DataType, Kind};
 pub use grid::{ChunkGrid, Visits, default_chunk_shape};
 pub use json::MAX_METADATA_BYTES;
 pub use region::{Region, Run, Runs, does_not_fit, items, too_many};
+pub use structs::{Member, Struct};
+pub use time::TimeUnit;
+pub use type_json::{type_of_text, type_text};
 
 use super::crc;
 use super::header::UserString;
@@ -206,8 +212,17 @@ impl Dataset {
         if fill != 0 && fill != item {
             return Err(Error::argument(format!("fill value: found {fill} bytes, expected none or {item}")));
         }
-        if self.data_type == DataType::Bool && self.fill_value.first().is_some_and(|&byte| byte > 1) {
+        if fill != 0 && bools::find_other_item(self.data_type, &self.fill_value).is_some() {
             return Err(Error::argument("fill value: found a bool that is neither 0 nor 1"));
+        }
+        if matches!(self.data_type, DataType::Text(_)) && fill::text_of(&self.fill_value).is_none() {
+            return Err(Error::argument("fill value: found what is no text"));
+        }
+        if self.data_type.in_file()? != self.data_type {
+            let found = self.data_type;
+            return Err(Error::argument(format!(
+                "data type: found {found} with gaps, expected none in a file"
+            )));
         }
         if let Some(level) = self.level.filter(|level| *level > MAX_LEVEL) {
             return Err(Error::argument(format!("level: found {level}, expected 0 to {MAX_LEVEL}")));

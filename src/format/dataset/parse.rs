@@ -2,7 +2,7 @@
 
 use super::codecs::{Codecs, Step, is_of_pcodec};
 use super::json::{Member, members, trimmed, wrong};
-use super::{ChunkGrid, DataType, Dataset, check_name, fill};
+use super::{ChunkGrid, DataType, Dataset, check_name, fill, type_json};
 use crate::error::{Error, ErrorKind, Result, quote};
 use crate::memory::copy;
 use serde_json::{Map, Value};
@@ -239,14 +239,12 @@ impl Field {
     }
 
     fn data_type(&self) -> Result<DataType> {
-        let named = self.named(&self.value)?;
-        let data_type = match named.name {
-            // The name that zarr-python has for it.
-            "raw_bytes" => named.get("length_bytes").and_then(Value::as_u64).and_then(|bytes| {
-                u32::try_from(bytes).ok().map(DataType::Raw).filter(|data_type| data_type.is_valid())
-            }),
-            name => DataType::from_name(name).filter(|_| named.configuration.is_none_or(Map::is_empty)),
-        };
+        self.named(&self.value)?;
+        let data_type = type_json::of_metadata(&self.value);
+        let data_type = data_type.map_err(|error| match error.kind() {
+            ErrorKind::Argument => self.wrong(&error.to_string()),
+            _ => error,
+        })?;
         data_type.ok_or_else(|| {
             let found = quote(self.value.to_string().as_bytes());
             let message = format!("metadata: data_type: found {found}, which this library cannot read");
@@ -267,6 +265,10 @@ impl Field {
             let unknown = || format!("the codec {} at place {place}", quote(codec.name.as_bytes()));
             if (codec.name, place) == ("bytes", 0) {
                 match codec.get("endian").map(|value| value.as_str()) {
+                    // Of what order its members are, nothing would say.
+                    Some(Some("big")) if matches!(data_type, DataType::Struct(_)) => {
+                        return Ok((codecs, Some("a big-endian struct".into())));
+                    }
                     Some(Some("big")) => codecs.big_endian = true,
                     Some(Some("little")) => {}
                     None if data_type.number_bytes() == 1 => {}

@@ -1,0 +1,122 @@
+//! Moments and spans of time as text, as numpy writes them.
+
+use scda::TimeUnit;
+use std::fmt::Write;
+
+/// How many of a unit are a second, if it is none or less; else how many seconds it has.
+enum Size {
+    Parts(i128),
+    Seconds(i128),
+}
+
+fn size(name: &str) -> Option<Size> {
+    Some(match name {
+        "W" => Size::Seconds(7 * 86_400),
+        "D" => Size::Seconds(86_400),
+        "h" => Size::Seconds(3600),
+        "m" => Size::Seconds(60),
+        "s" => Size::Seconds(1),
+        "ms" => Size::Parts(1000),
+        "us" => Size::Parts(1_000_000),
+        "ns" => Size::Parts(1_000_000_000),
+        "ps" => Size::Parts(1_000_000_000_000),
+        "fs" => Size::Parts(1_000_000_000_000_000),
+        "as" => Size::Parts(1_000_000_000_000_000_000),
+        _ => return None,
+    })
+}
+
+/// A span: the number, and its unit.
+pub fn show_span(count: i64, unit: TimeUnit, text: &mut String) {
+    let all = i128::from(count) * i128::from(unit.scale());
+    let _ = match (count, unit.name()) {
+        (i64::MIN, _) => write!(text, "NaT"),
+        (_, "generic") => write!(text, "{all}"),
+        (_, name) => write!(text, "{all}{name}"),
+    };
+}
+
+/// A moment, as precise as its unit: `2026-11-24T20:15:00`.
+pub fn show_moment(count: i64, unit: TimeUnit, text: &mut String) {
+    let all = i128::from(count) * i128::from(unit.scale());
+    let name = unit.name();
+    let _ = match (count, name, size(name)) {
+        (i64::MIN, ..) => write!(text, "NaT"),
+        (_, "Y", _) => write!(text, "{:04}", 1970 + all),
+        (_, "M", _) => write!(text, "{:04}-{:02}", 1970 + all.div_euclid(12), all.rem_euclid(12) + 1),
+        (.., None) => write!(text, "{all}"),
+        (.., Some(size)) => {
+            let (seconds, rest, parts) = match size {
+                Size::Seconds(of_one) => (all * of_one, 0, 1),
+                Size::Parts(parts) => (all.div_euclid(parts), all.rem_euclid(parts), parts),
+            };
+            let (year, month, day) = date(seconds.div_euclid(86_400));
+            let second = seconds.rem_euclid(86_400);
+            let _ = write!(text, "{year:04}-{month:02}-{day:02}");
+            let _ = match name {
+                "W" | "D" => Ok(()),
+                "h" => write!(text, "T{:02}", second / 3600),
+                "m" => write!(text, "T{:02}:{:02}", second / 3600, second / 60 % 60),
+                _ => write!(text, "T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60),
+            };
+            match parts {
+                1 => Ok(()),
+                _ => write!(text, ".{rest:0width$}", width = parts.ilog10() as usize),
+            }
+        }
+    };
+}
+
+/// The year, month and day of so many days since 1970 began, in the Gregorian calendar.
+fn date(days: i128) -> (i128, i128, i128) {
+    // Eras of 400 years begin with March, so that the leap day is the last of a year.
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + i128::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_as_numpy_writes_them() {
+        let shown = |count, unit: &str| {
+            let mut text = String::new();
+            show_moment(count, TimeUnit::from_text(unit).unwrap(), &mut text);
+            text
+        };
+        for (count, unit, expected) in [
+            (0, "s", "1970-01-01T00:00:00"),
+            (1_577_836_800, "s", "2020-01-01T00:00:00"),
+            (-1, "s", "1969-12-31T23:59:59"),
+            (951_782_400, "s", "2000-02-29T00:00:00"),
+            (-1, "ns", "1969-12-31T23:59:59.999999999"),
+            (1, "10us", "1970-01-01T00:00:00.000010"),
+            (20_000, "D", "2024-10-04"),
+            (2, "W", "1970-01-15"),
+            (25, "h", "1970-01-02T01"),
+            (61, "m", "1970-01-01T01:01"),
+            (-3, "M", "1969-10"),
+            (54, "Y", "2024"),
+            (i64::MIN, "D", "NaT"),
+            (7, "generic", "7"),
+            (i64::MAX, "ns", "2262-04-11T23:47:16.854775807"),
+        ] {
+            assert_eq!(shown(count, unit), expected, "{count} {unit}");
+        }
+    }
+
+    #[test]
+    fn spans_have_a_unit() {
+        let mut text = String::new();
+        show_span(-3, TimeUnit::from_text("10us").unwrap(), &mut text);
+        show_span(i64::MIN, TimeUnit::from_text("s").unwrap(), &mut text);
+        assert_eq!(text, "-30usNaT");
+    }
+}

@@ -1,0 +1,69 @@
+//! Units of times, as numpy has them.
+
+use std::fmt;
+
+/// The unit in which times are counted: so many of the smallest one, such as 10 µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeUnit {
+    /// The place of its name among [`NAMES`].
+    place: u8,
+    scale: u32,
+}
+
+/// From years to attoseconds, as numpy and Zarr name them. `generic` is none.
+const NAMES: [&str; 14] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
+
+impl TimeUnit {
+    /// So many, 1 to 2^31 - 1, of `Y`, `M`, `W`, `D`, `h`, `m`, `s`, `ms`, `us`, `ns`, `ps`, `fs`, `as`, or `generic` for none.
+    #[must_use]
+    pub fn new(name: &str, scale: u32) -> Option<Self> {
+        let place = NAMES.iter().position(|known| *known == name || (name, *known) == ("μs", "us"))?;
+        let is_valid = (1..1 << 31).contains(&scale);
+        is_valid.then_some(Self { place: u8::try_from(place).ok()?, scale })
+    }
+
+    /// A unit as [`Display`](fmt::Display) shows it: `s`, `10us`.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (scale, name) = text.split_at(digits);
+        let scale = if scale.is_empty() { Some(1) } else { scale.parse().ok() };
+        Self::new(name, scale?).filter(|unit| unit.to_string() == text)
+    }
+
+    /// Its name without the number.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        NAMES[usize::from(self.place)]
+    }
+
+    /// How many of them are one unit.
+    #[must_use]
+    pub fn scale(&self) -> u32 {
+        self.scale
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scale != 1 {
+            write!(f, "{}", self.scale)?;
+        }
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_there_and_back() {
+        for text in ["Y", "M", "10us", "generic", "2147483647as"] {
+            assert_eq!(TimeUnit::from_text(text).unwrap().to_string(), text);
+        }
+        for text in ["", "1s", "0s", "2147483648s", "sec", "-1s", "s ", "10"] {
+            assert_eq!(TimeUnit::from_text(text), None, "{text}");
+        }
+    }
+}
