@@ -79,8 +79,9 @@ if command -v dpkg-buildpackage >/dev/null; then
   heading "Debian packages"
   scripts/debian.sh
 fi
-heading "t8code"
+heading "t8code and deal.II"
 measured scripts/t8code.sh
+measured scripts/dealii.sh
 heading "Kills"
 for driver in 2 1 4 3; do # POSIX, MPI-IO; the same in place
   for ranks in 1 2 3; do

@@ -1,0 +1,353 @@
+/* scda_dealii.h: distributed triangulations of deal.II in scda files, with all that is attached to their cells.
+ *
+ * Where a program of deal.II calls triangulation.save (name) and triangulation.load (name), which make and read several files, it calls
+ *
+ *   scda_dealii_save (name, triangulation)
+ *   scda_dealii_load (name, triangulation)
+ *
+ * for one sealed file. What was attached by SolutionTransfer::prepare_for_serialization,
+ * DoFHandler::prepare_for_serialization_of_active_fe_indices, CellDataTransfer, or register_data_attach, of a fixed size or of a size of
+ * its own for each cell, is in the file, and is taken out as after triangulation.load. The restart may have any number of ranks.
+ *
+ * In a file with more (fields, time steps), scda_dealii_write and scda_dealii_read do the same; the functions of scda_forest.h and
+ * scda_p4est.h (scda_p8est.h) then write what is to be visible to other programs, with triangulation.get_p4est (). docs/dealii.md says what
+ * the file holds.
+ *
+ * The functions are inline and call deal.II, p4est and libscda, with the same MPI. They are collective, with errors as in scda.h: the same on
+ * all ranks; the file is closed, NULL is returned, and scda_last_error_message tells the reason. With NULL for the file they return NULL.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef SCDA_DEALII_H
+#define SCDA_DEALII_H
+
+#include <deal.II/base/config.h>
+
+#ifndef DEAL_II_WITH_P4EST
+#error "scda_dealii.h needs deal.II with p4est"
+#endif
+
+#include <deal.II/distributed/tria.h>
+
+#include <scda_p4est.h>
+#include <scda_p8est.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+/**
+ * Saves a triangulation and what is attached to its cells, in place of triangulation.save. The file appears under its name when it is
+ * complete. As there, what was attached is then forgotten.
+ *
+ * Collective.
+ *
+ * @param [in] filename           The path of the file.
+ * @param [in,out] triangulation  The triangulation, of 2 or 3 dimensions.
+ * @return                        0, or an error code of scda.h, the same on all ranks.
+ */
+template <int dim, int spacedim>
+int scda_dealii_save (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation);
+
+/**
+ * Loads it on any number of ranks, in place of triangulation.load. All bytes are compared with their checksums.
+ *
+ * Collective.
+ *
+ * @param [in] filename           The path of the file.
+ * @param [in,out] triangulation  As for `scda_dealii_read`.
+ * @return                        0, or an error code of scda.h, the same on all ranks.
+ */
+template <int dim, int spacedim>
+int scda_dealii_load (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation);
+
+/**
+ * Writes a triangulation and what is attached to its cells. As with triangulation.save, what was attached is then forgotten.
+ *
+ * @param [in] f                  The file, open for writing.
+ * @param [in] group              The name of the forest: a group of datasets. NULL: SCDA_FOREST_GROUP.
+ * @param [in,out] triangulation  The triangulation.
+ * @param [out] err               The error code.
+ * @return                        `f`, or NULL on error.
+ * Errors: those of `scda_p4est_write_forest`, `scda_p4est_write_field` and `scda_p4est_write_ragged`.
+ */
+template <int dim, int spacedim>
+scda_fcontext_t *scda_dealii_write (scda_fcontext_t *f, const char *group, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation,
+                                    int *err);
+
+/**
+ * Reads a triangulation and what was attached to its cells.
+ *
+ * @param [in] f                  The file, open for reading.
+ * @param [in] group              The name of the forest. NULL: SCDA_FOREST_GROUP.
+ * @param [in] step               The time step: 0 is the first in the file; -1 is the last.
+ * @param [in,out] triangulation  With the coarse mesh that was saved, not refined. Its cells are distributed evenly. Of another coarse mesh
+ *                                the connectivity differs, which is an error.
+ * @param [out] err               The error code.
+ * @return                        `f`, or NULL on error.
+ * Errors: those of `scda_p4est_read_forest` and `scda_p4est_read_field`; `SCDA_ERR_ARG` for another coarse mesh; `SCDA_ERR_UNSUPPORTED` for
+ * data of a machine with the other byte order.
+ */
+template <int dim, int spacedim>
+scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_t step,
+                                   dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation, int *err);
+
+/* ---- Internal ---- */
+
+namespace scda_dealii_internal {
+
+/* What deal.II gives to classes that are derived from its triangulations: the data that are attached to cells. */
+template <int dim, int spacedim> struct access : dealii::parallel::DistributedTriangulationBase<dim, spacedim> {
+  using base = dealii::parallel::DistributedTriangulationBase<dim, spacedim>;
+  static auto &attached (base &t) { return t.*(&access::cell_attached_data); }
+  static auto &transfer (base &t) { return t.*(&access::data_transfer); }
+  static auto &cells (base &t) { return t.*(&access::local_cell_relations); }
+  static void update (base &t) { (t.*(&access::update_cell_relations)) (); }
+};
+
+/* The functions of p4est and p8est by one name. */
+inline scda_fcontext_t *write_forest (scda_fcontext_t *f, const char *group, const p4est_t *p, int *err) {
+  return scda_p4est_write_forest (f, group, const_cast<p4est_t *> (p), 0, err);
+}
+inline scda_fcontext_t *write_forest (scda_fcontext_t *f, const char *group, const p8est_t *p, int *err) {
+  return scda_p8est_write_forest (f, group, const_cast<p8est_t *> (p), 0, err);
+}
+inline scda_fcontext_t *write_field (scda_fcontext_t *f, const char *group, const p4est_t *p, const scda_dataset_t *d, const void *data, int *err) {
+  return scda_p4est_write_field (f, group, p, d, data, err);
+}
+inline scda_fcontext_t *write_field (scda_fcontext_t *f, const char *group, const p8est_t *p, const scda_dataset_t *d, const void *data, int *err) {
+  return scda_p8est_write_field (f, group, p, d, data, err);
+}
+inline scda_fcontext_t *write_ragged (scda_fcontext_t *f, const char *group, const p4est_t *p, const scda_dataset_t *d, const int64_t *counts,
+                                      const void *data, int *err) {
+  return scda_p4est_write_ragged (f, group, p, d, counts, data, err);
+}
+inline scda_fcontext_t *write_ragged (scda_fcontext_t *f, const char *group, const p8est_t *p, const scda_dataset_t *d, const int64_t *counts,
+                                      const void *data, int *err) {
+  return scda_p8est_write_ragged (f, group, p, d, counts, data, err);
+}
+inline scda_fcontext_t *read_field (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p, const char *name, uint64_t bytes, void *data,
+                                    int *err) {
+  return scda_p4est_read_field (f, group, step, p, name, SCDA_TYPE_RAW, bytes, data, err);
+}
+inline scda_fcontext_t *read_field (scda_fcontext_t *f, const char *group, int64_t step, const p8est_t *p, const char *name, uint64_t bytes, void *data,
+                                    int *err) {
+  return scda_p8est_read_field (f, group, step, p, name, SCDA_TYPE_RAW, bytes, data, err);
+}
+inline scda_fcontext_t *read_counts (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p, const char *name, int64_t *counts, int *err) {
+  return scda_p4est_read_counts (f, group, step, p, name, counts, err);
+}
+inline scda_fcontext_t *read_counts (scda_fcontext_t *f, const char *group, int64_t step, const p8est_t *p, const char *name, int64_t *counts, int *err) {
+  return scda_p8est_read_counts (f, group, step, p, name, counts, err);
+}
+inline scda_fcontext_t *read_ragged (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *p, const char *name, const int64_t *counts,
+                                     void *data, int *err) {
+  return scda_p4est_read_ragged (f, group, step, p, name, SCDA_TYPE_UINT8, 1, counts, data, err);
+}
+inline scda_fcontext_t *read_ragged (scda_fcontext_t *f, const char *group, int64_t step, const p8est_t *p, const char *name, const int64_t *counts,
+                                     void *data, int *err) {
+  return scda_p8est_read_ragged (f, group, step, p, name, SCDA_TYPE_UINT8, 1, counts, data, err);
+}
+
+/* Reads a forest, whose connectivity must be that of another one. To be destroyed by the caller. */
+inline scda_fcontext_t *read_forest (scda_fcontext_t *f, const char *group, int64_t step, const p4est_t *coarse, p4est_t **p,
+                                     p4est_connectivity_t **c, int *same, int *err) {
+  f = scda_p4est_read_forest (f, group, step, coarse->mpicomm, 0, 0, nullptr, nullptr, nullptr, c, p, err);
+  *same = f != nullptr && p4est_connectivity_is_equal (*c, coarse->connectivity);
+  return f;
+}
+inline scda_fcontext_t *read_forest (scda_fcontext_t *f, const char *group, int64_t step, const p8est_t *coarse, p8est_t **p,
+                                     p8est_connectivity_t **c, int *same, int *err) {
+  f = scda_p8est_read_forest (f, group, step, coarse->mpicomm, 0, 0, nullptr, nullptr, nullptr, c, p, err);
+  *same = f != nullptr && p8est_connectivity_is_equal (*c, coarse->connectivity);
+  return f;
+}
+inline void destroy (p4est_t *p, p4est_connectivity_t *c) {
+  p4est_destroy (p);
+  p4est_connectivity_destroy (c);
+}
+inline void destroy (p8est_t *p, p8est_connectivity_t *c) {
+  p8est_destroy (p);
+  p8est_connectivity_destroy (c);
+}
+
+inline const char *byte_order () {
+  const uint16_t one = 1;
+  return *reinterpret_cast<const unsigned char *> (&one) == 1 ? "little" : "big";
+}
+
+/* The whole numbers of a string of JSON, such as "4 12 20". */
+inline std::vector<unsigned int> numbers_of (const char *attributes, const char *key) {
+  const char *end = nullptr, *value = scda_forest_value_internal (attributes, key, &end);
+  std::vector<unsigned int> numbers;
+  if (value == nullptr || *value != '"') { return numbers; }
+  for (++value; value < end && numbers.size () < 4096;) {
+    char *next = nullptr;
+    const unsigned long number = strtoul (value, &next, 10);
+    if (next == value) { break; }
+    numbers.push_back (static_cast<unsigned int> (number));
+    value = next;
+  }
+  return numbers;
+}
+
+} // namespace scda_dealii_internal
+
+/* ---- The functions ---- */
+
+template <int dim, int spacedim>
+scda_fcontext_t *scda_dealii_write (scda_fcontext_t *f, const char *group, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation,
+                                    int *err) {
+  using access = scda_dealii_internal::access<dim, spacedim>;
+  if (f == nullptr) { return nullptr; }
+  triangulation.signals.pre_distributed_save ();
+  auto &attached = access::attached (triangulation);
+  auto &transfer = access::transfer (triangulation);
+  const auto *forest = triangulation.get_p4est ();
+  const size_t n = static_cast<size_t> (forest->local_num_quadrants), fixed = attached.pack_callbacks_fixed.size (), variable = attached.pack_callbacks_variable.size ();
+  f = scda_dealii_internal::write_forest (f, group, forest, err);
+  if (f != nullptr && fixed + variable > 0) {
+    scda_dataset_t d;
+    std::string sizes, attributes;
+    std::vector<int64_t> counts;
+    access::update (triangulation);
+    transfer.pack_data (access::cells (triangulation), attached.pack_callbacks_fixed, attached.pack_callbacks_variable);
+    for (const unsigned int size : transfer.sizes_fixed_cumulative) { sizes += (sizes.empty () ? "" : " ") + std::to_string (size); }
+    attributes = std::string ("{\"byte_order\": \"") + scda_dealii_internal::byte_order () + "\", \"fixed\": " + std::to_string (fixed) +
+                 ", \"variable\": " + std::to_string (variable) + ", \"sizes\": \"" + sizes + "\"}";
+    scda_dataset_init (&d);
+    strcpy (d.name, "dealii");
+    d.type = SCDA_TYPE_RAW;
+    d.item_bytes = transfer.sizes_fixed_cumulative.back ();
+    d.attributes = attributes.c_str ();
+    f = scda_dealii_internal::write_field (f, group, forest, &d, transfer.src_data_fixed.data (), err);
+    if (variable > 0) {
+      counts.assign (transfer.src_sizes_variable.begin (), transfer.src_sizes_variable.end ());
+      counts.resize (n);
+      scda_dataset_init (&d);
+      strcpy (d.name, "dealii_variable");
+      d.type = SCDA_TYPE_UINT8;
+      if (f != nullptr) { f = scda_dealii_internal::write_ragged (f, group, forest, &d, counts.data (), transfer.src_data_variable.data (), err); }
+    }
+  }
+  attached.n_attached_data_sets = 0;
+  attached.pack_callbacks_fixed.clear ();
+  attached.pack_callbacks_variable.clear ();
+  transfer.clear ();
+  triangulation.signals.post_distributed_save ();
+  return f;
+}
+
+template <int dim, int spacedim>
+scda_fcontext_t *scda_dealii_read (scda_fcontext_t *f, const char *group, int64_t step,
+                                   dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation, int *err) {
+  using access = scda_dealii_internal::access<dim, spacedim>;
+  using types = typename dealii::internal::p4est::types<dim>;
+  scda_forest_error_internal_t e;
+  scda_dataset_t d;
+  typename types::forest *forest = nullptr;
+  typename types::connectivity *connectivity = nullptr;
+  int same = 0, found = 0;
+  if (f == nullptr) { return nullptr; }
+  scda_forest_no_error_internal (&e);
+  f = scda_dealii_internal::read_forest (f, group, step, triangulation.get_p4est (), &forest, &connectivity, &same, err);
+  if (f == nullptr) { return nullptr; }
+  const MPI_Comm comm = forest->mpicomm;
+  if (!same) { scda_forest_error_internal (&e, SCDA_ERR_ARG, "the coarse mesh of the triangulation is not that of the file: their connectivities differ"); }
+  f = scda_forest_agree_internal (f, comm, &e, err);
+  if (f != nullptr) {
+    triangulation.signals.pre_distributed_load ();
+    triangulation.load (forest);
+  }
+  scda_dealii_internal::destroy (forest, connectivity);
+  if (f == nullptr) { return nullptr; }
+
+  scda_dataset_init (&d);
+  f = scda_forest_find_internal (f, group, step, "fields/", "dealii", "", &found, &d, err);
+  if (f == nullptr) { return nullptr; }
+  auto &attached = access::attached (triangulation);
+  auto &transfer = access::transfer (triangulation);
+  transfer.clear ();
+  attached.n_attached_data_sets = 0;
+  attached.n_attached_deserialize = 0;
+  if (found) {
+    const auto *p = triangulation.get_p4est ();
+    const size_t n = static_cast<size_t> (p->local_num_quadrants);
+    const long fixed = scda_forest_attribute_internal (d.attributes, "fixed"), variable = scda_forest_attribute_internal (d.attributes, "variable");
+    const std::vector<unsigned int> sizes = scda_dealii_internal::numbers_of (d.attributes, "sizes");
+    const std::string order = std::string ("\"") + scda_dealii_internal::byte_order () + "\"";
+    const char *end = nullptr, *value = scda_forest_value_internal (d.attributes, "byte_order", &end);
+    std::vector<int64_t> counts;
+    uint64_t bytes = 0;
+    if (value == nullptr || std::string (value, end) != order) {
+      scda_forest_error_internal (&e, SCDA_ERR_UNSUPPORTED, "dataset %s is of a machine with the other byte order", d.name);
+    }
+    /* The state of the cell, the fixed data, and together how much each of the others has. */
+    bool good = fixed >= 0 && variable >= 0 && fixed < 4096 && variable < 4096 && sizes.size () == static_cast<size_t> (1 + fixed + (variable > 0)) &&
+                d.type == SCDA_TYPE_RAW && d.item_bytes == sizes.back ();
+    if (good && variable > 0) { good = sizes.back () - sizes[sizes.size () - 2] == static_cast<unsigned long> (variable) * sizeof (unsigned int); }
+    for (size_t i = 1; good && i < sizes.size (); ++i) { good = sizes[i - 1] <= sizes[i]; }
+    if (!good) { scda_forest_error_internal (&e, SCDA_ERR_FORMAT, "the attributes of dataset %s are not those of data of deal.II", d.name); }
+    try {
+      if (e.err == SCDA_SUCCESS) {
+        transfer.dest_data_fixed.resize (n * sizes.back ());
+        counts.resize (n);
+      }
+    } catch (const std::exception &) {
+      scda_forest_error_internal (&e, SCDA_ERR_MEMORY, "no memory for the data of %llu cells", static_cast<unsigned long long> (n));
+    }
+    f = scda_forest_agree_internal (f, comm, &e, err);
+    if (f != nullptr) { f = scda_dealii_internal::read_field (f, group, step, p, "dealii", sizes.back (), transfer.dest_data_fixed.data (), err); }
+    if (f != nullptr && variable > 0) {
+      f = scda_dealii_internal::read_counts (f, group, step, p, "dealii_variable", counts.data (), err);
+      if (f == nullptr) { return nullptr; }
+      for (const int64_t count : counts) { bytes += static_cast<uint64_t> (count); }
+      try {
+        transfer.dest_sizes_variable.assign (counts.begin (), counts.end ());
+        transfer.dest_data_variable.resize (bytes);
+      } catch (const std::exception &) {
+        scda_forest_error_internal (&e, SCDA_ERR_MEMORY, "no memory for %llu bytes of data of cells", static_cast<unsigned long long> (bytes));
+      }
+      f = scda_forest_agree_internal (f, comm, &e, err);
+      if (f != nullptr) {
+        f = scda_dealii_internal::read_ragged (f, group, step, p, "dealii_variable", counts.data (), transfer.dest_data_variable.data (), err);
+      }
+    }
+    if (f == nullptr) { return nullptr; }
+    transfer.variable_size_data_stored = variable > 0;
+    transfer.sizes_fixed_cumulative = sizes;
+    attached.n_attached_deserialize = static_cast<unsigned int> (fixed + variable);
+    access::update (triangulation);
+    transfer.unpack_cell_status (access::cells (triangulation));
+  }
+  triangulation.signals.post_distributed_load ();
+  return f;
+}
+
+template <int dim, int spacedim>
+int scda_dealii_save (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation) {
+  int err = SCDA_SUCCESS;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.atomic = 1;
+  params.seal = 1;
+  params.sync = -1;
+  scda_fcontext_t *f = scda_fopen_write (triangulation.get_communicator (), filename, "deal.II triangulation", nullptr, &params, &err);
+  if (f != nullptr) { f = scda_forest_write_about (f, &err); }
+  f = scda_dealii_write (f, nullptr, triangulation, &err);
+  if (f != nullptr) { scda_fclose (f, &err); }
+  return err;
+}
+
+template <int dim, int spacedim>
+int scda_dealii_load (const char *filename, dealii::parallel::distributed::Triangulation<dim, spacedim> &triangulation) {
+  int err = SCDA_SUCCESS;
+  scda_params_t params;
+  scda_params_init (&params);
+  params.verify = 1;
+  scda_fcontext_t *f = scda_fopen_read (triangulation.get_communicator (), filename, nullptr, nullptr, &params, &err);
+  f = scda_dealii_read (f, nullptr, -1, triangulation, &err);
+  if (f != nullptr) { scda_fclose (f, &err); }
+  return err;
+}
+
+#endif /* SCDA_DEALII_H */
