@@ -11,6 +11,7 @@ use crate::numbers::to_usize;
 use crate::storage::Driver;
 use crate::storage::faults::Faults;
 use std::ffi::c_int;
+#[cfg(not(feature = "mpi"))]
 use std::ptr::null_mut;
 
 /// Line breaks "\n" in paddings and compressed data: the default.

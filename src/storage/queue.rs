@@ -26,6 +26,9 @@ const LABEL_BYTES: usize = 58;
 /// How a job writes its bytes.
 pub type Write<F> = fn(&mut F, u64, &[&[u8]]) -> Result<()>;
 
+/// Something that is done with the file in its turn.
+type Task<F> = Box<dyn FnOnce(&mut F) -> Result<()> + Send>;
+
 /// What the writes of this rank took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
@@ -90,7 +93,7 @@ struct State<F> {
 enum Job<F> {
     Write(u64, Vec<u8>, Write<F>),
     Sync,
-    Run(Box<dyn FnOnce(&mut F) -> Result<()> + Send>),
+    Run(Task<F>),
 }
 
 impl<F: ParallelFile + 'static> Queue<F> {
