@@ -12,7 +12,9 @@ use crate::memory::make;
 use libdeflater::{CompressionError, CompressionLvl, Compressor, adler32};
 
 /// Up to this length, clearing libdeflate's tables costs more than its speed saves.
-const SHORT_BYTES: usize = 16384;
+const SHORT_BYTES: usize = 256;
+/// Up to this length, finding out whether repetitions pay takes longer than looking for them.
+const PROBED_BYTES: usize = 16384;
 /// The bytes of a block whose bytes are only counted.
 const BLOCK_BYTES: usize = 1 << 15;
 
@@ -79,7 +81,8 @@ impl Adaptive {
             return self.compress_planes(data, planes, out);
         }
         let is_short = data.len() <= SHORT_BYTES;
-        if self.level == 0 || !is_short && repetitions_pay(data, &mut self.matcher) {
+        let mut has_repetitions = || data.len() <= PROBED_BYTES || repetitions_pay(data, &mut self.matcher);
+        if self.level == 0 || !is_short && has_repetitions() {
             return self.libdeflate.zlib_compress(data, out).map_err(failed);
         }
         out[..2].copy_from_slice(&self.header());

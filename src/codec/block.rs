@@ -13,7 +13,7 @@
 //! [`super::matches`] for zlib-rs and zlib-ng.
 //!
 //! **Trade-offs.**
-//! - One block for an element of up to 16 KiB, one for each 32 KiB of bytes that are only counted: no search for better
+//! - One block for a short element, one for each 32 KiB of bytes that are only counted: no search for better
 //!   borders, which data of one kind do not reward.
 //! - A stored block wins if it is at most four bytes, or a 128th, longer: it is decoded ten times as fast.
 //! - Words of literals and lengths have at most 14 bits, not 15, so that four literals, or a repetition, fit the room between two flushes of the

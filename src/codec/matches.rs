@@ -1,11 +1,9 @@
 //! Finds repetitions (LZ77) in elements of up to 32 KiB, without clearing tables for each element.
 //!
 //! **Why not a library.** Every element is a stream of its own. zlib and libdeflate clear 64 to 200 KiB of tables before
-//! each stream, which takes as long as compressing some 500 bytes; zlib-rs does the same, and so does zlib-ng, which was
-//! not measured. With noisy doubles in elements of 64 bytes, zlib 6 compresses 14 MB/s, zlib-rs 8 and this coder 50; with
-//! 512 bytes 17, 23 and 39 (`benches/records/zlib-rs-2026-11-22.md`). From 4 KiB on zlib-rs is as fast. There this
-//! coder has another advantage, which holds for all lengths: it uses integers and no special instructions, so that its
-//! bytes are the same on every machine.
+//! each stream; zlib-rs does the same, and so does zlib-ng, which was not measured. In elements of 64 bytes this coder is 1.7
+//! to 4.6 times as fast as libdeflate (`benches/records/libdeflate-2026-11-24.md`) and 3.5 times as fast as zlib
+//! (`benches/records/zlib-rs-2026-11-22.md`). Longer ones go to libdeflate (`super::adaptive`).
 //!
 //! **Algorithm.** Two hash tables hold the last place of each three and each four bytes, and a chain links the
 //! earlier places of the same four. At each byte, [`Matcher::find`] follows the chain over a number of places that
@@ -18,7 +16,7 @@
 //!
 //! **Trade-offs.**
 //! - The hash tables are small (48 KiB in all; the chain takes 4 bytes for each byte of the element), so that they stay in
-//!   the cache. Longer elements would need larger ones: from 16 KiB on libdeflate takes over (`adaptive`).
+//!   the cache.
 //! - Where nothing repeats, the matcher skips up to 7 bytes at a time, but still notes them. A repetition that is found
 //!   later is extended backwards over them.
 //! - A repetition that takes about as many bits as its bytes would as literals is not taken. The literals' bits are
