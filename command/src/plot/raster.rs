@@ -113,9 +113,9 @@ fn normal(points: &[[f64; 3]]) -> [f64; 3] {
     let mut normal = [0.0; 3];
     for (k, a) in points.iter().enumerate() {
         let b = points[(k + 1) % points.len()];
-        for axis in 0..3 {
+        for (axis, sum) in normal.iter_mut().enumerate() {
             let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-            normal[axis] += (a[u] - b[u]) * (a[v] + b[v]);
+            *sum += (a[u] - b[u]) * (a[v] + b[v]);
         }
     }
     normal

@@ -85,17 +85,17 @@ const QUARTERS: [(f64, f64); 4] = [(0.3, 0.7), (0.6, 0.7), (0.3, 0.3), (0.6, 0.3
 #[test]
 fn an_image_has_the_colours_of_its_numbers() {
     let place = with_file();
-    place.scda("plot a.scda square -o a.png").good();
+    place.scda("plot a.scda square -o a.png --size 520x420").good();
     let (size, found) = pixels(&place, "a.png", &QUARTERS);
-    assert!(size.0 > 800 && size.1 > 800, "{size:?}");
+    assert_eq!(size, (1040, 784));
     assert_eq!(found, [LOW, MIDDLE, HIGH, NONE]);
     // Rows stand from above where the coordinates of the rows descend.
-    place.scda("plot a.scda down/square -o b.png --colours gray").good();
+    place.scda("plot a.scda down/square -o b.png --colours gray --size 520x420").good();
     assert_eq!(pixels(&place, "b.png", &QUARTERS).1, [[170; 3], [255; 3], [0; 3], [85; 3]]);
     // A mesh: each cell has its number.
-    place.scda("plot a.scda m/fields/h -o m.png --colours gray").good();
+    place.scda("plot a.scda m/fields/h -o m.png --colours gray --size 520x420").good();
     assert_eq!(pixels(&place, "m.png", &QUARTERS).1, [[0; 3], [85; 3], [170; 3], [255; 3]]);
-    place.scda("plot a.scda m/fields/h -o m.png --colours gray --limits 0:6 --force").good();
+    place.scda("plot a.scda m/fields/h -o m.png --colours gray --limits 0:6 --force --size 520x420").good();
     assert_eq!(pixels(&place, "m.png", &QUARTERS).1, [[0; 3], [43; 3], [85; 3], [128; 3]]);
     place.scda("plot a.scda m -o level.png").good();
 }
@@ -173,7 +173,7 @@ fn a_part_of_a_large_dataset_is_read() {
     dataset.attributes = r#"{"actual_range": [0, 2]}"#.to_owned();
     file.dataset(&dataset, &[], &[]).unwrap();
     file.close().unwrap();
-    place.scda("plot a.scda large -o a.png --colours gray --limits 0:1").good();
+    place.scda("plot a.scda large -o a.png --colours gray --limits 0:1 --size 520x420").good();
     assert_eq!(pixels(&place, "a.png", &QUARTERS).1, [[0; 3]; 4]);
     let list = place.scda("ls -l a.scda").good();
     assert!(
