@@ -72,6 +72,15 @@ pub(in crate::file) struct Piece {
     pub table: Option<Table>,
 }
 
+/// A table of names that was read.
+struct Read {
+    table: Table,
+    /// The seals that it names.
+    seals: Vec<SealRow>,
+    /// The rows of its names, if it is not long.
+    names: Vec<u8>,
+}
+
 struct Known {
     sealed: Sealed,
     /// Whether the checksum of index and seal was compared.
@@ -273,15 +282,15 @@ impl Chain {
         let Seal { previous, sections, crc, .. } = sealed.seal;
         let found = self.table(file, &sealed)?;
         let from_end = self.links.len();
-        let seals = found.as_ref().map_or(1, |(_, rows, _)| rows.len());
+        let seals = found.as_ref().map_or(1, |read| read.seals.len());
         reserve(&mut self.links, seals)?;
         reserve(&mut self.pieces, 1)?;
         self.links.push(SealRow { offset: next.offset, sections, crc });
         self.known.insert(from_end, Known::new(sealed));
         let before = match &found {
-            Some((_, rows, _)) => {
-                self.links.extend(rows[1..].iter().rev());
-                let SealRow { offset, sections, crc } = rows[0];
+            Some(Read { seals, .. }) => {
+                self.links.extend(seals[1..].iter().rev());
+                let SealRow { offset, sections, crc } = seals[0];
                 Next { offset, sections: Some(sections), crc: Some(crc), namer: next.offset }
             }
             None => Next { offset: previous, sections: Some(sealed.first), crc: None, namer: next.offset },
@@ -290,10 +299,10 @@ impl Chain {
             sealed.seal.length - if found.is_some() { sealed.names } else { sealed.seal.index };
         self.next = (before.offset > 0).then_some(before);
         let (seals, first) = (seals as u64, before.sections.unwrap_or(0));
-        let table = found.as_ref().map(|(table, ..)| *table);
+        let table = found.as_ref().map(|read| read.table);
         let piece = Piece { sealed, from_end, seals, first, table };
         let is_long = piece.is_long();
-        self.names = found.filter(|_| !is_long).map(|(_, _, names)| (self.pieces.len(), names));
+        self.names = found.filter(|_| !is_long).map(|read| (self.pieces.len(), read.names));
         self.pieces.push(piece);
         Ok(true)
     }
@@ -328,11 +337,7 @@ impl Chain {
 
     /// The table of names of a seal, the seals that it names, and the rows of its names if it is not long. `None` also if it is
     /// damaged: everything is found without it.
-    fn table(
-        &self,
-        file: &mut dyn ParallelFile,
-        sealed: &Sealed,
-    ) -> Result<Option<(Table, Vec<SealRow>, Vec<u8>)>> {
+    fn table(&self, file: &mut dyn ParallelFile, sealed: &Sealed) -> Result<Option<Read>> {
         if sealed.names_bytes() == 0 {
             return Ok(None);
         }
@@ -364,7 +369,7 @@ impl Chain {
             && seal.sections.checked_sub(first.sections) == Some(table.names)
             && (first.offset == 0) == (table.end.seal == table.end.seals);
         let names = names.get(..to_usize(table.names) * NAME_BYTES).unwrap_or_default();
-        Ok(if fits { Some((table, rows, copy(names)?)) } else { None })
+        Ok(if fits { Some(Read { table, seals: rows, names: copy(names)? }) } else { None })
     }
 
     /// The names of a piece; those of one user string are in the order of the file.
