@@ -1,6 +1,6 @@
 //! What rank 0 keeps of the seals and sections of the file, for the tables of names.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::reader::Chain;
 use crate::format::index::Row;
 use crate::format::names::{MOST_NAMES, Name, SealRow, span, table};
@@ -15,7 +15,7 @@ pub(super) struct Names {
     count: Option<u64>,
     /// The last of them, in their order. Before the first one stands the beginning of the file.
     seals: Vec<SealRow>,
-    /// The names of all sections from number `first` on, in any order.
+    /// The names of all sections from number `first` on, in the order of the file.
     names: Vec<Name>,
     first: u64,
     /// The seals that the file had when it was appended to, unless all of them are among these.
@@ -61,10 +61,9 @@ impl Names {
         })?;
         let Some(span) = span else { return Ok(Vec::new()) };
         let seals = &self.seals[self.seals.len() - to_usize(span)..];
-        let (mut names, first) = (Vec::new(), seals[0].sections);
-        let kept = self.names.iter().filter(|name| name.number >= first);
-        reserve(&mut names, to_usize(sections - first))?;
-        names.extend(kept);
+        let (mut names, first) = (Vec::new(), to_usize(seals[0].sections - self.first));
+        reserve(&mut names, self.names.len() - first)?;
+        names.extend_from_slice(&self.names[first..]);
         table(count + 1, seals, &mut names, style)
     }
 
@@ -78,8 +77,9 @@ impl Names {
             self.older = None;
             let first = self.seals.partition_point(|last| seal.sections - last.sections > MOST_NAMES);
             self.seals.drain(..first);
-            self.first = self.seals.first().map_or(seal.sections, |seal| seal.sections);
-            self.names.retain(|name| name.number >= self.first);
+            let first = self.seals.first().map_or(seal.sections, |seal| seal.sections);
+            self.names.drain(..to_usize(first - self.first));
+            self.first = first;
         }
         Ok(())
     }
@@ -143,10 +143,15 @@ impl Names {
         while self.first > section {
             let Some(older) = &mut self.older else { break };
             let Some(piece) = older.chain.piece(file, older.names)? else { break };
-            let names = older.chain.names(file, older.names)?;
+            let mut names = older.chain.names(file, older.names)?;
+            names.sort_unstable_by_key(|name| name.number);
+            if !names.iter().map(|name| name.number).eq(piece.first..self.first) {
+                let words = "table of names: found other numbers than those of its sections";
+                return Err(Error::new(ErrorKind::Checksum, words).at(piece.sealed.names));
+            }
             older.names += 1;
             reserve(&mut self.names, names.len())?;
-            self.names.extend(names);
+            self.names.splice(..0, names);
             self.first = piece.first;
         }
         Ok(())
