@@ -135,7 +135,7 @@ impl Described {
         let mut members = Vec::new();
         for place in 0.. {
             // SAFETY: the list has not ended, so the caller lets this member be read.
-            let member = unsafe { self.members.add(place).read_unaligned() };
+            let member = unsafe { self.members.wrapping_add(place).read_unaligned() };
             if member.name.is_null() {
                 break;
             }

@@ -72,7 +72,8 @@ macro_rules! impl_become {
             #[inline(always)]
             #[allow(
                 clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_precision_loss, clippy::cast_sign_loss,
-                clippy::cast_lossless, clippy::unnecessary_cast, unused_comparisons, non_camel_case_types, dead_code
+                clippy::cast_lossless, clippy::unnecessary_cast, clippy::useless_conversion,
+                clippy::absurd_extreme_comparisons, unused_comparisons, non_camel_case_types, dead_code
             )]
             fn become_number(self) -> ($to, bool) {
                 type from = $from;
