@@ -95,14 +95,10 @@ static void write_file (const char *filename, uint64_t *Nq) {
   }
   for (uint64_t i = 0; i < first; ++i) { moons_before += moons_bytes[i]; }
 
-  /* With a seal, readers know that the file is complete and undamaged, and find sections by their names. */
-  scda_params_t params;
-  scda_params_init (&params);
-  params.seal = 1;
 
   /* The NULL after each user string says that it is a C string: with a length, it may hold any bytes. */
   int err;
-  scda_fcontext_t *f = scda_fopen_write (comm, filename, "hello.c: planets", NULL, &params, &err);
+  scda_fcontext_t *f = scda_fopen_write (comm, filename, "hello.c: planets", NULL, NULL, &err);
   check (err, "open for writing");
 
   /* Inline data, always 32 bytes, and blocks are passed by one rank, here 0. */

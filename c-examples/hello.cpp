@@ -36,7 +36,7 @@ static void write_file (MPI_Comm comm, const std::string &filename, std::size_t 
   for (std::size_t i = 0; i < first; ++i) { moons_before += moons_bytes[i]; }
 
   /* With a seal, readers know that the file is complete and undamaged, and find sections by their names. */
-  scda::writer file (comm, filename, "hello.c: planets", scda::params ().seal ());
+  scda::writer file (comm, filename, "hello.c: planets");
 
   /* Inline data, always 32 bytes, and blocks are passed by one rank, here 0. */
   file.write_inline ("greeting", greeting);

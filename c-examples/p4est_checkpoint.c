@@ -142,15 +142,12 @@ static double file_megabytes (const char *filename) {
 
 static void run_write (const char *filename) {
   simulation_t s = simulation_new (comm);
-  scda_params_t params;
   double seconds = 0.;
   int err;
   say ("write %s on %d rank%s\n", filename, size, size == 1 ? "" : "s");
   say_partition ("partition", s.forest->global_first_quadrant);
 
-  scda_params_init (&params);
-  params.seal = 1;
-  scda_fcontext_t *f = scda_fopen_write (comm, filename, "p4est_checkpoint.c: ball", NULL, &params, &err);
+  scda_fcontext_t *f = scda_fopen_write (comm, filename, "p4est_checkpoint.c: ball", NULL, NULL, &err);
   f = scda_forest_write_about (f, &err);
   f = scda_forest_write_group (f, NULL, 3, "{\"title\": \"a gas in a ball\"}", &err);
   f = scda_p8est_write_connectivity (f, NULL, s.forest, &err);

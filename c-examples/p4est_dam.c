@@ -295,7 +295,6 @@ int main (int argc, char **argv) {
 
   scda_params_t params;
   scda_params_init (&params);
-  params.seal = 1;
   params.background_bytes = 64 << 20; /* not with MPI-IO */
   scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, argv[1], "p4est_dam.c: a dam breaks", NULL, &params, &err);
   f = scda_forest_write_about (f, &err);

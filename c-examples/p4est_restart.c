@@ -125,7 +125,6 @@ static int write_checkpoint (const char *filename, p4est_t *p4est) {
   scda_params_t params;
   int err;
   scda_params_init (&params);
-  params.seal = 1;
   params.atomic = 1; /* under this name there is always a complete checkpoint */
   scda_fcontext_t *f = scda_fopen_write (p4est->mpicomm, filename, P4EST_STRING "_restart", NULL, &params, &err);
   f = scda_forest_write_about (f, &err);

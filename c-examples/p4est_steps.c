@@ -60,18 +60,15 @@ static double *heights (p4est_t *p4est, int step) {
 
 static int write_steps (const char *filename, int rank) {
   p4est_connectivity_t *connectivity = p4est_connectivity_new_brick (2, 2, 0, 0);
-  scda_params_t params;
   scda_dataset_t field;
   int err;
-  scda_params_init (&params);
-  params.seal = 1;
   scda_dataset_init (&field);
   strcpy (field.name, "height");
   field.type = SCDA_TYPE_FLOAT64;
   field.layout = SCDA_LAYOUT_CHUNKED; /* compressed */
   field.attributes = "{\"units\": \"m\", \"long_name\": \"height of the water\"}";
 
-  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, filename, "p4est_steps.c", NULL, &params, &err);
+  scda_fcontext_t *f = scda_fopen_write (MPI_COMM_WORLD, filename, "p4est_steps.c", NULL, NULL, &err);
   f = scda_forest_write_about (f, &err);
   f = scda_forest_write_group (f, NULL, 2, "{\"title\": \"a wave\"}", &err);
   for (int step = 0; f != NULL && step < 3; ++step) {

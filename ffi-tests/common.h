@@ -145,10 +145,18 @@ static inline int entries (const char *dir) {
   return n;
 }
 
+/* The defaults, but for bare sections: a test says where it wants a seal. */
 static inline scda_params_t default_params (void) {
   scda_params_t params;
   REQUIRE (scda_params_init (&params) == 0);
+  params.seal = 0;
   return params;
+}
+
+static inline const scda_params_t *bare (void) {
+  static scda_params_t params;
+  params = default_params ();
+  return &params;
 }
 
 #endif

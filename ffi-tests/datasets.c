@@ -170,7 +170,19 @@ static scda_fcontext_t *write_field (group_t g, scda_fcontext_t *f, const array_
   partition (rng, a->d.shape[0], g.size, Nq);
   uint64_t first[most_dims] = {first_of (Nq, g.rank), 0}, rows[most_dims] = {Nq[g.rank], a->d.shape[1]};
   copy_box (a, first, rows, a->data, data, 1);
-  RIGHT (scda_fwrite_field (f, a->d.name, a->d.type, Nq[g.rank] ? data : NULL, Nq, (uint64_t) a->field, a->encode, &err));
+  /* The counts of all ranks, a partition of them, and each rank's own count are the same. */
+  const void *items = Nq[g.rank] ? data : NULL;
+  const uint64_t way = below (rng, 4), components = (uint64_t) a->field;
+  scda_partition_t p;
+  if (way == 0) {
+    RIGHT (scda_fwrite_field (f, a->d.name, a->d.type, items, Nq[g.rank], components, a->encode, &err));
+  } else {
+    p = way == 1 ? scda_partition_local (f, Nq[g.rank], &err) : scda_partition_counts (f, Nq, &err);
+    CHECK (err == 0 && p.offset == first[0] && p.count == Nq[g.rank] && p.total == a->d.shape[0]);
+    CHECK (scda_own_count (p.Nq, g.rank) == p.count && scda_own_count (Nq, g.rank) == p.count);
+    const uint64_t *parts = way == 3 ? Nq : p.Nq;
+    RIGHT (scda_fwrite_field_parts (f, a->d.name, a->d.type, items, parts, components, a->encode, &err));
+  }
   free (data);
   return f;
 }

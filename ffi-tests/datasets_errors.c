@@ -70,7 +70,7 @@ static scda_fcontext_t *write_one (scda_fcontext_t *f, int k, int wrong, int *er
     const int type = wrong && is (k, "field of raw items") ? SCDA_TYPE_RAW : SCDA_TYPE_FLOAT64;
     const uint64_t components = wrong && is (k, "field without components") ? 0 : 2;
     const uint64_t *counted = wrong && is (k, "field without Nq") ? NULL : wrong && is (k, "field too large") ? many : Nq;
-    return scda_fwrite_field (f, of, type, wrong && is (k, "field without data") ? NULL : data, counted, components,
+    return scda_fwrite_field_parts (f, of, type, wrong && is (k, "field without data") ? NULL : data, counted, components,
                               wrong && is (k, "field, encode") ? 3 : SCDA_ENCODE_ALWAYS, err);
   }
   /* What is right only so. */
@@ -195,7 +195,7 @@ static void disagree (void) {
       const int first = g.rank == 0, last = g.rank == g.size - 1;
       const uint64_t start[4] = {3, 4, 4, 5}, count[4] = {2, 2, 1, 2};
       const int two = k == 0 && last, other = k == 1 && last && g.size > 1;
-      RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+      RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, bare (), &err));
       if (k == 1 && g.size == 1) { CLOSE (); continue; }
       f = scda_fwrite_dataset (f, &d, data, (size_t) (two ? 2 : k == 1 && (first || other)), other ? start + 2 : start, other ? count + 2 : count, &err);
       const char *message = scda_last_error_message ();
@@ -211,10 +211,10 @@ static void disagree (void) {
     d.type = other && k == 2 ? SCDA_TYPE_INT64 : SCDA_TYPE_FLOAT64;
     d.attributes = other && k == 3 ? "{\"a\":1}" : NULL;
     d.level = other && k == 4 ? 1 : -1;
-    RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+    RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, bare (), &err));
     if (other && k == 5) { f = scda_fwrite_group (f, "a", NULL, &err); }
     else if (other && k == 6) { f = scda_fwrite_inline (f, "these are thirty-two bytes, yes.", "a", NULL, 0, &err); }
-    else if (k == 7) { f = scda_fwrite_field (f, "a", SCDA_TYPE_FLOAT64, data, Nq, other ? 2 : 1, SCDA_ENCODE_ALWAYS, &err); }
+    else if (k == 7) { f = scda_fwrite_field_parts (f, "a", SCDA_TYPE_FLOAT64, data, Nq, other ? 2 : 1, SCDA_ENCODE_ALWAYS, &err); }
     else { f = scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err); }
     if (f != NULL) { f = scda_fflush (f, &err); }
     expect ("the ranks disagree", k, 0, f, err, SCDA_ERR_ARG);
@@ -234,7 +234,7 @@ static void write_good (int contiguous) {
   REQUIRE (scda_dataset_init (&d) == 0);
   strcpy (d.name, "x"), d.type = SCDA_TYPE_FLOAT64, d.ndims = 2, d.shape[0] = 3, d.shape[1] = 4;
   d.layout = contiguous ? SCDA_LAYOUT_CONTIGUOUS : SCDA_LAYOUT_CHUNKED, d.codec = SCDA_CODEC_ZLIB;
-  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, NULL, &err));
+  RIGHT (scda_fopen_write (g.comm, name, "errors", NULL, bare (), &err));
   RIGHT (scda_fwrite_array (f, g.rank == 0 ? data : NULL, Nq, 8, 0, "plain", NULL, SCDA_ENCODE_NONE, &err));
   RIGHT (scda_fwrite_dataset (f, &d, data, g.rank == 0, NULL, NULL, &err));
   RIGHT (scda_fwrite_group (f, "/", NULL, &err));

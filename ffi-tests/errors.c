@@ -111,7 +111,7 @@ static void open_data (int section, int check) {
 
 static void make_good_file (void) {
   const uint64_t Ei[3] = {1, 0, 4};
-  RIGHT (scda_fopen_write (g.comm, good, "good", NULL, NULL, &err));
+  RIGHT (scda_fopen_write (g.comm, good, "good", NULL, bare (), &err));
   RIGHT (scda_fwrite_inline (f, text, "inline", NULL, 0, &err));
   RIGHT (scda_fwrite_block (f, text, 10, "block", NULL, last, SCDA_ENCODE_NONE, &err));
   RIGHT (scda_fwrite_array (f, text, three, 4, 0, "array", NULL, SCDA_ENCODE_NONE, &err));
@@ -206,13 +206,13 @@ static void opening (const char *dir) {
   verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);
   err = -99, f = scda_fopen_read (g.comm, NULL, user, NULL, NULL, &err);
   verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);
-  err = -99, f = scda_fopen_write (g.comm, "", user, NULL, NULL, &err);
+  err = -99, f = scda_fopen_write (g.comm, "", user, NULL, bare (), &err);
   verdict (__LINE__, "empty file name", any_error, NULL);
   err = -99, f = scda_fopen_append (g.comm, NULL, user, NULL, NULL, &err);
   verdict (__LINE__, "no file name", SCDA_ERR_ARG, NULL);
   err = -99, f = scda_fopen (g.comm, g.rank == last ? NULL : good, "a", user, NULL, &err);
   verdict (__LINE__, "no file name on one rank", SCDA_ERR_ARG, NULL);
-  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, NULL, NULL, NULL, &err));
+  WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, NULL, NULL, bare (), &err));
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, text, &too_long, NULL, &err));
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, text, &far_too_long, NULL, &err));
   WRONG (SCDA_ERR_ARG, scda_fopen_write (g.comm, path, "59 bytes without a NUL: 01234567890123456789012345678901234", NULL,
@@ -572,7 +572,7 @@ static void dead_contexts (void) {
 static void null_in_null_out (void) {
   uint64_t Ei[3] = {0};
   err = 0;
-  f = scda_fopen_write (g.comm, "no/such/folder/file", "x", NULL, NULL, &err);
+  f = scda_fopen_write (g.comm, "no/such/folder/file", "x", NULL, bare (), &err);
   CHECK (f == NULL && err == SCDA_ERR_NO_SUCH_FILE);
   const uint64_t message = hash (scda_last_error_message ());
   f = scda_fwrite_block (f, text, 3, "x", NULL, 0, 0, &err);

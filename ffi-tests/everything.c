@@ -55,7 +55,7 @@ static scda_fcontext_t *write_datasets (group_t g, scda_fcontext_t *f, int *err)
     }
     f = scda_fwrite_datasets (f, 2, both, NULL, boxes, err);
   }
-  if (ok (f, *err)) { f = scda_fwrite_field (f, "x/field", SCDA_TYPE_INT32, data, Nq, 3, SCDA_ENCODE_AUTO, err); }
+  if (ok (f, *err)) { f = scda_fwrite_field (f, "x/field", SCDA_TYPE_INT32, data, scda_own_count (Nq, g.rank), 3, SCDA_ENCODE_AUTO, err); }
   if (ok (f, *err)) { f = scda_fwrite_group (f, "x", "{\"a\":1}", err); }
   return f;
 }

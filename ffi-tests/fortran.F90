@@ -707,7 +707,8 @@ contains
 #endif
     call scda_fopen_append(f, comm, filename // ".none", ierr=ierr)
     call require(ierr == SCDA_ERR_NO_SUCH_FILE, "append to no file")
-    call scda_fopen_write(f, comm, filename // ".plain", "not sealed")
+    params%seal = 0
+    call scda_fopen_write(f, comm, filename // ".plain", "not sealed", params=params)
     call scda_fcommit(f, ierr)
     call require(ierr == SCDA_ERR_USAGE, "commit without seal")
     call scda_fcut_off(f, n, ierr)

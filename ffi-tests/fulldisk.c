@@ -36,7 +36,7 @@ static int overfill (group_t g, const char *filename, const scda_params_t *param
 
 static void write_old (group_t g, const char *filename) {
   int err = -1;
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "the old one", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "the old one", NULL, bare (), &err);
   REQUIRE (f != NULL);
   f = scda_fwrite_inline (f, "the old file is still all here.", "x", NULL, 0, &err);
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);

@@ -327,9 +327,9 @@ static void sealed () {
   early.close ();
   CHECK (thrown ([&] { scda::writer::append (g.comm, name.c_str (), scda::params ().level (10)); }, "level") == SCDA_ERR_ARG);
   CHECK (thrown ([&] { scda::writer::append (g.comm, folder + "/none"); }, "none") == SCDA_ERR_NO_SUCH_FILE);
-  w = scda::writer (g.comm, name + ".plain", "not sealed");
+  w = scda::writer (g.comm, name + ".plain", "not sealed", scda::params ().seal (false));
   CHECK (thrown ([&] { w.commit_begin (); }) == SCDA_ERR_USAGE && !w.is_open ());
-  w = scda::writer (g.comm, name + ".plain", "not sealed");
+  w = scda::writer (g.comm, name + ".plain", "not sealed", scda::params ().seal (false));
   CHECK (thrown ([&] { w.commit (); }) == SCDA_ERR_USAGE && !w.is_open ());
   CHECK (thrown ([&] { w.bytes_cut_off (); }) == SCDA_ERR_USAGE);
 

@@ -23,7 +23,7 @@ static void array (group_t g, const char *filename, uint64_t N) {
   const uint64_t own = Nq[g.rank], first = first_of (Nq, g.rank);
   uint64_t *data = (uint64_t *) get_memory (own * sizeof *data);
   for (uint64_t i = 0; i < own; ++i) { data[i] = word (first + i); }
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "many", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "many", NULL, bare (), &err);
   f = scda_fwrite_array (f, data, Nq, sizeof *data, 0, "x", NULL, SCDA_ENCODE_NONE, &err);
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
   memset (data, 0, own * sizeof *data);
@@ -47,7 +47,7 @@ static void varray (group_t g, const char *filename, uint64_t N) {
   for (uint64_t i = 0; i < own; ++i) { bytes += Ei[i] = word (first + i) % 24; }
   unsigned char *data = (unsigned char *) get_memory (bytes);
   for (uint64_t i = 0; i < bytes; ++i) { data[i] = (unsigned char) word (i); }
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "many", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "many", NULL, bare (), &err);
   f = scda_fwrite_varray (f, data, Nq, Ei, NULL, 0, "x", NULL, SCDA_ENCODE_NONE, &err);
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);
   memset (data, 0, bytes);
@@ -123,7 +123,7 @@ static void many_open (group_t g, const char *dir, int files) {
   for (int pass = 0; pass < 2; ++pass) {
     for (int i = 0; i < files; ++i) {
       snprintf (name, sizeof name, "%s/open-%d.scda", dir, i);
-      f[i] = pass ? scda_fopen_read (g.comm, name, user, NULL, NULL, &err) : scda_fopen_write (g.comm, name, "x", NULL, NULL, &err);
+      f[i] = pass ? scda_fopen_read (g.comm, name, user, NULL, NULL, &err) : scda_fopen_write (g.comm, name, "x", NULL, bare (), &err);
       REQUIRE (f[i] != NULL);
     }
     for (int i = 0; i < files; ++i) {

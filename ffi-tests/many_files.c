@@ -17,7 +17,7 @@ static void interleaved (group_t all, group_t half, const char *dir) {
   for (int i = 0; i < files; ++i) {
     const int number = i == 0 ? 0 : i == 1 ? half_number : all.rank;
     snprintf (name[i], sizeof name[i], "%s/many-%d-%d.scda", dir, i, number);
-    f[i] = scda_fopen_write (groups[i].comm, name[i], "many", NULL, NULL, &err);
+    f[i] = scda_fopen_write (groups[i].comm, name[i], "many", NULL, bare (), &err);
     REQUIRE (f[i] != NULL);
   }
   for (int k = 0; k < rounds; ++k) {
@@ -78,7 +78,7 @@ static void communicator_freed (group_t all, const char *dir) {
   int err = -1;
   snprintf (name, sizeof name, "%s/freed.scda", dir);
   group_t brief = group_split (all, 0, all.rank);
-  scda_fcontext_t *f = scda_fopen_write (brief.comm, name, "freed", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (brief.comm, name, "freed", NULL, bare (), &err);
   group_free (&brief);
   f = scda_fwrite_inline (f, "0123456789abcdef0123456789abcdef", "x", NULL, 0, &err);
   REQUIRE (f != NULL && scda_fclose (f, &err) == 0);

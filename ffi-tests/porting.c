@@ -32,7 +32,7 @@ static void write_sections (const group_t *g, const char *filename, const double
   const uint64_t E = sizeof (double);
   uint64_t Ei[count];
   for (int i = 0; i < count; ++i) { Ei[i] = E; }
-  scda_fcontext_t *f = scda_fopen_write (g->comm, filename, "sections", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (g->comm, filename, "sections", NULL, bare (), &err);
   f = scda_fwrite_inline (f, u, "u", NULL, g->size - 1, &err);
   f = scda_fwrite_block (f, u, E, "u", NULL, g->size - 1, SCDA_ENCODE_ALWAYS, &err);
   f = scda_fwrite_varray (f, u, Nq, Ei, NULL, 0, "u", NULL, SCDA_ENCODE_ALWAYS, &err);

@@ -134,21 +134,21 @@ static void read_file (group_t g, const char *filename, int writers) {
 static void errors (group_t g, const char *filename) {
   const int last = g.rank == g.size - 1;
   int err = -1;
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "errors", NULL, bare (), &err);
   f = scda_fwrite_streams_begin (f, "s", NULL, 0, &err);
   REQUIRE (f != NULL);
   if (last) { CHECK (scda_stream_write (f, NULL, 1, &err) == -1 && err == SCDA_ERR_ARG); }
   else { CHECK (scda_stream_write (f, "x", 1, &err) == 0); }
   CHECK (scda_fwrite_streams_end (f, &err) == NULL && err == SCDA_ERR_ARG);
 
-  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, bare (), &err);
   CHECK (scda_fwrite_streams_end (f, &err) == NULL && err == SCDA_ERR_USAGE);
-  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, bare (), &err);
   if (last) { CHECK (scda_stream_write (f, "x", 1, &err) == -1 && err == SCDA_ERR_USAGE); }
   CHECK (scda_fflush (f, &err) == NULL && err == SCDA_ERR_USAGE);
-  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, bare (), &err);
   CHECK (scda_fwrite_streams_begin (f, "s", NULL, UINT64_C (1) << 31, &err) == NULL && err == SCDA_ERR_ARG);
-  f = scda_fopen_write (g.comm, filename, "errors", NULL, NULL, &err);
+  f = scda_fopen_write (g.comm, filename, "errors", NULL, bare (), &err);
   f = scda_fwrite_streams_begin (f, "s", NULL, 0, &err);
   REQUIRE (f != NULL);
   CHECK (scda_fclose (f, &err) == -1 && err == SCDA_ERR_USAGE);

@@ -36,7 +36,7 @@ static void reference (group_t g, const char *vectors, const char *dir) {
   snprintf (original, sizeof original, "%s/libsc-2.8.7-reference.scda", vectors);
   snprintf (anew, sizeof anew, "%s/libsc.%d.scda", dir, g.size);
 
-  scda_fcontext_t *f = scda_fopen_write (g.comm, anew, "This is a test file", NULL, NULL, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, anew, "This is a test file", NULL, bare (), &err);
   f = scda_fwrite_block (f, "Test block data", 15, "Block section test", NULL, 0, SCDA_ENCODE_NONE, &err);
   f = scda_fwrite_inline (f, line, "Inline section test without user-defined padding", NULL, g.size - 1, &err);
   f = scda_fwrite_inline (f, line, "", NULL, 0, &err);

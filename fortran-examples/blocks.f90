@@ -22,7 +22,6 @@ program blocks
   character(256) :: filename = "blocks.scda"
   logical :: found
   type(scda_dataset_t) :: d
-  type(scda_params_t) :: params
   type(scda_fcontext_t) :: f
 
   call MPI_Init()
@@ -38,9 +37,7 @@ program blocks
   allocate(density(n(1), first(1):last(1), first(2):last(2)))
   density = reshape([(((value(i, j, k), i = 1, n(1)), j = first(1), last(1)), k = first(2), last(2))], shape(density))
 
-  call scda_params_init(params)
-  params%seal = 1 ! then a dataset is found without reading what is before it
-  call scda_fopen_write(f, MPI_COMM_WORLD, filename, "blocks.f90", params=params)
+  call scda_fopen_write(f, MPI_COMM_WORLD, filename, "blocks.f90")
   call scda_fwrite_group(f, "/", scda_json("title", "blocks") // ", " // scda_json("time", 0.25d0))
   call scda_write(f, "density", density, shape=n, start=[1, first], chunk=[16, 16, 16], units="kg m-3")
   call scda_fclose(f)

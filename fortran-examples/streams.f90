@@ -38,10 +38,7 @@ contains
 
   subroutine write_all()
     real(real64) :: particle(3)
-    type(scda_params_t) :: params
-    call scda_params_init(params)
-    params%seal = 1 ! an index and checksums: damage is noticed
-    call scda_fopen_write(f, MPI_COMM_WORLD, filename, "streams.f90", params=params)
+    call scda_fopen_write(f, MPI_COMM_WORLD, filename, "streams.f90")
     call scda_fwrite_streams_begin(f, "particles")
     n = rank + 1
     do i = 1, n

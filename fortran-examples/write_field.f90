@@ -25,7 +25,6 @@ program write_field
   integer, allocatable :: bytes(:)
   character(64) :: parameters
   character(256) :: filename = "field.scda"
-  type(scda_params_t) :: params
   type(scda_fcontext_t) :: f
 
   call MPI_Init()
@@ -49,9 +48,7 @@ program write_field
   ! What all ranks know is written by one of them: 0, unless another one is passed.
   write (parameters, '(a, f6.3, a, i0)') "time", 0.25, " step ", 42
 
-  call scda_params_init(params)
-  params%seal = 1 ! an index and checksums: readers know that the file is complete, and find sections by their names
-  call scda_fopen_write(f, MPI_COMM_WORLD, filename, "write_field.f90", params=params)
+  call scda_fopen_write(f, MPI_COMM_WORLD, filename, "write_field.f90")
   call scda_fwrite_block(f, "parameters", parameters)
   call scda_fwrite_array(f, "state: 5 doubles a cell", state, counts)
   call scda_fwrite_varray(f, "coefficients: doubles", coefficients, counts, bytes, SCDA_ENCODE_AUTO)

@@ -126,6 +126,7 @@ module scda_implementation
   integer, parameter, public :: SCDA_CODEC_PCODEC = 2
   integer, parameter, public :: SCDA_CODEC_ZLIB = 3
   integer, parameter, public :: SCDA_MAX_DIMS = 32
+  integer, parameter, public :: SCDA_PARTITION_WORDS = 8
   integer, parameter, public :: SCDA_NAME_BYTES = 64
 
   !> What may be chosen when a file is opened, the same on all ranks: to be filled by scda_params_init and then changed. The
@@ -220,6 +221,12 @@ module scda_implementation
     type(c_ptr) :: members = c_null_ptr
   end type c_dataset_t
 
+  ! scda_partition_t.
+  type, bind(C) :: c_partition_t
+    integer(c_int64_t) :: Nq(SCDA_PARTITION_WORDS) = 0
+    integer(c_int64_t) :: offset = 0, count = 0, total = 0
+  end type c_partition_t
+
   ! scda_box_t.
   type, bind(C) :: c_box_t
     integer(c_size_t) :: bytes = 0
@@ -290,6 +297,7 @@ module scda_implementation
   public :: scda_fopen, scda_fopen_write, scda_fopen_read, scda_fopen_append, scda_fclose, scda_fflush, scda_fcommit, scda_feof
   public :: scda_fcommit_begin, scda_fclose_begin, scda_test, scda_wait, scda_fstatistics
   public :: scda_fcut_off, scda_fseal_state, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
+  public :: scda_partition_local, scda_partition_counts
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
   public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
@@ -645,6 +653,21 @@ module scda_implementation
       type(c_ptr) :: g
     end function c_proc_counts
 
+    function c_partition_local(f, count, err) bind(C, name="scda_partition_local") result(made)
+      import :: c_int, c_int64_t, c_partition_t, c_ptr
+      type(c_ptr), value :: f
+      integer(c_int64_t), value :: count
+      integer(c_int), intent(out) :: err
+      type(c_partition_t) :: made
+    end function c_partition_local
+
+    function c_partition_counts(f, Nq, err) bind(C, name="scda_partition_counts") result(made)
+      import :: c_int, c_partition_t, c_ptr
+      type(c_ptr), value :: f, Nq
+      integer(c_int), intent(out) :: err
+      type(c_partition_t) :: made
+    end function c_partition_counts
+
     function c_frefuse(f, why, err) bind(C, name="scda_frefuse") result(g)
       import :: c_char, c_int, c_ptr
       type(c_ptr), value :: f
@@ -926,10 +949,13 @@ contains
     character(*), intent(inout) :: userstr
     integer, intent(out), optional :: ierr
     integer, intent(inout), optional :: len
+    type(scda_params_t) :: bare ! as the paper has it: without a seal
+    call scda_params_init(bare)
+    bare%seal = 0
     if (mode == "r" .or. mode == "a") then
-      call open_file(f, comm, filename, mode, userstr, 0_c_size_t, ierr, len)
+      call open_file(f, comm, filename, mode, userstr, 0_c_size_t, ierr, len, bare)
     else
-      call open_file(f, comm, filename, mode, userstr, bytes_of(userstr, len), ierr)
+      call open_file(f, comm, filename, mode, userstr, bytes_of(userstr, len), ierr, params=bare)
     end if
   end subroutine fopen_int
 
@@ -1843,7 +1869,7 @@ contains
     rows = -1
     if (c_associated(Nq%address)) then
       allocate(counts, source=integers_in(f, Nq, "Nq", fits))
-      rows = max(0_int64, maxval(counts))
+      if (.not. is_partition(counts)) rows = max(0_int64, maxval(counts))
       call check_counts(f, counts, fits)
       if (fits .and. n == 0) call refuse(f, "data: found no dimension, expected one or more with Nq", fits)
       if (fits .and. (c_associated(shape%address) .or. c_associated(start%address) .or. c_associated(count%address))) then
@@ -1854,8 +1880,13 @@ contains
           call refuse(f, "data: found " // decimal(extents(n)) // " elements in the last dimension, expected " // &
             & decimal(own(f, counts)) // ", as Nq says for this rank", fits)
         end if
-        first(n) = sum(counts(:f%rank))
-        dims(n) = sum(counts(:f%nranks))
+        if (is_partition(counts)) then
+          first(n) = counts(4)
+          dims(n) = counts(6)
+        else
+          first(n) = sum(counts(:f%rank))
+          dims(n) = sum(counts(:f%nranks))
+        end if
       end if
     end if
     if (c_associated(shape%address)) dims = integers_in(f, shape, "shape", fits)
@@ -1922,7 +1953,8 @@ contains
     if (given%nboxes > 0 .and. product(extents) > 0) given%data = items
     held => held_of(f)
     if (associated(held)) then
-      call hold(f, held, given, product(extents), items_of_each(f, dims, c_associated(start%address), rows), fits)
+      call hold(f, held, given, product(extents), items_of_each(f, dims, c_associated(start%address) .or. &
+        & c_associated(Nq%address), rows), fits)
     else
       call write_now(f, given)
     end if
@@ -2843,6 +2875,46 @@ contains
 
   ! ---- Partitions --------------------------------------------------------------------------------------------------------
 
+  !> Makes a partition of the number of elements on this rank, Np: passed wherever Nq is, it takes the same time on any number of
+  !> ranks: call scda_partition_local(f, Np, Nq, ierr). The index of the first element of this rank, from 0, is Nq(4), and all ranks have Nq(6).
+  subroutine scda_partition_local(f, Np, Nq, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(*), dimension(..), contiguous, intent(in), target :: Np
+    integer(int64), intent(out) :: Nq(SCDA_PARTITION_WORDS)
+    integer, intent(out), optional :: ierr
+    type(c_partition_t) :: made
+    made = c_partition_local(f%handle, integer_in(f, memory_at(Np), "Np"), f%err)
+    Nq = made%Nq
+    call finish_partition(f, ierr)
+  end subroutine scda_partition_local
+
+  !> Makes a partition of the numbers of elements on all ranks: call scda_partition_counts(f, counts, Nq, ierr)
+  subroutine scda_partition_counts(f, counts, Nq, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    type(*), dimension(..), contiguous, intent(in), target :: counts
+    integer(int64), intent(out) :: Nq(SCDA_PARTITION_WORDS)
+    integer, intent(out), optional :: ierr
+    type(c_partition_t) :: made
+    type(memory_t), target :: given
+    integer(int64), pointer, contiguous :: all(:)
+    integer(int64), allocatable, target :: copy(:)
+    logical :: fits
+    given = memory_at(counts)
+    call list_of(given, all, copy)
+    call check_counts(f, all, fits)
+    made = c_partition_counts(f%handle, pointer_to(all, fits), f%err)
+    Nq = made%Nq
+    call finish_partition(f, ierr)
+  end subroutine scda_partition_counts
+
+  ! After an error the file is closed.
+  subroutine finish_partition(f, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer, intent(out), optional :: ierr
+    if (f%err /= SCDA_SUCCESS) f%handle = c_null_ptr
+    call finish(f, ierr)
+  end subroutine finish_partition
+
   !> Gathers the number of elements of each rank from that of this rank, Np: call scda_proc_counts(f, Np, Nq, ierr)
   subroutine scda_proc_counts(f, Np, Nq, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -2934,11 +3006,19 @@ contains
     call refuse(f, what // ": found " // decimal(found) // " " // unit // ", expected " // decimal(expected) // ", " // why, fits)
   end subroutine refuse_short
 
+  ! Whether these are the numbers of a partition, in place of a count for each rank.
+  pure function is_partition(counts)
+    integer(int64), intent(in) :: counts(:)
+    logical :: is_partition
+    is_partition = .false.
+    if (size(counts) == SCDA_PARTITION_WORDS) is_partition = counts(1) == -39578688933568142_int64
+  end function is_partition
+
   subroutine check_counts(f, counts, fits)
     type(scda_fcontext_t), intent(in) :: f
     integer(int64), intent(in) :: counts(:)
     logical, intent(out) :: fits
-    fits = size(counts) >= f%nranks
+    fits = size(counts) >= f%nranks .or. is_partition(counts)
     if (.not. fits) then
       call refuse_short(f, "Nq", size(counts, kind=int64), "entries", int(f%nranks, int64), "one per rank", fits)
     end if
@@ -3225,7 +3305,11 @@ contains
     integer(int64), intent(in) :: counts(:)
     integer(int64) :: n
     n = 0
-    if (size(counts) > f%rank) n = counts(f%rank + 1)
+    if (is_partition(counts)) then
+      n = counts(5)
+    else if (size(counts) > f%rank) then
+      n = counts(f%rank + 1)
+    end if
   end function own
 
   ! A list for C: NULL if it is refused, or has no entries.

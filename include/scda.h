@@ -39,7 +39,8 @@
  * ignored.
  *
  * `Nq` has one entry per rank, the number of elements on that rank; their sum is the number of elements
- * N of the section. `Sq` has one entry per rank, the number of bytes of all elements on that rank; if it
+ * N of the section. Its length, and the time to read it, grow with the number of ranks; the `Nq` of an `scda_partition_t`, which
+ * is made once, stands for it in every function. `Sq` has one entry per rank, the number of bytes of all elements on that rank; if it
  * is NULL, the library computes it. `Ei` has one entry per element on this rank, its size in bytes; it
  * may be NULL if there are none.
  *
@@ -73,7 +74,7 @@
  * that call; with `params.atomic` an existing file stays as it was. After an error of the file system or
  * of MPI, buffered sections may be missing.
  *
- * Sealed files. With `params.seal` a file gets a seal at close and at each `scda_fcommit`: a record of all
+ * Sealed files. Unless `params.seal` is 0, or `scda_fopen` has created it, a file gets a seal at close and at each `scda_fcommit`: a record of all
  * sections with their checksums. By the seal at its end readers know that the file is whole,
  * `scda_fsections`, `scda_ffind` and `scda_fseek` find a section without reading those before it, and
  * `params.verify` detects bytes that have changed. A job that is killed while it appends loses only what it wrote
@@ -82,7 +83,7 @@
  *
  * Datasets. A dataset is a named array of numbers that says what it holds: type, dimensions, and attributes
  * such as units. `scda_fwrite_dataset` writes one of which each rank has any boxes, `scda_fwrite_field` one that
- * is distributed along its first dimension, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name,
+ * is distributed along its first dimension, by each rank's own number of rows, `scda_fwrite_datasets` several in one call. To read: `scda_ffind_dataset` finds one by its name,
  * `scda_fread_dataset_header` tells whether the section whose header was just read begins one; then
  * `scda_fread_dataset` reads any boxes. `scda_fread_datasets` finds several by their names and reads boxes of each, in
  * one call. A box is a first index and a number of indices in each dimension; its items lie in C order, or anywhere in
@@ -329,6 +330,11 @@ typedef struct scda_serial_info *MPI_Info;
  * The bytes of data of an inline section.
  */
 #define SCDA_INLINE_BYTES 32
+
+/**
+ * The numbers of `scda_partition_t` that stand for the counts of all ranks.
+ */
+#define SCDA_PARTITION_WORDS 8
 
 /**
  * A section is written as it is.
@@ -591,11 +597,11 @@ struct scda_params {
    */
   uint64_t stripe_bytes;
   /**
-   * Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
+   * Writing: 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
    * their checksums, by which readers know that the file is whole and find each section. Each section
    * takes 256 bytes in it. The header of a new file says so, and is in stable storage when
-   * `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0 (default): the file
-   * gets no seal, unless it has one already (`scda_fopen_append`).
+   * `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0: bare sections: the file
+   * has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
    */
   int seal;
   /**
@@ -1001,7 +1007,8 @@ int scda_params_init_size(scda_params_t *params,
                           size_t size);
 
 /**
- * Opens a file with the default parameters, for writing, for reading, or for appending.
+ * Opens a file for writing, for reading, or for appending, as the paper has it: the parameters are the defaults, but for
+ * `seal`, which is 0. So a file that is created has the sections that the program writes, and no seal.
  *
  * Collective. When reading or appending, `userstr` and `len` may differ between the ranks.
  *
@@ -1036,7 +1043,7 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
  * @param [in] userstr   The user string of the file.
  * @param [in] len       Its length, or NULL.
- * @param [in] params    The parameters. NULL: the defaults.
+ * @param [in] params    The parameters. NULL: the defaults; so the file gets a seal.
  * @param [out] err      The error code.
  * @return               The file, to be closed by `scda_fclose`, or NULL on error.
  * Errors: `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the
@@ -1198,6 +1205,38 @@ scda_fcontext_t *scda_proc_counts(scda_fcontext_t *f, uint64_t Np, uint64_t *Nq,
 scda_fcontext_t *scda_frefuse(scda_fcontext_t *f,
                               const char *why,
                               int *err);
+
+/**
+ * Makes a partition of each rank's own number of elements. The ranks exchange as much on any number of ranks, and none
+ * receives the numbers of all.
+ *
+ * Collective; `count` may differ between the ranks.
+ *
+ * @param [in] f      The file, open for writing or reading. Its position does not change.
+ * @param [in] count  The number of elements on this rank, which may be 0.
+ * @param [out] err   The error code.
+ * @return            The partition. After an error it is none: it is refused wherever it is passed, and the next call on
+ *                    `f` returns NULL and the same error.
+ * Errors: `SCDA_ERR_RANGE`.
+ * Spec: A.1.
+ */
+scda_partition_t scda_partition_local(scda_fcontext_t *f,
+                                      uint64_t count,
+                                      int *err);
+
+/**
+ * Makes a partition of the numbers of elements on all ranks.
+ *
+ * Collective, but the ranks do not meet in it.
+ *
+ * @param [in] f     The file, open for writing or reading. Its position does not change.
+ * @param [in] Nq    The number of elements on each rank. Must not be NULL.
+ * @param [out] err  The error code.
+ * @return           The partition. After an error as that of `scda_partition_local`.
+ * Errors: `SCDA_ERR_ARG`, `SCDA_ERR_RANGE`.
+ * Spec: A.1.
+ */
+scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, int *err);
 
 /**
  * Opens an existing file to write more sections behind those that it has, by `scda_fwrite_*`.
@@ -1925,17 +1964,19 @@ scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
 
 /**
  * Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
- * 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `Nq`. For other shapes, and for
+ * 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `count` over the ranks. For other shapes, and for
  * units and the like, there is `scda_fwrite_dataset`.
  *
- * Collective; `data` may differ between the ranks.
+ * The ranks add their numbers up in each call. `scda_fwrite_field_parts` spares that.
+ *
+ * Collective; `data` and `count` may differ between the ranks.
  *
  * @param [in] f           The file, open for writing.
  * @param [in] name        The name of the dataset, a C string.
  * @param [in] type        The type of the items, but not `SCDA_TYPE_RAW`.
  * @param [in] data        The items of this rank: `components` for each of its elements. May be NULL if
  *                         there are none.
- * @param [in] Nq          The number of elements on each rank.
+ * @param [in] count       The number of elements on this rank.
  * @param [in] components  The number of items of each element, at least 1.
  * @param [in] encode      `SCDA_ENCODE_NONE`: contiguous, written straight from `data`.
  *                         `SCDA_ENCODE_ALWAYS`: in chunks, compressed. `SCDA_ENCODE_AUTO`: in chunks if that
@@ -1948,10 +1989,36 @@ scda_fcontext_t *scda_fwrite_field(scda_fcontext_t *f,
                                    const char *name,
                                    int type,
                                    const void *data,
-                                   const uint64_t *Nq,
+                                   uint64_t count,
                                    uint64_t components,
                                    int encode,
                                    int *err);
+
+/**
+ * As `scda_fwrite_field`, for who has the numbers of elements of all ranks, or a partition. Small fields are buffered, without a
+ * message between the ranks.
+ *
+ * Collective; `data` may differ between the ranks.
+ *
+ * @param [in] f           The file, open for writing.
+ * @param [in] name        The name of the dataset, a C string.
+ * @param [in] type        As for `scda_fwrite_field`.
+ * @param [in] data        As for `scda_fwrite_field`.
+ * @param [in] Nq          The number of elements on each rank, or the `Nq` of a partition.
+ * @param [in] components  As for `scda_fwrite_field`.
+ * @param [in] encode      As for `scda_fwrite_field`.
+ * @param [out] err        The error code.
+ * @return                 `f`, or NULL on error.
+ * Errors: those of `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_fwrite_field_parts(scda_fcontext_t *f,
+                                         const char *name,
+                                         int type,
+                                         const void *data,
+                                         const uint64_t *Nq,
+                                         uint64_t components,
+                                         int encode,
+                                         int *err);
 
 /**
  * Writes the attributes of a group of datasets, such as the title of a simulation, or the time of a step.
@@ -2379,6 +2446,19 @@ void *scda_fnote(const scda_fcontext_t *f,
  */
 static inline int scda_params_init(scda_params_t *params) {
   return scda_params_init_size(params, sizeof(*params));
+}
+
+/**
+ * The number of elements on a rank, by any `Nq`: also by that of a partition, on the rank that made it.
+ *
+ * Not collective.
+ *
+ * @param [in] Nq    The number of elements on each rank, or the `Nq` of a partition.
+ * @param [in] rank  This rank.
+ * @return           The number of elements on this rank.
+ */
+static inline uint64_t scda_own_count(const uint64_t *Nq, int rank) {
+  return Nq[0] == UINT64_C(0xff73636461706172) ? Nq[4] : Nq[rank];
 }
 
 /**

@@ -210,6 +210,31 @@ private:
   std::vector<std::uint64_t> copy_;
 };
 
+/** How elements are distributed over the ranks, made once by `partition_of`: passed wherever `Nq` is, in place of the number of
+ * elements on each rank. */
+class partition {
+public:
+  explicit partition (const scda_partition_t &made) noexcept : made_ (made) {}
+  /** The index of the first element of this rank, how many it has, and how many all ranks have. */
+  std::uint64_t offset () const noexcept { return made_.offset; }
+  std::uint64_t count () const noexcept { return made_.count; }
+  std::uint64_t total () const noexcept { return made_.total; }
+  /** What is passed as `Nq`. */
+  const std::uint64_t *data () const noexcept { return made_.Nq; }
+  std::size_t size () const noexcept { return SCDA_PARTITION_WORDS; }
+  /** Whether these are the numbers of a partition. */
+  static bool is_one (const counts &Nq) noexcept {
+    /* A partition has its count there, whatever rank is asked for. */
+    std::uint64_t Nq_or_partition[SCDA_PARTITION_WORDS] = {};
+    if (Nq.size () != SCDA_PARTITION_WORDS) { return false; }
+    Nq_or_partition[0] = Nq.data ()[0], Nq_or_partition[4] = 1;
+    return scda_own_count (Nq_or_partition, 1) == 1;
+  }
+
+private:
+  scda_partition_t made_;
+};
+
 /** Bytes to be written. */
 class const_bytes {
 public:
@@ -805,6 +830,15 @@ public:
     call ([&] (int *err) { return scda_proc_counts (f_, n, Nq.data (), err); });
     return Nq;
   }
+  /** The partition in which this rank has `n` elements: passed as `Nq`, in constant time on any number of ranks. */
+  partition partition_of (std::uint64_t n) {
+    return made ([&] (int *err) { return scda_partition_local (f_, n, err); });
+  }
+  /** That of the numbers of elements on all ranks. */
+  partition partition_of (const counts &Nq) {
+    const std::uint64_t *all = checked (Nq);
+    return made ([&] (int *err) { return scda_partition_counts (f_, all, err); });
+  }
   /** Computes the bytes that each rank has of a varray: one entry per rank. */
   void proc_sizes (const counts &Ei, const counts &Nq, view<std::uint64_t> Sq) {
     const std::uint64_t *partition = checked (Nq);
@@ -882,11 +916,11 @@ protected:
                    + std::to_string (expected) + ", " + why);
   }
   const std::uint64_t *checked (const counts &Nq) const {
-    if (Nq.size () >= ranks ()) { return Nq.data (); }
+    if (Nq.size () >= ranks () || partition::is_one (Nq)) { return Nq.data (); }
     return refuse_short ("Nq", Nq.size (), "entries", ranks (), "one per rank");
   }
   std::uint64_t own (const std::uint64_t *partition) const noexcept {
-    return partition == nullptr ? 0 : partition[rank_];
+    return partition == nullptr ? 0 : scda_own_count (partition, rank_);
   }
   void check_sizes (std::size_t found, const std::uint64_t *&partition) const {
     if (found >= own (partition)) { return; }
@@ -1300,6 +1334,20 @@ public:
       return scda_fwrite_datasets (f_, p.c.size (), p.c.data (), p.nboxes.data (), p.boxes.data (), err);
     });
   }
+  /** Writes a dataset whose first dimension is distributed: this rank has as many indices as `data`. The ranks add them up; with
+   * `Nq`, they do not. */
+  void write_field (text name, const const_items &data, encoding encode = encode_none) {
+    const std::uint64_t one = 1, *partition = &one;
+    if (data.shape ().empty () || data.shape ().size () > 2) {
+      partition = refuse ("data: found " + std::to_string (data.shape ().size ()) + " dimensions, expected 1 or 2; or pass Nq");
+    }
+    const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
+    const std::string terminated = c_string (name, partition);
+    const std::uint64_t n = partition == nullptr ? 0 : data.shape ()[0];
+    call ([&] (int *err) {
+      return scda_fwrite_field (f_, terminated.c_str (), data.type (), data.data (), n, components, encode, err);
+    });
+  }
   /** Writes a dataset whose first dimension is distributed: `Nq` indices to each rank. The other dimensions are those of
    * `data`, as 5 of a `std::vector<std::array<double, 5>>`. */
   void write_field (text name, const const_items &data, const counts &Nq, encoding encode = encode_none) {
@@ -1310,7 +1358,7 @@ public:
     const std::uint64_t components = data.shape ().size () == 2 ? data.shape ()[1] : 1;
     const std::string terminated = c_string (name, partition);
     call ([&] (int *err) {
-      return scda_fwrite_field (f_, terminated.c_str (), data.type (), data.data (), partition, components, encode, err);
+      return scda_fwrite_field_parts (f_, terminated.c_str (), data.type (), data.data (), partition, components, encode, err);
     });
   }
   void write_field (const dataset &d, const const_items &data, const counts &Nq) {
@@ -1318,7 +1366,9 @@ public:
     dataset field = d;
     std::vector<std::uint64_t> start (data.shape ().size ()), count (data.shape ());
     field.shape (data.shape ());
-    if (partition != nullptr) {
+    if (partition != nullptr && partition::is_one (Nq)) {
+      start[0] = partition[3], field.shape_[0] = partition[5]; /* as scda_partition_t says them */
+    } else if (partition != nullptr) {
       field.shape_[0] = 0;
       for (std::size_t p = 0; p < ranks (); ++p) {
         if (p < static_cast<std::size_t> (rank_)) { start[0] += partition[p]; }

@@ -103,7 +103,7 @@ static inline int scda_p4est_save_ext (const char *filename, p4est_t *p4est, int
  * @param [in] p4est           The forest. Not changed.
  * @param [in] save_data       As for `scda_p4est_save`.
  * @param [in] save_partition  As for `scda_p4est_save_ext`.
- * @param [in] params          How the file is written: fill it by `scda_params_init`, then set `seal` to 1, and what else is needed:
+ * @param [in] params          How the file is written: fill it by `scda_params_init`, then set what is needed:
  *                             `atomic`, `sync` (1 if the file is to be in stable storage when this function returns). NULL: seal 1,
  *                             atomic 1, sync -1.
  * @return                     0, or an error code of scda.h, the same on all ranks.

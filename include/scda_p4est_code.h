@@ -1239,18 +1239,17 @@ static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4e
   int err = SCDA_SUCCESS;
   scda_params_init (&defaults);
   defaults.atomic = 1;
-  defaults.seal = 1;
   defaults.sync = -1;
   f = scda_fopen_write (p4est->mpicomm, filename, SCDA_P4_STRING " forest", NULL, params == NULL ? &defaults : params, &err);
-  if (f != NULL) { f = scda_forest_write_about (f, &err); }
-  if (f != NULL) { f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err); }
-  if (f != NULL) { f = SCDA_P4 (write_forest) (f, NULL, p4est, save_data, &err); }
-  if (f != NULL && save_partition) {
+  f = scda_forest_write_about (f, &err);
+  f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err);
+  f = SCDA_P4 (write_forest) (f, NULL, p4est, save_data, &err);
+  if (save_partition) {
     f = scda_forest_write_part_internal (f, NULL, "partition", SCDA_TYPE_INT64, bounds, 0, "rank_boundary", NULL,
                                        "{\"long_name\": \"number of the first quadrant of each rank that wrote the file\"}", 0,
                                        p4est->mpirank == 0 ? bounds : 0, p4est->global_first_quadrant, &err);
   }
-  if (f != NULL) { scda_fclose (f, &err); }
+  scda_fclose (f, &err);
   return err;
 }
 

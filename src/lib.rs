@@ -71,7 +71,8 @@ pub use items::{Data, DataMut, Memory, MemoryMut};
 #[cfg(feature = "mpi")]
 pub use parallel::mpi::Mpi;
 pub use parallel::{
-    Communicator, Nodes, SharedMemory, Solo, ThreadComm, run_on, run_on_threads, uniform_partition,
+    Communicator, KnownPartition, Nodes, SharedMemory, Solo, ThreadComm, run_on, run_on_threads,
+    uniform_partition,
 };
 pub use storage::Driver;
 pub use storage::faults::Faults;

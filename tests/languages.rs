@@ -119,7 +119,7 @@ fn the_module_has_every_function() {
             .contains(&function.as_str());
         // Of scda_write and scda_read, which call those for several datasets.
         let is_a_form =
-            ["scda_fwrite_field", "scda_fwrite_dataset", "scda_fread_dataset"].contains(&function.as_str());
+            ["scda_fwrite_field", "scda_fwrite_field_parts", "scda_fwrite_dataset", "scda_fread_dataset"].contains(&function.as_str());
         if function == "scda_fnote" {
             continue; // for headers of C
         }
@@ -137,7 +137,7 @@ fn the_module_has_every_function() {
         );
         let name = match function.as_str() {
             // For every type and rank.
-            "scda_fwrite_dataset" | "scda_fwrite_field" => "scda_write",
+            "scda_fwrite_dataset" | "scda_fwrite_field" | "scda_fwrite_field_parts" => "scda_write",
             "scda_fwrite_datasets" => "scda_fwrite_datasets_begin",
             "scda_fread_dataset" => "scda_read",
             "scda_params_init_size" => "scda_params_init",

@@ -5,6 +5,7 @@ use super::context::Context;
 use super::memory::{slice, user_string};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Writer};
+use crate::parallel::partition::{KNOWN_WORDS, is_known, known_count};
 use std::ffi::{c_char, c_int};
 
 /// A file that a C function was called on.
@@ -40,13 +41,17 @@ pub trait Arguments {
     /// The counts of all ranks, and that of this one.
     ///
     /// # Safety
-    /// `nq` is NULL, or one entry per rank may be read there for the lifetime.
+    /// `nq` is NULL, or one entry per rank, or the numbers of a partition that was made, may be read there for the lifetime.
     #[inline]
     unsafe fn counts<'a>(&mut self, nq: *const u64) -> Result<(&'a [u64], u64)> {
         let (size, rank) = self.ranks();
-        // SAFETY: the caller has one entry per rank there.
-        let counts = self.require(unsafe { slice(nq, size, "Nq") })?;
-        Ok((counts, counts[rank]))
+        // SAFETY: the caller has at least one number there.
+        let known = self.require(unsafe { slice(nq, 1, "Nq") }.map(is_known))?;
+        let words = if known { KNOWN_WORDS as u64 } else { size };
+        // SAFETY: the caller has one entry per rank there, or the numbers of a partition, of which this is the first.
+        let counts = self.require(unsafe { slice(nq, words, "Nq") })?;
+        let own = if known { known_count(counts) } else { Some(counts[rank]) };
+        Ok((counts, own.unwrap_or(0)))
     }
 
     /// The bytes of all ranks; `None` for NULL.

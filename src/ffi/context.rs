@@ -4,6 +4,7 @@ use super::given::Given;
 use super::{CodeOut, Outcome, guard, on_null};
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Writer};
+use crate::parallel::KnownPartition;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -33,6 +34,8 @@ struct Slot {
     context: Option<Box<Context>>,
     /// What the caller has noted of the file.
     notes: Notes,
+    /// With what the file was closed by a function that does not return NULL then: an error of the next call, too.
+    failure: Option<Error>,
 }
 
 /// Memory that stays where it is as long as a file is open, by keys.
@@ -84,7 +87,7 @@ pub fn register(context: Context) -> Result<*mut scda_fcontext_t> {
     let mut slot = slots[index].lock().unwrap_or_else(PoisonError::into_inner);
     let uses = (slot.handle >> SLOT_BITS) + 1;
     slot.handle = uses << SLOT_BITS | number;
-    slot.context = Some(Box::new(context));
+    (slot.context, slot.failure) = (Some(Box::new(context)), None);
     Ok(without_provenance_mut(slot.handle))
 }
 
@@ -105,7 +108,8 @@ impl Lease {
         };
         // No handle is 0.
         if slot.handle != f.addr() || slot.context.is_none() {
-            return Err(not_open(f));
+            let failure = slot.failure.as_ref().filter(|_| slot.handle == f.addr());
+            return Err(failure.map_or_else(|| not_open(f), Error::again));
         }
         Ok(Self { slot, keep: false })
     }
@@ -229,6 +233,26 @@ pub fn run<R: Into<Outcome>>(
     Ok((f, outcome.into()))
 }
 
+/// As [`with`], for what returns a value instead of the file. After an error the next call gets the same error.
+pub fn with_value<T>(
+    f: *mut scda_fcontext_t,
+    err: CodeOut<'_>,
+    on_error: T,
+    body: impl FnOnce(&mut Context) -> Result<T>,
+) -> T {
+    if f.is_null() {
+        return on_null(err, on_error);
+    }
+    let run = || {
+        let mut lease = Lease::new(f)?;
+        let value = lease.context().and_then(body);
+        lease.slot.failure = value.as_ref().err().map(Error::again);
+        lease.keep = value.is_ok();
+        Ok((value?, Outcome::Success))
+    };
+    guard(err, on_error, run)
+}
+
 /// As [`with`], for a file that is open for writing.
 #[inline]
 pub fn on_writer(
@@ -300,6 +324,14 @@ impl Context {
         match self {
             Self::Writing(writer) => writer.proc_counts(count),
             Self::Reading(reader, _) => reader.proc_counts(count),
+        }
+    }
+
+    /// The partition in which this rank has so many elements.
+    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+        match self {
+            Self::Writing(writer) => writer.partition(count),
+            Self::Reading(reader, _) => reader.partition(count),
         }
     }
 

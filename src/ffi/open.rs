@@ -97,7 +97,8 @@ pub(super) fn hand_out(context: Context) -> Result<(*mut scda_fcontext_t, Outcom
     Ok((register(context)?, Outcome::Success))
 }
 
-/// Opens a file with the default parameters, for writing, for reading, or for appending.
+/// Opens a file for writing, for reading, or for appending, as the paper has it: the parameters are the defaults, but for
+/// `seal`, which is 0. So a file that is created has the sections that the program writes, and no seal.
 ///
 /// Collective. When reading or appending, `userstr` and `len` may differ between the ranks.
 ///
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn scda_fopen(
 /// @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
 /// @param [in] userstr   The user string of the file.
 /// @param [in] len       Its length, or NULL.
-/// @param [in] params    The parameters. NULL: the defaults.
+/// @param [in] params    The parameters. NULL: the defaults; so the file gets a seal.
 /// @param [out] err      The error code.
 /// @return               The file, to be closed by `scda_fclose`, or NULL on error.
 /// Errors: `SCDA_ERR_FILE_IN_USE`, `SCDA_ERR_ARG`, `SCDA_ERR_USAGE` if MPI is not running, and those of the

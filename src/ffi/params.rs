@@ -87,11 +87,11 @@ pub struct scda_params {
     /// 0 (default): the block size that the file system reports for the file, if it is at least 64 KiB
     /// or `writers_per_node` is given. The environment variable `SCDA_STRIPE_BYTES` of rank 0 replaces a 0.
     pub stripe_bytes: u64,
-    /// Writing: 1: `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
+    /// Writing: 1 (default): `scda_fclose` writes a seal, and so does `scda_fcommit`: a record of all sections with
     /// their checksums, by which readers know that the file is whole and find each section. Each section
     /// takes 256 bytes in it. The header of a new file says so, and is in stable storage when
-    /// `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0 (default): the file
-    /// gets no seal, unless it has one already (`scda_fopen_append`).
+    /// `scda_fopen_write` returns; what no seal follows, `scda_fopen_append` cuts off. 0: bare sections: the file
+    /// has what the program writes and no more, unless it has a seal already (`scda_fopen_append`).
     pub seal: c_int,
     /// Reading: 1: all ranks together compare the bytes of each section with its checksum before its header
     /// is returned; and on opening, those of the file header and of the seal. `SCDA_ERR_CHECKSUM` if they
@@ -159,7 +159,7 @@ fn defaults() -> scda_params_t {
         info: no_info(),
         writers_per_node: params.writers_per_node,
         stripe_bytes: params.stripe_bytes,
-        seal: 0,
+        seal: 1,
         verify: 0,
         to_seal: c_int::from(params.to_seal),
         cache_bytes: params.cache_bytes,
@@ -198,7 +198,7 @@ fn flag(name: &str, value: c_int) -> Result<bool> {
 /// `params` is NULL or may be read.
 pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params> {
     if params.is_null() {
-        return Ok(Params::default());
+        return Ok(Params { seal: true, ..Params::default() });
     }
     // SAFETY: not NULL, so the caller lets it be read.
     let c = unsafe { versioned::read(params) }?;

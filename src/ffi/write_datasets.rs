@@ -10,9 +10,10 @@ use super::write::encoding;
 use crate::error::{Error, Result};
 use crate::file::{Encode, Given, Writer};
 use crate::format::dataset::{DataType, Dataset, Layout};
-use crate::format::layout::{product, sum};
+use crate::format::layout::product;
 use crate::items::Data;
 use crate::memory::reserve;
+use crate::parallel::Partition;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -130,17 +131,19 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 }
 
 /// Writes a dataset that is distributed over the ranks along its first dimension, in one call: for `components`
-/// 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `Nq`. For other shapes, and for
+/// 1 an array of the shape (N), otherwise (N, `components`), where N is the sum of `count` over the ranks. For other shapes, and for
 /// units and the like, there is `scda_fwrite_dataset`.
 ///
-/// Collective; `data` may differ between the ranks.
+/// The ranks add their numbers up in each call. `scda_fwrite_field_parts` spares that.
+///
+/// Collective; `data` and `count` may differ between the ranks.
 ///
 /// @param [in] f           The file, open for writing.
 /// @param [in] name        The name of the dataset, a C string.
 /// @param [in] type        The type of the items, but not `SCDA_TYPE_RAW`.
 /// @param [in] data        The items of this rank: `components` for each of its elements. May be NULL if
 ///                         there are none.
-/// @param [in] Nq          The number of elements on each rank.
+/// @param [in] count       The number of elements on this rank.
 /// @param [in] components  The number of items of each element, at least 1.
 /// @param [in] encode      `SCDA_ENCODE_NONE`: contiguous, written straight from `data`.
 ///                         `SCDA_ENCODE_ALWAYS`: in chunks, compressed. `SCDA_ENCODE_AUTO`: in chunks if that
@@ -149,8 +152,45 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 /// @return                 `f`, or NULL on error.
 /// Errors: those of `scda_fwrite_dataset`.
 #[unsafe(no_mangle)]
-#[allow(non_snake_case)]
 pub unsafe extern "C" fn scda_fwrite_field(
+    f: *mut scda_fcontext_t,
+    name: *const c_char,
+    r#type: c_int,
+    data: *const c_void,
+    count: u64,
+    components: u64,
+    encode: c_int,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `name` that is NULL or a C string.
+        let name = writer.require(unsafe { self::name(name, "name of a dataset") })?;
+        let dataset = writer.require(field(name, r#type, 0, components, encode))?;
+        // SAFETY: C passes the items of this rank.
+        let data = unsafe { own_items(&dataset, data, count) };
+        writer.write(|state| state.own_field(&dataset, count, data.map(Data::Packed)))
+    };
+    on_writer(f, err, body)
+}
+
+/// As `scda_fwrite_field`, for who has the numbers of elements of all ranks, or a partition. Small fields are buffered, without a
+/// message between the ranks.
+///
+/// Collective; `data` may differ between the ranks.
+///
+/// @param [in] f           The file, open for writing.
+/// @param [in] name        The name of the dataset, a C string.
+/// @param [in] type        As for `scda_fwrite_field`.
+/// @param [in] data        As for `scda_fwrite_field`.
+/// @param [in] Nq          The number of elements on each rank, or the `Nq` of a partition.
+/// @param [in] components  As for `scda_fwrite_field`.
+/// @param [in] encode      As for `scda_fwrite_field`.
+/// @param [out] err        The error code.
+/// @return                 `f`, or NULL on error.
+/// Errors: those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn scda_fwrite_field_parts(
     f: *mut scda_fcontext_t,
     name: *const c_char,
     r#type: c_int,
@@ -163,27 +203,38 @@ pub unsafe extern "C" fn scda_fwrite_field(
     let body = |writer: &mut Writer| {
         // SAFETY: C passes a `name` that is NULL or a C string.
         let name = writer.require(unsafe { self::name(name, "name of a dataset") })?;
-        // SAFETY: C passes an `Nq` of one entry per rank.
+        // SAFETY: C passes an `Nq` of one entry per rank, or that of a partition.
         let (counts, rows) = unsafe { writer.counts(Nq) }?;
-        let dataset = writer.require(field(name, r#type, counts, components, encode))?;
-        let bytes = product(components, dataset.data_type.item_bytes()).and_then(|row| product(rows, row));
-        let bytes = bytes.ok_or_else(|| Error::range("components: the number of bytes exceeds 63 bits"));
+        let (size, rank) = writer.ranks();
+        let total = Partition::new(counts, rank, size).map(|part| part.total);
+        let dataset = total.and_then(|total| field(name, r#type, total, components, encode));
+        let dataset = writer.require(dataset)?;
         // SAFETY: C passes the items of this rank.
-        let data = bytes.and_then(|bytes| unsafe { slice(data.cast::<u8>(), bytes, "data") });
+        let data = unsafe { own_items(&dataset, data, rows) };
         writer.write(|state| state.field(&dataset, counts, data.map(Data::Packed)))
     };
     on_writer(f, err, body)
 }
 
+/// The items of this rank, which has so many indices of the first dimension.
+///
+/// # Safety
+/// They are at `data`, for the lifetime.
+unsafe fn own_items<'a>(dataset: &Dataset, data: *const c_void, rows: u64) -> Result<&'a [u8]> {
+    let items = dataset.shape.iter().skip(1).try_fold(rows, |items, &n| product(items, n));
+    let bytes = items.and_then(|items| product(items, dataset.data_type.item_bytes()));
+    let bytes = bytes.ok_or_else(|| Error::range("components: the number of bytes exceeds 63 bits"))?;
+    // SAFETY: the caller has so many bytes there.
+    unsafe { slice(data.cast::<u8>(), bytes, "data") }
+}
+
 /// The dataset of a field.
-fn field(name: &str, code: c_int, counts: &[u64], components: u64, encode: c_int) -> Result<Dataset> {
+fn field(name: &str, code: c_int, total: u64, components: u64, encode: c_int) -> Result<Dataset> {
     let data_type = DataType::from_code(code).ok_or_else(|| {
         Error::argument(format!(
             "type: found {code}, expected SCDA_TYPE_FLOAT64, ...; other types than numbers are written by scda_fwrite_dataset"
         ))
     })?;
-    let total = counts.iter().try_fold(0, |all, &n| sum(all, n));
-    let total = total.ok_or_else(|| Error::range("counts N_q: found a sum that exceeds 63 bits"))?;
     let shape = match components {
         0 => return Err(Error::argument("components: found 0, expected at least 1")),
         1 => vec![total],

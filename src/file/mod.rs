@@ -2,7 +2,7 @@
 //!
 //! Beside `writer` and `reader`, the modules are:
 //! - opening and closing: `params`, `open`, `target` (the names of the file that is written)
-//! - ranks: `team` (agreement), `hash` (what they compare), `session` (what happens after an error)
+//! - ranks: `team` (agreement), `session` (what happens after an error)
 //! - small sections: `buffer`, `turns` (memory that ranks share)
 //! - large sections: `held` (headers are written last), `relay` and `stripes` (writers of each node)
 //! - nodes: `node_memory` (what the ranks of one share)
@@ -12,7 +12,6 @@
 
 mod buffer;
 mod encoding;
-mod hash;
 mod held;
 mod interrupt;
 mod node_memory;

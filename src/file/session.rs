@@ -3,6 +3,7 @@
 use super::source::Sizes;
 use super::team::{Failure, Function, Team};
 use crate::error::{Error, Result};
+use crate::parallel::KnownPartition;
 
 /// The state of a file that is open for writing or reading.
 ///
@@ -139,6 +140,14 @@ impl<S: State> Session<S> {
         self.operate(|state| {
             state.team().note_call(Function::ProcCounts);
             state.team().gather(Ok(count))
+        })
+    }
+
+    /// The partition in which this rank has so many elements.
+    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+        self.operate(|state| {
+            state.team().note_call(Function::ProcCounts);
+            state.team().partition_of(count)
         })
     }
 

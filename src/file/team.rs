@@ -9,11 +9,12 @@
 //! so all ranks are at the same point of the program when they call one. The collective functions of a
 //! [`ParallelFile`](crate::storage::ParallelFile) (`truncate`, `sync`, `close`) do not ask for it: that they follow an agreement is a convention.
 
-use super::hash::{mix, mix_all, mix_and_sum, mix_bytes};
 use super::params::Params;
 use crate::error::{Error, ErrorKind, Result, quote_path};
 use crate::numbers::to_usize;
-use crate::parallel::{Communicator, FEW, Nodes, Partition, Solo};
+use crate::parallel::hash::{first_term, mix, mix_all, mix_and_sum, mix_bytes, term_of_count};
+use crate::parallel::partition::{is_known, known_hash};
+use crate::parallel::{Communicator, FEW, KnownPartition, Nodes, Partition, Solo};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,7 @@ pub enum Function {
     WriteArray,
     WriteVarray,
     WriteDataset,
+    WriteField,
     WriteGroup,
     BeginStreams,
     EndStreams,
@@ -342,16 +344,35 @@ impl Team {
     /// As [`Self::note_partition`], for more than one rank. Many counts are read once, both to hash them and to add them up.
     #[inline(never)]
     fn note_partition_of_several(&mut self, topic: Topic, counts: &[u64]) -> Result<Partition> {
-        let hash = &mut self.trace[topic as usize];
-        *hash = mix(*hash, counts.len() as u64);
-        if counts.len() <= FEW {
-            *hash = mix_all(*hash, counts);
+        // As hash_of_counts, in the same loop as the sum.
+        let mut hash = known_hash(counts).unwrap_or(counts.len() as u64);
+        if counts.len() <= FEW && !is_known(counts) {
+            hash = mix_all(hash, counts);
         }
-        Partition::summed(counts, self.rank, self.size, |counts| {
-            let (mixed, sums) = mix_and_sum(*hash, counts);
-            *hash = mixed;
+        let known = is_known(counts);
+        let part = Partition::summed(counts, self.rank, self.size, |counts| {
+            let (mixed, sums) = mix_and_sum(hash, counts);
+            hash = mixed;
             sums
-        })
+        });
+        // All ranks pass counts, or all a partition: who has counts knows more, and exchanges less.
+        self.note(topic, if known { !hash } else { hash });
+        part
+    }
+
+    /// The partition in which this rank has so many elements. All ranks meet.
+    pub fn partition_of(&mut self, count: u64) -> Result<KnownPartition, Failure> {
+        let (rank, size) = (self.rank, self.size);
+        let agreed = self.agree(Ok(()))?;
+        // Both, even if the first one fails: the other ranks go on to the second. Halves, so that no sum wraps.
+        let part = agreed.spread(count);
+        let term = term_of_count(count, rank, size);
+        let mut terms = [term & 0xffff_ffff, term >> 32];
+        let sum = agreed.comm().allreduce_sum(&mut terms);
+        let hash = first_term(size).wrapping_add(terms[0]).wrapping_add(terms[1] << 32);
+        let known = part.and_then(|part| sum.map(|()| KnownPartition::from_part(part, hash, rank, size)));
+        self.agree(known.as_ref().map(|_| ()).map_err(Error::again))?;
+        Ok(known?)
     }
 
     /// Notes the rank that has the data of a section without partition, and tells whether it is this

@@ -1,10 +1,11 @@
 //! Ranks: which elements they own, and how they communicate.
 
+pub(crate) mod hash;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi;
 mod nodes;
-mod partition;
+pub(crate) mod partition;
 #[cfg(feature = "rsmpi")]
 #[allow(unsafe_code)]
 mod rsmpi;
@@ -16,7 +17,7 @@ mod threads;
 
 pub use nodes::Nodes;
 pub(crate) use partition::FEW;
-pub use partition::{Partition, uniform_partition};
+pub use partition::{KnownPartition, Partition, uniform_partition};
 pub use shared::SharedMemory;
 pub(crate) use shared::share_memory;
 pub use threads::{ThreadComm, run_on, run_on_threads};

@@ -1,7 +1,9 @@
 //! The partition of N elements among P ranks (paper, section A.1).
 
+use super::hash::{hash_of_counts, mix_all};
 use crate::error::{Error, Result};
 use crate::format::layout;
+use std::ops::Deref;
 
 /// A consecutive range of something that is distributed over the ranks: elements or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,9 @@ impl Partition {
         size: usize,
         sum: impl FnMut(&[u64]) -> (u64, u64),
     ) -> Result<Self> {
+        if is_known(counts) {
+            return from_known(counts, rank, size);
+        }
         if counts.len() != size {
             return Err(miscounted(counts.len(), size));
         }
@@ -63,6 +68,128 @@ impl Partition {
     pub fn is_last(&self) -> bool {
         self.count > 0 && self.offset + self.count == self.total
     }
+}
+
+/// A partition that was made once, in place of the counts of all ranks: it stands wherever these do, and a call with it takes
+/// the same time on any number of ranks. It holds this rank's part of the partition, and the hash of all counts by which the ranks compare
+/// what they pass. All ranks pass a partition, or all the counts.
+///
+/// As a slice of numbers, it begins with one that exceeds 63 bits, which is no count.
+///
+/// ```
+/// use scda::{Encode, KnownPartition, Params, Solo, Source, Writer};
+/// # let file = std::env::temp_dir().join(format!("scda-known-{}", std::process::id()));
+/// let mut writer = Writer::create(Solo, &file, b"", &Params::default())?;
+/// let cells: KnownPartition = writer.partition(3)?; // from each rank's own number, once
+/// writer.array(b"level", &cells, 1, Source::Contiguous(&[1, 2, 2]), Encode::None)?;
+/// writer.array(b"age", &cells, 2, Source::Contiguous(&[0; 6]), Encode::None)?;
+/// writer.close()?;
+/// # std::fs::remove_file(&file)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownPartition([u64; KNOWN_WORDS]);
+
+/// The numbers of a [`KnownPartition`]: the mark, ranks, this rank, offset, count, total, hash of the counts, and a hash of these.
+pub(crate) const KNOWN_WORDS: usize = 8;
+/// The first of them.
+const MARK: u64 = u64::from_be_bytes(*b"\xffscdapar");
+
+impl KnownPartition {
+    /// The partition of these counts of all ranks.
+    ///
+    /// # Errors
+    /// `Argument` if there is not one count for each rank, `Range` if their sum exceeds 63 bits.
+    pub fn new(counts: &[u64], rank: usize, size: usize) -> Result<Self> {
+        let part = Partition::new(counts, rank, size)?;
+        Ok(Self::from_part(part, hash_of_counts(counts), rank, size))
+    }
+
+    pub(crate) fn from_part(part: Partition, hash: u64, rank: usize, size: usize) -> Self {
+        let Partition { offset, count, total } = part;
+        let mut words = [MARK, size as u64, rank as u64, offset, count, total, hash, 0];
+        words[KNOWN_WORDS - 1] = mix_all(0, &words[..KNOWN_WORDS - 1]);
+        Self(words)
+    }
+
+    /// None: what stands for it is refused.
+    pub(crate) fn none() -> Self {
+        let mut words = [0; KNOWN_WORDS];
+        words[0] = MARK;
+        Self(words)
+    }
+
+    /// As the numbers say, which are looked at where they are used.
+    pub(crate) fn from_words(words: [u64; KNOWN_WORDS]) -> Self {
+        Self(words)
+    }
+
+    /// The numbers.
+    pub(crate) fn words(&self) -> [u64; KNOWN_WORDS] {
+        self.0
+    }
+
+    /// How many elements the ranks below this one have.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.0[3]
+    }
+
+    /// How many elements this rank has.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0[4]
+    }
+
+    /// How many elements all ranks have.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0[5]
+    }
+}
+
+impl Deref for KnownPartition {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+/// Whether these are the numbers of a [`KnownPartition`], not counts.
+#[inline(always)]
+pub(crate) fn is_known(counts: &[u64]) -> bool {
+    counts.first() == Some(&MARK)
+}
+
+/// The count of this rank, by the numbers of a [`KnownPartition`].
+pub(crate) fn known_count(counts: &[u64]) -> Option<u64> {
+    if is_known(counts) { counts.get(4).copied() } else { None }
+}
+
+/// The hash of the counts for which these numbers of a [`KnownPartition`] stand.
+pub(crate) fn known_hash(counts: &[u64]) -> Option<u64> {
+    if is_known(counts) { counts.get(6).copied() } else { None }
+}
+
+/// This rank's part, by the numbers of a [`KnownPartition`].
+#[cold]
+fn from_known(words: &[u64], rank: usize, size: usize) -> Result<Partition> {
+    let &[_, of_size, of_rank, offset, count, total, _, check] = words else {
+        return Err(not_made());
+    };
+    if check != mix_all(0, &words[..KNOWN_WORDS - 1]) {
+        return Err(not_made());
+    }
+    if (of_rank, of_size) != (rank as u64, size as u64) {
+        return Err(Error::argument(format!(
+            "partition: found that of rank {of_rank} of {of_size}, expected one of rank {rank} of {size}"
+        )));
+    }
+    Ok(Partition { offset, count, total })
+}
+
+fn not_made() -> Error {
+    Error::argument("partition: found none that was made without an error")
 }
 
 /// Up to so many counts are added one by one.
@@ -161,6 +288,32 @@ mod tests {
             let mut counts = vec![0; size];
             counts[..2].fill(1 << 63);
             assert_eq!(Partition::new(&counts, 0, size).unwrap_err().kind(), ErrorKind::Range);
+        }
+    }
+
+    #[test]
+    fn a_known_partition_stands_for_its_counts() {
+        for counts in [&[0, 3, 0, 2, 0][..], &[7], &[1; 40]] {
+            for rank in 0..counts.len() {
+                let known = KnownPartition::new(counts, rank, counts.len()).unwrap();
+                let part = Partition::new(counts, rank, counts.len()).unwrap();
+                assert_eq!(Partition::new(&known, rank, counts.len()).unwrap(), part);
+                assert_eq!(
+                    Partition { offset: known.offset(), count: known.count(), total: known.total() },
+                    part
+                );
+                assert_eq!(known_hash(&known), Some(hash_of_counts(counts)));
+                assert_eq!(hash_of_counts(&known), hash_of_counts(counts));
+                // Of another rank, of other ranks, and one that something was written to.
+                Partition::new(&known, rank + 1, counts.len()).unwrap_err();
+                Partition::new(&known, rank, counts.len() + 1).unwrap_err();
+                for word in 1..KNOWN_WORDS {
+                    let mut other = known.0;
+                    other[word] ^= 1;
+                    Partition::new(&other, rank, counts.len()).unwrap_err();
+                }
+                Partition::new(&known.0[..3], rank, counts.len()).unwrap_err();
+            }
         }
     }
 

@@ -3,13 +3,13 @@
 use super::header::exceeds_63_bits;
 use super::{Current, Expect, KnownSizes, ReaderState};
 use crate::error::{Error, Result};
-use crate::file::hash::{mix, mix_and_sum};
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use crate::format::INLINE_BYTES;
 use crate::format::header::SectionType;
 use crate::format::layout::Layout;
 use crate::parallel::Partition;
+use crate::parallel::hash::{hash_of_counts, mix, mix_and_sum};
 
 impl ReaderState {
     /// The current section, if it is of this type and its data come next.
@@ -219,7 +219,7 @@ impl ReaderState {
         } else {
             self.varray_layout(current, bytes.total)?;
         }
-        Ok(KnownSizes { counts_hash: hash(counts), sizes_hash, bytes })
+        Ok(KnownSizes { counts_hash: hash_of_counts(counts), sizes_hash, bytes })
     }
 
     pub(crate) fn read_varray(
@@ -235,7 +235,7 @@ impl ReaderState {
         let elements = self.check_counts(counts, current.count)?;
         self.team.note(Topic::ProcSizes, u64::from(proc_sizes.is_some()));
         let given = proc_sizes.map(|sizes| self.team.note_partition(Topic::ProcSizes, sizes)).transpose()?;
-        if hash(counts) != known.counts_hash {
+        if hash_of_counts(counts) != known.counts_hash {
             known = self.learn_sizes(&current, counts, elements, Ok(None))?;
         }
         let checked = data.and_then(|(sizes, mut data)| {
@@ -246,7 +246,10 @@ impl ReaderState {
             }
             let sizes = match sizes {
                 _ if data.is_skip() => &[],
-                Some(sizes) if sizes.len() as u64 == elements.count && hash(sizes) == known.sizes_hash => {
+                Some(sizes)
+                    if sizes.len() as u64 == elements.count
+                        && mix_and_sum(0, sizes).0 == known.sizes_hash =>
+                {
                     sizes
                 }
                 None if elements.count == 0 => &[],
@@ -305,9 +308,4 @@ fn data_of(section_type: SectionType) -> String {
 #[cold]
 fn unlike_header(what: &str, found: u64, expected: u64) -> Error {
     Error::argument(format!("{what}: found {found}, expected {expected} as in the header"))
-}
-
-/// A hash of numbers in order.
-fn hash(numbers: &[u64]) -> u64 {
-    mix_and_sum(0, numbers).0
 }

@@ -47,7 +47,7 @@ use crate::format::header::{FileHeader, SectionType, UserString, parse_file_head
 use crate::format::layout::Layout;
 use crate::format::padding::LineBreak;
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
-use crate::parallel::{Communicator, Partition};
+use crate::parallel::{Communicator, KnownPartition, Partition};
 use crate::storage::ParallelFile;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -547,6 +547,15 @@ impl Reader {
     /// Those of all calls since the ranks last agreed.
     pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
         self.session.proc_counts(count)
+    }
+
+    /// The partition in which this rank has `count` elements, to be made once: it stands for the `counts` that
+    /// [`Self::read_array`] and [`Self::read_varray`] take, and takes no work that grows with the number of ranks.
+    ///
+    /// # Errors
+    /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
+    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+        self.session.partition(count)
     }
 
     /// Agrees with the other ranks on the errors so far. For language bindings whose ranks then exchange something of their own.

@@ -30,6 +30,7 @@ use crate::items::{Data, Items};
 use crate::memory::{copy, grow, reserve, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
+use crate::parallel::partition::is_known;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
@@ -152,7 +153,29 @@ impl WriterState {
         (region.start[0], region.count[0]) = (rows.offset, rows.count);
         let regions = [region];
         let boxes = data.map(|data| (&regions[..], data));
+        // Who knows the counts of all ranks knows what each of them passes.
+        let counts = (!is_known(counts)).then_some(counts);
         self.write_dataset(dataset, text, boxes, Some((rows, counts)))
+    }
+
+    /// Writes a dataset of which this rank has so many indices of the first dimension, which is as long as all ranks say.
+    pub(crate) fn own_field(
+        &mut self,
+        dataset: &Dataset,
+        count: u64,
+        data: Result<Data<'_>>,
+    ) -> Result<(), Failure> {
+        self.team.note_call(Function::WriteField);
+        let rows = self.team.partition_of(count)?;
+        let mut dataset = dataset.clone();
+        match dataset.shape.first_mut() {
+            Some(first) => *first = rows.total(),
+            None => {
+                let words = "field: found a dataset without dimensions, expected at least one";
+                return Err(Error::argument(words).into());
+            }
+        }
+        self.field(&dataset, &rows, data)
     }
 
     /// Writes the attributes of a group.
@@ -189,13 +212,13 @@ impl WriterState {
         Ok(text)
     }
 
-    /// Writes metadata and data. `rows` are those of this rank, and how many each has, if all ranks have rows in their order.
+    /// Writes metadata and data. `rows` are those of this rank, and how many each has if that is known, if all ranks have rows in their order.
     fn write_dataset(
         &mut self,
         dataset: &Dataset,
         text: String,
         boxes: Result<Boxes<'_>>,
-        rows: Option<(Partition, &[u64])>,
+        rows: Option<(Partition, Option<&[u64]>)>,
     ) -> Result<(), Failure> {
         let (regions, data) = self.tolerate(boxes, (&[], Data::Packed(&[])))?;
         let data = self.tolerate(ready(dataset, (regions, data)), Ready::NONE)?;
@@ -209,9 +232,10 @@ impl WriterState {
         text: String,
         regions: &[Region],
         data: &Ready<'_>,
-        rows: Option<(Partition, &[u64])>,
+        rows: Option<(Partition, Option<&[u64]>)>,
     ) -> Result<(), Failure> {
         let (rows, counts) = rows.unzip();
+        let counts = counts.flatten();
         let passed = self.tolerate(Passed::new(dataset, regions, data), Passed::NONE)?;
         match &dataset.layout {
             DataLayout::Contiguous => return self.contiguous(dataset, text, passed, rows),

@@ -44,7 +44,7 @@ use crate::format::dataset::{Dataset, Region};
 use crate::format::header::{UserString, file_header};
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
 use crate::items::Data;
-use crate::parallel::{Communicator, Partition};
+use crate::parallel::{Communicator, KnownPartition, Partition};
 use crate::storage::ParallelFile;
 use crate::storage::queue::Queue;
 use background::{Commits, Encoding};
@@ -498,6 +498,15 @@ impl Writer {
         self.write(|state| state.field(dataset, counts, Ok(data.into())))
     }
 
+    /// As [`Self::field`], for who knows only how many indices of the first dimension this rank has: the ranks add them up, and the
+    /// first number of the dataset's shape is not looked at. Many fields of one partition take less by [`Self::partition`].
+    ///
+    /// # Errors
+    /// Those of [`Self::field`].
+    pub fn own_field<'a>(&mut self, dataset: &Dataset, count: u64, data: impl Into<Data<'a>>) -> Result<()> {
+        self.write(|state| state.own_field(dataset, count, Ok(data.into())))
+    }
+
     /// Writes a dataset whose items are read from `data` part by part, with numbers in little-endian byte order as in the file: what
     /// [`Self::dataset`] writes. For a process that writes alone. The items come in C order; for chunks as boxes, if
     /// [`DataStream::boxes`] has them, else a layer of chunks must fit into memory.
@@ -655,6 +664,15 @@ impl Writer {
     /// Those of all calls since the ranks last agreed.
     pub fn proc_counts(&mut self, count: u64) -> Result<Vec<u64>> {
         self.session.proc_counts(count)
+    }
+
+    /// The partition in which this rank has `count` elements, to be made once: it stands for the `counts` that
+    /// [`Self::array`], [`Self::varray`] and [`Self::field`] take, and takes no work that grows with the number of ranks.
+    ///
+    /// # Errors
+    /// `Range` if the sum exceeds 63 bits, and those of all calls since the ranks last agreed.
+    pub fn partition(&mut self, count: u64) -> Result<KnownPartition> {
+        self.session.partition(count)
     }
 
     /// Writes everything, and a seal of it: a record of all sections with their checksums, by which a reader knows that

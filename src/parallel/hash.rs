@@ -3,6 +3,8 @@
 //! Counts of elements that differ on one rank only, or by up to 2^40 elements moved between two of up to 2^20 ranks, always have
 //! different hashes. Others have the same one with a probability of about 2^-64, unless somebody constructs them.
 
+use super::partition::known_hash;
+
 /// One step of a running hash: of two sequences that differ in one value, the hashes differ.
 pub fn mix(hash: u64, value: u64) -> u64 {
     hash.wrapping_mul(FACTOR).wrapping_add(value)
@@ -34,6 +36,27 @@ pub fn mix_and_sum(hash: u64, values: &[u64]) -> (u64, (u64, u64)) {
     })
 }
 
+/// The hash of the counts of all ranks: that of their number and of each.
+pub fn hash_of_counts(counts: &[u64]) -> u64 {
+    known_hash(counts).unwrap_or_else(|| mix_and_sum(counts.len() as u64, counts).0)
+}
+
+/// What the count of a rank adds to [`hash_of_counts`], which begins with `first_term`: so the ranks can sum it up, none
+/// of them with all counts.
+pub fn term_of_count(count: u64, rank: usize, size: usize) -> u64 {
+    count.wrapping_mul(power(size.saturating_sub(rank + 1)))
+}
+
+/// What [`hash_of_counts`] of `size` counts of 0 is.
+pub fn first_term(size: usize) -> u64 {
+    (size as u64).wrapping_mul(power(size))
+}
+
+fn power(exponent: usize) -> u64 {
+    // Factors repeat after 2^62 at most, and there are fewer ranks.
+    FACTOR.wrapping_pow(u32::try_from(exponent).unwrap_or(0))
+}
+
 /// A step of [`mix`] for the length, and one for each eight bytes.
 #[inline(never)]
 pub fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
@@ -56,6 +79,15 @@ mod tests {
             let bits = values.iter().fold(0, |bits, value| bits | value);
             let sum = values.iter().fold(0, |sum: u64, &value| sum.wrapping_add(value));
             assert_eq!(mix_and_sum(7, values), (mix_all(7, values), (sum, bits)));
+        }
+    }
+
+    #[test]
+    fn the_hash_of_counts_is_a_sum_over_the_ranks() {
+        for size in [1, 2, 3, 17, 100] {
+            let counts: Vec<u64> = (0..size as u64).map(|rank| rank * rank << (rank % 40)).collect();
+            let terms = counts.iter().enumerate().map(|(rank, &count)| term_of_count(count, rank, size));
+            assert_eq!(terms.fold(first_term(size), u64::wrapping_add), hash_of_counts(&counts));
         }
     }
 
