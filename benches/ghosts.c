@@ -69,7 +69,10 @@ static void by_scda (const char *path, int writing, int strided) {
   scda_dataset_t d[variables];
   scda_box_t box[variables];
   describe (d, box, strided, stride);
-  scda_fcontext_t *f = writing ? scda_fopen_write (MPI_COMM_WORLD, path, "ghosts", NULL, NULL, &err)
+  scda_params_t bare;
+  scda_params_init (&bare);
+  bare.seal = 0; /* as its peers */
+  scda_fcontext_t *f = writing ? scda_fopen_write (MPI_COMM_WORLD, path, "ghosts", NULL, &bare, &err)
                                : scda_fopen_read (MPI_COMM_WORLD, path, NULL, NULL, NULL, &err);
   if (f != NULL && writing) { f = scda_fwrite_datasets (f, variables, d, NULL, box, &err); }
   if (f != NULL && !writing) { f = scda_fread_datasets (f, variables, d, NULL, NULL, box, &err); }

@@ -273,7 +273,7 @@ static void write_file (group_t g, const char *name, uint64_t seed, const scda_p
   int err;
   scda_fcontext_t *f;
   static const char text[] = "these are thirty-two bytes, yes.";
-  RIGHT (scda_fopen_write (g.comm, name, "datasets", NULL, params, &err));
+  RIGHT (scda_fopen_write (g.comm, name, "datasets", NULL, params != NULL ? params : bare (), &err));
   for (int k = 0; k < num_datasets;) {
     uint64_t Nq[most_ranks] = {2}, Ei[2] = {5, 11};
     const int own = g.rank == 0;

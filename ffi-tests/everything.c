@@ -158,7 +158,7 @@ int write_everything (group_t g, const char *filename, const scda_params_t *para
   int err = -1;
   prepare (g);
   uint64_t Sq[most_ranks];
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "injected", NULL, params, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "injected", NULL, params != NULL ? params : bare (), &err);
   const uint64_t *sizes = Ei + first_of (Nq, g.rank);
   for (int k = 0; ok (f, err) && k < 24; ++k) {
     const int encode = k % 8 < 4 ? SCDA_ENCODE_NONE : k < 16 ? SCDA_ENCODE_ALWAYS : SCDA_ENCODE_AUTO;

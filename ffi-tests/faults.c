@@ -23,7 +23,7 @@ static int write_all (group_t g, const char *filename, const scda_params_t *para
   const int seal = params != NULL && params->seal, append = seal && *committed > 0;
   const uint64_t before = seal ? *committed : 0;
   scda_fcontext_t *f = append ? scda_fopen_append (g.comm, filename, NULL, NULL, params, &err)
-                              : scda_fopen_write (g.comm, filename, "faults", NULL, params, &err);
+                              : scda_fopen_write (g.comm, filename, "faults", NULL, params != NULL ? params : bare (), &err);
   for (int k = 0; k < 8 && go_on (g, f, err); ++k) {
     const int encode = k % 3;
     if (seal && k == 4) {

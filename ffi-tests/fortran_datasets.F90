@@ -118,6 +118,7 @@ contains
     integer, intent(in) :: comm, rank, ranks
     character(*), intent(in) :: filename
     integer :: counts(ranks), first, last, i, middle
+    integer(int64) :: cells(SCDA_PARTITION_WORDS), same(SCDA_PARTITION_WORDS)
     real(real64), allocatable :: numbers(:, :, :), two(:)
     real(real32), allocatable :: state(:, :)
     logical :: flags(3)
@@ -189,7 +190,11 @@ contains
     do i = 1, counts(rank + 1)
       state(:, i) = real(first + i, real32) + [1, 2, 3, 4, 5]
     end do
-    call scda_write(f, "state", state, Nq=counts)
+    call scda_partition_local(f, counts(rank + 1), cells)
+    call require(cells(4) == first .and. cells(5) == counts(rank + 1) .and. cells(6) == sum(counts), "a partition")
+    call scda_partition_counts(f, counts, same)
+    call require(all(cells == same), "the same partition")
+    call scda_write(f, "state", state, Nq=cells)
     call scda_write(f, "numbers", [(int(first + i, int64), i = 1, counts(rank + 1))], Nq=int(counts, int64), &
       & layout=SCDA_LAYOUT_CHUNKED)
     call scda_fclose(f)

@@ -23,7 +23,7 @@ static int overfill (group_t g, const char *filename, const scda_params_t *param
   unsigned char *data = (unsigned char *) calloc (1, (size_t) bytes_each);
   int err = -1;
   for (int p = 0; p < g.size; ++p) { Nq[p] = 1; }
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "too much", NULL, params, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "too much", NULL, params != NULL ? params : bare (), &err);
   const uint64_t sections = too_much / (bytes_each * (uint64_t) g.size) + 1;
   for (uint64_t i = 0; f != NULL && i < sections; ++i) {
     f = scda_fwrite_array (f, data, Nq, bytes_each, 0, "x", NULL, SCDA_ENCODE_NONE, &err);

@@ -222,9 +222,12 @@ static void writing (MPI_Comm comm, int rank, int ranks, const std::string &name
     state.push_back (std::array<float, 5> { { x, x + 1, x + 2, x + 3, x + 4 } });
     tensors.push_back (std::array<std::array<float, 2>, 2> { { { { x, 1 } }, { { 2, x } } } });
   }
-  w.write_field ("numbers", numbers, Nq);
-  w.write_field ("state", state, Nq, scda::encode_always);
-  w.write_field (scda::dataset ("tensors").chunks ({ 2, 2, 2 }), tensors, Nq);
+  const scda::partition parts = w.partition_of (n), same = w.partition_of (Nq);
+  CHECK (parts.offset () == first && parts.count () == n && same.total () == parts.total ());
+  CHECK (std::equal (parts.data (), parts.data () + parts.size (), same.data ()));
+  w.write_field ("numbers", numbers);
+  w.write_field ("state", state, parts, scda::encode_always);
+  w.write_field (scda::dataset ("tensors").chunks ({ 2, 2, 2 }), tensors, parts);
   w.close ();
 }
 

@@ -32,7 +32,7 @@ static scda_fcontext_t *write_state (group_t g, const char *filename, const scda
   for (uint64_t i = 0; i < own; ++i) { Ei[i] = element_bytes; }
   fill (data, n, first * element_bytes, own * element_bytes);
   snprintf (text, sizeof text, "checkpoint %20llu\n", (unsigned long long) n);
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "state", NULL, params, err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "state", NULL, params != NULL ? params : bare (), err);
   if (f != NULL) { f = scda_fwrite_inline (f, text, "number", NULL, 0, err); }
   for (int i = 0; i < times; ++i) {
     if (f != NULL) { f = scda_fwrite_array (f, data, Nq, element_bytes, 0, "plain", NULL, SCDA_ENCODE_NONE, err); }

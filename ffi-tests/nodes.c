@@ -118,7 +118,7 @@ static unsigned char data[1 << 20];
 
 static scda_fcontext_t *create (group_t g, const char *filename, const scda_params_t *params) {
   int err = -1;
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "nodes", NULL, params, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, "nodes", NULL, params != NULL ? params : bare (), &err);
   REQUIRE (f != NULL);
   memset (calls, 0, sizeof calls);
   sent_within = sent_between = 0, written = 0;

@@ -86,7 +86,7 @@ static void write_rest (group_t g, scda_fcontext_t *f, const content_t *c, int f
 static void write_committed (group_t g, const char *name, const content_t *c, uint64_t seed, const scda_params_t *params, places_t *places) {
   int err;
   scda_fcontext_t *f;
-  RIGHT (scda_fopen_write (g.comm, name, c->user.bytes, &c->user.len, params, &err));
+  RIGHT (scda_fopen_write (g.comm, name, c->user.bytes, &c->user.len, params != NULL ? params : bare (), &err));
   write_rest (g, f, c, 0, seed, places, name);
 }
 
@@ -111,7 +111,7 @@ static scda_fcontext_t *open_append (group_t g, const char *name, const content_
 static void write_appended (group_t g, const char *name, const content_t *c, uint64_t seed, const scda_params_t *params) {
   int err, first = 0;
   scda_fcontext_t *f;
-  RIGHT (scda_fopen_write (g.comm, name, c->user.bytes, &c->user.len, params, &err));
+  RIGHT (scda_fopen_write (g.comm, name, c->user.bytes, &c->user.len, params != NULL ? params : bare (), &err));
   for (int i = 0; i <= num_commits; ++i) {
     const int last = i < num_commits ? commits[i] : c->count;
     if (i > 0) { f = open_append (g, name, c, params, 0); }

@@ -251,7 +251,7 @@ scda_fcontext_t *content_write_some (group_t g, scda_fcontext_t *f, const conten
 
 void content_write (group_t g, const char *filename, const content_t *c, uint64_t seed, const scda_params_t *params) {
   int err = -1;
-  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, c->user.bytes, &c->user.len, params, &err);
+  scda_fcontext_t *f = scda_fopen_write (g.comm, filename, c->user.bytes, &c->user.len, params != NULL ? params : bare (), &err);
   REQUIRE (f != NULL && err == 0);
   f = content_write_some (g, f, c, 0, c->count, seed);
   err = -1;

@@ -832,12 +832,16 @@ public:
   }
   /** The partition in which this rank has `n` elements: passed as `Nq`, in constant time on any number of ranks. */
   partition partition_of (std::uint64_t n) {
-    return made ([&] (int *err) { return scda_partition_local (f_, n, err); });
+    scda_partition_t made = {};
+    call ([&] (int *err) { return made = scda_partition_local (f_, n, err), *err == SCDA_SUCCESS ? f_ : nullptr; });
+    return partition (made);
   }
   /** That of the numbers of elements on all ranks. */
   partition partition_of (const counts &Nq) {
     const std::uint64_t *all = checked (Nq);
-    return made ([&] (int *err) { return scda_partition_counts (f_, all, err); });
+    scda_partition_t made = {};
+    call ([&] (int *err) { return made = scda_partition_counts (f_, all, err), *err == SCDA_SUCCESS ? f_ : nullptr; });
+    return partition (made);
   }
   /** Computes the bytes that each rank has of a varray: one entry per rank. */
   void proc_sizes (const counts &Ei, const counts &Nq, view<std::uint64_t> Sq) {

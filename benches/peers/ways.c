@@ -33,7 +33,10 @@ static scda_dataset_t dataset_of (const variable_t *v, int level) {
 /* A call for each. */
 void scda_write_pattern (const pattern_t *p, int level, const char *file) {
   int err;
-  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, NULL, &err);
+  scda_params_t bare;
+  scda_params_init (&bare);
+  bare.seal = 0; /* as its peers */
+  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, &bare, &err);
   succeed (err);
   for (int i = 0; i < p->variables; ++i) {
     const variable_t *v = p->variable + i;
@@ -150,7 +153,10 @@ static uint64_t *row_counts (const pattern_t *p, const variable_t *v) {
 void arrays_write_pattern (const pattern_t *p, int level, const char *file) {
   (void) level;
   int err;
-  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, NULL, &err);
+  scda_params_t bare;
+  scda_params_init (&bare);
+  bare.seal = 0; /* as its peers */
+  scda_fcontext_t *f = scda_fopen_write (p->comm, file, "benchmark", NULL, &bare, &err);
   succeed (err);
   for (int i = 0; i < p->variables; ++i) {
     const variable_t *v = p->variable + i;

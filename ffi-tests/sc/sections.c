@@ -40,7 +40,7 @@ static sc_array_t *data_of (const void *data, const uint64_t *Nq, const uint64_t
 static scda_fcontext_t *via_fopen_write (group_t g, const char *filename, const char *userstr, const size_t *len,
                                          const scda_params_t *params, int *err) {
   sc_scda_ferror_t e;
-  REQUIRE (params == NULL);
+  REQUIRE (params->seal == 0);
   ranks = g.size, my_rank = g.rank;
   sc_scda_fcontext_t *f = sc_scda_fopen_write (comm_of (g), filename, userstr, (size_t *) len, NULL, &e);
   *err = code_of (e);
