@@ -9,7 +9,7 @@
 mod first;
 
 use first::First;
-use scda::{Encode, Params, Reader, Result, Sink, Solo, Source, Writer};
+use scda::{Encode, KnownPartition, Params, Reader, Result, Sink, Solo, Source, Writer};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn micros(calls: u32, mut call: impl FnMut() -> Result<()>) -> f64 {
 /// A small array and one of 1 MiB, of which rank 0 has all elements.
 fn ranks(path: &Path) -> Result<()> {
     println!(
-        "| ranks | small array, write | read | array of 1 MiB, write | reading the counts | memory |\n| --- | --- | --- | --- | --- | --- |"
+        "| ranks | small array, write | read | by a partition, write | array of 1 MiB, write | reading the counts | memory |\n| --- | --- | --- | --- | --- | --- | --- |"
     );
     let large = vec![7; 1 << 20];
     for size in [1, 1000, 1_000_000] {
@@ -85,10 +85,12 @@ fn ranks(path: &Path) -> Result<()> {
         };
         let (few, many) = (counts(125), counts(1 << 17));
         let small = Source::Contiguous(&large[..1000]);
-        let mut times = [0.0; 3];
+        let mut times = [0.0; 4];
+        let part = KnownPartition::new(&few, 0, size)?;
         let memory = peak_kib(|| {
             let mut file = Writer::create(First { size }, path, b"", &params())?;
             times[0] = micros(calls, || file.array(b"small", &few, 8, small, Encode::None));
+            times[3] = micros(2000, || file.array(b"small", &part, 8, small, Encode::None));
             times[2] =
                 micros(20, || file.array(b"large", &many, 8, Source::Contiguous(&large), Encode::None));
             file.close()
@@ -106,8 +108,8 @@ fn ranks(path: &Path) -> Result<()> {
             Ok(())
         });
         println!(
-            "| {size} | {:.2} us | {:.2} us | {:.0} us | {reading:.2} us | {memory} KiB |",
-            times[0], times[1], times[2]
+            "| {size} | {:.2} us | {:.2} us | {:.2} us | {:.0} us | {reading:.2} us | {memory} KiB |",
+            times[0], times[1], times[3], times[2]
         );
     }
     Ok(())

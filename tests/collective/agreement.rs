@@ -3,8 +3,8 @@
 use crate::common::watched::Watched;
 use crate::{Scratch, error_of_all, params};
 use scda::{
-    Communicator, Encode, Error, ErrorKind, Params, Reader, Result, Source, ThreadComm, Writer,
-    run_on_threads,
+    Communicator, DataType, Dataset, Encode, Error, ErrorKind, KnownPartition, Layout, Params, Reader,
+    Result, Sink, Source, ThreadComm, Writer, run_on_threads,
 };
 
 /// All agreements have one form: a rank that fails meets the others wherever they are.
@@ -160,6 +160,80 @@ fn the_counts_of_all_ranks_are_made_of_each_ranks_own() {
         if odd { file.proc_counts(3) } else { file.proc_sizes(&[3]) }.map(drop)
     });
     assert!(error.to_string().contains("the ranks disagree on the function that is called"), "{error}");
+}
+
+#[test]
+fn a_partition_stands_for_the_counts_of_all_ranks() {
+    let scratch = Scratch::new();
+    for size in 1..=4 {
+        let counts: Vec<u64> = (0..size as u64).map(|rank| rank * rank % 3).collect();
+        let total: u64 = counts.iter().sum();
+        let dataset = |name, rows| Dataset::new(name, DataType::Uint16, [rows, 3]);
+        let write = |made: bool| {
+            for done in run_on_threads(size, |comm| {
+                let rank = comm.rank();
+                let own = usize::try_from(counts[rank]).unwrap_or(0);
+                let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+                let known = file.partition(counts[rank])?;
+                assert_eq!(known, KnownPartition::new(&counts, rank, size)?);
+                let parts: &[u64] = if made { &known } else { &counts };
+                let data = vec![u8::try_from(rank).unwrap_or(0); own * 6];
+                file.array(b"a", parts, 6, Source::Contiguous(&data), Encode::Always)?;
+                file.varray(b"v", parts, &vec![6; own], None, Source::Contiguous(&data), Encode::None)?;
+                for chunked in [false, true] {
+                    let mut field = dataset("f", total);
+                    if chunked {
+                        field.layout = Layout::Chunked { shape: Some(vec![2, 2]), text: false };
+                    }
+                    file.field(&field, parts, &data[..])?;
+                    if made {
+                        file.own_field(&field, counts[rank], &data[..])
+                    } else {
+                        file.field(&field, parts, &data[..])
+                    }?;
+                }
+                file.close()
+            }) {
+                done.unwrap();
+            }
+            std::fs::read(scratch.path()).unwrap()
+        };
+        assert_eq!(write(true), write(false), "{size} ranks");
+        for done in run_on_threads(size, |comm| {
+            let rank = comm.rank();
+            let mut file = Reader::open(comm, &scratch.path(), &params(false))?;
+            let known = file.partition(counts[rank])?;
+            let mut data = vec![9; usize::try_from(counts[rank] * 6).unwrap_or(0)];
+            file.next_section(true)?;
+            file.read_array(&known, 6, Sink::Contiguous(&mut data))?;
+            assert!(data.iter().all(|&byte| usize::from(byte) == rank));
+            file.close()
+        }) {
+            done.unwrap();
+        }
+    }
+    // On some ranks a partition, on others counts; one of another rank; and too many elements.
+    let error = error_of_all(3, |comm| {
+        let odd = comm.rank() == 1;
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let known = file.partition(1)?;
+        let parts: &[u64] = if odd { &known } else { &[1; 3] };
+        file.array(b"a", parts, 1, Source::Contiguous(b"x"), Encode::None)?;
+        file.close()
+    });
+    assert!(error.to_string().contains("the ranks disagree on the counts of elements N_q"), "{error}");
+    let error = error_of_all(3, |comm| {
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        let other = KnownPartition::new(&[1; 3], 0, 3)?;
+        file.array(b"a", &other, 1, Source::Contiguous(b"x"), Encode::None)?;
+        file.close()
+    });
+    assert!(error.to_string().contains("partition: found that of rank 0 of 3"), "{error}");
+    let error = error_of_all(3, |comm| {
+        let mut file = Writer::create(comm, &scratch.path(), b"", &params(false))?;
+        file.partition(1 << 62).map(drop)
+    });
+    assert_eq!(error.kind(), ErrorKind::Range);
 }
 
 /// Fails each exchange of this name on rank 1, after it was made.
