@@ -119,7 +119,8 @@ fn the_module_has_every_function() {
             .contains(&function.as_str());
         // Of scda_write and scda_read, which call those for several datasets.
         let is_a_form =
-            ["scda_fwrite_field", "scda_fwrite_field_parts", "scda_fwrite_dataset", "scda_fread_dataset"].contains(&function.as_str());
+            ["scda_fwrite_field", "scda_fwrite_field_parts", "scda_fwrite_dataset", "scda_fread_dataset"]
+                .contains(&function.as_str());
         if function == "scda_fnote" {
             continue; // for headers of C
         }
