@@ -656,6 +656,36 @@ typedef struct scda_params scda_params_t;
 typedef struct scda_fcontext scda_fcontext_t;
 
 /**
+ * How the elements of arrays are distributed over the ranks, made once by `scda_partition_local` or
+ * `scda_partition_counts`. Pass its `Nq` wherever a function takes `Nq`: then the call takes the same time on any number of
+ * ranks, and the program needs no array with a number for each rank. It holds for all files of the communicator, and
+ * needs not be freed.
+ */
+struct scda_partition {
+  /**
+   * Stands for the number of elements on each rank. Its numbers mean something to the library alone.
+   */
+  uint64_t Nq[SCDA_PARTITION_WORDS];
+  /**
+   * How many elements the ranks below this one have: the index of the first element of this rank.
+   */
+  uint64_t offset;
+  /**
+   * How many elements this rank has.
+   */
+  uint64_t count;
+  /**
+   * How many elements all ranks have.
+   */
+  uint64_t total;
+};
+
+/**
+ * How the elements of arrays are distributed over the ranks.
+ */
+typedef struct scda_partition scda_partition_t;
+
+/**
  * A commit or close that was begun, to be completed by `scda_wait`. Its members are the library's. A request
  * is waited for once; a copy of it is the same request.
  */

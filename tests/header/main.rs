@@ -9,7 +9,7 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 19] = [
     "errors",
     "params",
     "open",

@@ -221,7 +221,9 @@ impl WriterState {
     pub(super) fn check_sealed(&self) -> Result<()> {
         match self.sealer {
             Some(_) => Ok(()),
-            None => Err(Error::usage("commit: found a file without seals, expected one that was opened with params.seal")),
+            None => Err(Error::usage(
+                "commit: found a file without seals, expected one that was opened with params.seal",
+            )),
         }
     }
 
