@@ -2003,7 +2003,7 @@ scda_fcontext_t *scda_fwrite_datasets(scda_fcontext_t *f,
  *
  * @param [in] f           The file, open for writing.
  * @param [in] name        The name of the dataset, a C string.
- * @param [in] type        The type of the items, but not `SCDA_TYPE_RAW`.
+ * @param [in] type        The type of the items: a number or `SCDA_TYPE_BOOL`.
  * @param [in] data        The items of this rank: `components` for each of its elements. May be NULL if
  *                         there are none.
  * @param [in] count       The number of elements on this rank.

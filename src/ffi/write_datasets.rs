@@ -140,7 +140,7 @@ pub unsafe extern "C" fn scda_fwrite_datasets(
 ///
 /// @param [in] f           The file, open for writing.
 /// @param [in] name        The name of the dataset, a C string.
-/// @param [in] type        The type of the items, but not `SCDA_TYPE_RAW`.
+/// @param [in] type        The type of the items: a number or `SCDA_TYPE_BOOL`.
 /// @param [in] data        The items of this rank: `components` for each of its elements. May be NULL if
 ///                         there are none.
 /// @param [in] count       The number of elements on this rank.
