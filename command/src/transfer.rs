@@ -1,6 +1,6 @@
 //! Writes sections, datasets and groups of one file into another.
 
-use crate::datasets::source::Source;
+use crate::datasets::source::{Share, Source};
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::fail::{Fail, Result};
 use crate::files::Output;
@@ -90,9 +90,14 @@ impl Way<'_> {
                 metadata::of_dataset(&stored, &codecs)
                     .map_err(|error| Fail::Trouble(format!("dataset \"{}\": {error}", stored.name)))?;
                 let path = output.path().to_owned();
-                let mut items = Source::new(walk.dataset_reader()?, found, &path);
-                output.writer()?.dataset_from(&stored, &mut items)?;
-                return Ok(item.skip(reader)?);
+                item.skip(reader)?;
+                let range = item.section.offset..reader.position().unwrap_or(item.section.offset);
+                // To find out whether chunks are smaller, much data are compressed twice.
+                let passes = if matches!(stored.layout, Layout::Auto { .. }) { 2 } else { 1 };
+                let share =
+                    Share { progress, range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
+                let mut items = Source::new(walk.dataset_reader()?, found, &path, share);
+                return Ok(output.writer()?.dataset_from(&stored, &mut items)?);
             };
             complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
         }

@@ -4,9 +4,11 @@ use super::in_order::InOrder;
 use super::{Found, to_little};
 use crate::fail::{Fail, Result};
 use crate::pieces::as_io_error;
+use crate::progress::Progress;
 use scda::{BoxStream, DataStream, Reader, Region, target_path};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
 /// Makes a temporary file.
@@ -22,13 +24,33 @@ pub struct Source<'a> {
     /// What was read in C order, and how much of it was handed out.
     data: Vec<u8>,
     used: usize,
+    share: Share<'a>,
+}
+
+/// The part of a task that is to write a dataset.
+pub struct Share<'a> {
+    pub progress: &'a mut Progress,
+    /// What is done before the dataset, and with it.
+    pub range: Range<u64>,
+    /// How many bytes are read, all in all, and how many were.
+    pub all: u64,
+    pub read: u64,
+}
+
+impl Share<'_> {
+    fn add(&mut self, bytes: usize) {
+        self.read += bytes as u64;
+        let part = u128::from(self.read.min(self.all)) * u128::from(self.range.end - self.range.start);
+        let part = u64::try_from(part / u128::from(self.all.max(1))).unwrap_or(0);
+        self.progress.set(self.range.start + part);
+    }
 }
 
 impl<'a> Source<'a> {
     /// Items for the file of this path.
-    pub fn new(reader: &'a mut Reader, found: &'a Found, path: &'a Path) -> Self {
+    pub fn new(reader: &'a mut Reader, found: &'a Found, path: &'a Path, share: Share<'a>) -> Self {
         let order = in_order(found, path);
-        Self { reader, found, path, order, data: Vec::new(), used: 0 }
+        Self { reader, found, path, order, data: Vec::new(), used: 0, share }
     }
 }
 
@@ -51,6 +73,7 @@ impl Read for Source<'_> {
                 self.data.clear();
                 return Ok(0);
             }
+            self.share.add(self.data.len());
         }
         let left = &self.data[self.used..];
         let step = left.len().min(buffer.len());
@@ -78,6 +101,7 @@ impl BoxStream for Source<'_> {
         let read = self.reader.read_dataset(std::slice::from_ref(region), &mut *data);
         read.map_err(io::Error::other)?;
         to_little(self.found.dataset.data_type, data);
+        self.share.add(data.len());
         Ok(())
     }
 
