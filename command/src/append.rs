@@ -139,7 +139,9 @@ pub fn run_join(args: &JoinArgs) -> Result<()> {
     check_some(copied, &args.select)?;
     args.how.check_names()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
-    output.map_or(Ok(()), |(output, _)| output.finish())?;
-    args.how.tell_growth(&args.to, copied.bytes);
+    let Some((mut output, _)) = output else { return Ok(()) };
+    let end = output.writer()?.position().unwrap_or(0);
+    output.finish()?;
+    args.how.tell_growth(&args.to, end, copied.bytes);
     Ok(())
 }

@@ -149,7 +149,8 @@ pub fn run(args: &Args) -> Result<()> {
     select::check_some(&args.select, input.name(), copied.sections)?;
     args.how.check_names()?;
     held.as_ref().map_or(Ok(()), Held::check)?;
+    let end = output.writer()?.position().unwrap_or(0);
     output.finish()?;
-    args.how.tell_growth(&args.to, copied.bytes);
+    args.how.tell_growth(&args.to, end, copied.bytes);
     Ok(())
 }

@@ -199,13 +199,13 @@ impl How {
         }
     }
 
-    /// Says that compressing has made the file larger than its sections were, which had so many bytes.
-    pub fn tell_growth(&self, to: &Path, bytes: u64) {
-        let found = std::fs::metadata(to).ok().filter(|_| !is_standard(to)).map_or(0, |status| status.len());
+    /// Says that compressing has made sections larger, of which those of the new file end here, and those that were copied had so
+    /// many bytes.
+    pub fn tell_growth(&self, to: &Path, end: u64, bytes: u64) {
         let before = bytes + FILE_HEADER_BYTES;
-        if matches!(self.encode, Some(Compress::Level(_))) && found > before {
+        if matches!(self.encode, Some(Compress::Level(_))) && end > before && !is_standard(to) {
             complain(&format!(
-                "{}: compressing made {before} bytes {found}; --encode auto compresses only sections that get smaller",
+                "{}: compressing made {before} bytes {end}; --encode auto compresses only sections that get smaller",
                 to.display()
             ));
         }
