@@ -491,10 +491,10 @@ fn tables_of_names_keep_their_bytes_and_are_read() {
     for ranks in [1, 3] {
         run_on_threads(ranks, |comm: ThreadComm| {
             let mut file = Reader::open(comm, &expected, &Params::default()).unwrap();
-            for step in 0..17 {
-                assert_eq!(file.find(b"step", step).unwrap(), Some(2 * step as u64));
+            for step in 0..17_u32 {
+                assert_eq!(file.find(b"step", step.into()).unwrap(), Some(2 * u64::from(step)));
                 let only = format!("only {step}");
-                assert_eq!(file.find_all(only.as_bytes()).unwrap(), [2 * step as u64 + 1]);
+                assert_eq!(file.find_all(only.as_bytes()).unwrap(), [2 * u64::from(step) + 1]);
             }
             assert_eq!(file.find(b"step", 17).unwrap(), None);
         });

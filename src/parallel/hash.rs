@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_hash_of_counts_is_a_sum_over_the_ranks() {
         for size in [1, 2, 3, 17, 100] {
-            let counts: Vec<u64> = (0..size as u64).map(|rank| rank * rank << (rank % 40)).collect();
+            let counts: Vec<u64> = (0..size as u64).map(|rank| (rank * rank) << (rank % 40)).collect();
             let terms = counts.iter().enumerate().map(|(rank, &count)| term_of_count(count, rank, size));
             assert_eq!(terms.fold(first_term(size), u64::wrapping_add), hash_of_counts(&counts));
         }

@@ -204,12 +204,13 @@ fn structs_are_members_that_are_found_by_their_names() {
     let (n, item) = (1000_usize, in_file.item_bytes() as usize);
     assert_eq!((item, in_file.in_file().unwrap()), (21, in_file));
     let one = |i: usize| {
+        let i = i16::try_from(i).unwrap();
         [
             &[u8::from(i % 3 == 0)][..],
-            &(i as f64 / 4.0).to_ne_bytes(),
-            &(i as i16).to_ne_bytes(),
-            &(-(i as i16)).to_ne_bytes(),
-            &(i as i64 * 1000).to_ne_bytes(),
+            &(f64::from(i) / 4.0).to_ne_bytes(),
+            &i.to_ne_bytes(),
+            &(-i).to_ne_bytes(),
+            &(i64::from(i) * 1000).to_ne_bytes(),
         ]
         .concat()
     };

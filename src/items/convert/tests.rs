@@ -1,4 +1,5 @@
 #![allow(unsafe_code)]
+#![allow(clippy::cast_sign_loss)] // test data
 
 use super::*;
 use crate::format::dataset::DataType::{self, *};
