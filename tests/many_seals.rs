@@ -1,5 +1,6 @@
 //! Files that were committed to many times: what looking sections up costs, and that it stays right.
 #![allow(clippy::cast_possible_wrap)] // test data
+#![allow(clippy::cast_possible_truncation)] // test data
 
 #[path = "common/seal.rs"]
 mod seal;
