@@ -957,11 +957,17 @@ struct scda_box {
    */
   int reserved;
   /**
-   * With `type`, what the items in memory are, as in a dataset: the bytes of one, its unit, and its members. Structs may have gaps; of those
-   * that are read, members may be left out, and each may have another type than in the file.
+   * The bytes of an item in memory, as in a dataset. 0 (default) where `type` says it.
    */
   uint64_t item_bytes;
+  /**
+   * With a `type` of times: their unit, as in a dataset. NULL (default): none.
+   */
   const char *unit;
+  /**
+   * With a `type` of structs: their members in memory, as in a dataset. Structs may have gaps; of those that are read, members may be
+   * left out, and each may have another type than in the file. NULL (default): none.
+   */
   const scda_member_t *members;
 };
 

@@ -197,5 +197,5 @@ def test_the_tutorial(tutorial: dict[str, str], capfd: pytest.CaptureFixture[str
             assert picture[16:24] == page.read_bytes()[16:24]  # width and height
     # The lines of C that it shows are in the program.
     source = (ROOT / "c-examples" / "p4est_dam.c").read_text()
-    shown = re.findall(r"^    (if .*)$", (ROOT / "docs" / "tutorial.md").read_text(), re.M)
+    shown = re.findall(r"^    (f = .*)$", (ROOT / "docs" / "tutorial.md").read_text(), re.M)
     assert len(shown) == 2 and [line for line in shown if line not in source] == []

@@ -45,10 +45,12 @@ pub struct scda_box {
     pub r#type: c_int,
     /// Zero.
     pub reserved: c_int,
-    /// With `type`, what the items in memory are, as in a dataset: the bytes of one, its unit, and its members. Structs may have gaps; of those
-    /// that are read, members may be left out, and each may have another type than in the file.
+    /// The bytes of an item in memory, as in a dataset. 0 (default) where `type` says it.
     pub item_bytes: u64,
+    /// With a `type` of times: their unit, as in a dataset. NULL (default): none.
     pub unit: *const c_char,
+    /// With a `type` of structs: their members in memory, as in a dataset. Structs may have gaps; of those that are read, members may be
+    /// left out, and each may have another type than in the file. NULL (default): none.
     pub members: *const scda_member_t,
 }
 
