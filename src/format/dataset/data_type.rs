@@ -77,6 +77,8 @@ pub enum Kind {
 
 /// What is to be known of a type.
 struct Row {
+    /// The number in the C interface, which never changes.
+    code: i32,
     data_type: DataType,
     /// That of Zarr v3 and numpy.
     name: &'static CStr,
@@ -85,8 +87,8 @@ struct Row {
 }
 
 impl Row {
-    const fn new(data_type: DataType, name: &'static CStr, kind: Kind, number_bytes: u64) -> Self {
-        Self { data_type, name, kind, number_bytes }
+    const fn new(code: i32, data_type: DataType, name: &'static CStr, kind: Kind, number_bytes: u64) -> Self {
+        Self { code, data_type, name, kind, number_bytes }
     }
 
     fn name(&self) -> &'static str {
@@ -98,23 +100,23 @@ impl DataType {
     /// The most bytes of a raw item.
     pub const MAX_RAW_BYTES: u32 = 1 << 16;
 
-    /// The types that have one size each: one row for each, from which everything about it follows. The number of the C interface is that of
-    /// the row, from 1 on; so rows stay where they are. docs/design.md says what else a new type needs.
+    /// The types that have one size each: one row for each, from which everything about it follows. docs/design.md says what else
+    /// a new type needs.
     const TABLE: [Row; 14] = [
-        Row::new(Self::Bool, c"bool", Kind::Bool, 1),
-        Row::new(Self::Int8, c"int8", Kind::Signed, 1),
-        Row::new(Self::Int16, c"int16", Kind::Signed, 2),
-        Row::new(Self::Int32, c"int32", Kind::Signed, 4),
-        Row::new(Self::Int64, c"int64", Kind::Signed, 8),
-        Row::new(Self::Uint8, c"uint8", Kind::Unsigned, 1),
-        Row::new(Self::Uint16, c"uint16", Kind::Unsigned, 2),
-        Row::new(Self::Uint32, c"uint32", Kind::Unsigned, 4),
-        Row::new(Self::Uint64, c"uint64", Kind::Unsigned, 8),
-        Row::new(Self::Float16, c"float16", Kind::Float, 2),
-        Row::new(Self::Float32, c"float32", Kind::Float, 4),
-        Row::new(Self::Float64, c"float64", Kind::Float, 8),
-        Row::new(Self::Complex64, c"complex64", Kind::Complex, 4),
-        Row::new(Self::Complex128, c"complex128", Kind::Complex, 8),
+        Row::new(1, Self::Bool, c"bool", Kind::Bool, 1),
+        Row::new(2, Self::Int8, c"int8", Kind::Signed, 1),
+        Row::new(3, Self::Int16, c"int16", Kind::Signed, 2),
+        Row::new(4, Self::Int32, c"int32", Kind::Signed, 4),
+        Row::new(5, Self::Int64, c"int64", Kind::Signed, 8),
+        Row::new(6, Self::Uint8, c"uint8", Kind::Unsigned, 1),
+        Row::new(7, Self::Uint16, c"uint16", Kind::Unsigned, 2),
+        Row::new(8, Self::Uint32, c"uint32", Kind::Unsigned, 4),
+        Row::new(9, Self::Uint64, c"uint64", Kind::Unsigned, 8),
+        Row::new(10, Self::Float16, c"float16", Kind::Float, 2),
+        Row::new(11, Self::Float32, c"float32", Kind::Float, 4),
+        Row::new(12, Self::Float64, c"float64", Kind::Float, 8),
+        Row::new(13, Self::Complex64, c"complex64", Kind::Complex, 4),
+        Row::new(14, Self::Complex128, c"complex128", Kind::Complex, 8),
     ];
     /// The numbers of the other types in the C interface, and their names there.
     const OTHERS: [(i32, &'static CStr); 6] = [
@@ -145,10 +147,7 @@ impl DataType {
             Self::Text(_) => number(3),
             Self::Bytes(_) => number(4),
             Self::Struct(_) => number(5),
-            _ => {
-                let row = Self::TABLE.iter().zip(1..).find(|(row, _)| row.data_type == self);
-                row.map_or(number(0), |(row, code)| (code, row.name))
-            }
+            _ => self.row().map_or(number(0), |row| (row.code, row.name)),
         }
     }
 
@@ -165,8 +164,7 @@ impl DataType {
 
     /// The type of a number of the C interface, if it has one size.
     pub(crate) fn from_code(code: i32) -> Option<Self> {
-        let place = usize::try_from(code).ok()?.checked_sub(1)?;
-        Self::TABLE.get(place).map(|row| row.data_type)
+        Self::TABLE.iter().find(|row| row.code == code).map(|row| row.data_type)
     }
 
     /// The type of this name, as [`Display`](fmt::Display) shows it: `bool`, `int8`, ..., `complex128`; `r` and a number of bits, a
