@@ -257,7 +257,7 @@ static void shorter () {
   CHECK (found_lists == lists);
   CHECK (r.next (s) && s.decoded);
   decltype (words) found_words;
-  r.read_varray (found_words, Nq);
+  r.read_varray (found_words, r.partition_of (words.size ()));
   CHECK (found_words == words);
   CHECK (r.next (s) && s.N == 2 * static_cast<std::uint64_t> (g.size));
   list sizes (2);

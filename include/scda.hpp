@@ -1799,7 +1799,8 @@ private:
   }
   /* How many of `most` elements this rank has; more are refused. */
   std::size_t own_count (const counts &Nq, std::uint64_t most) const {
-    const std::uint64_t n = Nq.size () < ranks () ? 0 : Nq.data ()[rank_];
+    const bool is_short = Nq.size () < ranks () && !partition::is_one (Nq);
+    const std::uint64_t n = is_short ? 0 : own (Nq.data ());
     return static_cast<std::size_t> (n < most ? n : most);
   }
   void get_streams_sizes (std::uint64_t *Ei, const std::uint64_t *partition) {
