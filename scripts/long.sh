@@ -47,9 +47,11 @@ heading "64 real ranks"
 mkdir -p $folder/files/matrix
 measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix
 measured "$mpiexec" -n 64 "$tests/matrix" $folder/files/matrix
-heading "Each call of the system or of MPI fails, on 5 ranks"
+heading "Each call of the system or of MPI fails, on 2 and on 5 ranks"
 mkdir -p $folder/files/injected.scda-folder
-measured "$mpiexec" -n 5 "$tests/injected" $folder/files/injected.scda-folder
+for ranks in 2 5; do
+  measured "$mpiexec" -n $ranks "$tests/injected" $folder/files/injected.scda-folder
+done
 heading "All tests of the packaged crate, in the package"
 cargo package --quiet --locked --offline --allow-dirty --no-verify --target-dir $folder/cargo
 unpack_crate $folder/cargo
