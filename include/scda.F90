@@ -2994,6 +2994,7 @@ contains
     integer(c_int) :: err
     type(c_ptr) :: handle
     fits = .false.
+    err = SCDA_SUCCESS
     handle = c_frefuse(f%handle, why // c_null_char, err)
     if (.not. c_associated(handle)) continue ! not an open file, as the call that follows says
   end subroutine refuse

@@ -62,7 +62,7 @@ static inline int scda_forest_error_internal (scda_forest_error_internal_t *e, i
 
 /* For an error that all ranks have found: closes the file. The message is that of scda_last_error_message. */
 static inline scda_fcontext_t *scda_forest_fail_internal (scda_fcontext_t *f, const scda_forest_error_internal_t *e, int *err) {
-  int ignored;
+  int ignored = SCDA_SUCCESS;
   if (f == NULL) { return scda_frefuse (f, e->why, err); } /* the error that is there already stays */
   if (scda_frefuse (f, e->why, &ignored) != NULL) { scda_fclose (f, &ignored); }
   *err = e->err;
