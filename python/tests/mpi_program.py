@@ -505,7 +505,7 @@ def datasets(folder: Path) -> None:
     fails(
         TypeError if wrong else scda.ArgumentError,
         "",
-        lambda: written(data=["text" if wrong else 0], shape=9, start=rank),
+        lambda: written(data=[object() if wrong else 0], shape=9, start=rank),
     )
     fails(ValueError, "shape: found none", lambda: written(data=grid))
 
@@ -521,7 +521,7 @@ def datasets(folder: Path) -> None:
     fails(
         TypeError if wrong else scda.ArgumentError,
         "b: " if wrong else f"rank {size - 1}: TypeError: b: ",
-        lambda: several({"a": here, "b": [["text"] * 3] if wrong else here}, **rows),
+        lambda: several({"a": here, "b": [[object()] * 3] if wrong else here}, **rows),
     )
 
 

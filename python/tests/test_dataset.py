@@ -509,7 +509,7 @@ def test_a_mistake_of_the_caller_leaves_the_writer_open(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="no dimension"):
             w.field("a", 1.0)
         with pytest.raises(TypeError):
-            w.datasets({"b": 1, "c": ["text"]})
+            w.datasets({"b": 1, "c": [object()]})
         with pytest.raises(TypeError):
             w.group(b"a", {})  # type: ignore[arg-type]
         w.dataset("a", 1)

@@ -500,7 +500,7 @@ def test_committing_is_for_sealed_files(tmp_path: Path) -> None:
     assert sections(tmp_path / "f") == [(b"a", b"")]
     with pytest.raises(scda.UsageError, match="closed"):
         w.commit()
-    with pytest.raises(scda.UsageError, match="not sealed"), scda.append(tmp_path / "f", seal=False) as w:
+    with pytest.raises(scda.UsageError, match="without seals"), scda.append(tmp_path / "f", seal=False) as w:
         w.commit()
     assert sections(tmp_path / "f") == [(b"a", b"")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 import numpy as np
 
@@ -292,19 +292,9 @@ class Mesh:
         places: NDArray[np.float64] = vertices[...][numbers]
         return places
 
-    def _batches(
-        self, first: int, end: int
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Tree, corner and level of the quadrants from first to end, in parts of bounded size. Collective: as many reads
-        as the rank needs that has the most."""
-        rows = zip(self._rows(self.coordinates, first, end), self._rows(self.level, first, end))
-        for number, (corner, level) in enumerate(rows):
-            start = first + number * _BATCH
-            trees = self.trees(start, start + len(level)).astype(np.int64)
-            yield trees, corner.astype(np.int64), level.astype(np.int64)
-
-    def _rows(self, dataset: Dataset, first: int, end: int) -> Iterator[NDArray[np.generic]]:
-        """Rows of a dataset, likewise."""
+    def _batches(self, first: int, end: int, *more: Dataset) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Tree, corner and level of the quadrants from first to end, and their rows of more datasets, in parts of bounded
+        size. Collective: as many reads as the rank needs that has the most."""
         file = self._forest.file
         count = len(range(first, end, _BATCH))
         if file._ranks is not None:
@@ -312,9 +302,10 @@ class Mesh:
         for number in range(count):
             start = min(first + number * _BATCH, end)
             stop = min(start + _BATCH, end)
-            rows = dataset[start:stop]
+            corner, level, *others = [dataset[start:stop] for dataset in (self.coordinates, self.level, *more)]
             if start < stop:
-                yield rows
+                trees = self.trees(start, stop).astype(np.int64)
+                yield trees, corner.astype(np.int64), level.astype(np.int64), *others
 
     def _check_order(self) -> str:
         """The quadrants fill each tree, in the order of the Morton curve. A Morton index has up to 90 bits: two words.

@@ -117,8 +117,7 @@ class ShapedMesh(Mesh):
 
     def _elements(self, first: int, end: int) -> Iterator[tuple[NDArray[np.int64], ...]]:
         """Tree, corner, level and type of some elements, in parts of bounded size. Collective."""
-        kinds = self._rows(self.type, first, end)
-        for (trees, corner, level), kind in zip(self._batches(first, end), kinds):
+        for trees, corner, level, kind in self._batches(first, end, self.type):
             yield trees, corner, level, kind.astype(np.int64)
 
     def _check_elements(self) -> str:
@@ -127,9 +126,8 @@ class ShapedMesh(Mesh):
         finest = 21 if d == 3 else _BITS
         checksum, start = 0, 0
         before_tree, before_end = -1, np.uint64(0)
-        positions = self._rows(self.position, 0, len(self))
-        for (trees, corner, level, kind), found in zip(self._elements(0, len(self)), positions):
-            position = found.astype(np.uint64)
+        for trees, corner, level, found_type, found in self._batches(0, len(self), self.type, self.position):
+            kind, position = found_type.astype(np.int64), found.astype(np.uint64)
             self._check(level > finest, self.level, start, trees, level, f"a level of at most {finest}")
             shape = self.tree_shape[trees]
             element = np.where(kind < 8, self._table[shape, np.minimum(kind, 7)], 255)
