@@ -438,7 +438,7 @@ static inline scda_fcontext_t *scda_patches_write_mesh (scda_fcontext_t *f, cons
   scda_forest_state_internal_t *state = NULL;
   uint64_t sums[3], before[2] = { 0, 0 }, own[2], shape[3], i;
   char text[scda_forest_checksum_bytes_internal], attributes[64];
-  int rank = 0, last = -1;
+  int rank = 0, size = 1, last = -1;
   if (f == NULL) { return NULL; }
   scda_forest_no_error_internal (&e);
   m->comm = comm;
@@ -446,6 +446,7 @@ static inline scda_fcontext_t *scda_patches_write_mesh (scda_fcontext_t *f, cons
   m->all_boxes = NULL;
   m->offset_internal = NULL;
   MPI_Comm_rank (comm, &rank);
+  MPI_Comm_size (comm, &size);
   if (scda_patches_frame_internal (m, &e, SCDA_ERR_ARG) && m->n > 0 && (m->level == NULL || m->boxes == NULL)) {
     scda_forest_error_internal (&e, SCDA_ERR_ARG, "patches without level or boxes");
   }
@@ -458,7 +459,9 @@ static inline scda_fcontext_t *scda_patches_write_mesh (scda_fcontext_t *f, cons
     const int64_t *box = m->boxes + 2 * (uint64_t) d * i;
     if (!scda_patches_check_internal (m, m->number == NULL ? i : m->number[i], m->level[i], box, &e, SCDA_ERR_ARG)) { break; }
     own[1] += scda_patches_cells_internal (d, box);
-    if (own[1] > (uint64_t) INT64_MAX / 8) { scda_forest_error_internal (&e, SCDA_ERR_RANGE, "the patches have more than 2^60 cells"); }
+    if (own[1] > (uint64_t) INT64_MAX / 8 / (uint64_t) size) { /* so the sum of all ranks does not wrap */
+      scda_forest_error_internal (&e, SCDA_ERR_RANGE, "the patches have more than 2^60 cells");
+    }
   }
   f = scda_forest_agree_internal (f, comm, &e, err);
   if (f == NULL) { return NULL; }

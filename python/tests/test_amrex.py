@@ -31,18 +31,20 @@ def text(box: tuple[list[int], list[int]]) -> str:
     return "(({}) ({}) ({}))".format(*join)
 
 
-def write(folder: Path, d: int = 3, dtype: str = "<f8", ghost: int = 0, one_file: bool = True) -> Path:
-    levels = boxes_of(d)
-    domains = [([0] * d, [8 * 2**level - 1] + [4 * 2**level - 1] * (d - 1)) for level in range(2)]
-    lines = ["HyperCLaw-V1.1", str(len(NAMES)), *NAMES, str(d), "0.125", "1"]
+def write(
+    folder: Path, d: int = 3, dtype: str = "<f8", ghost: int = 0, one_file: bool = True, finest: int = 1
+) -> Path:
+    levels = boxes_of(d)[: finest + 1]
+    domains = [([0] * d, [8 * 2**level - 1] + [4 * 2**level - 1] * (d - 1)) for level in range(finest + 1)]
+    lines = ["HyperCLaw-V1.1", str(len(NAMES)), *NAMES, str(d), "0.125", str(finest)]
     lines += [
         " ".join(["0.5"] * d),
         " ".join(["2.5"] + ["1.5"] * (d - 1)),
-        "2 ",
+        "2 " * finest,
         " ".join(map(text, domains)),
-        "10 20 ",
+        "10 20"[: 3 * finest + 2],
     ]
-    lines += [" ".join([str(0.25 / 2**level)] * d) for level in range(2)] + ["0", "0"]
+    lines += [" ".join([str(0.25 / 2**level)] * d) for level in range(finest + 1)] + ["0", "0"]
     for level, boxes in enumerate(levels):
         lines += [f"{level} {len(boxes)} 0.125", "10"]
         lines += ["0 1"] * (d * len(boxes)) + [f"Level_{level}/Cell"]
@@ -124,3 +126,12 @@ def test_what_is_no_plotfile_is_an_error(
     assert main(["import", str(folder), str(out)]) == 1
     assert words in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_plotfile_may_have_one_level(tmp_path: Path) -> None:
+    out = tmp_path / "plt.scda"
+    assert main(["import", str(write(tmp_path / "plt", 2, finest=0)), str(out)]) == 0
+    with scda.open(out) as f:
+        step = scda.Patches(f)[0]
+        assert step.mesh.levels == 1
+        assert step.level("density", 0)[3, 7] == value(0, 0, (7, 3))

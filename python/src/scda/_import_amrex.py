@@ -138,7 +138,7 @@ class Amrex(Importer):
 
     def _ratios(self, lines: _Lines, d: int, levels: int) -> Any:
         expected = f"{levels - 1} ratios of refinement"
-        words = re.findall(r"\([\d, ]+\)|\d+", lines.next(expected)) if levels > 1 else [lines.next(expected)][:0]
+        words = re.findall(r"\([\d, ]+\)|\d+", lines.next(expected))
         ratio = np.ones((levels, d), np.int32)
         if len(words) != levels - 1:
             raise lines.wrong(" ".join(words), expected)
