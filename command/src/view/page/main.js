@@ -39,9 +39,9 @@ function keep() {
   for (const [key, value] of Object.entries(state)) if (value !== null && value !== undefined && value !== "") query.set(key, Array.isArray(value) ? value.join(",") : value);
   history.replaceState(null, "", `#${query}`);
 }
-function restored() {
+function restored(hash) {
   const found = {};
-  for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+  for (const [key, value] of new URLSearchParams(hash.slice(1))) {
     if (["at", "box", "camera"].includes(key)) found[key] = value.split(",").map(Number);
     else if (["v", "map"].includes(key)) found[key] = value;
     else found[key] = Number(value);
@@ -639,8 +639,8 @@ async function begin() {
   byId("link").addEventListener("click", () => navigator.clipboard?.writeText(location.href).then(() => (pointer.textContent = "copied: it works as long as the command runs")));
   document.addEventListener("keydown", key);
   new ResizeObserver(() => { shown?.draw(); if (shown?.picture) shown.read?.(); }).observe(stage);
-  const go = async () => {
-    const found = restored();
+  const go = async (hash) => {
+    const found = restored(hash);
     const isThere = files[found.f]?.entries[found.i];
     if (isThere) await choose(found.f, found.i, found);
     else if (files[0].entries.length) {
@@ -649,8 +649,9 @@ async function begin() {
       await choose(0, best);
     }
   };
-  window.addEventListener("hashchange", () => go().catch(failed));
-  await go();
+  // The address of the event: a picture that comes meanwhile may have put its own back.
+  window.addEventListener("hashchange", (event) => go(new URL(event.newURL).hash).catch(failed));
+  await go(location.hash);
   // For tests: what is on the screen.
   window.scda = { get shown() { return shown; }, get state() { return state; } };
 }
