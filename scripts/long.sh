@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, packages, and KILLS kills (300) for each
+# long.sh [KILLS]: what takes too long for every day, with Open MPI: large numbers, many ranks, losses of power, packages, and KILLS kills (300) for each
 # driver and number of ranks. Shows time and peak memory of each. Writes below target/long only; needs 11 GiB there.
 set -euo pipefail
 here=$(dirname -- "$0")
@@ -43,6 +43,9 @@ for seal in 0 1; do
 done
 heading "1000 ranks in one process"
 measured cargo test --locked --release --target-dir $folder/cargo --test limits -- --ignored
+heading "A million disks after a loss of power"
+measured env SCDA_STATES=1000000 SCDA_CHANGES=9 \
+  cargo test --locked --release --target-dir $folder/cargo --test power_loss -- --nocapture
 heading "64 real ranks"
 mkdir -p $folder/files/matrix
 measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix

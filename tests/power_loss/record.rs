@@ -10,16 +10,26 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A change. Files have numbers, as their names change.
+/// A change. Files have numbers, as their names change; so have descriptors.
 pub enum Event {
-    Write(u64, usize, Vec<u8>),
+    /// There was a file, with these bytes.
+    Old(u64, Vec<u8>),
+    Write(Write),
     Truncate(u64, usize),
-    /// All of the file is on the disk: these bytes.
-    Sync(u64, Vec<u8>),
+    /// What was written by this descriptor is on the disk. The bytes of the file are these.
+    Sync(u64, c_int, Vec<u8>),
     /// The name is that of this file now, or of none.
     Name(String, Option<u64>),
     /// All names are on the disk.
     SyncFolder,
+}
+
+#[derive(Clone)]
+pub struct Write {
+    pub file: u64,
+    pub fd: c_int,
+    pub offset: usize,
+    pub bytes: Vec<u8>,
 }
 
 /// What was recorded.
@@ -67,7 +77,7 @@ impl Log {
         let mut this = Recorder { folder: folder.to_owned(), record, files: BTreeMap::new(), next: 0 };
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
             let file = this.add(entry.metadata().unwrap().ino());
-            this.record.events.push(Event::Sync(file, std::fs::read(entry.path()).unwrap()));
+            this.record.events.push(Event::Old(file, std::fs::read(entry.path()).unwrap()));
             let name = entry.file_name().into_string().unwrap();
             this.record.events.push(Event::Name(name, Some(file)));
         }
@@ -183,7 +193,12 @@ unsafe extern "C" fn pwrite64(fd: c_int, data: *const c_void, count: size_t, off
             if let Some(file) = recorder.file(fd) {
                 // SAFETY: so many bytes were written.
                 let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), done as usize) };
-                recorder.push(Event::Write(file, offset as usize, bytes.to_vec()));
+                recorder.push(Event::Write(Write {
+                    file,
+                    fd,
+                    offset: offset as usize,
+                    bytes: bytes.to_vec(),
+                }));
             }
         },
     )
@@ -228,7 +243,7 @@ unsafe extern "C" fn fsync(fd: c_int) -> c_int {
         |recorder, _| {
             let path = PathBuf::from(format!("/proc/self/fd/{fd}"));
             match recorder.file(fd) {
-                Some(file) => recorder.push(Event::Sync(file, std::fs::read(path).unwrap())),
+                Some(file) => recorder.push(Event::Sync(file, fd, std::fs::read(path).unwrap())),
                 None if std::fs::read_link(path).is_ok_and(|path| path == recorder.folder) => {
                     recorder.push(Event::SyncFolder);
                 }

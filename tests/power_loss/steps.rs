@@ -1,0 +1,175 @@
+//! What a job writes and reads: steps, each of which is there as a whole or not at all.
+
+use crate::common::Rng;
+use scda::internals::crc;
+use scda::{
+    DataType, Dataset, Driver, Encode, ErrorKind, Layout, Params, Reader, Region, Result, Sink, Solo, Source,
+    Writer, uniform_partition,
+};
+use std::path::Path;
+
+/// What a step is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Content {
+    /// Two sections, which belong together.
+    Sections,
+    /// The same, in the background.
+    Background,
+    /// A part of streams that stay open.
+    Streams,
+    /// A contiguous dataset and one in compressed chunks.
+    Datasets,
+}
+
+pub fn params(atomic: bool, buffer: usize) -> Params {
+    let mut params = Params::default();
+    (params.seal, params.sync, params.atomic, params.driver) = (true, true, atomic, Driver::Posix);
+    params.aggregation_bytes = buffer;
+    params
+}
+
+/// Steps of so many elements of 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps {
+    pub content: Content,
+    pub count: u64,
+}
+
+impl Steps {
+    pub fn begin(self, file: &mut Writer) -> Result<()> {
+        if self.content == Content::Streams { file.begin_streams(b"log", 4096) } else { Ok(()) }
+    }
+
+    pub fn end(self, file: &mut Writer) -> Result<()> {
+        if self.content == Content::Streams { file.end_streams() } else { Ok(()) }
+    }
+
+    /// The bytes of all elements.
+    fn bytes(self, step: u8) -> Vec<u8> {
+        let mut rng = Rng(1);
+        let noise = |rng: &mut Rng| if self.content == Content::Datasets { rng.next() as u8 } else { 0 };
+        (0..8 * self.count).map(|_| step ^ noise(&mut rng)).collect()
+    }
+
+    pub fn write(self, file: &mut Writer, step: u8, (rank, ranks): (usize, usize)) -> Result<()> {
+        let counts = uniform_partition(self.count, ranks);
+        let first: u64 = counts[..rank].iter().sum();
+        let data = &self.bytes(step)[8 * first as usize..][..8 * counts[rank] as usize];
+        match self.content {
+            Content::Sections | Content::Background => {
+                file.inline(b"step", 0, (rank == 0).then_some(&[step; 32]))?;
+                file.array(b"u", &counts, 8, Source::Contiguous(data), Encode::None)
+            }
+            Content::Streams => file.write_stream(data),
+            Content::Datasets => {
+                [("u", Layout::Contiguous), ("z", CHUNKED)].into_iter().try_for_each(|(name, layout)| {
+                    let mut dataset = Dataset::new(name, DataType::Uint8, [self.count, 8]);
+                    dataset.layout = layout;
+                    file.dataset(&dataset, &[Region::new([first, 0], [counts[rank], 8])], data)
+                })
+            }
+        }
+    }
+
+    /// The step of these bytes of all elements.
+    fn step(self, data: &[u8]) -> u8 {
+        let step = data[0] ^ self.bytes(0)[0];
+        assert!(data == self.bytes(step), "wrong bytes were accepted");
+        step
+    }
+
+    /// The steps of a file, all of whose bytes are compared with its checksums.
+    pub fn read(self, path: &Path) -> Result<Vec<u8>> {
+        let mut params = Params::default();
+        params.verify = true;
+        let mut file = Reader::open(Solo, path, &params)?;
+        let (mut steps, mut data) = (Vec::new(), vec![0; 8 * self.count as usize]);
+        match self.content {
+            Content::Sections | Content::Background => {
+                while let Some(section) = file.next_section(true)? {
+                    let mut number = [0; 32];
+                    assert_eq!(&*section.user, b"step");
+                    file.read_inline(0, Some(&mut number))?;
+                    assert_eq!(&*file.next_section(true)?.expect("half a step").user, b"u");
+                    file.read_array(&[self.count], 8, Sink::Contiguous(&mut data))?;
+                    steps.push(self.step(&data));
+                    assert_eq!(number, [data[0]; 32]);
+                }
+            }
+            Content::Streams => {
+                let mut record = 0;
+                while let Some(streams) = file.find_streams(b"log", record)? {
+                    let counts = uniform_partition(self.count, streams.tasks() as usize);
+                    let mut tasks = Vec::new();
+                    for (task, count) in (0..).zip(counts) {
+                        let stream = file.stream(&streams, task)?;
+                        let mut bytes = vec![0; stream.bytes() as usize];
+                        file.read_stream(&stream, 0, &mut bytes)?;
+                        let parts = bytes.chunks(8 * count as usize);
+                        assert!(parts.clone().all(|part| part == vec![part[0]; 8 * count as usize]));
+                        tasks.push(parts.map(|part| part[0]).collect::<Vec<_>>());
+                    }
+                    assert!(tasks.iter().all(|task| *task == tasks[0]), "half a step: {tasks:?}");
+                    steps.extend(&tasks[0]);
+                    record += 1;
+                }
+            }
+            Content::Datasets => {
+                let all = [Region::new([0, 0], [self.count, 8])];
+                while file.find_dataset("u", steps.len() as i64)?.is_some() {
+                    file.read_dataset(&all, &mut data[..])?;
+                    let step = self.step(&data);
+                    file.find_dataset("z", steps.len() as i64)?.expect("half a step");
+                    file.read_dataset(&all, &mut data[..])?;
+                    assert_eq!(self.step(&data), step);
+                    steps.push(step);
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// What the next job finds: it appends a step, or creates the file if there is none.
+    pub fn go_on(self, path: &Path) -> Result<Vec<u8>> {
+        let mut file = match Writer::append(Solo, path, &params(false, 0)) {
+            Err(error) if error.kind() == ErrorKind::NoSuchFile => {
+                Writer::create(Solo, path, b"series", &params(false, 0))?
+            }
+            file => file?,
+        };
+        self.begin(&mut file)?;
+        self.write(&mut file, b'!', (0, 1))?;
+        self.end(&mut file)?;
+        file.close()?;
+        let mut found = self.read(path)?;
+        assert_eq!(found.pop(), Some(b'!'));
+        Ok(found)
+    }
+}
+
+const CHUNKED: Layout = Layout::Chunked { shape: None, text: false };
+
+/// The length of the file up to its last seal, if `scda check` finds nothing wrong up to there.
+pub fn valid_length(path: &Path) -> Result<Option<usize>> {
+    let mut file = Reader::open(Solo, path, &Params::default())?;
+    let (seals, bytes) = (file.seals()?, std::fs::read(path).unwrap());
+    if seals.fault.is_some() {
+        return Ok(None);
+    }
+    for number in 1..=seals.all.len() {
+        let sealed = &seals.all[number - 1];
+        file.check_seal(&seals.all[..number])?;
+        let (mut number, mut end, mut rows) = (0, sealed.begin(), Vec::new());
+        while number < sealed.seal.rows() {
+            file.read_rows(sealed, number, end, &mut rows)?;
+            for row in &rows {
+                end = row.end();
+                if crc::of(&bytes[row.offset as usize..end as usize]) != row.crc {
+                    return Ok(None);
+                }
+            }
+            number += rows.len() as u64;
+        }
+    }
+    Ok(seals.all.last().map(|sealed| sealed.seal.length as usize))
+}
