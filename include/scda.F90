@@ -154,6 +154,7 @@ module scda_implementation
     integer(c_int64_t) :: keep = 0
     integer(c_int64_t) :: behind = 0
     integer(c_int64_t) :: background_bytes = 0
+    integer(c_int64_t) :: max_memory = 0
   end type scda_params_t
 
   !> A commit or a close that was begun, for scda_wait. A copy is the same request.

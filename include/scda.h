@@ -643,6 +643,13 @@ struct scda_params {
    * `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
    */
   uint64_t background_bytes;
+  /**
+   * Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
+   * for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
+   * unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
+   * quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+   */
+  uint64_t max_memory;
 };
 
 /**

@@ -1,12 +1,106 @@
 //! Fallible allocation, and work that may panic. Neither may end the process or keep the other ranks waiting, so both
 //! become errors, on which the ranks agree.
 //!
-//! Every allocation whose size depends on data goes through this module. Small allocations of a known size do not.
+//! Every allocation whose size depends on data goes through this module. Small allocations of a known size do not. So what a
+//! file claims can be limited here, for all of an operation ([`limited`]).
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::numbers::to_usize;
 use std::alloc::{Layout, alloc_zeroed};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What an operation may allocate, on all of its threads: see [`Params::max_memory`](crate::Params::max_memory).
+#[derive(Clone)]
+pub struct Allowance(Arc<Limit>);
+
+struct Limit {
+    most: u64,
+    left: AtomicU64,
+    /// Where in the file the operation reads.
+    at: u64,
+}
+
+thread_local! {
+    static ALLOWANCE: RefCell<Option<Allowance>> = const { RefCell::new(None) };
+}
+
+/// As long as it lives, this thread has an allowance, or none.
+pub struct Limited(Option<Allowance>);
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        ALLOWANCE.set(self.0.take());
+    }
+}
+
+/// Limits what an operation allocates on this thread and its helpers, while it reads at this offset of a file. 0: no limit.
+pub fn limited(most: u64, at: u64) -> Option<Limited> {
+    (most > 0).then(|| share(Some(Allowance(Arc::new(Limit { most, left: AtomicU64::new(most), at })))))
+}
+
+/// The allowance of this thread, for its helpers.
+pub fn allowance() -> Option<Allowance> {
+    ALLOWANCE.with_borrow(Clone::clone)
+}
+
+/// Gives this thread the allowance of the one that it helps.
+pub fn share(allowance: Option<Allowance>) -> Limited {
+    Limited(ALLOWANCE.replace(allowance))
+}
+
+/// As long as it lives, allocations are of what is freed when it ends, and are given back to the allowance then.
+pub struct Temporary(Option<(Allowance, u64)>);
+
+/// What is allocated from now on is freed in this block.
+pub fn temporary() -> Temporary {
+    Temporary(allowance().map(|allowance| {
+        let left = allowance.0.left.load(Relaxed);
+        (allowance, left)
+    }))
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some((allowance, left)) = &self.0 {
+            allowance.0.left.fetch_max(*left, Relaxed);
+        }
+    }
+}
+
+/// Returns an error if the operation may not allocate so many bytes.
+///
+/// # Errors
+/// `Memory`.
+pub fn check(bytes: u64) -> Result<()> {
+    let bytes = to_usize(bytes);
+    allow(bytes, bytes).map(drop)
+}
+
+/// Takes bytes of the allowance: those that are wished, or else those that are needed. Whether it gave the wish.
+fn allow(wish: usize, need: usize) -> Result<bool> {
+    ALLOWANCE.with_borrow(|allowance| {
+        let Some(Allowance(limit)) = allowance else { return Ok(true) };
+        let take = |bytes: usize| {
+            limit.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes as u64)).is_ok()
+        };
+        if take(wish) {
+            return Ok(true);
+        }
+        if take(need) {
+            return Ok(false);
+        }
+        let before = limit.most - limit.left.load(Relaxed);
+        let behind = if before == 0 { String::new() } else { format!(", beside {before} in the same call") };
+        let words = format!(
+            "found {need} bytes of memory that the file asks for{behind}, expected at most max_memory, {}",
+            limit.most
+        );
+        Err(Error::new(ErrorKind::Memory, words).at(limit.at))
+    })
+}
 
 /// Makes room for this many further items.
 ///
@@ -14,7 +108,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// `Memory`.
 #[inline]
 pub fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
-    items.try_reserve(more).map_err(|_| cannot_allocate::<T>(items.len().saturating_add(more)))
+    if more <= items.capacity() - items.len() { Ok(()) } else { enlarge(items, more) }
+}
+
+/// As [`reserve`], beyond what there is.
+fn enlarge<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
+    let needed = items.len().saturating_add(more);
+    let bytes = |items: usize| items.saturating_mul(size_of::<T>());
+    // A vector at least doubles, unless there is no room for that.
+    let need = needed - items.capacity();
+    let reserved = match allow(bytes(need.max(items.capacity())), bytes(need))? {
+        true => items.try_reserve(more),
+        false => items.try_reserve_exact(more),
+    };
+    reserved.map_err(|_| cannot_allocate::<T>(needed))
 }
 
 /// As [`reserve`], for a count from a file or from the user.
@@ -60,6 +167,7 @@ pub fn zeroed(bytes: usize) -> Result<Vec<u8>> {
     if bytes == 0 {
         return Ok(Vec::new());
     }
+    allow(bytes, bytes)?;
     // SAFETY: the layout's size is not 0.
     let memory = unsafe { alloc_zeroed(layout) };
     if memory.is_null() {
@@ -107,7 +215,7 @@ fn cannot_allocate<T>(items: usize) -> Error {
 /// `Memory`.
 pub fn make<T>(what: &str, make: impl FnOnce() -> T) -> Result<T> {
     const STATE_BYTES: usize = 1 << 20;
-    reserve(&mut Vec::<u8>::new(), STATE_BYTES)?;
+    Vec::<u8>::new().try_reserve(STATE_BYTES).map_err(|_| cannot_allocate::<u8>(STATE_BYTES))?;
     catch_unwind(AssertUnwindSafe(make))
         .map_err(|_| Error::new(ErrorKind::Memory, format!("cannot allocate {what}")))
 }
@@ -139,6 +247,45 @@ mod tests {
         assert_eq!(zeroed(usize::MAX).unwrap_err().kind(), ErrorKind::Memory);
         assert_eq!((zeroed(0).unwrap(), zeroed(3).unwrap()), (vec![], vec![0; 3]));
         assert_eq!((copy(&bytes).unwrap(), *zeros::<2>().unwrap()), (vec![7], [0, 0]));
+    }
+
+    #[test]
+    fn an_operation_allocates_no_more_than_it_may() {
+        let words = |result: Result<()>| result.unwrap_err().to_string();
+        {
+            let _limited = limited(1000, 77);
+            let mut kept = Vec::new();
+            resize::<u8>(&mut kept, 300).unwrap();
+            resize::<u8>(&mut kept, 100).unwrap();
+            for _ in 0..10 {
+                let _temporary = temporary();
+                resize::<u64>(&mut Vec::new(), 50).unwrap();
+            }
+            // Twice as much does not fit, but what is needed does.
+            resize::<u8>(&mut kept, 1000).unwrap();
+            assert_eq!(kept.capacity(), 1000);
+            let expected = "byte 77: found 8 bytes of memory that the file asks for, beside 1000 in the same \
+                            call, expected at most max_memory, 1000";
+            assert_eq!(words(reserve(&mut Vec::<u64>::new(), 1)), expected);
+            // Also on another thread; what another operation may is another thing.
+            let allowance = allowance();
+            std::thread::scope(|scope| {
+                scope.spawn(|| assert!(zeroed(1).is_ok()));
+                scope.spawn(|| {
+                    let _limited = share(allowance);
+                    assert_eq!(zeroed(1).unwrap_err().kind(), ErrorKind::Memory);
+                });
+            });
+            let other = limited(2000, 0);
+            assert!(
+                words(zeroed(2001).map(drop)).contains("found 2001 bytes of memory that the file asks for, ")
+            );
+            zeroed(2000).unwrap();
+            drop(other);
+            assert!(zeroed(1).is_err());
+        }
+        assert!(limited(0, 0).is_none());
+        zeroed(2001).unwrap();
     }
 
     #[test]

@@ -3,7 +3,10 @@
 mod common;
 
 use common::read_anything;
-use scda::{ErrorKind, Params, Reader, Sink, Solo, run_on_threads};
+use scda::{
+    DataType, Dataset, Encode, ErrorKind, Layout, Params, Reader, Region, Sink, Solo, Source, Writer,
+    run_on_threads,
+};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -140,4 +143,100 @@ fn a_file_that_shrinks_while_it_is_read_is_a_short_file_on_all_ranks() {
         reader.read_array(&[0, 0, 1000], 10_000, Sink::Contiguous(&mut data)).unwrap_err().kind()
     });
     assert_eq!(kinds, [ErrorKind::ShortFile; 3]);
+}
+
+/// A file of some KiB whose chunk, block and elements are of 32 MiB.
+fn inflated(path: &Path) {
+    let data = vec![7; 32 << 20];
+    let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
+    file.block(b"block", 0, data.len() as u64, Some(&data), Encode::Always).unwrap();
+    let mut dataset = Dataset::new("sevens", DataType::Uint8, &[data.len() as u64]);
+    dataset.layout = Layout::Chunked { shape: Some(vec![data.len() as u64]), text: false };
+    file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
+    file.close().unwrap();
+    assert!(std::fs::metadata(path).unwrap().len() < 1 << 20);
+}
+
+#[test]
+fn no_more_memory_is_taken_than_max_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inflated.scda");
+    inflated(&path);
+    let item = [Region { start: vec![5], count: vec![1] }];
+    let read = |ranks: usize, max_memory: u64, threads: usize| {
+        let mut params = Params::default();
+        (params.max_memory, params.threads) = (max_memory, threads);
+        let found = run_on_threads(ranks, |comm| {
+            let open = || Reader::open(comm.clone(), &path, &params);
+            let mut file = open()?;
+            file.next_section(true)?.expect("the block");
+            let block = file.read_block_range(7..8, &mut [0]).map_err(|error| error.to_string());
+            let mut file = open()?;
+            let sevens = file.find_dataset("sevens", 0)?.expect("the dataset");
+            assert_eq!(sevens.shape, [32 << 20]);
+            let mut data = [1];
+            let chunk =
+                file.read_dataset(&item, &mut data).map_err(|error| (error.kind(), error.to_string()));
+            assert_eq!(data[0], if chunk.is_ok() { 7 } else { 1 });
+            Ok((block, chunk))
+        });
+        let found: Vec<_> = found.into_iter().collect::<scda::Result<_>>().unwrap();
+        assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
+        found[0].clone()
+    };
+    for (ranks, threads) in [(1, 1), (1, 4), (3, 1)] {
+        assert_eq!(read(ranks, 0, threads), (Ok(()), Ok(())));
+        assert_eq!(read(ranks, 40 << 20, threads), (Ok(()), Ok(())));
+        let (block, chunk) = read(ranks, 4 << 20, threads);
+        let (kind, chunk) = chunk.unwrap_err();
+        assert_eq!(kind, ErrorKind::Memory);
+        for (error, at) in [(block.unwrap_err(), "byte 128: "), (chunk, "byte ")] {
+            assert!(error.contains("inflated.scda: byte ") && error.contains(at), "{error}");
+            assert!(error.contains("found 33554432 bytes of memory that the file asks for, "), "{error}");
+            assert!(error.ends_with(" expected at most max_memory, 4194304"), "{error}");
+        }
+    }
+}
+
+/// Sections of a file whose parts all fit are read, however many there are.
+#[test]
+fn a_large_file_is_read_with_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.scda");
+    let mut params = Params::default();
+    params.seal = true;
+    let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
+    let data: Vec<u8> = (0..1_u32 << 20).map(|i| (u64::from(i).pow(2) >> 9) as u8).collect();
+    let mut dataset = Dataset::new("field", DataType::Uint8, &[1 << 10, 1 << 10]);
+    for step in 0..12_usize {
+        file.array(b"array", &[1 << 10], 1 << 10, Source::Contiguous(&data), Encode::Always).unwrap();
+        let sizes: Vec<u64> = (0..1 << 10).map(|i| i % 2 << 11).collect();
+        file.varray(b"varray", &[1 << 10], &sizes, None, Source::Contiguous(&data), Encode::None).unwrap();
+        dataset.layout = match step % 3 {
+            0 => Layout::Contiguous,
+            1 => Layout::Chunked { shape: Some(vec![100, 300]), text: false },
+            _ => Layout::Chunked { shape: None, text: true },
+        };
+        file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
+        file.commit().unwrap();
+    }
+    file.close().unwrap();
+    let mut params = Params::default();
+    (params.max_memory, params.verify) = (4 << 20, true);
+    for ranks in [1, 2] {
+        run_on_threads(ranks, |comm| {
+            assert_eq!(read_anything(comm.clone(), &path, true, &params, 3).unwrap().len(), 48);
+            let mut file = Reader::open(comm, &path, &params).unwrap();
+            assert_eq!(file.find_all(b"varray").unwrap().len(), 12);
+            // Columns, each in runs of some bytes, into one piece of memory and with strides.
+            let columns: Vec<_> =
+                (0..1 << 10).map(|x| Region { start: vec![0, x], count: vec![1 << 10, 1] }).collect();
+            for record in 0..12 {
+                file.find_dataset("field", record).unwrap().expect("a record");
+                let mut found = vec![0; data.len()];
+                file.read_dataset(&columns, &mut found).unwrap();
+                assert!((0..data.len()).all(|at| found[(at % 1024) * 1024 + at / 1024] == data[at]));
+            }
+        });
+    }
 }

@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::copy::sections;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, Output, Threads, identity, state, status};
+use crate::files::{Held, Input, Output, Resources, identity, state, status};
 use crate::pick::{Copied, Pick};
 use crate::select::Selection;
 use crate::storing::How;
@@ -35,7 +35,7 @@ pub struct AppendArgs {
     #[arg(long)]
     seal: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Join the sections of several files into a new one
@@ -62,11 +62,11 @@ pub struct JoinArgs {
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
-fn inputs(paths: &[PathBuf], threads: &Threads) -> Result<Vec<Input>> {
-    paths.iter().map(|path| Input::new(path, threads)).collect()
+fn inputs(paths: &[PathBuf], resources: &Resources) -> Result<Vec<Input>> {
+    paths.iter().map(|path| Input::new(path, resources)).collect()
 }
 
 /// Trouble if the selections match no section of any input.
@@ -82,14 +82,14 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
         return Err(Fail::Trouble("-: sections are appended to a file".to_owned()));
     }
     let before = status(&args.file)?;
-    let input = Input::new(&args.file, &args.threads)?.with_unsealed(true);
+    let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
     let mut reader = input.open_damaged(false)?;
     let is_in_place = reader.has_seal_mark() || !reader.seals()?.all.is_empty();
     let how = How::default();
-    let mut params = how.params(reader.line_break(), &args.threads);
+    let mut params = how.params(reader.line_break(), &args.resources);
     (params.seal, params.atomic) = (is_in_place || args.seal, !is_in_place);
     let style = params.line_break;
-    let inputs = inputs(&args.from, &args.threads)?;
+    let inputs = inputs(&args.from, &args.resources)?;
     // Sections that come from FILE itself are read as FILE was before the command.
     let is_file =
         |input: &Input| input.path().metadata().is_ok_and(|status| identity(&status) == identity(&before));
@@ -121,14 +121,14 @@ pub fn run_append(args: &AppendArgs) -> Result<()> {
 pub fn run_join(args: &JoinArgs) -> Result<()> {
     args.how.check()?;
     let held = Held::among(&args.to, args.force, args.files.iter().map(PathBuf::as_path))?;
-    let inputs = inputs(&args.files, &args.threads)?;
+    let inputs = inputs(&args.files, &args.resources)?;
     let (mut output, mut copied) = (None, Copied::default());
     for input in &inputs {
         let mut from = Verified::new(input)?;
         let (output, style) = match &mut output {
             Some(output) => output,
             None => {
-                let params = args.how.params_like(&from.reader, &args.threads);
+                let params = args.how.params_like(&from.reader, &args.resources);
                 let style = params.line_break;
                 let new = Output::create(&args.to, args.force, from.reader.user(), params, &inputs)?;
                 output.insert((new, style))

@@ -4,7 +4,7 @@ use crate::check::Verified;
 use crate::copy::sections;
 use crate::datasets::{Item, Pair, Walk, attribute_line, attributes_of, by_index, number_of};
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, Output as NewFile, Threads};
+use crate::files::{Held, Input, Output as NewFile, Resources};
 use crate::output::{Output, complain};
 use crate::pick::Pick;
 use crate::seal::unsealed;
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["set", "remove"])]
     json: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// A dataset or group with its attributes.
@@ -210,7 +210,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Fail::Trouble("-: attributes are set in a file".to_owned()));
     }
     let held = (!shows).then(|| Held::new(&args.file)).transpose()?;
-    let input = Input::new(&args.file, &args.threads)?.with_unsealed(true);
+    let input = Input::new(&args.file, &args.resources)?.with_unsealed(true);
     if !shows {
         check_sealed(&input)?;
     }
@@ -245,7 +245,7 @@ pub fn run(args: &Args) -> Result<()> {
         pick.metadata = Some((owner.number, with_attributes(&metadata, &attributes)?));
     }
     let how = How::default();
-    let params = how.params_like(&from.reader, &args.threads);
+    let params = how.params_like(&from.reader, &args.resources);
     let (user, style) = (*from.reader.user(), params.line_break);
     let inputs = std::slice::from_ref(&input);
     let mut output = NewFile::create(&args.file, true, &user, params, inputs)?;

@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::datasets::Walk;
 use crate::fail::{Fail, Result};
-use crate::files::{Held, Input, Output, Threads};
+use crate::files::{Held, Input, Output, Resources};
 use crate::pick::{Copied, Pick, Replacement};
 use crate::progress::Progress;
 use crate::ranges::Records;
@@ -67,7 +67,7 @@ pub struct Args {
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Writes sections of a file. What is sealed is compared with its checksums before it is written.
@@ -133,12 +133,12 @@ pub fn run(args: &Args) -> Result<()> {
     let others = args.replace.iter().filter_map(|text| Some(Path::new(text.split_once('=')?.1)));
     let inputs = std::iter::once(args.from.as_path()).chain(others);
     let held = Held::among(&args.to, args.force, inputs)?;
-    let input = Input::new(&args.from, &args.threads)?.with_unsealed(args.unsealed);
+    let input = Input::new(&args.from, &args.resources)?.with_unsealed(args.unsealed);
     let mut from = Verified::new(&input)?;
     let user = *from.reader.user();
-    let params = args.how.params_like(&from.reader, &args.threads);
+    let params = args.how.params_like(&from.reader, &args.resources);
     let style = params.line_break;
-    let replacement = |text: &String| Replacement::new(text, args.how.pack_streams, &args.threads);
+    let replacement = |text: &String| Replacement::new(text, args.how.pack_streams, &args.resources);
     let mut pick = Pick::new(&args.select, &args.delete);
     pick.replace = args.replace.iter().map(replacement).collect::<Result<_>>()?;
     pick.replace.iter().try_for_each(|other| other.input.check_not_left(&args.to))?;

@@ -30,6 +30,24 @@ impl Threads {
     }
 }
 
+/// What reading a file may use.
+#[derive(clap::Args, Default)]
+pub struct Resources {
+    #[command(flatten)]
+    threads: Threads,
+    /// The most bytes of memory to take, at once and for one thing, that a file asks for: for files of unknown origin
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    max_memory: Option<u64>,
+}
+
+impl Resources {
+    /// Sets them for a file that is opened.
+    pub fn set(&self, params: &mut Params) {
+        params.threads = self.threads.count();
+        params.max_memory = self.max_memory.unwrap_or(0);
+    }
+}
+
 /// Whether standard input, a pipe, was read.
 static WAS_READ: AtomicBool = AtomicBool::new(false);
 
@@ -38,6 +56,7 @@ pub struct Input {
     path: PathBuf,
     name: String,
     threads: usize,
+    max_memory: u64,
     /// Whether what is behind its last seal is read, too.
     unsealed: bool,
     /// Whether was said that it is not.
@@ -47,13 +66,16 @@ pub struct Input {
 }
 
 impl Input {
-    pub fn new(path: &Path, threads: &Threads) -> Result<Self> {
-        let threads = threads.count();
+    pub fn new(path: &Path, resources: &Resources) -> Result<Self> {
+        let mut params = Params::default();
+        resources.set(&mut params);
+        let (threads, max_memory) = (params.threads, params.max_memory);
         let name = path.display().to_string();
         let input = |path, name, _spool| Self {
             path,
             name,
             threads,
+            max_memory,
             unsealed: false,
             told: Cell::new(false),
             _spool,
@@ -89,7 +111,9 @@ impl Input {
 
     /// Reads all that is there, if a damaged seal ends it: what it has committed is to be looked at. Says nothing of what is left out.
     pub fn for_check(self, unsealed: bool) -> Self {
-        let is_damaged = || Reader::open(Solo, &self.path, &Params::default()).is_err();
+        let mut params = Params::default();
+        params.max_memory = self.max_memory;
+        let is_damaged = || Reader::open(Solo, &self.path, &params).is_err();
         let unsealed = unsealed || is_damaged();
         self.told.set(true);
         self.with_unsealed(unsealed)
@@ -120,7 +144,8 @@ impl Input {
 
     fn open_with(&self, strict: bool) -> scda::Result<Reader> {
         let mut params = Params::default();
-        (params.threads, params.strict, params.to_seal) = (self.threads, strict, !self.unsealed);
+        (params.threads, params.max_memory) = (self.threads, self.max_memory);
+        (params.strict, params.to_seal) = (strict, !self.unsealed);
         let reader = Reader::open(Solo, &self.path, &params)?;
         if let Some(bytes) = reader.left_out().filter(|bytes| *bytes > 0 && !self.told.replace(true)) {
             let after = if reader.is_sealed() { "its last seal" } else { "its header" };

@@ -3,7 +3,7 @@
 use crate::check::Verified;
 use crate::datasets::{Item, Walk};
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Threads};
+use crate::files::{Input, Output, Resources};
 use crate::progress::Progress;
 use crate::select::{self, Selection};
 use crate::steps::{Kept, Place};
@@ -131,11 +131,11 @@ pub struct Replacement {
 
 impl Replacement {
     /// As NAME=FILE says. Sets of streams that are packed count as one, however many parts they have.
-    pub fn new(text: &str, packs_streams: bool, threads: &Threads) -> Result<Self> {
+    pub fn new(text: &str, packs_streams: bool, resources: &Resources) -> Result<Self> {
         let (name, file) = text
             .split_once('=')
             .ok_or_else(|| Fail::Trouble(format!("--replace: found \"{text}\", expected NAME=FILE")))?;
-        let input = Input::new(Path::new(file), threads)?;
+        let input = Input::new(Path::new(file), resources)?;
         let mut from = Verified::new(&input)?;
         let mut walk = Walk::with_streams(&input);
         let mut places = Vec::new();

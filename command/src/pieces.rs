@@ -162,7 +162,7 @@ impl Pieces {
                 // What is compressed is one element.
                 let step = if decoded { left } else { left.min(PIECE_BYTES) };
                 self.now = start..start + step;
-                resize(&mut self.data, step)?;
+                resize(reader, &mut self.data, step)?;
                 reader.read_block_range(self.now.clone(), &mut self.data)?;
                 self.is_unseen = false;
             }
@@ -174,7 +174,7 @@ impl Pieces {
                     // One element: no memory is taken for what the file does not have.
                     reader.read_array_range(self.now.clone(), size, Sink::Skip)?;
                 }
-                resize(&mut self.data, step * size)?;
+                resize(reader, &mut self.data, step * size)?;
                 reader.read_array_range(self.now.clone(), size, Sink::Contiguous(&mut self.data))?;
             }
             SectionType::Varray => {
@@ -196,7 +196,7 @@ impl Pieces {
                     count += 1;
                 }
                 self.now = start..start + count as u64;
-                resize(&mut self.data, bytes)?;
+                resize(reader, &mut self.data, bytes)?;
                 reader.read_varray_range(
                     self.now.clone(),
                     &ahead[..count],
@@ -240,7 +240,8 @@ pub fn first_unreadable(reader: &mut Reader, section: &Section, range: Range<u64
 }
 
 /// Makes a buffer of this length, whose contents do not matter.
-fn resize(buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+fn resize(reader: &mut Reader, buffer: &mut Vec<u8>, length: u64) -> Result<()> {
+    reader.check_memory(length)?;
     let length = to_usize(length);
     if length > buffer.capacity() {
         *buffer = Vec::new();

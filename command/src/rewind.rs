@@ -1,7 +1,7 @@
 //! `scda rewind`: back to a seal.
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Threads, lock};
+use crate::files::{Input, Resources, lock};
 use crate::output::{Output, visible};
 use scda::Reader;
 use scda::internals::Sealed;
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.file.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a file is cut back in place".to_owned()));
     }
-    let input = Input::new(&args.file, &Threads::default())?.with_unsealed(true);
+    let input = Input::new(&args.file, &Resources::default())?.with_unsealed(true);
     let trouble = |error| Fail::file(input.name(), error);
     let file = File::options().read(true).write(!args.list).open(&args.file).map_err(trouble)?;
     if !args.list {

@@ -3,7 +3,7 @@
 use crate::check::{Finding, Part, check_datasets, scan, words};
 use crate::datasets::{begins_streams, is_first};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output as NewFile, Seal, Threads, check_free, check_replaceable};
+use crate::files::{Input, Output as NewFile, Resources, Seal, check_free, check_replaceable};
 use crate::output::{Output, complain, quote, visible};
 use crate::progress::Progress;
 use crate::storing::How;
@@ -43,12 +43,12 @@ pub struct Args {
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 pub fn run(args: &Args) -> Result<()> {
     check_free(&args.to, args.force)?;
-    let input = Input::new(&args.from, &args.threads)?.with_unsealed(true);
+    let input = Input::new(&args.from, &args.resources)?.with_unsealed(true);
     check_replaceable(&args.to, "is the damaged file itself", input.path().metadata().ok())?;
     let mut scan = scan(&input, "check", false, false)?;
     check_datasets(&input, &mut scan, false, false)?;
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let mut reader = input.open_damaged(false)?;
     let user = *reader.user();
-    let mut params = How::default().params(reader.line_break(), &args.threads);
+    let mut params = How::default().params(reader.line_break(), &args.resources);
     // Metadata without anything behind them are left out. All else of a dataset that is wrong is saved: it is no worse
     // than it was, but a seal would say that it is right.
     let is_kept = |finding: &&Finding| {

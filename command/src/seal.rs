@@ -2,7 +2,7 @@
 
 use crate::check::{Scan, check_datasets, scan, words};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output, Threads, lock};
+use crate::files::{Input, Output, Resources, lock};
 use crate::output::{self, complain, visible};
 use scda::{Params, SectionType};
 use std::fs::File;
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Where a seal begins that was not completed, because a program was killed while it wrote it: all that is wrong with the
@@ -70,11 +70,11 @@ fn check_mark(input: &Input) -> Result<()> {
     ))
 }
 
-fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<()> {
+fn seal(out: &mut output::Output, path: &PathBuf, resources: &Resources) -> Result<()> {
     if path.as_os_str() == "-" {
         return Err(Fail::Trouble("-: a seal is written into a file".to_owned()));
     }
-    let input = Input::new(path, threads)?.with_unsealed(true);
+    let input = Input::new(path, resources)?.with_unsealed(true);
     check_mark(&input)?;
     let mut scan = scan(&input, "check", true, false)?;
     if scan.findings.is_empty() && !scan.is_sealed() {
@@ -113,7 +113,8 @@ fn seal(out: &mut output::Output, path: &PathBuf, threads: &Threads) -> Result<(
         file.set_len(begun).map_err(trouble)?;
     }
     let mut params = Params::default();
-    (params.seal, params.threads) = (true, threads.count());
+    params.seal = true;
+    resources.set(&mut params);
     params.line_break = input.open()?.line_break();
     Output::append(path, params, &[])?.finish()?;
     let bytes = std::fs::metadata(path).map_err(trouble)?.len();
@@ -125,7 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut out = output::Output::new()?;
     let mut code = 0;
     for path in &args.files {
-        let result = seal(&mut out, path, &args.threads);
+        let result = seal(&mut out, path, &args.resources);
         out.finish_unread()?;
         if let Err(fail) = result {
             code = code.max(fail.code());

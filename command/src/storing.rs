@@ -2,7 +2,7 @@
 
 use crate::datasets::Found;
 use crate::fail::{Fail, Result};
-use crate::files::{EncoderName, Seal, Style, Threads, is_standard};
+use crate::files::{EncoderName, Resources, Seal, Style, is_standard};
 use crate::output::complain;
 use crate::select::Selection;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -81,16 +81,16 @@ pub fn codec_parser() -> impl TypedValueParser<Value = Codec> {
 
 impl How {
     /// The parameters for a file that is written as this one.
-    pub fn params_like(&self, reader: &Reader, threads: &Threads) -> Params {
-        let mut params = self.params(reader.line_break(), threads);
+    pub fn params_like(&self, reader: &Reader, resources: &Resources) -> Params {
+        let mut params = self.params(reader.line_break(), resources);
         params.seal = self.seal.wanted(reader.is_sealed());
         params
     }
 
     /// The parameters for a file whose sections come from one with this style.
-    pub fn params(&self, style: LineBreak, threads: &Threads) -> Params {
+    pub fn params(&self, style: LineBreak, resources: &Resources) -> Params {
         let mut params = Params::default();
-        params.threads = threads.count();
+        resources.set(&mut params);
         params.line_break = self.style.map_or(style, LineBreak::from);
         if let Some(level) = self.new_level() {
             params.level = level;

@@ -2,7 +2,7 @@
 
 use crate::datasets::{FoundStreams, Item, Pair, Walk, begins_streams};
 use crate::fail::{Fail, NO, Result};
-use crate::files::{Input, Output, Threads, check_free, check_not_left, check_replaceable, status};
+use crate::files::{Input, Output, Resources, check_free, check_not_left, check_replaceable, status};
 use crate::formats::{Format, Show};
 use crate::output::{self, complain, escape};
 use crate::pieces::{Pieces, as_io_error};
@@ -51,7 +51,7 @@ pub struct SplitArgs {
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Join files into a set of streams, one file a task
@@ -476,7 +476,7 @@ fn path_of(folder: &Path, user: &UserString, task: u64, tasks: u64) -> PathBuf {
 }
 
 pub fn run_split(args: &SplitArgs) -> Result<()> {
-    let input = Input::new(&args.file, &args.threads)?;
+    let input = Input::new(&args.file, &args.resources)?;
     let mut reader = input.open_damaged(false)?;
     let meant = find(&mut reader, &input, &args.name, args.record)?;
     let made = || {

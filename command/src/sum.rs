@@ -4,7 +4,7 @@ use crate::datasets::in_order::InOrder;
 use crate::datasets::{Found, FoundGroup, Item, Pair, Walk};
 use crate::facts::{dataset_facts, facts, failure, group_facts, hex, put_bytes};
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Threads, temporary_file};
+use crate::files::{Input, Resources, temporary_file};
 use crate::output::{Output, quote, visible};
 use crate::pieces::{Pieces, for_each_sizes};
 use crate::progress::Progress;
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 fn put_number(hash: &mut Sha256, number: u64) {
@@ -208,7 +208,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::new()?;
     let mut code = 0;
     for path in &args.files {
-        let result = Input::new(path, &args.threads).and_then(|input| sum(&mut out, &input, args));
+        let result = Input::new(path, &args.resources).and_then(|input| sum(&mut out, &input, args));
         out.end_file(result, &mut code)?;
     }
     if code == 0 { Ok(()) } else { Err(Fail::Said(code)) }

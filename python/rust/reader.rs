@@ -183,6 +183,7 @@ impl Reader {
             self.read(py, |open| operation(open, memory))?;
             return Ok(None);
         }
+        self.check_memory(py, length as u64)?;
         PyBytes::new_with(py, length, |memory| self.read(py, |open| operation(open, memory))).map(Some)
     }
 }
@@ -200,9 +201,10 @@ impl Reader {
         verify: bool,
         to_seal: bool,
         cache_bytes: u64,
+        max_memory: u64,
     ) -> PyResult<Self> {
         let mut params = Params::default();
-        params.cache_bytes = cache_bytes;
+        (params.cache_bytes, params.max_memory) = (cache_bytes, max_memory);
         (params.threads, params.verify, params.to_seal) = (threads, verify, to_seal);
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
@@ -243,6 +245,11 @@ impl Reader {
         })?;
         *self.extent.lock().unwrap_or_else(PoisonError::into_inner) = extent;
         Ok(more)
+    }
+
+    /// An error if the file may not ask for so many bytes.
+    fn check_memory(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
+        self.alone(py, |reader| reader.check_memory(bytes))
     }
 
     fn header<'py>(&self, py: Python<'py>, offset: u64) -> PyResult<Option<Header<'py>>> {

@@ -120,12 +120,17 @@ pub struct scda_params {
     /// error where MPI-IO is used. 0 (default): none, every call writes itself. The environment variable
     /// `SCDA_BACKGROUND_BYTES` of rank 0 replaces a 0, except with MPI-IO.
     pub background_bytes: u64,
+    /// Reading, and opening to append: the most bytes of memory that a call takes on each rank for what the file asks
+    /// for, in one piece and in all; `SCDA_ERR_MEMORY` if it asks for more, with a message that says where. For files of
+    /// unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
+    /// quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
+    pub max_memory: u64,
 }
 
 /// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
-versioned!(scda_params_t, "params", "scda_params_init", defaults(), background_bytes: u64);
+versioned!(scda_params_t, "params", "scda_params_init", defaults(), max_memory: u64);
 
 /// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
 /// `scda_params_init` calls.
@@ -166,6 +171,7 @@ fn defaults() -> scda_params_t {
         keep: params.keep,
         behind: params.behind,
         background_bytes: params.background_bytes,
+        max_memory: params.max_memory,
     }
 }
 
@@ -244,6 +250,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         keep: c.keep,
         behind: c.behind,
         background_bytes: c.background_bytes,
+        max_memory: c.max_memory,
         faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]

@@ -5,7 +5,7 @@ use super::params::Params;
 use super::source::{Sizes, Source};
 use crate::codec::{ElementDecoder, ElementEncoder};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{catch, reserve};
+use crate::memory::{self, catch, reserve};
 use crate::numbers::to_usize;
 use std::sync::{Mutex, PoisonError};
 
@@ -91,7 +91,11 @@ pub fn on_threads<T: Send>(jobs: Vec<impl FnOnce() -> Result<T> + Send>) -> Vec<
     }
     let jobs = Mutex::new(jobs.into_iter().enumerate());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || std::iter::from_fn(|| next().map(|(index, job)| (index, catch(job)))).collect();
+    let allowance = memory::allowance();
+    let work = || {
+        let _limited = memory::share(allowance.clone());
+        std::iter::from_fn(|| next().map(|(index, job)| (index, catch(job)))).collect()
+    };
     let mut done: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
         let helpers: Vec<_> = (1..count).map_while(start).collect();

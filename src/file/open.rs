@@ -4,6 +4,7 @@ use super::params::{MAX_STRIPE_BYTES, MAX_WRITERS, Params};
 use super::target::Target;
 use super::team::{FINE, Failure, Function, Team, split};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory;
 use crate::parallel::Communicator;
 use crate::storage::faults::Faulty;
 use crate::storage::file_system::{self, Status};
@@ -43,6 +44,7 @@ pub fn if_valid<T>(
         let (path, mut params) = (path?, params?);
         params.validate()?;
         team.note_open(function, path, &params);
+        let _limited = memory::limited(params.max_memory, 0);
         let opened = open(team, path, &mut params)?;
         Ok((params, opened))
     };

@@ -133,6 +133,11 @@ pub struct Params {
     /// are parts of the same chunks, do not decompress them again. Those that were not used for longest go first. By default
     /// [`Self::DEFAULT_CACHE_BYTES`]; 0: none. A call that reads several boxes, or most items of its chunks, keeps none.
     pub cache_bytes: u64,
+    /// Reading, and opening to append: the most bytes of memory that an operation takes on each rank for what the file asks
+    /// for, in one piece and in all; more is the error `Memory`, which says where. For files of unknown origin, of
+    /// which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a quarter of it at most;
+    /// buffers of some MiB count, memory of the program does not. 0: no limit.
+    pub max_memory: u64,
     /// Accesses of the file that fail on purpose.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
@@ -166,6 +171,7 @@ impl Default for Params {
             verify: false,
             to_seal: true,
             cache_bytes: Self::DEFAULT_CACHE_BYTES,
+            max_memory: 0,
             faults: None,
             #[cfg(feature = "mpi")]
             hints: crate::storage::mpi_io::Hints::default(),
@@ -187,6 +193,11 @@ impl Params {
     /// by every rank costs less than copying.
     pub(super) fn small_bytes(&self, ranks: usize) -> usize {
         (self.aggregation_bytes / 8).min(SMALL_BYTES.max(ranks.saturating_mul(SMALL_BYTES_PER_RANK)))
+    }
+
+    /// The bytes of a cache, where memory is limited.
+    pub(super) fn bounded(&self, bytes: u64) -> u64 {
+        if self.max_memory == 0 { bytes } else { bytes.min(self.max_memory / 4) }
     }
 
     /// The bytes of each of the two halves of the memory that the ranks of a node share for small
@@ -265,6 +276,7 @@ impl Params {
             u64::from(self.seal),
             u64::from(self.to_seal),
             self.cache_bytes,
+            self.max_memory,
             faults,
         ]
     }

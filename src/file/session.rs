@@ -3,6 +3,7 @@
 use super::source::Sizes;
 use super::team::{Failure, Function, Team};
 use crate::error::{Error, Result};
+use crate::memory::Limited;
 use crate::parallel::KnownPartition;
 
 /// The state of a file that is open for writing or reading.
@@ -18,6 +19,10 @@ pub trait State {
     /// An operation begins: what another one has begun is completed. Collective.
     fn begin(&mut self) -> Result<(), Failure> {
         Ok(())
+    }
+    /// Limits the memory of an operation that begins: see [`Params::max_memory`](crate::Params::max_memory).
+    fn limit_memory(&self) -> Option<Limited> {
+        None
     }
     /// Whether the file stays open after an error: then the state is as before the operation that failed.
     fn survives(&self, failure: &Failure) -> bool;
@@ -65,6 +70,7 @@ impl<S: State> Session<S> {
     /// Runs an operation of this rank alone. If it fails, the file stays open.
     pub fn locally<T>(&mut self, operation: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
         let state = self.state.as_mut().ok_or_else(closed)?;
+        let _limited = state.limit_memory();
         let result = operation(state);
         result.map_err(|error| error.in_file(state.team().file_name()))
     }
@@ -80,6 +86,7 @@ impl<S: State> Session<S> {
             let failure = state.team().take_deferred();
             return Err(self.failed(failure));
         }
+        let _limited = state.limit_memory();
         let result = match state.begin().and_then(|()| operation(state)) {
             Ok(value) if is_alone => match state.team().has_deferred() {
                 false => return Ok(value),

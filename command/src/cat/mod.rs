@@ -5,7 +5,7 @@ mod keys;
 mod values;
 
 use crate::fail::{Fail, Result, and_known};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Resources};
 use crate::formats::{Format, Show};
 use crate::output::{Output, escape};
 use crate::pieces::{Pieces, first_unreadable, units};
@@ -81,7 +81,7 @@ pub struct Args {
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Trouble if --cols does not apply.
@@ -198,7 +198,7 @@ fn section(
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let input = Input::new(&args.file, &args.threads)?.with_unsealed(args.unsealed);
+    let input = Input::new(&args.file, &args.resources)?.with_unsealed(args.unsealed);
     if args.keys || args.key.is_some() {
         return keys::print(&input, args);
     }

@@ -15,7 +15,7 @@ pub use verified::Verified;
 
 use crate::facts;
 use crate::fail::{Fail, Result, is_invalid};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Resources};
 use crate::output::{Output, visible};
 use crate::progress::Progress;
 use finding::{Fault, Note, whole};
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Reads a whole file. See [`Params::strict`](scda::Params::strict). What is sealed is compared with its checksums, and
@@ -198,7 +198,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::new()?;
     let mut code = 0;
     for path in &args.files {
-        let result = Input::new(path, &args.threads)
+        let result = Input::new(path, &args.resources)
             .and_then(|input| check(&mut out, &input.for_check(args.unsealed), args, &mut code));
         if let (true, Err(Fail::Scda(_) | Fail::Trouble(_))) = (args.json, &result) {
             let error = result.as_ref().err().map(facts::failure);

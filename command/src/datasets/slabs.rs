@@ -168,7 +168,9 @@ pub fn read_all(
     data: &mut Vec<u8>,
 ) -> Result<()> {
     let items = regions.iter().map(items).fold(0, u64::saturating_add);
-    resize(data, to_usize(items.saturating_mul(dataset.data_type.item_bytes())))?;
+    let bytes = items.saturating_mul(dataset.data_type.item_bytes());
+    reader.check_memory(bytes)?;
+    resize(data, to_usize(bytes))?;
     Ok(reader.read_dataset(regions, data)?)
 }
 

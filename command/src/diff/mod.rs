@@ -10,7 +10,7 @@ use crate::datasets::compare::Tolerance;
 use crate::datasets::{Found, Item, Pair};
 use crate::facts::{failure, put_bytes};
 use crate::fail::{Fail, NO, Result, TROUBLE};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Resources};
 use crate::output::{Output, quote};
 use crate::pieces::{Pieces, units};
 use crate::progress::Progress;
@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 fn parse_tolerance(text: &str) -> Result<f64, String> {
@@ -259,7 +259,7 @@ pub fn run(args: &Args) -> Result<()> {
         Fail::Invalid(words) => Fail::Trouble(words),
         other => other,
     };
-    let (a, b) = (Input::new(&args.a, &args.threads)?, Input::new(&args.b, &args.threads)?);
+    let (a, b) = (Input::new(&args.a, &args.resources)?, Input::new(&args.b, &args.resources)?);
     let mut out = Output::new()?;
     if args.json {
         let (a, b) = (json!(a.name()), json!(b.name()));

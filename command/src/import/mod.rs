@@ -4,7 +4,7 @@ mod sdf;
 mod sion;
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Output, Threads, check_free, check_replaceable};
+use crate::files::{Input, Output, Resources, check_free, check_replaceable};
 use crate::output::complain;
 use crate::python;
 use scda::internals::{self, Foreign};
@@ -126,7 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         return python::run();
     }
-    let input = Input::new(&args.from, &Threads::default())?;
+    let input = Input::new(&args.from, &Resources::default())?;
     let name = input.name().to_owned();
     let file = Foreign::open(input.path(), &name)?;
     if is_for_python(&file)? {

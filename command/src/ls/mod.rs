@@ -8,7 +8,7 @@ use crate::datasets::{
     Found, FoundGroup, FoundStreams, Item, Pair, Walk, attribute_line, attributes_of, chunk_word, shape_word,
 };
 use crate::fail::{Fail, Result, and_known};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Resources};
 use crate::manifest;
 use crate::output::{Output, complain, quote, visible};
 use crate::plot::meaning::{Meaning, attributes};
@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// Of datasets with more bytes, the numbers are read only if that is asked for.
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<()> {
         if index > 0 && !args.json {
             out.bytes(b"\n")?;
         }
-        let input = Input::new(path, &args.threads).map(|input| input.with_unsealed(args.unsealed));
+        let input = Input::new(path, &args.resources).map(|input| input.with_unsealed(args.unsealed));
         let result = input.and_then(|input| match args.json {
             true => manifest::write(&mut out, &input, args.raw, args.data, &args.select),
             false => list(&mut out, &input, args),

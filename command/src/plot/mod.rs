@@ -13,7 +13,7 @@ mod shapes;
 pub mod subject;
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Threads, check_free, check_replaceable, status};
+use crate::files::{Input, Resources, check_free, check_replaceable, status};
 use crate::output::{complain, visible};
 use crate::ranges::{Bounds, Records};
 use axis::Scale;
@@ -84,7 +84,7 @@ pub struct Args {
     #[arg(short, long)]
     force: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 /// An axis and a coordinate on it.
@@ -165,7 +165,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     };
     check_free(&args.output, args.force)?;
-    let input = Input::new(&args.file, &args.threads)?;
+    let input = Input::new(&args.file, &args.resources)?;
     let mut reader = input.open()?;
     if !crate::files::is_standard(&args.file) {
         check_replaceable(&args.output, "it is the file that is read", [status(&args.file)?])?;

@@ -9,7 +9,7 @@ mod parameters;
 mod pictures;
 
 use crate::fail::{Fail, Result};
-use crate::files::{Input, Threads};
+use crate::files::{Input, Resources};
 use crate::output::{Output, complain};
 use api::View;
 use guard::Guard;
@@ -45,12 +45,12 @@ pub struct Args {
     #[arg(long)]
     unsealed: bool,
     #[command(flatten)]
-    threads: Threads,
+    resources: Resources,
 }
 
 pub fn run(args: &Args) -> Result<()> {
     let open =
-        |path: &PathBuf| Input::new(path, &args.threads).map(|input| input.with_unsealed(args.unsealed));
+        |path: &PathBuf| Input::new(path, &args.resources).map(|input| input.with_unsealed(args.unsealed));
     let inputs = args.files.iter().map(open).collect::<Result<Vec<_>>>()?;
     let view = View::new(inputs)?;
     let trouble = |error| Fail::Trouble(format!("port {}: {error}", args.port));

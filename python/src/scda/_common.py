@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Protocol, TypeVar, Union
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Handle:
 
 
 def prepare(
-    path: Path, comm: Any, driver: str, threads: Optional[int], cache_bytes: int = 0, **switches: bool
+    path: Path, comm: Any, driver: str, threads: Optional[int], limits: Optional[Mapping[str, int]] = None, **switches: bool
 ) -> tuple[str, Optional[Ranks], int]:
     """The absolute path, the ranks if there are several, and the number of threads. Collective: what is wrong on
     one rank, also a switch that is no bool, is an error of all."""
@@ -87,7 +87,8 @@ def prepare(
         for what, value in switches.items():
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"{what}: found {value!r}, expected True or False")
-        integer("cache_bytes", cache_bytes, 0, (1 << 63) - 1)
+        for what, value in (limits or {}).items():
+            integer(what, value, 0, (1 << 63) - 1)
         number = _threads(threads, ranks)
     except Exception as error:
         failure = error

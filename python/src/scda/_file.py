@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import html
 import json
+import math
 import operator
 import os
 import warnings
@@ -47,6 +48,7 @@ def open(
     verify: bool = False,
     to_seal: bool = True,
     cache_bytes: int = 16 << 20,
+    max_memory: int = 0,
 ) -> File:
     """Opens a file for reading.
 
@@ -70,6 +72,8 @@ def open(
             :meth:`File.refresh` looks for more. If false, all sections that are there are read.
         cache_bytes: how many bytes of decompressed chunks of datasets this process keeps at most, for items that are read
             later. 0: none. What reads several boxes at once, or most items of the chunks that it touches, keeps none.
+        max_memory: how many bytes a call takes at most for what the file asks for, and for the array that it returns; more is an
+            OutOfMemoryError. For files of unknown origin, of which a few bytes can ask for an array of any size. 0: no limit.
 
     Raises:
         Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
@@ -92,6 +96,7 @@ def open(
         verify=verify,
         to_seal=to_seal,
         cache_bytes=cache_bytes,
+        max_memory=max_memory,
     )
 
 
@@ -147,14 +152,16 @@ class File(Handle):
         verify: bool,
         to_seal: bool,
         cache_bytes: int = 0,
+        max_memory: int = 0,
         by_seal: bool = True,
     ) -> None:
         flags = {"decode": decode, "verify": verify, "to_seal": to_seal}
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, cache_bytes, **flags)
+        limits = {"cache_bytes": cache_bytes, "max_memory": max_memory}
+        self._path, self._ranks, number = prepare(path, comm, driver, threads, limits, **flags)
         self._mapped = None if self._ranks else _open_to_map(self._path)
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, self._ranks, number, *map(bool, flags.values()), cache_bytes)
+            self._core = _core.Reader(self._path, self._ranks, number, *map(bool, flags.values()), *limits.values())
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
@@ -534,6 +541,7 @@ class File(Handle):
 
     def _allocate(self, shape: Union[int, tuple[int, ...]], dtype: DTypeLike) -> NDArray[Any]:
         """Memory for what the file says."""
+        self._core.check_memory(min(math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize, (1 << 64) - 1))
         try:
             return np.empty(shape, dtype)
         except (MemoryError, ValueError) as error:  # numpy says the latter of more than 2^63 bytes

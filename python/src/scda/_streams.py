@@ -92,10 +92,10 @@ class Streams(Sequence["Stream"]):
         with file._reading() as core:
             item = dtype_of(dtype)
             parts, rank = file._parts(len(self), counts)
-            sizes = np.empty(parts[rank], np.uint64)
+            sizes = file._allocate(parts[rank], np.uint64)
             core.read_streams_sizes(self._core, parts, sizes)
             offsets = offsets_of(sizes, item)
-            values = np.empty(int(offsets[-1]), item)
+            values = file._allocate(int(offsets[-1]), item)
             core.read_streams(self._core, parts, sizes, bytes_of(values))
             return offsets, values
 

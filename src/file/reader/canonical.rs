@@ -11,7 +11,7 @@ use crate::format::header::{FileHeader, SectionType, UserString, file_header, pu
 use crate::format::layout::{Layout, sum};
 use crate::format::padding::{LineBreak, MAX_DATA_PADDING, data_padding};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES, SECTION_HEADER_BYTES};
-use crate::memory::{reserve, resize};
+use crate::memory::{self, reserve, resize};
 use crate::numbers::to_usize;
 
 /// Long text is looked at this many bytes at a time: whole lines.
@@ -97,6 +97,7 @@ impl ReaderState {
         mut each: impl FnMut(&mut Self, &[u64]) -> Result<()>,
     ) -> Result<()> {
         let format = CountFormat::new(letter, style);
+        let _temporary = memory::temporary();
         let (mut found, mut expected, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
         // No more than a step at a time.
         let most = to_usize(current.count.min(ENTRIES));
@@ -187,6 +188,7 @@ impl ReaderState {
 
     /// The compressed elements that lie one after the other from `offset`.
     fn check_texts(&mut self, offset: u64, sizes: &[u64], style: LineBreak) -> Result<()> {
+        let _temporary = memory::temporary();
         let (mut at, mut text) = (offset, Vec::new());
         for Batch { elements, bytes } in batches(Sizes::Each(sizes), 0..sizes.len(), BATCH_BYTES as u64) {
             if elements.len() == 1 {
@@ -209,6 +211,7 @@ impl ReaderState {
 
     /// One compressed element.
     fn check_text(&mut self, offset: u64, length: u64, style: LineBreak) -> Result<()> {
+        let _temporary = memory::temporary();
         let mut text = Vec::new();
         let mut done = 0;
         while done < length {

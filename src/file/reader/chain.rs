@@ -9,7 +9,7 @@ use crate::format::index::{
 };
 use crate::format::names::{NAME_BYTES, Name, SealRow, Table};
 use crate::format::seal::{SEAL_BYTES, Seal};
-use crate::memory::{copy, reserve, resize};
+use crate::memory::{self, copy, reserve, resize};
 use crate::numbers::to_usize;
 use crate::storage::ParallelFile;
 use std::collections::BTreeMap;
@@ -124,6 +124,7 @@ fn next_length(last: u64, distance: u64) -> u64 {
 
 /// The CRC of these bytes of the file.
 pub(super) fn crc_of(file: &mut dyn ParallelFile, start: u64, end: u64) -> Result<u64> {
+    let _temporary = memory::temporary();
     let (mut at, mut sum, mut bytes) = (start, 0, Vec::new());
     while at < end {
         resize(&mut bytes, (end - at).min(SUM_BYTES))?;
@@ -341,6 +342,7 @@ impl Chain {
         if sealed.names_bytes() == 0 {
             return Ok(None);
         }
+        let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         let (is_short, seal) = (sealed.names_bytes() <= SHORT_TABLE_BYTES, sealed.seal);
         let table = if is_short {

@@ -12,7 +12,7 @@ use crate::format::COUNT_BYTES;
 use crate::format::dataset::stored::{Elements, Stored};
 use crate::format::dataset::{Region, Run, Visits};
 use crate::format::layout::sum;
-use crate::memory::grow;
+use crate::memory::{self, grow};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 
@@ -163,8 +163,11 @@ impl Part<'_> {
 impl ReaderState {
     /// How many chunks are decompressed at once, each on a thread of its own: streams alone.
     pub(super) fn chunk_threads(&self, stored: &Stored) -> usize {
-        let most = if stored.codecs.changes_length() { chunks_at_once(stored.grid.chunk_bytes()) } else { 1 };
-        self.params.threads.min(most)
+        let bytes = stored.grid.chunk_bytes();
+        let most = if stored.codecs.changes_length() { chunks_at_once(bytes) } else { 1 };
+        // Where memory is limited, a chunk and what the file has of it may take half of it.
+        let fitting = self.params.bounded(u64::MAX) / bytes.max(1);
+        self.params.threads.min(most).min(to_usize(fitting.max(1)))
     }
 
     /// Reads the chunks that are wanted, each one once.
@@ -235,6 +238,8 @@ impl ReaderState {
 
     /// Reads chunks, and decompresses all of them at once, each on a thread of its own, into memory of their size.
     pub(super) fn decode_batch(&mut self, mut batch: Vec<(&Part<'_>, Present, &mut [u8])>) -> Result<()> {
+        let is_small = batch.iter().all(|(.., out)| out.len() as u64 <= MOST_KEPT);
+        let _temporary = (!is_small).then(memory::temporary);
         let mut decoders = std::mem::take(&mut self.chunk_decoders);
         while decoders.len() < batch.len() {
             decoders.push(ChunkDecoder::new(self.params.strict));
@@ -242,7 +247,6 @@ impl ReaderState {
         for ((part, present, out), decoder) in batch.iter_mut().zip(&mut decoders) {
             self.fetch(part, *present, decoder, out)?;
         }
-        let is_small = batch.iter().all(|(.., out)| out.len() as u64 <= MOST_KEPT);
         let jobs = batch.into_iter().zip(&mut decoders);
         let jobs = jobs.map(|((part, present, out), decoder)| move || part.decode(present, decoder, out));
         on_threads(jobs.collect()).into_iter().collect::<Result<()>>()?;

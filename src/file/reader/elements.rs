@@ -10,7 +10,7 @@ use crate::file::team::{Failure, split};
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
 use crate::format::layout::{Layout, sum};
-use crate::memory::{reserve, reserve_count, resize};
+use crate::memory::{self, reserve, reserve_count, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::ops::Range;
@@ -45,6 +45,7 @@ impl ReaderState {
     /// Decodes a block into memory of its size.
     #[inline(never)]
     fn decode_own_block(&mut self, current: &Current, data: &mut [u8]) -> Result<()> {
+        let _temporary = memory::temporary();
         let (size, layout) = (current.size, current.layout);
         let mut text = Vec::new();
         self.read_own_text(layout.data, layout.data_bytes, size, &mut text)?;
@@ -83,6 +84,7 @@ impl ReaderState {
     /// As [`Self::read_own_elements`], into elements of their own memory.
     #[inline(never)]
     fn scatter_own_elements(&mut self, offset: u64, sizes: Sizes<'_>, mut data: Sink<'_>) -> Result<()> {
+        let _temporary = memory::temporary();
         let (mut start, mut together) = (offset, Vec::new());
         for Batch { elements, bytes } in batches(sizes, 0..sizes.count(), BATCH_BYTES as u64) {
             if elements.len() == 1 {
@@ -108,6 +110,7 @@ impl ReaderState {
         letter: u8,
         mut each: impl FnMut(usize, u64) -> Result<()>,
     ) -> Result<()> {
+        let _temporary = memory::temporary();
         let mut text = Vec::new();
         let mut done = 0;
         while done < count {
@@ -228,6 +231,7 @@ impl ReaderState {
         if data.is_skip() {
             return Ok(());
         }
+        let _temporary = memory::temporary();
         let threads = self.params.threads;
         let (mut text, mut staged) = (Vec::new(), Vec::new());
         let (mut start, mut decoded_start) = (offset, 0);

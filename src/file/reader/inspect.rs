@@ -15,7 +15,7 @@ use crate::format::layout::sum;
 use crate::format::names::{NAME_BYTES, Name, SealRow};
 use crate::format::seal::{SEAL, SEAL_BYTES};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use crate::memory::{reserve, resize};
+use crate::memory::{self, reserve, resize};
 use crate::numbers::to_usize;
 
 /// So many rows are read at once.
@@ -248,6 +248,7 @@ impl ReaderState {
                 crc: seal.crc,
             })
         });
+        let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, table.bytes())?;
         self.file.read_at(table.rows, &mut bytes)?;
@@ -300,6 +301,7 @@ impl ReaderState {
         rows: &mut Vec<Row>,
     ) -> Result<()> {
         let (count, mut end) = (sealed.seal.rows().saturating_sub(first).min(ROWS), begin);
+        let _temporary = memory::temporary();
         let mut bytes = Vec::new();
         resize(&mut bytes, count * ROW_BYTES as u64)?;
         self.file.read_at(sealed.row_offset(first), &mut bytes)?;

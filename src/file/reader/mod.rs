@@ -47,6 +47,7 @@ use crate::format::header::{FileHeader, SectionType, UserString, parse_file_head
 use crate::format::layout::Layout;
 use crate::format::padding::LineBreak;
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
+use crate::memory::{self, Limited};
 use crate::parallel::{Communicator, KnownPartition, Partition};
 use crate::storage::ParallelFile;
 use std::collections::BTreeMap;
@@ -558,6 +559,15 @@ impl Reader {
         self.session.partition(count)
     }
 
+    /// Returns an error if a file may not ask for so many bytes of memory, which the program is about to take for it: see
+    /// [`Params::max_memory`]. Not collective.
+    ///
+    /// # Errors
+    /// `Memory`.
+    pub fn check_memory(&mut self, bytes: u64) -> Result<()> {
+        self.session.locally(|_| memory::check(bytes))
+    }
+
     /// Agrees with the other ranks on the errors so far. For language bindings whose ranks then exchange something of their own.
     ///
     /// # Errors
@@ -635,7 +645,7 @@ impl ReaderState {
             decoders: Decoders::new(params.strict),
             chunk_decoders: Vec::new(),
             chunk_buffers: Vec::new(),
-            chunk_cache: ChunkCache::new(params.cache_bytes),
+            chunk_cache: ChunkCache::new(params.bounded(params.cache_bytes)),
             sharing: sharing::Sharing::default(),
             team,
             file,
@@ -697,6 +707,10 @@ impl State for ReaderState {
 
     fn checks_every_call(&self) -> bool {
         self.params.check
+    }
+
+    fn limit_memory(&self) -> Option<Limited> {
+        memory::limited(self.params.max_memory, self.position)
     }
 
     fn survives(&self, _: &Failure) -> bool {

@@ -3,11 +3,11 @@
 use super::ReaderState;
 use crate::error::Result;
 use crate::format::names::Name;
-use crate::memory::{copy, reserve};
+use crate::memory::{self, copy, reserve};
 use std::collections::BTreeMap;
 
 /// Names are kept until they take about so much memory.
-const KEPT_BYTES: usize = 64 << 20;
+const KEPT_BYTES: u64 = 64 << 20;
 /// What a user string takes, in a map.
 const NAME_BYTES: usize = 128;
 
@@ -58,16 +58,18 @@ impl ReaderState {
     /// Keeps the names of one more piece, towards the beginning of the file. False if there is none, or if
     /// its names have to be searched for in the file: they are many or damaged, or enough is kept.
     pub(super) fn keep_names(&mut self) -> Result<bool> {
-        let number = self.names.pieces;
+        let (number, most) = (self.names.pieces, self.params.bounded(KEPT_BYTES));
         if self.names.is_full {
             return Ok(false);
         }
         if self.chain.piece(&mut *self.file, number)?.is_none_or(|piece| piece.is_long()) {
             return Ok(false);
         }
+        // What is kept has a limit of its own.
+        let _temporary = memory::temporary();
         let names = self.chain.names(&mut *self.file, number);
         let kept = names.and_then(|names| self.names.keep(&names));
-        self.names.is_full = kept.is_err() || self.names.bytes >= KEPT_BYTES;
+        self.names.is_full = kept.is_err() || self.names.bytes as u64 >= most;
         match kept {
             // Whoever searches for a name finds the error.
             Err(error) if error.kind().is_of_file() => Ok(false),

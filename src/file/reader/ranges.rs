@@ -10,7 +10,7 @@ use crate::format::header::SectionType;
 use crate::format::index::ANCHOR_ELEMENTS;
 use crate::format::layout::{Layout, sum};
 use crate::format::{COUNT_BYTES, FILE_HEADER_BYTES};
-use crate::memory::{reserve_count, resize};
+use crate::memory::{self, reserve_count, resize};
 use crate::numbers::to_usize;
 use crate::parallel::{Partition, uniform_partition};
 use std::ops::Range;
@@ -188,6 +188,7 @@ impl ReaderState {
         if part.count == part.total {
             return self.read_own_block(&current, data);
         }
+        let _temporary = memory::temporary();
         let mut all = Vec::new();
         resize(&mut all, part.total)?;
         self.read_own_block(&current, &mut all)?;
@@ -364,6 +365,7 @@ impl ReaderState {
         data: Sink<'_>,
     ) -> Result<()> {
         let start = self.element_offset(current, part.offset)?;
+        let _temporary = memory::temporary();
         let mut encoded_sizes = Vec::new();
         reserve_count(&mut encoded_sizes, part.count)?;
         let first = current.layout.entries + part.offset * COUNT_BYTES as u64;

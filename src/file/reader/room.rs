@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::format::dataset::{DataType, Region, Run};
 use crate::items::{DataMut, ItemsMut};
-use crate::memory::{reserve, resize};
+use crate::memory::{self, reserve, resize};
 use crate::numbers::to_usize;
 
 /// What lies scattered is filled, or turned into other numbers, in pieces of so many bytes. Fewer in tests.
@@ -102,6 +102,7 @@ impl<'a> Room<'a> {
             return next(0, memory);
         }
         let Self::Boxes(Apart { item_bytes, .. }) = self else { return Ok(()) };
+        let _temporary = memory::temporary();
         let most = (PIECE_BYTES / *item_bytes).max(1) * *item_bytes;
         let (mut piece, mut done) = (Vec::new(), 0);
         while done < run.items {
@@ -129,6 +130,7 @@ impl<'a> Room<'a> {
             Self::Boxes(Apart { boxes, item_bytes, .. }) => (boxes, *item_bytes),
         };
         let most = (PIECE_BYTES / item_bytes).max(1) * item_bytes;
+        let _temporary = memory::temporary();
         let mut piece = Vec::new();
         for (start, items) in boxes.iter_mut().filter(|(_, items)| !items.are_converted()) {
             let mut done = 0;

@@ -7,7 +7,7 @@ use super::{Current, ReaderState};
 use crate::error::Result;
 use crate::file::source::{Sink, Sizes};
 use crate::format::dataset::{Dataset, Region, Run, Runs};
-use crate::memory::resize;
+use crate::memory::{self, resize};
 use crate::numbers::to_usize;
 use crate::parallel::Partition;
 use std::ops::Range;
@@ -39,6 +39,7 @@ impl ReaderState {
     ) -> Result<()> {
         let Dataset { shape, data_type, .. } = &part.stored.dataset;
         let item_bytes = data_type.item_bytes();
+        let _temporary = memory::temporary();
         let mut together = Together::default();
         let mut buffer = Vec::new();
         let first = part.current.layout.data;
@@ -87,6 +88,7 @@ impl ReaderState {
     ) -> Result<()> {
         let Dataset { shape, data_type, .. } = &part.stored.dataset;
         let (item_bytes, current) = (data_type.item_bytes(), &part.current);
+        let _temporary = memory::temporary();
         let mut rows = Vec::new();
         let (Some(&start), Some(&count)) = (region.start.first(), region.count.first()) else {
             // No dimension: one row.

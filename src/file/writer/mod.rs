@@ -218,7 +218,9 @@ impl Writer {
         let (team, params, (file, mut target, size)) =
             open::if_valid(comm, Function::Append, path, params, open::append)?;
         let mut reading = ReaderState::over(team, file, size, &params);
+        let limited = reading.limit_memory();
         let found = Self::continued(&mut reading, &params);
+        drop(limited);
         let (mut team, mut file) = reading.into_parts();
         let result = found.and_then(|found| {
             // Nothing was changed before all ranks know where to go on.

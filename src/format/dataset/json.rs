@@ -1,7 +1,7 @@
 //! JSON as the metadata of datasets have it: checked before any of it is used, and laid out in one way.
 
 use crate::error::{Error, ErrorKind, Result, quote};
-use crate::memory::reserve;
+use crate::memory::{self, reserve};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -41,7 +41,9 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>> {
         wrong(format!("found {}, which is not UTF-8", quote(&text[at..text.len().min(at + 4)])), at)
     })?;
     // The parser ends the process where it cannot allocate: so room is asked for first. A value takes most if it is a digit.
+    let tried = memory::temporary();
     reserve(&mut Vec::<u8>::new(), 32 * text.len())?;
+    drop(tried);
     check(text, 0)?;
     let mut parser = serde_json::Deserializer::from_str(text);
     let members = parser.deserialize_map(Members).map_err(|error| of_serde(text, &error))?;

@@ -26,9 +26,13 @@ pub fn datasets(input: &[u8]) {
     let file_bytes = std::fs::metadata(&scratch.0).unwrap().len() as usize;
     // A chunk has at most 1032 times the bytes of its stream; two of them, and the regions, are in memory.
     let limit = MEMORY_OF_A_RANK + 4 * 1032 * file_bytes;
-    let (peak, alone) = memory::peak(|| read(Solo, &scratch.0, seed));
+    let (peak, alone) = memory::peak(|| read(Solo, &scratch.0, seed, 0));
     assert!(peak <= limit, "{peak} bytes of memory for a file of {file_bytes}");
-    let (peak, ranks) = memory::peak(|| run_on_threads(2, |comm| read(comm, &scratch.0, seed)));
+    let most = 1 << (12 + seed % 12);
+    let (peak, limited) = memory::peak(|| read(Solo, &scratch.0, seed, most));
+    assert!(peak <= MEMORY_OF_A_RANK + most as usize, "{peak} bytes of memory with max_memory = {most}");
+    assert!(limited == alone || limited == Err(ErrorKind::Memory), "{:?}", limited.err());
+    let (peak, ranks) = memory::peak(|| run_on_threads(2, |comm| read(comm, &scratch.0, seed, 0)));
     assert!(peak <= 2 * limit, "{peak} bytes of memory on 2 ranks for a file of {file_bytes}");
     // Rank 0 reads the same; an error of rank 1 is one of both.
     if let (Ok(alone), Ok(first)) = (&alone, &ranks[0]) {
@@ -91,10 +95,17 @@ fn write(path: &Path, text: &[u8], mut input: Input<'_>) {
 }
 
 /// Reads some regions; those of rank 0 do not depend on the number of ranks.
-fn read(comm: impl Communicator + 'static, path: &Path, seed: u64) -> Result<Vec<u8>, ErrorKind> {
+fn read(
+    comm: impl Communicator + 'static,
+    path: &Path,
+    seed: u64,
+    max_memory: u64,
+) -> Result<Vec<u8>, ErrorKind> {
+    let mut params = Params::default();
+    params.max_memory = max_memory;
     let mut rng = Rng(seed ^ comm.rank() as u64);
     let kind = |error: scda::Error| error.kind();
-    let mut file = Reader::open(comm, path, &Params::default()).unwrap();
+    let mut file = Reader::open(comm, path, &params).map_err(kind)?;
     let dataset = file.find_dataset("a", 0).map_err(kind)?.expect("its name");
     let mut all = Vec::new();
     for turn in 0..2 {

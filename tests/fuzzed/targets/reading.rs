@@ -174,6 +174,13 @@ fn read_alone(input: &[u8], decode: bool) {
     let limit = MEMORY_OF_A_RANK + 8 * input.len();
     assert!(peak <= limit, "{peak} bytes of memory for a file of {}", input.len());
     compare(&seen, input, decode);
+    params.max_memory = 1 << (12 + seed % 12);
+    let (peak, seen) = memory::peak(|| see(Solo, &scratch.0, decode, &params, seed));
+    let limit = MEMORY_OF_A_RANK + params.max_memory as usize + 8 * input.len();
+    assert!(peak <= limit, "{peak} bytes of memory with max_memory = {}", params.max_memory);
+    if seen.error != Some(ErrorKind::Memory) {
+        compare(&seen, input, decode);
+    }
 }
 
 fn compare(seen: &Seen, input: &[u8], decode: bool) {
