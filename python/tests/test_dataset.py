@@ -696,6 +696,19 @@ def test_chunks_are_kept_for_later_items(tmp_path: Path) -> None:
             scda.open(tmp_path / "f", cache_bytes=wrong)  # type: ignore[arg-type]
 
 
+def test_no_more_memory_is_taken_than_max_memory(tmp_path: Path) -> None:
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("rho", np.full(1 << 20, 7.0), encode=True)
+    reads = [lambda f: f["rho"][:].sum(), lambda f: f["rho"][5]]
+    with scda.open(tmp_path / "f", max_memory=1 << 26) as f:
+        found = [read(f) for read in reads]
+    with scda.open(tmp_path / "f", max_memory=1 << 18) as f:
+        for read in reads:
+            with pytest.raises(scda.OutOfMemoryError, match="byte .* that the file asks for.*max_memory, 262144$"):
+                read(f)
+    assert found == [7.0 * (1 << 20), 7.0]
+
+
 @pytest.mark.parametrize("chunks", [None, (3, 4, 2)], ids=str)
 def test_lists_of_indices(tmp_path: Path, chunks: Any) -> None:
     rng = np.random.default_rng(7)
