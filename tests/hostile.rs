@@ -150,7 +150,7 @@ fn inflated(path: &Path) {
     let data = vec![7; 32 << 20];
     let mut file = Writer::create(Solo, path, b"", &Params::default()).unwrap();
     file.block(b"block", 0, data.len() as u64, Some(&data), Encode::Always).unwrap();
-    let mut dataset = Dataset::new("sevens", DataType::Uint8, &[data.len() as u64]);
+    let mut dataset = Dataset::new("sevens", DataType::Uint8, [data.len() as u64]);
     dataset.layout = Layout::Chunked { shape: Some(vec![data.len() as u64]), text: false };
     file.dataset(&dataset, &[Region::all(&dataset.shape)], &data).unwrap();
     file.close().unwrap();
@@ -206,11 +206,11 @@ fn a_large_file_is_read_with_little_memory() {
     let mut params = Params::default();
     params.seal = true;
     let mut file = Writer::create(Solo, &path, b"", &params).unwrap();
-    let data: Vec<u8> = (0..1_u32 << 20).map(|i| (u64::from(i).pow(2) >> 9) as u8).collect();
-    let mut dataset = Dataset::new("field", DataType::Uint8, &[1 << 10, 1 << 10]);
+    let data: Vec<u8> = (0..1_u32 << 20).map(|i| (u64::from(i).pow(2) >> 9).to_le_bytes()[0]).collect();
+    let mut dataset = Dataset::new("field", DataType::Uint8, [1 << 10, 1 << 10]);
     for step in 0..12_usize {
         file.array(b"array", &[1 << 10], 1 << 10, Source::Contiguous(&data), Encode::Always).unwrap();
-        let sizes: Vec<u64> = (0..1 << 10).map(|i| i % 2 << 11).collect();
+        let sizes: Vec<u64> = (0..1 << 10).map(|i| (i % 2) << 11).collect();
         file.varray(b"varray", &[1 << 10], &sizes, None, Source::Contiguous(&data), Encode::None).unwrap();
         dataset.layout = match step % 3 {
             0 => Layout::Contiguous,
