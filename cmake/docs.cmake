@@ -3,7 +3,7 @@
 set(scda_doc_folders docs/images c-examples fortran-examples python/examples)
 file(GLOB scda_doc_pages RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS docs/*.md)
 list(APPEND scda_doc_pages README.md CHANGELOG.md)
-set(scda_doc_files ${scda_doc_pages} LICENSE-MIT LICENSE-APACHE docs)
+set(scda_doc_files ${scda_doc_pages} LICENSE-MIT LICENSE-APACHE LICENSES-CRATES.txt docs)
 
 # scda_page(PAGE): makes doc/PAGE in the build folder.
 function(scda_page page)
@@ -59,7 +59,8 @@ endfunction()
 foreach(page IN LISTS scda_doc_pages)
   scda_page("${page}")
 endforeach()
-install(FILES LICENSE-MIT LICENSE-APACHE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES LICENSE-MIT LICENSE-APACHE LICENSES-CRATES.txt DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES sbom.cdx.json DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL) # the archive has it
 foreach(folder IN LISTS scda_doc_folders)
   install(DIRECTORY "${folder}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}" PATTERN __pycache__ EXCLUDE)
 endforeach()

@@ -37,13 +37,7 @@ endif()
 if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda knows to be started by
   string(TOLOWER "${scda_MPI_FAMILY}" doctor)
   string(REPLACE " " "" doctor "scda-doctor-${doctor}")
-  # MPI may be outside of the system's folders. Nothing is known of it if the compiler is that of MPI.
-  set(rpath "")
-  if(MPI_C_LIBRARIES)
-    list(GET MPI_C_LIBRARIES 0 mpi_library)
-    get_filename_component(mpi_folder "${mpi_library}" DIRECTORY)
-    set(rpath "-Clink-arg=-Wl,-rpath,${mpi_folder}")
-  endif()
+  list(TRANSFORM run_path PREPEND "-Clink-arg=-Wl,-rpath," OUTPUT_VARIABLE rpath)
   # In the folder of the library, whose parts it shares; so after it.
   add_custom_target(scda_cargo_doctor
     COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"

@@ -37,6 +37,9 @@ builds)
   heading "Licences and sources of the crates"
   step dependencies 2400 scripts/dependencies.sh
   sed 1d $folder/logs/dependencies.log
+  heading "The ABI"
+  step abi 60 scripts/abi.sh
+  sed 1d $folder/logs/abi.log
   heading "Rust documentation"
   step doc 600 env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --no-deps --target-dir $folder/cargo
   heading "Rust package"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # dist.sh FOLDER: makes FOLDER/libscda-VERSION-vendored.tar.gz, the sources of the last commit with those of all crates, which builds
-# without a network (docs/offline.md), and its checksum, FOLDER/SHA256SUMS. The same commit makes the same archive.
+# without a network (docs/offline.md), the list of the crates that are linked in, FOLDER/libscda-VERSION.cdx.json, and the checksums,
+# FOLDER/SHA256SUMS. The same commit makes the same bytes.
 set -euo pipefail
 if [ $# -ne 1 ]; then
   echo "usage: $0 FOLDER" >&2
@@ -11,7 +12,7 @@ folder=$(cd -- "$1" && pwd)
 . "$(dirname -- "$0")/lib.sh"
 
 [ -z "$(git status --porcelain)" ] || echo "There are changes that are not committed: they are not in the archive." >&2
-version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' Cargo.toml | head -n 1)
+version=$(scripts/crates.py version)
 name=libscda-$version
 archive=$name-vendored.tar.gz
 work=$(mktemp -d)
@@ -26,9 +27,11 @@ cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml 2>"$log" || {
   cat "$log" >&2
   exit 1
 }
+scripts/crates.py sbom >sbom.cdx.json
+cp sbom.cdx.json "$folder/$name.cdx.json"
 cd -- "$work"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w "--mtime=@$(git -C "$root" log -1 --format=%ct)" -c "$name" |
   gzip -9n >"$folder/$archive"
 cd -- "$folder"
-sha256sum "$archive" >SHA256SUMS
+sha256sum "$archive" "$name.cdx.json" >SHA256SUMS
 ls -l "$archive" | awk '{ printf "%s  %.1f MB\n", $9, $5 / 1e6 }'

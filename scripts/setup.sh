@@ -69,6 +69,7 @@ if [ "$wanted" = test ]; then
   need python3 "checks the files that the tests write" command -v python3
   need valgrind "checks the tests' use of memory" command -v valgrind
   need git "makes the archive of the sources" command -v git
+  need abigail-tools "compares the C interface with that of the last release" command -v abidiff
   need iproute2 "has a loopback interface there" command -v ip
   need util-linux "cuts off the network, for the build without one" command -v unshare
   need procps "ends what runs beside a test that failed" command -v pkill

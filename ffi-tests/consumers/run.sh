@@ -108,6 +108,14 @@ needed=$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
 same "libraries needed beyond those expected" "" "$needed"
 runpath=$(readelf -d "$library.so" | sed -n 's/.*(\(RPATH\|RUNPATH\)).*\[\(.*\)\]/\2/p')
 case $runpath in *"$root"* | *"$prefix"*) fail "the library has the run path $runpath" ;; esac
+# A folder is named only if the loader does not find the library by itself.
+if [ -n "$runpath" ] && ldconfig -p | grep -qF "$(readelf -d "$library.so" | sed -n 's/.*(NEEDED).*\[\(libmp.*\)\]/\1/p')"; then
+  fail "the library has the run path $runpath, a folder of the system"
+fi
+
+# The licences of what is linked in: the folder of a distribution's package has a name of its own.
+[ -n "$(find "$prefix/share/doc" -name LICENSES-CRATES.txt)" ] || grep -rqs --include copyright "^zstd-sys " "$prefix/share/doc" ||
+  fail "the licences of the crates are not installed"
 for folder in "$root/" "${CARGO_HOME:-$HOME/.cargo}/"; do
   for file in $(find "$prefix/bin" "$libdir"/lib*scda* "$libdir/cmake/$name" "$libdir/pkgconfig/$name.pc" "$prefix/libexec" -type f 2>/dev/null); do
     ! grep -qF -- "$folder" "$file" || fail "$file names $folder, a folder of the machine that built it"

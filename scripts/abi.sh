@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# abi.sh: whether programs that were linked with the last release run with this library: compares the C interface, as a compiler sees it,
+# with that of the last tag vVERSION, by abidiff (Debian: abigail-tools). That abidiff notices what breaks programs is tested first.
+set -euo pipefail
+. "$(dirname -- "$0")/lib.sh"
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+if ! command -v abidiff >/dev/null; then
+  echo "skipped: abi: there is no abidiff (abigail-tools)"
+  exit 0
+fi
+
+# interface HEADER NAME: NAME.so with all functions of the header, in which the debug information has their types.
+interface() {
+  mkdir -p "$work/$2"
+  sed 's|/\* #undef SCDA_SERIAL \*/|#define SCDA_SERIAL 1|' "$1" >"$work/$2/scda.h"
+  # As gcc lists them: /* scda.h:1:NC */ extern int scda_f (int);
+  gcc -fsyntax-only -aux-info "$work/$2/list" -x c "$work/$2/scda.h"
+  {
+    echo '#include "scda.h"'
+    sed -n 's|^/\* [^ ]*/scda.h:[0-9]*:NC \*/ extern \(.* \**scda_.*\);.*|\1 { __builtin_trap(); }|p' "$work/$2/list"
+  } >"$work/$2/all.c"
+  gcc -w -g -std=gnu2x -shared -fPIC -fno-eliminate-unused-debug-types -o "$work/$2.so" "$work/$2/all.c"
+}
+# fits OLD NEW: whether what was linked with OLD runs with NEW. Functions may be added. abidiff's 8 is a change that breaks, 4 one that
+# may; 1 and 2 are its own errors.
+fits() {
+  local status=0
+  abidiff --no-added-syms "$work/$1.so" "$work/$2.so" >"$work/report" 2>&1 || status=$?
+  [ $((status & 3)) -eq 0 ] || { cat "$work/report" >&2; exit 1; }
+  [ $status -eq 0 ]
+}
+
+interface include/scda.h new
+count=$(grep -c builtin_trap "$work/new/all.c")
+same=$(nm -D --defined-only "$work/new.so" | awk '$3 ~ /^scda_/ { print $3 }' | LC_ALL=C sort | diff - abi/scda.symbols) || {
+  echo "FAILED: gcc sees other functions in include/scda.h than abi/scda.symbols has:" >&2
+  echo "$same" >&2
+  exit 1
+}
+for change in 's/scda_version(void)/scda_version(int unused)/' '/scda_version(void);/d' 's/^  int seal;/  long seal;/'; do
+  sed "$change" include/scda.h >"$work/changed.h"
+  ! cmp -s include/scda.h "$work/changed.h" || { echo "FAILED: include/scda.h has nothing for $change" >&2; exit 1; }
+  interface "$work/changed.h" changed
+  ! fits new changed || { echo "FAILED: abidiff does not notice $change" >&2; exit 1; }
+done
+
+if ! tag=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null); then
+  echo "abi: $count functions; there is no release yet to compare them with"
+  exit 0
+fi
+git show "$tag:include/scda.h" >"$work/old.h"
+interface "$work/old.h" old
+number() { sed -n 's/^set(SCDA_SOVERSION \([0-9]*\))/\1/p'; }
+if [ "$(git show "$tag:CMakeLists.txt" | number)" != "$(number <CMakeLists.txt)" ]; then
+  echo "abi: $count functions; the soname is another one than that of $tag"
+elif fits old new; then
+  echo "abi: $count functions; programs that were linked with $tag run with them"
+else
+  cat "$work/report" >&2
+  echo "FAILED: programs that were linked with $tag do not run with this interface; see \"ABI\" in docs/promises.md" >&2
+  exit 1
+fi
