@@ -1127,7 +1127,7 @@ contains
     Nq = 2
     short = merge(1, 2, rank == ranks - 1)
     pointers = c_null_ptr
-    do i = 1, 5
+    do i = 1, 7
       call scda_fopen_write(f, comm, filename, "too short", ierr, params)
       select case (i)
       case (1)
@@ -1140,6 +1140,10 @@ contains
         call scda_fwrite_array(f, "pointers", pointers(:short), Nq, 4, SCDA_ENCODE_NONE, ierr, indirect=.true.)
       case (5)
         call scda_proc_sizes(f, [(4, i = 1, short)], Nq, few, ierr)
+      case (6)
+        call scda_fwrite_array(f, "no pointers", [1, 2], Nq, 4, SCDA_ENCODE_NONE, ierr, indirect=.true.)
+      case (7)
+        call scda_fwrite_array(f, "pointers without E", pointers, Nq, ierr=ierr, indirect=.true.)
       end select
       call require(ierr == SCDA_ERR_ARG, "too short")
       call scda_fclose(f, ierr)

@@ -15,8 +15,8 @@
 !   count from 1, and their dimensions have the order of Fortran.
 ! - User strings lose their trailing blanks, unless len says how many characters to write.
 !
-! .mod files depend on the compiler: this source is compiled with the program that uses it, once; it includes scda.inc, which lies
-! beside it. It is Fortran 2018. (Not with
+! .mod files depend on the compiler: this source is compiled with the program that uses it, once; it includes scda.inc
+! and scda_c.inc, which lie beside it. It is Fortran 2018. (Not with
 ! -fno-automatic: gfortran then loses the lengths of the strings that functions return.)
 !   SCDA_SERIAL      the library was built without MPI (the installation defines it below)
 !   SCDA_NO_MPI_F08  define it if this compiler has no module mpi_f08: communicators are then integers only
@@ -40,142 +40,14 @@ module scda_implementation
   implicit none
   private
 
-  !> The version of the library that this module belongs to.
-  integer, parameter, public :: SCDA_VERSION_MAJOR = 0
-  integer, parameter, public :: SCDA_VERSION_MINOR = 1
-  integer, parameter, public :: SCDA_VERSION_PATCH = 0
-
   !> The communicator of this process alone, with MPI or without.
   integer, parameter, public :: SCDA_COMM_SELF = 1557814815
 
-  !> What ierr can be: scda.h says what each means. SCDA_ERR_EOF is no failure: no section follows, and the file stays open.
-  integer, parameter, public :: SCDA_SUCCESS = 0
-  integer, parameter, public :: SCDA_ERR_FORMAT = 15000
-  integer, parameter, public :: SCDA_ERR_USAGE = 15001
-  integer, parameter, public :: SCDA_ERR_DECODE = 15002
-  integer, parameter, public :: SCDA_ERR_ARG = 15003
-  integer, parameter, public :: SCDA_ERR_COUNT = 15004
-  integer, parameter, public :: SCDA_ERR_SHORT_FILE = SCDA_ERR_COUNT
-  integer, parameter, public :: SCDA_ERR_VERSION = 15005
-  integer, parameter, public :: SCDA_ERR_EOF = 15006
-  integer, parameter, public :: SCDA_ERR_RANGE = 15007
-  integer, parameter, public :: SCDA_ERR_MEMORY = 15008
-  integer, parameter, public :: SCDA_ERR_INTERNAL = 15009
-  integer, parameter, public :: SCDA_ERR_MPI = 15010
-  integer, parameter, public :: SCDA_ERR_CHECKSUM = 15011
-  integer, parameter, public :: SCDA_ERR_NO_SUCH_FILE = 15020
-  integer, parameter, public :: SCDA_ERR_ACCESS = 15021
-  integer, parameter, public :: SCDA_ERR_NO_SPACE = 15022
-  integer, parameter, public :: SCDA_ERR_QUOTA = 15023
-  integer, parameter, public :: SCDA_ERR_READ_ONLY = 15024
-  integer, parameter, public :: SCDA_ERR_FILE_EXISTS = 15025
-  integer, parameter, public :: SCDA_ERR_BAD_FILE = 15026
-  integer, parameter, public :: SCDA_ERR_FILE_IN_USE = 15027
-  integer, parameter, public :: SCDA_ERR_UNSUPPORTED = 15028
-  integer, parameter, public :: SCDA_ERR_IO = 15029
-
-  !> scda_params_t%linebreak
-  integer, parameter, public :: SCDA_LINEBREAK_UNIX = 0
-  integer, parameter, public :: SCDA_LINEBREAK_MIME = 1
-
-  !> scda_params_t%encoder
-  integer, parameter, public :: SCDA_ENCODER_FAST = 0
-  integer, parameter, public :: SCDA_ENCODER_ZLIB = 1
-
-  !> scda_params_t%driver
-  integer, parameter, public :: SCDA_DRIVER_AUTO = 0
-  integer, parameter, public :: SCDA_DRIVER_MPIIO = 1
-  integer, parameter, public :: SCDA_DRIVER_POSIX = 2
-
-  !> The most bytes that a user string can have, and the bytes of an inline section.
-  integer, parameter, public :: SCDA_USER_STRING_BYTES = 58
-  integer, parameter, public :: SCDA_INLINE_BYTES = 32
-
-  !> encode
-  integer, parameter, public :: SCDA_ENCODE_NONE = 0
-  integer, parameter, public :: SCDA_ENCODE_ALWAYS = 1
-  integer, parameter, public :: SCDA_ENCODE_AUTO = 2
-
-  !> The types of datasets, layout, and their limits.
-  integer, parameter, public :: SCDA_TYPE_BOOL = 1
-  integer, parameter, public :: SCDA_TYPE_INT8 = 2
-  integer, parameter, public :: SCDA_TYPE_INT16 = 3
-  integer, parameter, public :: SCDA_TYPE_INT32 = 4
-  integer, parameter, public :: SCDA_TYPE_INT64 = 5
-  integer, parameter, public :: SCDA_TYPE_UINT8 = 6
-  integer, parameter, public :: SCDA_TYPE_UINT16 = 7
-  integer, parameter, public :: SCDA_TYPE_UINT32 = 8
-  integer, parameter, public :: SCDA_TYPE_UINT64 = 9
-  integer, parameter, public :: SCDA_TYPE_FLOAT16 = 10
-  integer, parameter, public :: SCDA_TYPE_FLOAT32 = 11
-  integer, parameter, public :: SCDA_TYPE_FLOAT64 = 12
-  integer, parameter, public :: SCDA_TYPE_COMPLEX64 = 13
-  integer, parameter, public :: SCDA_TYPE_COMPLEX128 = 14
-  integer, parameter, public :: SCDA_TYPE_RAW = 15
-  integer, parameter, public :: SCDA_TYPE_DATETIME64 = 16
-  integer, parameter, public :: SCDA_TYPE_TIMEDELTA64 = 17
-  integer, parameter, public :: SCDA_TYPE_TEXT = 18
-  integer, parameter, public :: SCDA_TYPE_BYTES = 19
-  integer, parameter, public :: SCDA_TYPE_STRUCT = 20
-  integer, parameter, public :: SCDA_LAYOUT_CONTIGUOUS = 0
-  integer, parameter, public :: SCDA_LAYOUT_CHUNKED = 1
-  integer, parameter, public :: SCDA_LAYOUT_TEXT = 2
-  integer, parameter, public :: SCDA_LAYOUT_AUTO = 3
-  integer, parameter, public :: SCDA_CODEC_ZSTD = 0
-  integer, parameter, public :: SCDA_CODEC_LZ4 = 1
-  integer, parameter, public :: SCDA_CODEC_PCODEC = 2
-  integer, parameter, public :: SCDA_CODEC_ZLIB = 3
-  integer, parameter, public :: SCDA_MAX_DIMS = 32
-  integer, parameter, public :: SCDA_PARTITION_WORDS = 8
-  integer, parameter, public :: SCDA_NAME_BYTES = 64
-
-  !> What may be chosen when a file is opened, the same on all ranks: to be filled by scda_params_init and then changed. The
-  !> meaning of each component is that of scda_params in scda.h. Hints for MPI-IO are the argument info of the open procedures.
-  type, bind(C), public :: scda_params_t
-    integer(c_size_t), private :: bytes = 0 ! what was not filled by scda_params_init is refused
-    integer(c_int) :: linebreak = 0
-    integer(c_int) :: encoder = 0
-    integer(c_int) :: level = 0
-    integer(c_int) :: threads = 0
-    integer(c_int64_t) :: aggregation_bytes = 0
-    integer(c_int) :: driver = 0
-    integer(c_int) :: atomic = 0
-    integer(c_int) :: sync = 0
-    integer(c_int) :: check = 0
-    integer(c_int64_t) :: fuzzy_everyn = 0
-    integer(c_int64_t) :: fuzzy_seed = 0
-    integer(c_intptr_t), private :: info = 0 ! room for MPI's handle in C, an int or a pointer
-    integer(c_int64_t) :: writers_per_node = 0
-    integer(c_int64_t) :: stripe_bytes = 0
-    integer(c_int) :: seal = 0
-    integer(c_int) :: verify = 0
-    integer(c_int) :: to_seal = 1
-    integer(c_int64_t) :: cache_bytes = 0
-    integer(c_int64_t) :: keep = 0
-    integer(c_int64_t) :: behind = 0
-    integer(c_int64_t) :: background_bytes = 0
-    integer(c_int64_t) :: max_memory = 0
-  end type scda_params_t
-
-  !> A commit or a close that was begun, for scda_wait. A copy is the same request.
-  type, bind(C), public :: scda_pending_t
-    type(c_ptr), private :: file = c_null_ptr
-    integer(c_int64_t), private :: number = 0
-  end type scda_pending_t
-
-  !> Where the time of this rank went, as scda_statistics in scda.h says.
-  type, bind(C), public :: scda_statistics_t
-    integer(c_size_t), private :: bytes = 0
-    real(c_double) :: agree_seconds = 0
-    integer(c_int64_t) :: copied_bytes = 0
-    real(c_double) :: copy_seconds = 0
-    real(c_double) :: wait_seconds = 0
-    integer(c_int64_t) :: encoded_bytes = 0
-    real(c_double) :: encode_seconds = 0
-    integer(c_int64_t) :: written_bytes = 0
-    real(c_double) :: write_seconds = 0
-    real(c_double) :: sync_seconds = 0
-  end type scda_statistics_t
+  !> What scda.h has: constants, of which SCDA_ERR_EOF is no failure; what may be chosen when a file is opened, scda_params_t, to be
+  !> filled by scda_params_init and then changed (hints for MPI-IO are the argument info of the open procedures); a commit or a
+  !> close that was begun, scda_pending_t, of which a copy is the same; where the time of this rank went, scda_statistics_t; and
+  !> the functions and other structs, with c_ in place of scda_.
+#include "scda_c.inc"
 
   !> A file that is open, or was closed. A copy is the same file.
   type, bind(C), public :: scda_fcontext_t
@@ -198,51 +70,6 @@ module scda_implementation
     integer(int8), allocatable :: fill_value(:) ! the bytes of the item: transfer(fill_value, 0.0)
     character(:), allocatable :: attributes, unsupported
   end type scda_dataset_t
-
-  ! The same in C.
-  type, bind(C) :: c_dataset_t
-    integer(c_size_t) :: bytes = 0
-    character(kind=c_char) :: name(SCDA_NAME_BYTES) = c_null_char
-    integer(c_int) :: type = 0
-    integer(c_int) :: ndims = 0
-    integer(c_int64_t) :: item_bytes = 0
-    integer(c_int64_t) :: shape(SCDA_MAX_DIMS) = 0
-    integer(c_int64_t) :: chunk(SCDA_MAX_DIMS) = 0
-    integer(c_int) :: layout = 0
-    integer(c_int) :: codec = 0
-    integer(c_int) :: level = 0
-    integer(c_int) :: shuffle = 0
-    real(c_double) :: max_relative_error = 0
-    real(c_double) :: max_absolute_error = 0
-    type(c_ptr) :: dimension_names = c_null_ptr
-    type(c_ptr) :: fill_value = c_null_ptr
-    type(c_ptr) :: attributes = c_null_ptr
-    type(c_ptr) :: unsupported = c_null_ptr
-    type(c_ptr) :: unit = c_null_ptr
-    type(c_ptr) :: members = c_null_ptr
-  end type c_dataset_t
-
-  ! scda_partition_t.
-  type, bind(C) :: c_partition_t
-    integer(c_int64_t) :: Nq(SCDA_PARTITION_WORDS) = 0
-    integer(c_int64_t) :: offset = 0, count = 0, total = 0
-  end type c_partition_t
-
-  ! scda_box_t.
-  type, bind(C) :: c_box_t
-    integer(c_size_t) :: bytes = 0
-    type(c_ptr) :: data = c_null_ptr
-    type(c_ptr) :: start = c_null_ptr
-    type(c_ptr) :: count = c_null_ptr
-    type(c_ptr) :: stride = c_null_ptr
-    type(c_ptr) :: memory_shape = c_null_ptr
-    integer(c_int64_t) :: memory_ndims = 0
-    integer(c_int) :: type = 0
-    integer(c_int) :: reserved = 0
-    integer(c_int64_t) :: item_bytes = 0
-    type(c_ptr) :: unit = c_null_ptr
-    type(c_ptr) :: members = c_null_ptr
-  end type c_box_t
 
   ! A dataset to be written or read, what it points to, and the boxes of this rank.
   type :: given_t
@@ -305,8 +132,7 @@ module scda_implementation
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
   public :: scda_fread_streams_sizes
-  public :: scda_int, write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect ! for the module scda
-  public :: read_array_range_indirect, read_varray_range_indirect, read_streams_indirect
+  public :: scda_int ! for the module scda
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
   interface scda_fopen
@@ -436,502 +262,7 @@ module scda_implementation
     end subroutine takes_descriptor
   end interface
 
-  ! The functions of C. Pointers that may be NULL are passed as type(c_ptr).
   interface
-    function c_fopen(comm, info, filename, mode, userstr, len, params, rank, nranks, err) bind(C, name="scda_fopen_f") result(f)
-      import :: c_char, c_int, c_ptr, c_size_t
-      integer(c_int), value :: comm
-      type(c_ptr), value :: info, params
-      character(kind=c_char), intent(in) :: filename(*), mode(*)
-      character(kind=c_char), intent(inout) :: userstr(*)
-      integer(c_size_t), intent(inout) :: len
-      integer(c_int), intent(out) :: rank, nranks, err
-      type(c_ptr) :: f
-    end function c_fopen
-
-    function c_fclose(f, err) bind(C, name="scda_fclose") result(status)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(out) :: err
-      integer(c_int) :: status
-    end function c_fclose
-
-    function c_fflush(f, err) bind(C, name="scda_fflush") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fflush
-
-    function c_fcommit(f, err) bind(C, name="scda_fcommit") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fcommit
-
-    function c_fcommit_begin(f, request, err) bind(C, name="scda_fcommit_begin") result(g)
-      import :: c_int, c_ptr, scda_pending_t
-      type(c_ptr), value :: f
-      type(scda_pending_t), intent(out) :: request
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fcommit_begin
-
-    function c_fclose_begin(f, request, err) bind(C, name="scda_fclose_begin") result(status)
-      import :: c_int, c_ptr, scda_pending_t
-      type(c_ptr), value :: f
-      type(scda_pending_t), intent(out) :: request
-      integer(c_int), intent(out) :: err
-      integer(c_int) :: status
-    end function c_fclose_begin
-
-    function c_test(request) bind(C, name="scda_test") result(is_written)
-      import :: c_int, scda_pending_t
-      type(scda_pending_t), intent(in) :: request
-      integer(c_int) :: is_written
-    end function c_test
-
-    function c_wait(request, err) bind(C, name="scda_wait") result(status)
-      import :: c_int, scda_pending_t
-      type(scda_pending_t), intent(inout) :: request
-      integer(c_int), intent(inout) :: err
-      integer(c_int) :: status
-    end function c_wait
-
-    function c_fstatistics(f, statistics, err) bind(C, name="scda_fstatistics") result(status)
-      import :: c_int, c_ptr, scda_statistics_t
-      type(c_ptr), value :: f
-      type(scda_statistics_t), intent(inout) :: statistics
-      integer(c_int), intent(inout) :: err
-      integer(c_int) :: status
-    end function c_fstatistics
-
-    function c_fwrite_streams_begin(f, userstr, len, chunk_bytes, err) bind(C, name="scda_fwrite_streams_begin") result(g)
-      import :: c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, userstr
-      integer(c_size_t), intent(in) :: len
-      integer(c_int64_t), value :: chunk_bytes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_streams_begin
-
-    function c_stream_write(f, data, bytes, err) bind(C, name="scda_stream_write") result(status)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data
-      integer(c_int64_t), value :: bytes
-      integer(c_int), intent(out) :: err
-      integer(c_int) :: status
-    end function c_stream_write
-
-    function c_stream_bytes(f) bind(C, name="scda_stream_bytes") result(bytes)
-      import :: c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t) :: bytes
-    end function c_stream_bytes
-
-    function c_fwrite_streams_end(f, err) bind(C, name="scda_fwrite_streams_end") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_streams_end
-
-    function c_ffind_streams(f, userstr, len, record, found, tasks, chunk_bytes, err) &
-        bind(C, name="scda_ffind_streams") result(g)
-      import :: c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, userstr
-      integer(c_size_t), intent(in) :: len
-      integer(c_int64_t), value :: record
-      integer(c_int), intent(inout) :: found
-      integer(c_int64_t), intent(inout) :: tasks, chunk_bytes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_ffind_streams
-
-    function c_fread_stream_size(f, task, bytes, err) bind(C, name="scda_fread_stream_size") result(status)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), value :: task
-      integer(c_int64_t), intent(inout) :: bytes
-      integer(c_int), intent(out) :: err
-      integer(c_int) :: status
-    end function c_fread_stream_size
-
-    function c_fread_stream(f, task, offset, data, bytes, err) bind(C, name="scda_fread_stream") result(status)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data
-      integer(c_int64_t), value :: task, offset, bytes
-      integer(c_int), intent(out) :: err
-      integer(c_int) :: status
-    end function c_fread_stream
-
-    function c_fread_streams_sizes(f, Ei, Nq, err) bind(C, name="scda_fread_streams_sizes") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f, Ei, Nq
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_streams_sizes
-
-    function c_fread_streams_data(f, data, Nq, Ei, indirect, err) bind(C, name="scda_fread_streams_data") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f, data, Nq, Ei
-      integer(c_int), value :: indirect
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_streams_data
-
-    function c_fcut_off(f, bytes, err) bind(C, name="scda_fcut_off") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), intent(inout) :: bytes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fcut_off
-
-    function c_fseal_state(f, N, bytes, left_out, err) bind(C, name="scda_fseal_state") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), intent(inout) :: N, bytes, left_out
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fseal_state
-
-    function c_frefresh(f, changed, err) bind(C, name="scda_frefresh") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(inout) :: changed
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_frefresh
-
-    function c_fsections(f, N, err) bind(C, name="scda_fsections") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), intent(inout) :: N
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fsections
-
-    function c_fseek(f, section, err) bind(C, name="scda_fseek") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), value :: section
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fseek
-
-    function c_ffind(f, userstr, len, record, found, section, err) bind(C, name="scda_ffind") result(g)
-      import :: c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, userstr
-      integer(c_size_t), intent(in) :: len
-      integer(c_int64_t), value :: record
-      integer(c_int), intent(inout) :: found
-      integer(c_int64_t), intent(inout) :: section
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_ffind
-
-    function c_feof(f) bind(C, name="scda_feof") result(status)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int) :: status
-    end function c_feof
-
-    function c_proc_sizes(f, Ei, Nq, Sq, err) bind(C, name="scda_proc_sizes") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f, Ei, Nq, Sq
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_proc_sizes
-
-    function c_proc_counts(f, Np, Nq, err) bind(C, name="scda_proc_counts") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), value :: Np
-      integer(c_int64_t), intent(inout) :: Nq(*)
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_proc_counts
-
-    function c_partition_local(f, count, err) bind(C, name="scda_partition_local") result(made)
-      import :: c_int, c_int64_t, c_partition_t, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int64_t), value :: count
-      integer(c_int), intent(out) :: err
-      type(c_partition_t) :: made
-    end function c_partition_local
-
-    function c_partition_counts(f, Nq, err) bind(C, name="scda_partition_counts") result(made)
-      import :: c_int, c_partition_t, c_ptr
-      type(c_ptr), value :: f, Nq
-      integer(c_int), intent(out) :: err
-      type(c_partition_t) :: made
-    end function c_partition_counts
-
-    function c_frefuse(f, why, err) bind(C, name="scda_frefuse") result(g)
-      import :: c_char, c_int, c_ptr
-      type(c_ptr), value :: f
-      character(kind=c_char), intent(in) :: why(*)
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_frefuse
-
-    function c_fwrite_inline(f, data, userstr, len, root, err) bind(C, name="scda_fwrite_inline") result(g)
-      import :: c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, userstr
-      integer(c_size_t), intent(in) :: len
-      integer(c_int), value :: root
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_inline
-
-    function c_fwrite_block(f, data, E, userstr, len, root, encode, err) bind(C, name="scda_fwrite_block") result(g)
-      import :: c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, userstr
-      integer(c_int64_t), value :: E
-      integer(c_size_t), intent(in) :: len
-      integer(c_int), value :: root, encode
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_block
-
-    function c_fwrite_array(f, data, Nq, E, indirect, userstr, len, encode, err) bind(C, name="scda_fwrite_array") result(g)
-      import :: c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, Nq, userstr
-      integer(c_int64_t), value :: E
-      integer(c_int), value :: indirect, encode
-      integer(c_size_t), intent(in) :: len
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_array
-
-    function c_fwrite_varray(f, data, Nq, Ei, Sq, indirect, userstr, len, encode, err) bind(C, name="scda_fwrite_varray") result(g)
-      import :: c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, data, Nq, Ei, Sq, userstr
-      integer(c_int), value :: indirect, encode
-      integer(c_size_t), intent(in) :: len
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_varray
-
-    function c_fread_section_header(f, type, N, E, userstr, len, decode, err) bind(C, name="scda_fread_section_header") result(g)
-      import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-      type(c_ptr), value :: f
-      character(kind=c_char), intent(inout) :: type, userstr(*)
-      integer(c_int64_t), intent(inout) :: N, E
-      integer(c_size_t), intent(inout) :: len
-      integer(c_int), intent(inout) :: decode
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_section_header
-
-    function c_fread_inline_data(f, data, root, err) bind(C, name="scda_fread_inline_data") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f, data
-      integer(c_int), value :: root
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_inline_data
-
-    function c_fread_block_data(f, data, E, root, err) bind(C, name="scda_fread_block_data") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data
-      integer(c_int64_t), value :: E
-      integer(c_int), value :: root
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_block_data
-
-    function c_fread_array_data(f, data, Nq, E, indirect, err) bind(C, name="scda_fread_array_data") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data, Nq
-      integer(c_int64_t), value :: E
-      integer(c_int), value :: indirect
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_array_data
-
-    function c_fread_varray_sizes(f, Ei, Nq, err) bind(C, name="scda_fread_varray_sizes") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f, Ei, Nq
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_varray_sizes
-
-    function c_fread_varray_data(f, data, Nq, Ei, Sq, indirect, err) bind(C, name="scda_fread_varray_data") result(g)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: f, data, Nq, Ei, Sq
-      integer(c_int), value :: indirect
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_varray_data
-
-    function c_fread_block_range(f, data, first, bytes, err) bind(C, name="scda_fread_block_range") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data
-      integer(c_int64_t), value :: first, bytes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_block_range
-
-    function c_fread_array_range(f, data, first, count, E, indirect, err) bind(C, name="scda_fread_array_range") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data
-      integer(c_int64_t), value :: first, count, E
-      integer(c_int), value :: indirect
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_array_range
-
-    function c_fread_varray_sizes_range(f, Ei, first, count, err) bind(C, name="scda_fread_varray_sizes_range") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, Ei
-      integer(c_int64_t), value :: first, count
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_varray_sizes_range
-
-    function c_fread_varray_range(f, data, first, count, Ei, indirect, err) bind(C, name="scda_fread_varray_range") result(g)
-      import :: c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f, data, Ei
-      integer(c_int64_t), value :: first, count
-      integer(c_int), value :: indirect
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_varray_range
-
-    function c_dataset_init(d, size) bind(C, name="scda_dataset_init_size") result(status)
-      import :: c_dataset_t, c_int, c_size_t
-      type(c_dataset_t), intent(inout) :: d
-      integer(c_size_t), value :: size
-      integer(c_int) :: status
-    end function c_dataset_init
-
-    function c_box_init(b, size) bind(C, name="scda_box_init_size") result(status)
-      import :: c_box_t, c_int, c_size_t
-      type(c_box_t), intent(inout) :: b
-      integer(c_size_t), value :: size
-      integer(c_int) :: status
-    end function c_box_init
-
-    function c_fwrite_datasets(f, n, d, nboxes, boxes, err) bind(C, name="scda_fwrite_datasets") result(g)
-      import :: c_box_t, c_dataset_t, c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f
-      integer(c_size_t), value :: n
-      type(c_dataset_t), intent(in) :: d(*)
-      integer(c_size_t), intent(in) :: nboxes(*)
-      type(c_box_t), intent(in) :: boxes(*)
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_datasets
-
-    function c_fwrite_group(f, path, attributes, err) bind(C, name="scda_fwrite_group") result(g)
-      import :: c_char, c_int, c_ptr
-      type(c_ptr), value :: f
-      character(kind=c_char), intent(in) :: path(*), attributes(*)
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fwrite_group
-
-    function c_fread_dataset_header(f, found, d, err) bind(C, name="scda_fread_dataset_header") result(g)
-      import :: c_dataset_t, c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(inout) :: found
-      type(c_dataset_t), intent(inout) :: d
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_dataset_header
-
-    function c_ffind_dataset(f, name, record, found, d, err) bind(C, name="scda_ffind_dataset") result(g)
-      import :: c_char, c_dataset_t, c_int, c_int64_t, c_ptr
-      type(c_ptr), value :: f
-      character(kind=c_char), intent(in) :: name(*)
-      integer(c_int64_t), value :: record
-      integer(c_int), intent(inout) :: found
-      type(c_dataset_t), intent(inout) :: d
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_ffind_dataset
-
-    function c_fread_datasets(f, n, d, record, nboxes, boxes, err) bind(C, name="scda_fread_datasets") result(g)
-      import :: c_box_t, c_int, c_ptr, c_size_t
-      type(c_ptr), value :: f, d, record
-      integer(c_size_t), value :: n
-      integer(c_size_t), intent(in) :: nboxes(*)
-      type(c_box_t), intent(in) :: boxes(*)
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_datasets
-
-    function c_fcurrent_dataset(f, found, d, err) bind(C, name="scda_fcurrent_dataset") result(status)
-      import :: c_dataset_t, c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(inout) :: found
-      type(c_dataset_t), intent(inout) :: d
-      integer(c_int), intent(out) :: err
-      integer(c_int) :: status
-    end function c_fcurrent_dataset
-
-    function c_fread_group(f, found, path, attributes, err) bind(C, name="scda_fread_group") result(g)
-      import :: c_char, c_int, c_ptr
-      type(c_ptr), value :: f
-      integer(c_int), intent(inout) :: found
-      character(kind=c_char), intent(inout) :: path(*)
-      type(c_ptr), intent(inout) :: attributes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_fread_group
-
-    function c_ffind_group(f, path, found, attributes, err) bind(C, name="scda_ffind_group") result(g)
-      import :: c_char, c_int, c_ptr
-      type(c_ptr), value :: f
-      character(kind=c_char), intent(in) :: path(*)
-      integer(c_int), intent(inout) :: found
-      type(c_ptr), intent(inout) :: attributes
-      integer(c_int), intent(out) :: err
-      type(c_ptr) :: g
-    end function c_ffind_group
-
-    function c_params_init(params, size) bind(C, name="scda_params_init_size") result(status)
-      import :: c_int, c_size_t, scda_params_t
-      type(scda_params_t), intent(inout) :: params
-      integer(c_size_t), value :: size
-      integer(c_int) :: status
-    end function c_params_init
-
-    function c_ferror_string(err, str, len) bind(C, name="scda_ferror_string") result(status)
-      import :: c_char, c_int
-      integer(c_int), value :: err
-      character(kind=c_char), intent(inout) :: str(*)
-      integer(c_int), intent(inout) :: len
-      integer(c_int) :: status
-    end function c_ferror_string
-
-    function c_ferror_class(err, errclass) bind(C, name="scda_ferror_class") result(status)
-      import :: c_int
-      integer(c_int), value :: err
-      integer(c_int), intent(inout) :: errclass
-      integer(c_int) :: status
-    end function c_ferror_class
-
-    function c_last_error_message() bind(C, name="scda_last_error_message") result(str)
-      import :: c_ptr
-      type(c_ptr) :: str
-    end function c_last_error_message
-
-    function c_type_name(type, item_bytes) bind(C, name="scda_type_name") result(str)
-      import :: c_int, c_int64_t, c_ptr
-      integer(c_int), value :: type
-      integer(c_int64_t), intent(out) :: item_bytes
-      type(c_ptr) :: str
-    end function c_type_name
-
-    function c_version() bind(C, name="scda_version") result(str)
-      import :: c_ptr
-      type(c_ptr) :: str
-    end function c_version
-
     function c_strlen(str) bind(C, name="strlen") result(n)
       import :: c_ptr, c_size_t
       type(c_ptr), value :: str
@@ -1085,7 +416,7 @@ contains
       c_info = int(info, c_int)
       info_pointer = c_loc(c_info)
     end if
-    f%handle = c_fopen(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
+    f%handle = c_fopen_f(int(comm, c_int), info_pointer, trim(filename) // c_null_char, trim(mode) // c_null_char, buffer, length, &
       & params_pointer, f%rank, f%nranks, f%err)
     f%opened = f%handle
     if (mode /= "w" .and. c_associated(f%handle)) call copy_text(buffer, length, userstr)
@@ -1145,9 +476,9 @@ contains
 
   !> Whether this rank has written what it has to before scda_wait can complete the request. Not collective.
   function scda_test(request) result(is_written)
-    type(scda_pending_t), intent(in) :: request
+    type(scda_pending_t), intent(in), target :: request
     logical :: is_written
-    is_written = c_test(request) /= 0
+    is_written = c_test(c_loc(request)) /= 0
   end function scda_test
 
   !> Completes a commit or a close. After an error the file is closed.
@@ -1170,7 +501,7 @@ contains
     type(scda_statistics_t), intent(out) :: statistics
     integer, intent(out), optional :: ierr
     integer(c_int) :: err
-    statistics%bytes = c_sizeof(statistics)
+    statistics%size = c_sizeof(statistics)
     err = SCDA_SUCCESS
     if (c_fstatistics(f%handle, statistics, err) == 0) err = SCDA_SUCCESS
     if (present(ierr)) then
@@ -1280,23 +611,14 @@ contains
     call get_sizes(f, memory_at(Ei), memory_at(Nq), .true., ierr)
   end subroutine scda_fread_streams_sizes
 
-  subroutine read_streams(f, data, Nq, Ei, ierr) bind(C, name="scda_fortran_fread_streams_data")
+  subroutine read_streams(f, data, Nq, Ei, ierr, indirect) bind(C, name="scda_fortran_fread_streams_data")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: Nq, Ei
     integer(scda_int), intent(out), optional :: ierr
-    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_t(), .false., .true., ierr)
+    type(c_ptr), value :: indirect
+    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_t(), is_indirect(indirect), .true., ierr)
   end subroutine read_streams
-
-  subroutine read_streams_indirect(f, data, Nq, Ei, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
-    integer, intent(out), optional :: ierr
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call get_varray(f, pointers_at(data), memory_at(Nq), memory_at(Ei), memory_t(), .true., .true., ierr)
-  end subroutine read_streams_indirect
 
   !> How many bytes were cut off when the file was opened to append.
   subroutine scda_fcut_off(f, bytes, ierr)
@@ -1343,7 +665,7 @@ contains
   !> Fills params with the defaults. Not collective.
   subroutine scda_params_init(params)
     type(scda_params_t), intent(out) :: params
-    if (c_params_init(params, c_sizeof(params)) /= 0) then
+    if (c_params_init_size(params, c_sizeof(params)) /= 0) then
       call fail("this module is not that of the library which the program runs with")
     end if
   end subroutine scda_params_init
@@ -1395,26 +717,16 @@ contains
     call finish(f, ierr)
   end subroutine write_block
 
-  subroutine write_array(f, userstr, data, Nq, E, encode, ierr, len) bind(C, name="scda_fortran_fwrite_array")
+  subroutine write_array(f, userstr, data, Nq, E, encode, ierr, indirect, len) bind(C, name="scda_fortran_fwrite_array")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(in), target :: userstr, Nq
     type(descriptor_t), intent(in), optional, target :: data, E
     integer(scda_int), intent(in), optional :: encode, len
     integer(scda_int), intent(out), optional :: ierr
-    call put_array(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(E), .false., encode, ierr)
+    type(c_ptr), value :: indirect
+    call put_array(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(E), &
+      & is_indirect(indirect), encode, ierr)
   end subroutine write_array
-
-  subroutine write_array_indirect(f, userstr, data, Nq, E, encode, ierr, indirect, len)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), target, intent(in) :: userstr
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: Nq, E
-    integer, intent(in), optional :: encode, len
-    integer, intent(out), optional :: ierr
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call put_array(f, text_of(f, string_at(userstr), len), pointers_at(data), memory_at(Nq), memory_at(E), .true., encode, ierr)
-  end subroutine write_array_indirect
 
   subroutine put_array(f, text, data, Nq, E, indirect, encode, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1432,6 +744,7 @@ contains
     bytes = integer_in(f, E, "E")
     if (indirect) then
       call check_pointers(f, data, own(f, counts), fits)
+      if (bytes == not_passed) call refuse(f, "E: found none, expected the bytes of an element with indirect", fits)
     else if (bytes /= not_passed) then
       call check_bytes(f, data, own(f, counts), bytes, fits)
       call check_size(f, data, bytes, fits)
@@ -1450,29 +763,16 @@ contains
     call finish(f, ierr)
   end subroutine put_array
 
-  subroutine write_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, len) bind(C, name="scda_fortran_fwrite_varray")
+  subroutine write_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len) bind(C, name="scda_fortran_fwrite_varray")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(in), target :: userstr, Nq, Ei
     type(descriptor_t), intent(in), optional, target :: data, Sq
     integer(scda_int), intent(in), optional :: encode, len
     integer(scda_int), intent(out), optional :: ierr
+    type(c_ptr), value :: indirect
     call put_varray(f, text_of(f, memory_of(userstr), len), memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), &
-      & .false., encode, ierr)
+      & is_indirect(indirect), encode, ierr)
   end subroutine write_varray
-
-  subroutine write_varray_indirect(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len)
-    type(scda_fcontext_t), intent(inout) :: f
-    character(*), target, intent(in) :: userstr
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
-    integer, intent(in), optional :: encode, len
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, intent(in), optional :: Sq(:)
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call put_varray(f, text_of(f, string_at(userstr), len), pointers_at(data), memory_at(Nq), memory_at(Ei), memory_at(Sq), &
-      & .true., encode, ierr)
-  end subroutine write_varray_indirect
 
   subroutine put_varray(f, text, data, Nq, Ei, Sq, indirect, encode, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1598,25 +898,15 @@ contains
     call finish(f, ierr)
   end subroutine read_block
 
-  subroutine read_array(f, data, Nq, E, ierr) bind(C, name="scda_fortran_fread_array_data")
+  subroutine read_array(f, data, Nq, E, ierr, indirect) bind(C, name="scda_fortran_fread_array_data")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: Nq
     type(descriptor_t), intent(in), optional, target :: E
     integer(scda_int), intent(out), optional :: ierr
-    call get_array(f, memory_of(data), memory_of(Nq), memory_of(E), .false., ierr)
+    type(c_ptr), value :: indirect
+    call get_array(f, memory_of(data), memory_of(Nq), memory_of(E), is_indirect(indirect), ierr)
   end subroutine read_array
-
-  subroutine read_array_indirect(f, data, Nq, E, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: Nq
-    type(*), dimension(..), contiguous, intent(in), optional, target :: E
-    integer, intent(out), optional :: ierr
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call get_array(f, pointers_at(data), memory_at(Nq), memory_at(E), .true., ierr)
-  end subroutine read_array_indirect
 
   subroutine get_array(f, data, Nq, E, indirect, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1650,25 +940,15 @@ contains
     call finish(f, ierr)
   end subroutine read_block_range
 
-  subroutine read_array_range(f, data, first, count, E, ierr) bind(C, name="scda_fortran_fread_array_range")
+  subroutine read_array_range(f, data, first, count, E, ierr, indirect) bind(C, name="scda_fortran_fread_array_range")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: first, count
     type(descriptor_t), intent(in), optional, target :: E
     integer(scda_int), intent(out), optional :: ierr
-    call get_array_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(E), .false., ierr)
+    type(c_ptr), value :: indirect
+    call get_array_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(E), is_indirect(indirect), ierr)
   end subroutine read_array_range
-
-  subroutine read_array_range_indirect(f, data, first, count, E, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: first, count
-    type(*), dimension(..), contiguous, intent(in), optional, target :: E
-    integer, intent(out), optional :: ierr
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call get_array_range(f, pointers_at(data), memory_at(first), memory_at(count), memory_at(E), .true., ierr)
-  end subroutine read_array_range_indirect
 
   subroutine get_array_range(f, data, first, count, E, indirect, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1735,23 +1015,14 @@ contains
     call finish(f, ierr)
   end subroutine scda_fread_varray_sizes_range
 
-  subroutine read_varray_range(f, data, first, count, Ei, ierr) bind(C, name="scda_fortran_fread_varray_range")
+  subroutine read_varray_range(f, data, first, count, Ei, ierr, indirect) bind(C, name="scda_fortran_fread_varray_range")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: first, count, Ei
     integer(scda_int), intent(out), optional :: ierr
-    call get_varray_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(Ei), .false., ierr)
+    type(c_ptr), value :: indirect
+    call get_varray_range(f, memory_of(data), memory_of(first), memory_of(count), memory_of(Ei), is_indirect(indirect), ierr)
   end subroutine read_varray_range
-
-  subroutine read_varray_range_indirect(f, data, first, count, Ei, ierr, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: first, count, Ei
-    integer, intent(out), optional :: ierr
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call get_varray_range(f, pointers_at(data), memory_at(first), memory_at(count), memory_at(Ei), .true., ierr)
-  end subroutine read_varray_range_indirect
 
   subroutine get_varray_range(f, data, first, count, Ei, indirect, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1771,25 +1042,15 @@ contains
     call finish(f, ierr)
   end subroutine get_varray_range
 
-  subroutine read_varray(f, data, Nq, Ei, ierr, Sq) bind(C, name="scda_fortran_fread_varray_data")
+  subroutine read_varray(f, data, Nq, Ei, ierr, Sq, indirect) bind(C, name="scda_fortran_fread_varray_data")
     type(scda_fcontext_t), intent(inout) :: f
     type(descriptor_t), intent(inout), optional, target :: data
     type(descriptor_t), intent(in), target :: Nq, Ei
     integer(scda_int), intent(out), optional :: ierr
     type(descriptor_t), intent(in), optional, target :: Sq
-    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), .false., .false., ierr)
+    type(c_ptr), value :: indirect
+    call get_varray(f, memory_of(data), memory_of(Nq), memory_of(Ei), memory_of(Sq), is_indirect(indirect), .false., ierr)
   end subroutine read_varray
-
-  subroutine read_varray_indirect(f, data, Nq, Ei, ierr, Sq, indirect)
-    type(scda_fcontext_t), intent(inout) :: f
-    type(c_ptr), contiguous, intent(in), target :: data(:)
-    type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
-    integer, intent(out), optional :: ierr
-    integer(int64), contiguous, intent(in), optional :: Sq(:)
-    logical, intent(in) :: indirect
-    call check_indirect(f, indirect)
-    call get_varray(f, pointers_at(data), memory_at(Nq), memory_at(Ei), memory_at(Sq), .true., .false., ierr)
-  end subroutine read_varray_indirect
 
   ! Elements of a varray, or streams, for which there is no Sq.
   subroutine get_varray(f, data, Nq, Ei, Sq, indirect, streams, ierr)
@@ -2178,7 +1439,7 @@ contains
     type(given_t), pointer, intent(inout) :: given
     type(c_box_t) :: boxes(given%nboxes)
     call boxes_of(given, boxes)
-    f%handle = c_fwrite_datasets(f%handle, 1_c_size_t, [given%d], [given%nboxes], boxes, f%err)
+    f%handle = c_fwrite_datasets(f%handle, 1_c_size_t, c_loc(given%d), [given%nboxes], boxes, f%err)
     deallocate(given)
   end subroutine write_now
 
@@ -2187,7 +1448,7 @@ contains
     type(scda_fcontext_t), intent(inout) :: f
     type(held_t), intent(inout) :: held
     type(given_t), pointer :: given
-    type(c_dataset_t), allocatable :: d(:)
+    type(c_dataset_t), allocatable, target :: d(:)
     type(c_box_t), allocatable :: boxes(:)
     integer(c_size_t), allocatable :: nboxes(:)
     integer(c_size_t) :: behind
@@ -2208,7 +1469,7 @@ contains
       behind = behind - nboxes(i)
       given => given%before
     end do
-    f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), d, nboxes, boxes, f%err)
+    f%handle = c_fwrite_datasets(f%handle, int(n, c_size_t), c_loc(d), nboxes, boxes, f%err)
     call forget(held)
   end subroutine write_held
 
@@ -2220,7 +1481,7 @@ contains
     integer :: i, n
     n = int(given%d%ndims)
     do i = 1, size(boxes)
-      status = c_box_init(boxes(i), c_sizeof(boxes(i)))
+      status = c_box_init_size(boxes(i), c_sizeof(boxes(i)))
       if (i == 1) boxes(i)%data = given%data
       boxes(i)%type = given%in_memory
       if (n == 0) cycle
@@ -2522,7 +1783,7 @@ contains
 
   subroutine begin_dataset(c)
     type(c_dataset_t), intent(inout) :: c
-    if (c_dataset_init(c, c_sizeof(c)) /= 0) then
+    if (c_dataset_init_size(c, c_sizeof(c)) /= 0) then
       call fail("this module is not that of the library which the program runs with")
     end if
   end subroutine begin_dataset
@@ -3042,19 +2303,16 @@ contains
     end if
   end subroutine check_sums
 
-  subroutine check_indirect(f, indirect)
-    type(scda_fcontext_t), intent(in) :: f
-    logical, intent(in) :: indirect
-    logical :: fits
-    if (.not. indirect) call refuse(f, "indirect: found .false., expected .true. with pointers", fits)
-  end subroutine check_indirect
-
   subroutine check_pointers(f, data, n, fits)
     type(scda_fcontext_t), intent(in) :: f
     type(memory_t), intent(in), target :: data
     integer(int64), intent(in) :: n
     logical, intent(inout) :: fits
-    if (data%n < n) call refuse_short(f, "data", data%n, "pointers", n, "one per element of this rank", fits)
+    if (data%n > 0 .and. data%unit /= c_sizeof(c_null_ptr)) then
+      call refuse(f, "data: found elements of " // decimal(data%unit) // " bytes, expected pointers with indirect", fits)
+    else if (data%n >= 0 .and. data%n < n) then
+      call refuse_short(f, "data", data%n, "pointers", n, "one per element of this rank", fits)
+    end if
   end subroutine check_pointers
 
   subroutine check_varray(f, data, counts, sizes, Sq, indirect, fits)
@@ -3194,14 +2452,6 @@ contains
     memory%each = len(userstr, kind=int64)
   end function string_at
 
-  function pointers_at(data) result(memory)
-    type(c_ptr), contiguous, target, intent(in) :: data(:)
-    type(memory_t) :: memory
-    if (size(data) == 0) return
-    memory%address = c_loc(data)
-    memory%n = size(data, kind=int64)
-  end function pointers_at
-
   subroutine measure(x, memory) bind(C, name="scda_fortran_measure")
     type(descriptor_t), intent(in), target :: x
     type(memory_t), intent(inout), target :: memory
@@ -3332,6 +2582,17 @@ contains
     if (fits) address = memory%address
   end function address_if
 
+  ! A logical of the default kind, which is not interoperable: so it is passed as something of any type.
+  function is_indirect(option)
+    type(c_ptr), intent(in) :: option
+    logical :: is_indirect
+    logical, pointer :: given
+    is_indirect = .false.
+    if (.not. c_associated(option)) return
+    call c_f_pointer(option, given)
+    is_indirect = given
+  end function is_indirect
+
   function flag(option) result(n)
     logical, intent(in) :: option
     integer(c_int) :: n
@@ -3453,8 +2714,6 @@ module scda
   use scda_implementation
   implicit none
   private :: c_char, c_int64_t, scda_int
-  private :: write_array_indirect, write_varray_indirect, read_array_indirect, read_varray_indirect
-  private :: read_array_range_indirect, read_varray_range_indirect, read_streams_indirect
   public :: scda_fwrite_inline, scda_fwrite_block, scda_fwrite_array, scda_fwrite_varray
   public :: scda_fread_inline_data, scda_fread_block_data, scda_fread_array_data, scda_fread_varray_data
   public :: scda_fread_block_range, scda_fread_array_range, scda_fread_varray_range
@@ -3489,7 +2748,8 @@ module scda
 
   !> Writes an array: call scda_fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, len)
   interface scda_fwrite_array
-    subroutine fwrite_array(f, userstr, data, Nq, E, encode, ierr, len) bind(C, name="scda_fortran_fwrite_array")
+    subroutine fwrite_array(f, userstr, data, Nq, E, encode, ierr, indirect, len) &
+      & bind(C, name="scda_fortran_fwrite_array")
       import :: c_char, scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       character(kind=c_char, len=*), intent(in) :: userstr
@@ -3498,13 +2758,14 @@ module scda
       type(*), dimension(..), contiguous, intent(in), optional, target :: E
       integer(scda_int), intent(in), optional :: encode, len
       integer(scda_int), intent(out), optional :: ierr
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fwrite_array
-    procedure write_array_indirect
   end interface scda_fwrite_array
 
   !> Writes a varray: call scda_fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len)
   interface scda_fwrite_varray
-    subroutine fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, len) bind(C, name="scda_fortran_fwrite_varray")
+    subroutine fwrite_varray(f, userstr, data, Nq, Ei, encode, ierr, Sq, indirect, len) &
+      & bind(C, name="scda_fortran_fwrite_varray")
       import :: c_char, c_int64_t, scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       character(kind=c_char, len=*), intent(in) :: userstr
@@ -3513,8 +2774,8 @@ module scda
       integer(scda_int), intent(in), optional :: encode, len
       integer(scda_int), intent(out), optional :: ierr
       integer(c_int64_t), contiguous, intent(in), optional :: Sq(:)
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fwrite_varray
-    procedure write_varray_indirect
   end interface scda_fwrite_varray
 
   !> Reads the 32 bytes of an inline section on root (0): call scda_fread_inline_data(f, data, root, ierr)
@@ -3542,28 +2803,30 @@ module scda
 
   !> Reads an array: call scda_fread_array_data(f, data, Nq, E, ierr, indirect)
   interface scda_fread_array_data
-    subroutine fread_array_data(f, data, Nq, E, ierr) bind(C, name="scda_fortran_fread_array_data")
+    subroutine fread_array_data(f, data, Nq, E, ierr, indirect) &
+      & bind(C, name="scda_fortran_fread_array_data")
       import :: scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: Nq
       type(*), dimension(..), contiguous, intent(in), optional, target :: E
       integer(scda_int), intent(out), optional :: ierr
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_array_data
-    procedure read_array_indirect
   end interface scda_fread_array_data
 
   !> Reads the data of a varray: call scda_fread_varray_data(f, data, Nq, Ei, ierr, Sq, indirect)
   interface scda_fread_varray_data
-    subroutine fread_varray_data(f, data, Nq, Ei, ierr, Sq) bind(C, name="scda_fortran_fread_varray_data")
+    subroutine fread_varray_data(f, data, Nq, Ei, ierr, Sq, indirect) &
+      & bind(C, name="scda_fortran_fread_varray_data")
       import :: c_int64_t, scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
       integer(scda_int), intent(out), optional :: ierr
       integer(c_int64_t), contiguous, intent(in), optional :: Sq(:)
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_varray_data
-    procedure read_varray_indirect
   end interface scda_fread_varray_data
 
   !> Reads bytes of a block on each rank, from the byte first (from 0) on: call scda_fread_block_range(f, data, first, bytes, ierr)
@@ -3602,41 +2865,44 @@ module scda
 
   !> Reads the streams of this rank's share: call scda_fread_streams_data(f, data, Nq, Ei, ierr, indirect)
   interface scda_fread_streams_data
-    subroutine fread_streams_data(f, data, Nq, Ei, ierr) bind(C, name="scda_fortran_fread_streams_data")
+    subroutine fread_streams_data(f, data, Nq, Ei, ierr, indirect) &
+      & bind(C, name="scda_fortran_fread_streams_data")
       import :: scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: Nq, Ei
       integer(scda_int), intent(out), optional :: ierr
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_streams_data
-    procedure read_streams_indirect
   end interface scda_fread_streams_data
 
   !> Reads count elements of an array on each rank, from the element first (from 0) on:
   !> call scda_fread_array_range(f, data, first, count, E, ierr, indirect)
   interface scda_fread_array_range
-    subroutine fread_array_range(f, data, first, count, E, ierr) bind(C, name="scda_fortran_fread_array_range")
+    subroutine fread_array_range(f, data, first, count, E, ierr, indirect) &
+      & bind(C, name="scda_fortran_fread_array_range")
       import :: scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: first, count
       type(*), dimension(..), contiguous, intent(in), optional, target :: E
       integer(scda_int), intent(out), optional :: ierr
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_array_range
-    procedure read_array_range_indirect
   end interface scda_fread_array_range
 
   !> Reads count elements of a varray on each rank, from the element first (from 0) on:
   !> call scda_fread_varray_range(f, data, first, count, Ei, ierr, indirect)
   interface scda_fread_varray_range
-    subroutine fread_varray_range(f, data, first, count, Ei, ierr) bind(C, name="scda_fortran_fread_varray_range")
+    subroutine fread_varray_range(f, data, first, count, Ei, ierr, indirect) &
+      & bind(C, name="scda_fortran_fread_varray_range")
       import :: scda_fcontext_t, scda_int
       type(scda_fcontext_t), intent(inout) :: f
       type(*), dimension(..), contiguous, intent(inout), optional, target :: data
       type(*), dimension(..), contiguous, intent(in), target :: first, count, Ei
       integer(scda_int), intent(out), optional :: ierr
+      type(*), intent(in), optional :: indirect ! a logical: see is_indirect
     end subroutine fread_varray_range
-    procedure read_varray_range_indirect
   end interface scda_fread_varray_range
 
 end module scda

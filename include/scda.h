@@ -194,11 +194,6 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_ERR_COUNT 15004
 
 /**
- * The same as `SCDA_ERR_COUNT`, named after its usual cause.
- */
-#define SCDA_ERR_SHORT_FILE SCDA_ERR_COUNT
-
-/**
  * The file has a version of the scda format that this library does not support.
  */
 #define SCDA_ERR_VERSION 15005

@@ -17,8 +17,6 @@ pub const SCDA_ERR_DECODE: c_int = 15002;
 pub const SCDA_ERR_ARG: c_int = 15003;
 /// The file is shorter than its sections need: it was truncated, or is incomplete.
 pub const SCDA_ERR_COUNT: c_int = 15004;
-/// The same as `SCDA_ERR_COUNT`, named after its usual cause.
-pub const SCDA_ERR_SHORT_FILE: c_int = SCDA_ERR_COUNT;
 /// The file has a version of the scda format that this library does not support.
 pub const SCDA_ERR_VERSION: c_int = 15005;
 /// No section follows. Not an error: the file stays open.
@@ -155,7 +153,7 @@ mod tests {
             SCDA_ERR_USAGE,
             SCDA_ERR_DECODE,
             SCDA_ERR_ARG,
-            SCDA_ERR_SHORT_FILE,
+            SCDA_ERR_COUNT,
             SCDA_ERR_VERSION,
             SCDA_ERR_EOF,
             SCDA_ERR_RANGE,

@@ -1,10 +1,12 @@
 //! The committed header, manual pages, symbol list and version are those of the sources.
 
+mod fortran;
 mod manual;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -36,6 +38,8 @@ fn read(path: &str) -> String {
 }
 
 /// The header as cbindgen makes it from the sources.
+static HEADER: LazyLock<String> = LazyLock::new(generate);
+
 fn generate() -> String {
     let mut config = cbindgen::Config::from_file(Path::new(ROOT).join("cbindgen.toml")).unwrap();
     let version = [
@@ -59,22 +63,23 @@ fn generate() -> String {
     format!("{before}{}\n{guard}", inline.trim_start())
 }
 
+/// Compares a committed file with what it should be, or writes it.
+fn compare(path: &str, generated: &str) {
+    if std::env::var_os("SCDA_UPDATE").is_some() {
+        std::fs::write(Path::new(ROOT).join(path), generated).unwrap();
+    }
+    assert!(generated == read(path), "{path} is old: run SCDA_UPDATE=1 cargo test --test header");
+}
+
 #[test]
 fn the_header_is_that_of_the_sources() {
-    let generated = generate();
-    if std::env::var_os("SCDA_UPDATE").is_some() {
-        std::fs::write(Path::new(ROOT).join("include/scda.h"), &generated).unwrap();
-    }
-    assert!(
-        generated == read("include/scda.h"),
-        "include/scda.h is not what cbindgen makes of src/ffi: run SCDA_UPDATE=1 cargo test --test header"
-    );
+    compare("include/scda.h", &HEADER);
 }
 
 #[test]
 fn the_manual_pages_are_those_of_the_header() {
     let folder = Path::new(ROOT).join("docs/man");
-    let mut pages = manual::pages(&generate());
+    let mut pages = manual::pages(&HEADER);
     assert_eq!(pages.len(), declared().len() + 4);
     pages.extend(manual::forest_pages(&read("include/scda_forest.h"), &read("include/scda_p4est.h")));
     pages.extend(manual::inline_pages("scda_patches.h", &read("include/scda_patches.h")));
@@ -98,10 +103,20 @@ fn the_manual_pages_are_those_of_the_header() {
     }
 }
 
+#[test]
+fn what_the_fortran_module_includes_is_that_of_the_header() {
+    let generated = fortran::include(&HEADER);
+    compare("include/scda_c.inc", &generated);
+    for name in exported() {
+        let is_bound = generated.contains(&format!("bind(C, name=\"{name}\")"));
+        let takes_a_communicator = name.starts_with("scda_fopen") && name != "scda_fopen_f";
+        assert_eq!(is_bound, !takes_a_communicator, "{name}");
+    }
+}
+
 /// The names of all functions that the header declares.
 fn declared() -> BTreeSet<String> {
-    let header = read("include/scda.h");
-    let code: String = header.lines().filter(|line| !line.trim_start().starts_with(['*', '/'])).collect();
+    let code: String = HEADER.lines().filter(|line| !line.trim_start().starts_with(['*', '/'])).collect();
     let mut names = BTreeSet::new();
     for part in code.split('(') {
         let name = part.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
@@ -114,9 +129,8 @@ fn declared() -> BTreeSet<String> {
 
 /// The names of those that the library has: the others are inline in the header.
 fn exported() -> BTreeSet<String> {
-    let header = read("include/scda.h");
     let is_inline = |name: &String| {
-        ["int", "uint64_t"].iter().any(|kind| header.contains(&format!("static inline {kind} {name}(")))
+        ["int", "uint64_t"].iter().any(|kind| HEADER.contains(&format!("static inline {kind} {name}(")))
     };
     let exported: BTreeSet<String> = declared().into_iter().filter(|name| !is_inline(name)).collect();
     assert_eq!(declared().len() - exported.len(), 4);
@@ -161,10 +175,9 @@ fn the_functions_for_forests_are_documented() {
 
 #[test]
 fn the_symbol_list_is_that_of_the_header() {
-    let listed: Vec<String> = read("abi/scda.symbols").lines().map(str::to_owned).collect();
-    let exported: Vec<String> = exported().into_iter().collect();
+    let exported: Vec<String> = exported().into_iter().map(|name| name + "\n").collect();
     assert!(exported.len() > 15);
-    assert_eq!(listed, exported);
+    compare("abi/scda.symbols", &exported.concat());
 }
 
 #[test]
@@ -227,7 +240,7 @@ fn every_function_of_c_is_one_guarded_body() {
 
 #[test]
 fn every_function_is_documented_and_says_whether_it_is_collective() {
-    let header = read("include/scda.h");
+    let header = &*HEADER;
     for name in declared() {
         let end = header.find(&format!("{name}(")).unwrap();
         let start = header[..end].rfind("/**").unwrap();
