@@ -156,3 +156,8 @@ def _refit(key: list[Any], shape: tuple[int, ...]) -> list[Any]:
         if isinstance(key[-place], int) and not -n <= key[-place] < n:
             key[-place] = slice(None)
     return key
+
+
+def names(tree: scda.File | scda.Group) -> list[str]:
+    """The names of all datasets, also of those in groups."""
+    return tree._datasets()

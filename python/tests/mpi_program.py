@@ -10,7 +10,7 @@ from typing import Any, Callable
 import forests
 import numpy as np
 import scda
-from arrays import TYPES, in_memory, part, random_boxes, random_items, random_key, random_layout, random_shape
+from arrays import TYPES, in_memory, names, part, random_boxes, random_items, random_key, random_layout, random_shape
 from mpi4py import MPI
 from scda import _core, _forest, _ranks, _selection
 from scda._ranks import Ranks
@@ -75,7 +75,7 @@ def read(folder: Path) -> None:
     with scda.open(folder / "serial.scda", comm=comm) as f:
         assert f.user_text == "of any number of ranks"
         for start in (0, 5, 10):
-            inline, block, grid, elements, ragged = f[start : start + 5]
+            inline, block, grid, elements, ragged = f.sections[start : start + 5]
             assert inline.read() == b"%32d" % 7 and block.read() == b"data of the root"
             assert block.to_numpy("S4").tolist() == [b"data", b" of ", b"the ", b"root"] and block[5:7] == b"of"
             part = grid.read_partition(dtype="<f8")
@@ -93,10 +93,10 @@ def read(folder: Path) -> None:
             assert all(
                 np.array_equal(values[a:b], VALUES[first + i]) for i, (a, b) in enumerate(zip(offsets, offsets[1:]))
             )
-        assert len(f) == 66 and f["small 49"].count == len(GRID)
+        assert len(f.sections) == 66 and f["small 49"].count == len(GRID)
     # Each by itself, any part.
     with scda.open(folder / "serial.scda") as f:
-        assert f[2][rank] == GRID[rank].tobytes()
+        assert f.sections[2][rank] == GRID[rank].tobytes()
 
 
 def ranges(folder: Path) -> None:
@@ -106,7 +106,7 @@ def ranges(folder: Path) -> None:
         with scda.open(folder / name, comm=comm) as f:
             assert f.sealed == (name == "serial.scda")
             for start in (0, 5, 10):
-                inline, block, grid, elements, ragged = f[start : start + 5]
+                inline, block, grid, elements, ragged = f.sections[start : start + 5]
                 for _ in range(6):
                     a, b = (int(n) for n in np.sort(generator.integers(0, len(GRID) + 1, 2)))
                     if rank == size - 1 and generator.integers(2):
@@ -132,9 +132,9 @@ def ranges(folder: Path) -> None:
                 offsets, values = ragged.to_ragged("<f4")
                 assert np.array_equal(values, np.concatenate(VALUES)) and not values.flags.writeable
             # All ranks look for the same; by number, user string, and place among those of a user string.
-            assert f["small 49"].index == 64 and f[-1].user == b"large" and f["larg*"].count == len(GRID)
-            assert [s.index for s in f.find("grid")] == [2, 7, 12] and f.find("grid", -1) is f[12]
-            assert f.find("grid", 3) is None and "velocity" not in f and "g?id" in f and len(f) == 66
+            assert f["small 49"].index == 64 and f.sections[-1].user == b"large" and f["larg*"].count == len(GRID)
+            assert [s.index for s in f.sections.find("grid")] == [2, 7, 12] and f.sections.find("grid", -1) is f.sections[12]
+            assert f.sections.find("grid", 3) is None and "velocity" not in f and "g?id" in f and len(f.sections) == 66
     wrong = rank == size - 1
     own = {IndexError: lambda s: s[len(GRID) if wrong else 0], ValueError: lambda s: s.read_range(0, 9999 if wrong else 1),
            TypeError: lambda s: s["x" if wrong else 0]}  # fmt: skip
@@ -143,7 +143,7 @@ def ranges(folder: Path) -> None:
         def run(read: Callable[[Any], Any] = read) -> None:
             with scda.open(folder / "serial.scda", comm=comm) as f:
                 read(f["large"])
-                len(f)
+                len(f.sections)
 
         fails(error if wrong else scda.ArgumentError, "" if wrong else f"rank {size - 1}: {error.__name__}", run)
     fails(KeyError, "no such user string", lambda: look_for(folder, "velocity"))
@@ -176,8 +176,8 @@ def append(folder: Path) -> None:
     assert (folder / "parallel.scda").read_bytes() == (folder / "alone.scda").read_bytes()
     scda.verify(folder / "parallel.scda", comm=comm)
     with scda.open(folder / "parallel.scda", comm=comm, verify=True) as f:
-        assert f.sealed and len(f) == 9
-        assert np.array_equal(f.find("grid", -1).read_range(rank, rank + 5, "<f8"), GRID[rank : rank + 5] + 2)
+        assert f.sealed and len(f.sections) == 9
+        assert np.array_equal(f.sections.find("grid", -1).read_range(rank, rank + 5, "<f8"), GRID[rank : rank + 5] + 2)
     # An exception of one rank: the file is as it was.
     whole = (folder / "parallel.scda").read_bytes()
 
@@ -364,8 +364,8 @@ def replaced(folder: Path) -> None:
 
 def read_counts(folder: Path, wrong: bool) -> None:
     with scda.open(folder / "serial.scda", comm=comm) as f:
-        f[2].read_partition([1] * size if wrong else None)
-        len(f)
+        f.sections[2].read_partition([1] * size if wrong else None)
+        len(f.sections)
 
 
 def proc_counts(folder: Path, count: int) -> None:
@@ -377,7 +377,7 @@ def proc_counts(folder: Path, count: int) -> None:
 def read_block(folder: Path, dtype: Any) -> None:
     # Without a with statement, whose end would tell the others.
     f = scda.open(folder / "serial.scda", comm=comm)
-    f[1].to_numpy(dtype)
+    f.sections[1].to_numpy(dtype)
 
 
 def datasets(folder: Path) -> None:
@@ -434,7 +434,7 @@ def datasets(folder: Path) -> None:
         # Steps are read piece by piece: on some ranks many, on others few.
         _selection.PIECE_BYTES = 100 if seal else 1 << 24
         with scda.open(folder / "datasets.scda", comm=comm) as f:
-            assert f.attrs == {"ranks": "any"} and f.group("g").keys() == [name[2:] for name in arrays]
+            assert f.attrs == {"ranks": "any"} and names(f["g"]) == [name[2:] for name in arrays]
             for name, (array, *_) in arrays.items():
                 d = f[name]
                 native = array.astype(array.dtype.newbyteorder("="))
@@ -564,7 +564,7 @@ def damaged(folder: Path) -> None:
     path = folder / "serial.scda"
     if rank == 0:
         with scda.open(path) as f:
-            offset = f[7].data_offset
+            offset = f.sections[7].data_offset
         data = bytearray(path.read_bytes())
         data[offset + 30] ^= 1
         (folder / "damaged.scda").write_bytes(data)
@@ -572,8 +572,8 @@ def damaged(folder: Path) -> None:
 
     def run() -> None:
         with scda.open(folder / "damaged.scda", comm=comm) as f:
-            f[2].read_partition()
-            f[7].read_partition()
+            f.sections[2].read_partition()
+            f.sections[7].read_partition()
 
     error = fails(scda.DecodeError, "damaged.scda: byte", run)
     assert len(set(comm.allgather(str(error)))) == 1
@@ -662,7 +662,7 @@ def incoherent(folder: Path) -> None:
     fails(scda.UnsupportedError, "NFS", lambda: scda.open(folder / "serial.scda", comm=comm))
     write_file(folder / "insisted.scda", comm, driver="posix")
     with scda.open(folder / "insisted.scda", comm=comm, driver="posix") as f:
-        assert len(f) == 66
+        assert len(f.sections) == 66
     Ranks._on_one_node, _core.is_coherent = on_one_node, is_coherent  # type: ignore[method-assign]
 
 
@@ -673,11 +673,11 @@ def other_communicators(folder: Path) -> None:
     with scda.create(write_file_of, comm=parts) as w:
         w.array("ranks", np.array([rank]))
     with scda.open(write_file_of, comm=parts) as f:
-        assert f[0].read_partition(dtype=int).tolist() == [rank]
+        assert f.sections[0].read_partition(dtype=int).tolist() == [rank]
     with scda.create(folder / f"self-{rank}.scda", comm=MPI.COMM_SELF) as w:
         w.array("ranks", np.array([rank]))
     with scda.open(folder / f"self-{rank}.scda", comm=MPI.COMM_SELF) as f:
-        assert f[0].to_numpy(int).tolist() == [rank]
+        assert f.sections[0].to_numpy(int).tolist() == [rank]
     fails(TypeError, "expected an intracommunicator", lambda: scda.open(write_file_of, comm="world"))
     parts.Free()
 

@@ -52,7 +52,7 @@ def test_as_the_library_of_netcdf_reads_it(
         source = {"format": "NetCDF", "file": "f.nc", "bytes": (tmp_path / "f.nc").stat().st_size, "complete": True}
         types = {} if kind == "NETCDF3_64BIT_DATA" else {"scda_types": {"levels": "int32"}}
         assert f.attrs == {"title": "ein Fluß", "levels": [1, 2, 3], "x": 0.5, **types, "scda_dimensions": {"none": 1}, "imported": source}
-        assert f.keys() == list(expected)
+        assert f._datasets() == list(expected)
         for name, (data, dims, fill) in expected.items():
             found = f[name]
             assert found.dtype == data.dtype and found.dims == dims and np.array_equal(found[...], data), name
@@ -74,7 +74,7 @@ def test_one_variable_of_records_has_no_padding(tmp_path: Path) -> None:
     told: list[str] = []
     with imported(tmp_path / "f.nc", told.append) as f:
         assert f["on"].dtype == bool and f["on"][:].tolist() == (np.arange(15).reshape(5, 3) != 0).tolist()
-        assert f.keys() == ["on"] and f.attrs["imported"]["complete"] is False
+        assert f._datasets() == ["on"] and f.attrs["imported"]["complete"] is False
     assert told == [f"{tmp_path}/f.nc: 'letters': found strings, which no dataset of scda has; it is left out"]
 
 
@@ -117,7 +117,7 @@ def test_variables_at_the_same_bytes(tmp_path: Path) -> None:
         path.write_bytes(head + bytes(1000))
         if count * items <= 1000:
             with imported(path) as f:
-                assert f.keys() == ["u0", "u1"][:count] and f["u0"].shape == (items,)
+                assert f._datasets() == ["u0", "u1"][:count] and f["u0"].shape == (items,)
         else:
             total = len(head) + 1000
             with pytest.raises(Invalid, match=f"found variables of 2000 bytes together, expected at most {total}"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
-from arrays import TYPES, in_memory, part, random_boxes, random_items, random_key, random_layout, random_shape
+from arrays import TYPES, in_memory, names, part, random_boxes, random_items, random_key, random_layout, random_shape
 from conftest import VECTORS
 from scda import _selection
 
@@ -50,8 +50,8 @@ def test_any_array_any_boxes_and_any_index(
                 given = [(box[0], in_memory(generator, part(array, box))) for box in boxes]
                 w.dataset(f"a/{number}", boxes=given, shape=shape, dtype=dtype, **options)
     with scda.open(tmp_path / "f") as f:
-        assert f.keys() == list(arrays) and f.sealed == seal
-        assert f.group("a").keys() == [name[2:] for name in arrays]
+        assert names(f) == list(arrays) and f.sealed == seal
+        assert names(f["a"]) == [name[2:] for name in arrays]
         for name, (array, chunks) in arrays.items():
             d = f[name]
             assert isinstance(d, scda.Dataset) and name in f and d.name == name
@@ -143,11 +143,12 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
         w.group("flow", {"version": 2})
         w.array("plain", np.zeros(3))
     with scda.open(tmp_path / "f") as f:
-        assert f.attrs == {"title": "a test"} and f.keys() == ["flow/v", "flow/p", "flow/deep/bool", "odd"]
+        assert f.attrs == {"title": "a test"} and names(f) == ["flow/v", "flow/p", "flow/deep/bool", "odd"]
         v = f["flow/v"]
         assert v.attrs == attrs and v.dims == ("x", None) and v.chunks is None and np.isnan(v.fill_value)
         assert v.dtype == np.dtype("f4") and v.dtype.isnative and v.section.kind == "array" and v
-        v.attrs["units"] = "changed"
+        with pytest.raises(TypeError, match="assignment"):
+            v.attrs["units"] = "changed"  # type: ignore[index]
         assert v.attrs == attrs
         assert f["flow/p"].attrs == {"n": 3, "list": [0.0, 1.0]} and f["flow/p"].dims == (None,)
         assert f["flow/p"].chunks == (2,) and f["flow/p"].fill_value == 0.0
@@ -157,13 +158,13 @@ def test_what_is_said_of_a_dataset(tmp_path: Path) -> None:
             len(flag)
         with pytest.raises(TypeError, match="no dimensions"):
             iter(flag).__next__()
-        flow = f.group("flow")
-        assert flow.attrs == {"version": 2} and flow.keys() == ["v", "p", "deep/bool"] and flow.name == "flow"
+        flow = f["flow"]
+        assert flow.attrs == {"version": 2} and names(flow) == ["v", "p", "deep/bool"] and list(flow) == ["v", "p", "deep"] and flow.name == "flow"
         assert flow["v"].name == "flow/v" and "v" in flow and "rho" not in flow and flow["p", -1].name == "flow/p"
-        assert flow.group("deep").keys() == ["bool"] and flow.group("deep").attrs == {} and len(flow.records("v")) == 1
-        assert f.group("/").keys() == f.keys() and f.group("/").attrs == f.attrs and f.group("none").keys() == []
+        assert list(flow["deep"]) == ["bool"] and flow["deep"].attrs == {} and len(flow.records("v")) == 1
+        assert names(f["/"]) == names(f) and f["/"].attrs == f.attrs and "none" not in f
         # Sections are what they were.
-        assert isinstance(f["plain"], scda.Section) and isinstance(f.find("flow/v", 0), scda.Section)
+        assert isinstance(f["plain"], scda.Section) and isinstance(f.sections.find("flow/v", 0), scda.Section)
         assert repr(v) == "<scda dataset 'flow/v': float32 (x: 4, 3), m s⁻¹>"
         assert repr(f["flow/p"]) == "<scda dataset 'flow/p': float64 (5,), chunks (2,)>"
         assert repr(f["odd"]) == r"<scda dataset 'odd': int64 (\x1b: 1,), a\n" + "b" * 38 + "…>"
@@ -192,8 +193,8 @@ def test_records(seal: bool, tmp_path: Path) -> None:
     with scda.open(tmp_path / "f", verify=seal) as f:
         rho = f.records("g/rho")
         assert len(rho) == 5 and [d.shape for d in rho] == [(n,) for n in range(5)]
-        assert rho[3][0] == f["g/rho", 3][0] == f["g/rho", -2][0] == rho[-2][0] == f.group("g")["rho", -2][0] == 3.0
-        assert [d.attrs["step"] for d in rho[1::2]] == [1, 3] and f.keys() == ["g/rho", "once"]
+        assert rho[3][0] == f["g/rho", 3][0] == f["g/rho", -2][0] == rho[-2][0] == f["g"]["rho", -2][0] == 3.0
+        assert [d.attrs["step"] for d in rho[1::2]] == [1, 3] and names(f) == ["g/rho", "once"]
         assert f["time", -1].read() == np.array([4], "<i4").tobytes()
         assert len(f.records("rho")) == 0 and f["once", 0][()] == f["once", -1][()] == 1
         for record in (5, -6):
@@ -201,8 +202,9 @@ def test_records(seal: bool, tmp_path: Path) -> None:
                 f["g/rho", record]
             with pytest.raises(IndexError, match="found 5"):
                 rho[record]
+        assert [d.shape for d in f["g/rho"]] == [(n,) for n in range(5)] and f["g"]["rho"].name == "g/rho"
         with pytest.raises(KeyError, match="found 5 sections.*is the last"):
-            f["g/rho"]
+            f["time"]
         with pytest.raises(KeyError, match="no such user string"):
             f["velocity", 0]
         with pytest.raises(TypeError, match="number of a record"):
@@ -210,13 +212,13 @@ def test_records(seal: bool, tmp_path: Path) -> None:
 
 
 def test_looking_up_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"field {n}" for n in range(300)]
+    fields = [f"field {n}" for n in range(300)]
     for seal in (False, True):
         with scda.create(tmp_path / "f", seal=seal) as w:
-            for name in names:
+            for name in fields:
                 w.dataset(name, np.arange(3))
         with scda.open(tmp_path / "f") as f:
-            assert f.keys() == names
+            assert names(f) == fields
             headers = 0
             original = f._core
 
@@ -227,10 +229,10 @@ def test_looking_up_reads_the_file_once(tmp_path: Path, monkeypatch: pytest.Monk
                     return getattr(original, name)
 
             f._core = Counting()  # type: ignore[assignment]
-            for name in names:
+            for name in fields:
                 assert f[name][1] == 1
-            assert f.keys() == names
-            assert headers <= len(names) + 5, headers
+            assert names(f) == fields
+            assert headers <= len(fields) + 5, headers
 
 
 @pytest.mark.parametrize("seal", [False, True])
@@ -244,8 +246,8 @@ def test_datasets_are_read_in_turn_with_anything_else(seal: bool, tmp_path: Path
         for start in range(6):
             assert (a[start], b[5 - start]) == (ord("a") + start, ord("b") + 5 - start)
             assert f["of b"][1] == b"b" and b[start] == ord("b") + start
-            assert len(f) == 9 and f.find("b", -1) is b.section and len(f["b"].section) and b[0] == ord("b")
-            assert c[start] == ord("c") + start and f.keys() == ["a", "b", "c"] and c[0] == ord("c")
+            assert len(f.sections) == 9 and f.sections.find("b", -1) is b.section and len(f["b"].section) and b[0] == ord("b")
+            assert c[start] == ord("c") + start and names(f) == ["a", "b", "c"] and c[0] == ord("c")
 
 
 def test_damage_of_one_chunk(tmp_path: Path) -> None:
@@ -421,22 +423,22 @@ def test_several_datasets_are_read_as_one_after_the_other(
             shape = random_shape(generator)
             w.dataset(f"a/{number % len(TYPES)}", random_items(generator, dtype, shape), **random_layout(generator, shape))
     with scda.open(tmp_path / "f") as f:
-        keys: list[Any] = [(name, k) for name in f.keys() for k in range(len(f.records(name)))]
+        keys: list[Any] = [(name, k) for name in names(f) for k in range(len(f.records(name)))]
         keys = [keys[k] if generator.integers(2) else (keys[k][0], -1) for k in generator.permutation(len(keys))]
         keys = list(dict.fromkeys(keys))
         found = f.read_datasets(keys)
         assert list(found) == keys
         for key in keys:
             same(found[key], f[key][...])
-        last = f.read_datasets(f.keys(), record=-1)
-        assert list(last) == f.keys()
+        last = f.read_datasets(names(f), record=-1)
+        assert list(last) == names(f)
         for name in last:
             same(last[name], f[name, -1][...])
         for _ in range(5):
             parts = {key: random_key(generator, f[key].shape) for key in keys}
             for key, items in f.read_datasets(parts).items():
                 same(items, f[key][parts[key]])
-        once = [name for name in f.keys() if len(f.records(name)) == 1]
+        once = [name for name in names(f) if len(f.records(name)) == 1]
         for name, items in f.read_datasets(once).items():
             same(items, f[name][...])
         assert f.read_datasets([]) == f.read_datasets({}) == {}
@@ -514,7 +516,7 @@ def test_a_mistake_of_the_caller_leaves_the_writer_open(tmp_path: Path) -> None:
             w.group(b"a", {})  # type: ignore[arg-type]
         w.dataset("a", 1)
     with scda.open(tmp_path / "f") as f:
-        assert f.keys() == ["a"] and f["a"][()] == 1
+        assert names(f) == ["a"] and f["a"][()] == 1
 
 
 def test_what_is_no_index(tmp_path: Path) -> None:
@@ -541,7 +543,7 @@ def test_what_is_no_index(tmp_path: Path) -> None:
         a[...]
     with scda.open(tmp_path / "f", decode=False) as f:
         assert isinstance(f["a"], scda.Section)
-        for read in (lambda: f.keys(), lambda: f.attrs, lambda: f.records("a")):
+        for read in (lambda: names(f), lambda: f.attrs, lambda: f.records("a")):
             with pytest.raises(ValueError, match="decode=False"):
                 read()
 
@@ -562,14 +564,14 @@ def test_what_only_looks_like_a_dataset(tmp_path: Path) -> None:
         with pytest.raises(scda.FormatError, match="no metadata before it"):
             f.records("plain")[0]
         with pytest.raises(scda.FormatError, match="another section before it"):
-            f.group("no group").attrs
+            scda.Group(f, "no group").attrs
         with pytest.raises(scda.FormatError, match="another section before it"):
             f.attrs
         no_text: Any = b"good"
-        for look in (lambda: f.records(no_text), lambda: f.group(no_text)):
+        for look in (lambda: f.records(no_text), lambda: f["/"].records(no_text)):
             with pytest.raises(TypeError, match="expected a str"):
                 look()
-        assert f.keys() == ["damaged", "good"]
+        assert names(f) == ["damaged", "good"]
         # The others can be read.
         assert f["good"][()] == 7 and isinstance(f["plain"], scda.Section) and "damaged" in str(f)
 
@@ -670,7 +672,7 @@ def test_what_is_written_is_what_zarr_python_writes(name: str, tmp_path: Path) -
     with scda.open(tmp_path / "f") as f:
         written = json.loads(f["scda dataset 00"].read())
         assert metadata.pop("storage_transformers", []) == []
-        found = list(f[1])
+        found = list(f.sections[1])
         assert [len(chunk) == 0 for chunk in found] == [len(chunk) == 0 for chunk in chunks]
         for chunk, values in zip(found, expected):
             assert np.array_equal(decoded(chunk, written, fill), values)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
+from arrays import names
 from conftest import SECONDS
 from forests import Brick, Quadrants, begin, towards
 
@@ -156,8 +157,8 @@ def test_netcdf_there_and_back(kind: str, tmp_path: Path) -> None:
                     xr.testing.assert_identical(a.load(), c.load().drop_vars(set(c.coords) - set(a.coords)))
                     assert c.encoding["unlimited_dims"] == {"time"}
     with scda.open(middle) as f, scda.open(again) as g:
-        assert sorted(f.keys()) == sorted(g.keys())
-        for name in f.keys():
+        assert sorted(names(f)) == sorted(names(g))
+        for name in names(f):
             assert f[name].attrs == g[name].attrs and f[name].dims == g[name].dims, name
 
 
@@ -284,7 +285,7 @@ def test_import_goes_on(tmp_path: Path) -> None:
         assert re.fullmatch(f"scda: f.h5: {what}: {why}.*; it is left out", line), line
     assert lines[8:] == ["scda: f.h5: 8 left out, all else is in f.scda"]
     with scda.open(tmp_path / "f.scda", verify=True) as f:
-        assert f.keys() == ["g/" + "long " * 20, "good", "last"] and int(f["last"][...]) == 7
+        assert names(f) == ["g/" + "long " * 20, "good", "last"] and int(f["last"][...]) == 7
         assert f["good"].attrs["latin"] == "Überfluß" and f.attrs["imported"]["complete"] is False
     done = subprocess.run([*command, "-f", "--strict"], capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "'g/empty'" in done.stderr, done
@@ -304,7 +305,7 @@ def test_names_that_are_no_utf_8_are_left_out(tmp_path: Path) -> None:
     assert convert(str(tmp_path / "f.h5"), str(tmp_path / "f.scda"), tell=told.append) == 2
     assert all("no UTF-8; it is left out" in line for line in told)
     with scda.open(tmp_path / "f.scda") as f:
-        assert f.keys() == ["good"] and f["good"].attrs == {}
+        assert names(f) == ["good"] and f["good"].attrs == {}
 
 
 def test_a_damaged_export_is_no_surprise(tmp_path: Path) -> None:
@@ -332,7 +333,7 @@ def test_a_damaged_export_is_no_surprise(tmp_path: Path) -> None:
         h["total"].attrs["scda_record_attributes"] = "[1, 2, 3, 4]"
     convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail)
     with scda.open(tmp_path / "g.scda", verify=True) as g:
-        assert "about this file" in g and len(g.find("scda dataset 00")) == sum(len(g.records(n)) for n in g.keys())
+        assert "about this file" in g and len(g.sections.find("scda dataset 00")) == sum(len(g.records(n)) for n in names(g))
 
 
 def test_attributes_beyond_the_limit_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,17 +363,17 @@ def test_long_names(seal: bool, tmp_path: Path) -> None:
         w.dataset(LONG, np.arange(3.0) + 1, attrs={"units": "m"})
         w.dataset("a/short", 1)
     with scda.open(tmp_path / "f.scda") as f:
-        assert f.keys() == [LONG, other, "a/short"] and f.group(group).keys() == [
+        assert names(f) == [LONG, other, "a/short"] and names(f[group]) == [
             LONG[len(group) + 1 :],
             other[len(group) + 1 :],
         ]
         assert f[LONG, 1][...].tolist() == [1, 2, 3] and f[LONG.encode(), 0].name == LONG
         assert len(f.records(LONG)) == 2 and LONG in f and LONG[:-1] not in f
-        assert f[LONG, 0].attrs == {"units": "m"} and f.group(group).attrs == {"title": "long"}
+        assert f[LONG, 0].attrs == {"units": "m"} and f[group].attrs == {"title": "long"}
         assert f.read_datasets([other])[other].tolist() == [0, 1, 2, 3]
         section = f[LONG, 0].section
         assert len(section.user) <= 58 and re.fullmatch(r"a/long path of .*~[0-9a-f]{16}", section.user_text)
-        metadata = json.loads(f[section.index - 1].read())
+        metadata = json.loads(f.sections[section.index - 1].read())
         assert metadata["attributes"] == {"scda_name": LONG, "units": "m"}
     for ending in ("h5", "nc"):
         export(tmp_path / "f.scda", str(tmp_path / f"f.{ending}"), netcdf=ending == "nc")
@@ -380,8 +381,8 @@ def test_long_names(seal: bool, tmp_path: Path) -> None:
             assert h[LONG][1].tolist() == [1, 2, 3] and h[group].attrs["title"] in ("long", b"long")
         convert(str(tmp_path / f"f.{ending}"), str(tmp_path / f"{ending}.scda"), tell=pytest.fail)
         with scda.open(tmp_path / f"{ending}.scda") as f:
-            assert sorted(f.keys()) == sorted([LONG, other, "a/short"]) and len(f.records(LONG)) == 2
-            assert f[other].chunks == (2,) and f.group(group).attrs["title"] == "long"
+            assert sorted(names(f)) == sorted([LONG, other, "a/short"]) and len(f.records(LONG)) == 2
+            assert f[other].chunks == (2,) and f[group].attrs["title"] == "long"
 
 
 def write_forest(path: Path) -> None:
@@ -416,9 +417,9 @@ def test_a_forest_survives_hdf5(tmp_path: Path) -> None:
     assert export(tmp_path / "f.scda", str(tmp_path / "f.h5"), netcdf=False) == 0
     assert convert(str(tmp_path / "f.h5"), str(tmp_path / "g.scda"), tell=pytest.fail) == 0
     with scda.open(tmp_path / "f.scda") as f, scda.open(tmp_path / "g.scda", verify=True) as g:
-        assert [(s.kind, s.user) for s in f] == [(s.kind, s.user) for s in g] and f.user == g.user
+        assert [(s.kind, s.user) for s in f.sections] == [(s.kind, s.user) for s in g.sections] and f.user == g.user
         assert g["about this file"].read() == f["about this file"].read() and g["about this file"].compressed
-        for name in f.keys():
+        for name in names(f):
             for one, other in zip(f.records(name), g.records(name)):
                 assert list(one.attrs.items()) == list(other.attrs.items()) and one.dims == other.dims
                 assert one.dtype == other.dtype and one.chunks == other.chunks

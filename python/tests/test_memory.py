@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import scda
+from arrays import names
 
 
 # scripts/long.sh tries more.
@@ -94,7 +95,7 @@ def test_boxes_that_meet_leave_the_file_as_it_was(tmp_path):
                 w.dataset("y", boxes=[(start, np.zeros((3, 3))) for start in starts], shape=(8, 8))
         w.dataset("y", boxes=[((0, 0), np.ones((3, 3))), ((1, 1), np.ones((0, 9)))], shape=(8, 10))
     with scda.open(tmp_path / "f") as f:
-        assert f.keys() == ["x", "y"] and f["y"][...].sum() == 9
+        assert names(f) == ["x", "y"] and f["y"][...].sum() == 9
 
 
 def test_nothing_is_copied(tmp_path):

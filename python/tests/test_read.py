@@ -38,14 +38,14 @@ def f(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def test_sections_are_found_by_number_and_user_string(f: scda.File) -> None:
-    assert f[0].user == b"clock" and f[-1].index == 5 and f[-6] is f[0]
-    assert [s.user_text for s in f[1:3]] == ["text", "grid"]
-    assert f["text"] is f[1] and f["rag*"] is f[4] and f[b"strings"] is f[3]
-    assert [s.index for s in f.find("grid")] == [2, 5] and f.find("nothing") == []
-    assert "strings" in f and "x*" not in f and f[3] in f
+    assert f.sections[0].user == b"clock" and f.sections[-1].index == 5 and f.sections[-6] is f.sections[0]
+    assert [s.user_text for s in f.sections[1:3]] == ["text", "grid"]
+    assert f["text"] is f.sections[1] and f["rag*"] is f.sections[4] and f[b"strings"] is f.sections[3]
+    assert [s.index for s in f.sections.find("grid")] == [2, 5] and f.sections.find("nothing") == []
+    assert "strings" in f and "x*" not in f and f.sections[3] in f.sections
     for key in (6, -7):
         with pytest.raises(IndexError, match="found 6 sections"):
-            f[key]
+            f.sections[key]
     with pytest.raises(KeyError, match="found 2 sections, numbers 2, 5"):
         f["grid"]
     with pytest.raises(KeyError, match="'clock', 'text'"):
@@ -53,13 +53,13 @@ def test_sections_are_found_by_number_and_user_string(f: scda.File) -> None:
     with pytest.raises(KeyError):
         f[b"rag*"]
     assert f.user == b"user \xff string" and f.user_text == "user \\xff string"
-    assert len(f) == 6 and "open" in repr(f) and "1000 elements of 24 bytes" in repr(f[2])
+    assert len(f.sections) == 6 and "open" in repr(f) and "1000 elements of 24 bytes" in repr(f.sections[2])
 
 
 def test_iteration_finds_sections_while_others_are_read(f: scda.File) -> None:
     kinds = []
-    for s in f:
-        f[0].read()
+    for s in f.sections:
+        f.sections[0].read()
         kinds.append(s.kind)
         s.read()
     assert kinds == ["inline", "block", "array", "varray", "varray", "array"]
@@ -73,44 +73,44 @@ SLICES = [
 
 @pytest.mark.parametrize("key", SLICES, ids=str)
 def test_slices_are_those_of_python(f: scda.File, key: slice) -> None:
-    assert f[2][key] == GRID[key].tobytes()
-    assert f[3][key] == STRINGS[key]
-    assert f[1][key] == b"0123456789"[key]
-    assert f[0][key] == f[0].read()[key]
+    assert f.sections[2][key] == GRID[key].tobytes()
+    assert f.sections[3][key] == STRINGS[key]
+    assert f.sections[1][key] == b"0123456789"[key]
+    assert f.sections[0][key] == f.sections[0].read()[key]
 
 
 def test_elements_one_by_one(f: scda.File) -> None:
     for i in (0, 999, 5, -1, 500, 499):
-        assert f[2][i] == GRID[i].tobytes()
-        assert f[3][i] == STRINGS[i]
-    assert f[1][3] == ord("3") and f[1][-1] == ord("9")
-    assert list(f[2]) == [row.tobytes() for row in GRID]
-    assert list(f[3]) == STRINGS and list(f[1]) == list(b"0123456789")
-    assert [len(s) for s in f] == [32, 10, 1000, 2000, 500, 1]
-    for section, key in ((f[2], 1000), (f[3], -2001), (f[1], 10)):
+        assert f.sections[2][i] == GRID[i].tobytes()
+        assert f.sections[3][i] == STRINGS[i]
+    assert f.sections[1][3] == ord("3") and f.sections[1][-1] == ord("9")
+    assert list(f.sections[2]) == [row.tobytes() for row in GRID]
+    assert list(f.sections[3]) == STRINGS and list(f.sections[1]) == list(b"0123456789")
+    assert [len(s) for s in f.sections] == [32, 10, 1000, 2000, 500, 1]
+    for section, key in ((f.sections[2], 1000), (f.sections[3], -2001), (f.sections[1], 10)):
         with pytest.raises(IndexError):
             section[key]
 
 
 def test_arrays_as_numpy_of_any_type(f: scda.File) -> None:
-    grid = f[2]
+    grid = f.sections[2]
     assert np.array_equal(grid.to_numpy("<f8"), GRID)
     assert grid.to_numpy("<f8").shape == (1000, 3) and grid.to_numpy().shape == (1000, 24)
     assert grid.to_numpy("<f8", (3, 1)).shape == (1000, 3, 1)
     assert grid.to_numpy("V24").tobytes() == GRID.tobytes()
     rows = grid.to_numpy([("x", "<f8"), ("yz", "<f8", 2)])
     assert rows.shape == (1000,) and rows["yz"][7, 1] == GRID[7, 2]
-    assert f[1].to_numpy("S1").tolist() == [b"%d" % i for i in range(10)]
-    assert f[1].to_numpy("<u2", (5, 1)).shape == (5, 1) and f[0].to_numpy("S32")[0].strip() == b"42"
+    assert f.sections[1].to_numpy("S1").tolist() == [b"%d" % i for i in range(10)]
+    assert f.sections[1].to_numpy("<u2", (5, 1)).shape == (5, 1) and f.sections[0].to_numpy("S32")[0].strip() == b"42"
     for dtype, shape in (("<f4", (3,)), ("<f8", (2,)), ("<f8", ()), ("V7", None), ("<f8", (-3, -1))):
         with pytest.raises(ValueError, match="found each element of 24 bytes"):
             grid.to_numpy(dtype, shape)
     with pytest.raises(ValueError, match="found data of 10 bytes"):
-        f[1].to_numpy("<f8")
+        f.sections[1].to_numpy("<f8")
     with pytest.raises(TypeError, match="without Python objects"):
         grid.to_numpy(object)
     with pytest.raises(TypeError, match="to_ragged"):
-        f[3].to_numpy()
+        f.sections[3].to_numpy()
 
 
 def test_varrays_as_offsets_and_values(f: scda.File) -> None:
@@ -122,31 +122,31 @@ def test_varrays_as_offsets_and_values(f: scda.File) -> None:
     assert f["strings"].nbytes == sum(map(len, STRINGS))
     with pytest.raises(ValueError, match="element 1: found 2 bytes, expected a multiple of 4"):
         f["strings"].to_ragged("<i4")
-    for what in (f[2].to_ragged, f[1].to_ragged, f[0].sizes):
+    for what in (f.sections[2].to_ragged, f.sections[1].to_ragged, f.sections[0].sizes):
         with pytest.raises(TypeError, match="varray"):
             what()
 
 
 def test_what_is_read_cannot_be_written_to(f: scda.File) -> None:
-    for array in (f[0].to_numpy(), f[1].to_numpy(), f[2].to_numpy("<f8"), *f[4].to_ragged("<i4")):
+    for array in (f.sections[0].to_numpy(), f.sections[1].to_numpy(), f.sections[2].to_numpy("<f8"), *f.sections[4].to_ragged("<i4")):
         assert not array.flags.writeable
         with pytest.raises(ValueError):
             array[...] = 0
 
 
 def test_a_partition_for_one_rank_is_everything_and_may_be_changed(f: scda.File) -> None:
-    part = f[2].read_partition(dtype="<f8")
+    part = f.sections[2].read_partition(dtype="<f8")
     assert np.array_equal(part, GRID)
     part[:] = 0
-    offsets, values = f[4].read_partition([500], "<i4")
+    offsets, values = f.sections[4].read_partition([500], "<i4")
     assert np.array_equal(values[offsets[7] : offsets[8]], RAGGED[7])
     for counts in ([999], [1000, 0], [-1], []):
         with pytest.raises(ValueError, match="counts"):
-            f[2].read_partition(counts)
+            f.sections[2].read_partition(counts)
     with pytest.raises(TypeError, match="use read"):
-        f[1].read_partition()
+        f.sections[1].read_partition()
     with pytest.raises(ValueError, match="shape"):
-        f[3].read_partition(shape=(1,))
+        f.sections[3].read_partition(shape=(1,))
 
 
 def mapped(array: np.ndarray) -> Optional[mmap.mmap]:
@@ -157,9 +157,9 @@ def mapped(array: np.ndarray) -> Optional[mmap.mmap]:
 
 
 def test_plain_data_are_mapped_and_compressed_ones_are_not(f: scda.File) -> None:
-    for array in (f[1].to_numpy(), f[2].to_numpy("<f8"), f[4].to_ragged("<i4")[1]):
-        assert (mapped(array) is None) == f[1].compressed
-        assert isinstance(array, np.memmap) != f[1].compressed
+    for array in (f.sections[1].to_numpy(), f.sections[2].to_numpy("<f8"), f.sections[4].to_ragged("<i4")[1]):
+        assert (mapped(array) is None) == f.sections[1].compressed
+        assert isinstance(array, np.memmap) != f.sections[1].compressed
 
 
 def test_mapped_data_are_those_of_the_file_and_outlive_it(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_mapped_data_are_those_of_the_file_and_outlive_it(tmp_path: Path) -> Non
     with scda.create(path) as w:
         w.array("grid", GRID)
     with scda.open(path) as f:
-        offset, view = f[0].data_offset, f[0].to_numpy("<f8")
+        offset, view = f.sections[0].data_offset, f.sections[0].to_numpy("<f8")
         part = view[10:20]
         assert np.shares_memory(part, view)
     with open(path, "r+b") as file:
@@ -191,11 +191,11 @@ def test_a_file_larger_than_memory_takes_no_time(tmp_path: Path) -> None:
         file.seek(256 + count - 3)
         file.write(b"end")
     with scda.open(path) as f:
-        big = f[0]
-        assert (len(f), big.count, big.nbytes) == (1, count, count)
+        big = f.sections[0]
+        assert (len(f.sections), big.count, big.nbytes) == (1, count, count)
         assert big[-3:] == b"end" and big[5] == b"\0" and big[count - 1] == b"d"
         assert big.to_numpy().shape == (count,) and big.to_numpy("S1")[-3:].tobytes() == b"end"
-        assert f[-1].offset + big.file_nbytes == path.stat().st_size
+        assert f.sections[-1].offset + big.file_nbytes == path.stat().st_size
 
 
 def test_the_pairs_of_compressed_sections(tmp_path: Path) -> None:
@@ -203,9 +203,9 @@ def test_the_pairs_of_compressed_sections(tmp_path: Path) -> None:
     with scda.create(path) as w:
         w.array("grid", GRID, encode=True)
     with scda.open(path, decode=False) as f:
-        assert [(s.kind, s.user) for s in f] == [("inline", b"A compressed scda 00"), ("varray", b"grid")]
-        assert f[0].read().startswith(b"U 24 --") and not f[1].compressed
-        assert f[1].count == 1000
+        assert [(s.kind, s.user) for s in f.sections] == [("inline", b"A compressed scda 00"), ("varray", b"grid")]
+        assert f.sections[0].read().startswith(b"U 24 --") and not f.sections[1].compressed
+        assert f.sections[1].count == 1000
 
 
 def test_any_number_of_threads_decodes_the_same(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_any_number_of_threads_decodes_the_same(tmp_path: Path) -> None:
     assert path.read_bytes() == first
     for threads in (1, 2, 7, None):
         with scda.open(path, threads=threads) as f:
-            assert np.array_equal(f[0].to_numpy("<i4"), data)
+            assert np.array_equal(f.sections[0].to_numpy("<i4"), data)
     with pytest.raises(scda.ArgumentError, match="threads: found 0"):
         scda.open(path, threads=0)
 
@@ -232,7 +232,7 @@ def test_a_file_can_be_used_by_several_threads(tmp_path: Path) -> None:
         w.varray("strings", STRINGS, encode=True)
     wrong = []
     with scda.open(path) as f:
-        sections = f[:]
+        sections = f.sections[:]
 
         def work(seed: int) -> None:
             generator = np.random.default_rng(seed)
@@ -259,7 +259,7 @@ def test_other_threads_run_while_data_are_decompressed(tmp_path: Path) -> None:
 
         def work() -> None:
             start = time.perf_counter()
-            f[0].to_numpy("<i4")
+            f.sections[0].to_numpy("<i4")
             took.append(time.perf_counter() - start)
 
         thread = threading.Thread(target=work)
@@ -299,7 +299,7 @@ def test_other_sections_can_be_read_after_a_damaged_one(tmp_path: Path) -> None:
         path.write_bytes(b"another")
         with pytest.raises(scda.DecodeError):
             f["bad"].read()
-        assert f["good"][:] == b"good" and len(f) == 3
+        assert f["good"][:] == b"good" and len(f.sections) == 3
 
 
 def cut_file(folder: Path, good: Sequence[str] = ("good",)) -> Path:
@@ -318,22 +318,22 @@ def test_sections_before_the_end_of_a_cut_file_are_read(tmp_path: Path) -> None:
     read = []
     with scda.open(path) as f:
         with pytest.raises(scda.ShortFileError, match="byte 256: array: found the end of the file"):
-            for s in f:
+            for s in f.sections:
                 read.append(s.read())
         with pytest.raises(EOFError):
-            len(f)
-        assert f[0].read() == b"good"
+            len(f.sections)
+        assert f.sections[0].read() == b"good"
     assert read == [b"good"]
 
 
 def test_a_closed_file(tmp_path: Path, f: scda.File) -> None:
-    section, view = f[2], f[2].to_numpy("<f8")
-    unread = f[1]
+    section, view = f.sections[2], f.sections[2].to_numpy("<f8")
+    unread = f.sections[1]
     f.close()
     f.close()
     assert f.closed and np.array_equal(view, GRID)
-    uses = [section.read, section.to_numpy, unread.read, unread.to_numpy, lambda: len(f), lambda: f.__enter__()]
-    for use in (*uses, lambda: f["text"], lambda: f["te*"], lambda: "text" in f, lambda: f.find("text")):
+    uses = [section.read, section.to_numpy, unread.read, unread.to_numpy, lambda: len(f.sections), lambda: f.__enter__()]
+    for use in (*uses, lambda: f["text"], lambda: f["te*"], lambda: "text" in f, lambda: f.sections.find("text")):
         with pytest.raises(scda.UsageError, match="the file is closed$"):
             use()
     with pytest.raises(ValueError):
@@ -386,7 +386,7 @@ def test_no_descriptor_is_left(folder: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         with scda.open("hello.scda") as f:
-            len(f)
+            len(f.sections)
         for bad in (folder, "none"):
             with pytest.raises(scda.Error):
                 scda.open(bad)
@@ -404,24 +404,24 @@ def many(tmp_path: Path) -> Path:
 
 def test_several_threads_look_for_sections(many: Path) -> None:
     with scda.open(many) as f, ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda i: f[i].to_numpy("<f8")[0], range(0, 1500, 7)))
+        found = list(pool.map(lambda i: f.sections[i].to_numpy("<f8")[0], range(0, 1500, 7)))
         assert found == list(range(0, 1500, 7))
     with scda.open(many) as f, ThreadPoolExecutor(4) as pool:
         names = [f"section {i}" for i in range(1500)]
-        for seen in pool.map(lambda _: [s.user_text for s in f], range(4)):
+        for seen in pool.map(lambda _: [s.user_text for s in f.sections], range(4)):
             assert seen == names
 
 
 def test_the_arrays_of_a_file_take_one_descriptor(many: Path) -> None:
     with scda.open(many) as f:
         before = len(os.listdir("/proc/self/fd"))
-        arrays = [s.to_numpy("<f8") for s in f]
+        arrays = [s.to_numpy("<f8") for s in f.sections]
         assert len(os.listdir("/proc/self/fd")) <= before + 1
     assert [array[0] for array in arrays] == list(range(1500))
 
 
 def test_a_section_is_not_taken_for_an_array(f: scda.File) -> None:
-    for section in f:
+    for section in f.sections:
         with pytest.raises(TypeError, match=r"use to_numpy\(dtype\)"):
             np.array(section)
         for key in ((), ..., (0, 1), "x", 1.0, None):
@@ -430,11 +430,13 @@ def test_a_section_is_not_taken_for_an_array(f: scda.File) -> None:
         assert section[np.int64(0)] == section[0]
     for key in (None, 1.0, ...):
         with pytest.raises(TypeError, match="expected the number of a section"):
-            f[key]
-    assert f[2].to_numpy("<f8", 3).shape == (1000, 3) and f[0].to_numpy("u1", np.int64(32)).shape == (32,)
+            f.sections[key]  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="expected a name"):
+            f[key]  # type: ignore[index]
+    assert f.sections[2].to_numpy("<f8", 3).shape == (1000, 3) and f.sections[0].to_numpy("u1", np.int64(32)).shape == (32,)
     for shape in ((1.5,), "3", 3.0):
         with pytest.raises(TypeError):
-            f[2].to_numpy("<f8", shape)
+            f.sections[2].to_numpy("<f8", shape)
     with pytest.raises(TypeError, match="decode"):
         scda.open(f.path, decode=0)
 
@@ -444,7 +446,7 @@ def test_slices_of_elements_without_bytes(tmp_path: Path, encode: bool) -> None:
     with scda.create(tmp_path / "f") as w:
         w.array("no bytes", np.empty((4, 0)), encode=encode)
     with scda.open(tmp_path / "f") as f:
-        assert f[0][::2] == f[0][::-1] == f[0][1:3] == b""
+        assert f.sections[0][::2] == f.sections[0][::-1] == f.sections[0][1:3] == b""
 
 
 def test_slices_of_sections_are_those_of_python(f: scda.File) -> None:
@@ -453,22 +455,22 @@ def test_slices_of_sections_are_those_of_python(f: scda.File) -> None:
         for stop in bounds:
             for step in (None, 1, 2, -1, -3):
                 with scda.open(f.path) as fresh:
-                    assert [s.index for s in fresh[start:stop:step]] == list(range(6))[start:stop:step]
+                    assert [s.index for s in fresh.sections[start:stop:step]] == list(range(6))[start:stop:step]
     with pytest.raises(ValueError, match="zero"):
-        f[::0]
+        f.sections[::0]
 
 
 def test_what_is_before_the_end_of_a_cut_file_can_be_had(tmp_path: Path) -> None:
     path = cut_file(tmp_path)
     with scda.open(path) as f:
-        assert [s.read() for s in f[:1]] == [b"good"] and "good" in f and b"good" in f
+        assert [s.read() for s in f.sections[:1]] == [b"good"] and "good" in f and b"good" in f
         # Of the section that is cut, what is there.
-        assert f[1] is f["cut"] and f["cut"][990:995] == GRID[990:995].tobytes() and f["cut"].count == 1000
+        assert f.sections[1] is f["cut"] and f["cut"][990:995] == GRID[990:995].tobytes() and f["cut"].count == 1000
         for read in (f["cut"].read, f["cut"].to_numpy, lambda: f["cut"][-1], lambda: list(f["cut"])):
             with pytest.raises(scda.ShortFileError):
                 read()
         assert f["good"].read() == f[b"good"].read() == f["goo*"].read() == b"good" and "goo*" in f
-        for use in (lambda: f[:3], lambda: "other" in f, lambda: f["other"], lambda: f.find("good"), lambda: len(f)):
+        for use in (lambda: f.sections[:3], lambda: "other" in f, lambda: f["other"], lambda: f.sections.find("good"), lambda: len(f.sections)):
             with pytest.raises(scda.ShortFileError) as caught:
                 use()
             assert caught.value.offset == 256
@@ -508,24 +510,24 @@ def test_a_file_without_sections_is_a_file(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f") as w:
         pass
     with scda.open(tmp_path / "f") as f:
-        assert f and len(f) == 0 and str(f).splitlines()[1:] == ["index  kind  count  size  compressed  user string"]
+        assert f and len(f.sections) == 0 and str(f).splitlines()[1:] == ["index  kind  count  size  compressed  user string"]
     with scda.create(tmp_path / "f") as w:
         w.array("none", np.empty((0, 3)))
     with scda.open(tmp_path / "f") as f:
-        assert f[0] and len(f[0]) == 0
+        assert f.sections[0] and len(f.sections[0]) == 0
 
 
 def test_what_is_said_of_a_section_cannot_be_changed(f: scda.File) -> None:
     for name in ("count", "size", "offset", "user", "kind", "other"):
         with pytest.raises(AttributeError):
-            setattr(f[2], name, 1)
-    assert f[2].count == 1000
+            setattr(f.sections[2], name, 1)
+    assert f.sections[2].count == 1000
 
 
 def test_a_file_is_printed_as_a_table_of_its_sections(f: scda.File, many: Path, tmp_path: Path) -> None:
     title, *lines = str(f).splitlines()
     assert title == repr(f) and [line.split()[0] for line in lines] == ["index", *map(str, range(6))]
-    compressed = "yes" if f[1].compressed else "no"
+    compressed = "yes" if f.sections[1].compressed else "no"
     assert lines[3].split() == ["2", "array", "1000", "24", compressed, "'grid'"]
     assert lines[4].split() == ["3", "varray", "2000", compressed, "'strings'"]
     page = f._repr_html_()
@@ -568,7 +570,7 @@ def test_memory_is_not_allocated_for_what_a_file_only_claims(folder: Path) -> No
         Path("cut.scda").write_bytes(header + section + b"abc")
         for what, read in reads.items():
             with scda.open("cut.scda") as f:
-                (s,) = itertools.islice(f, 1)
+                (s,) = itertools.islice(f.sections, 1)
                 with pytest.raises(scda.ShortFileError, match="found the end of the file"):
                     read(s)
                 assert s.kind == kind, what

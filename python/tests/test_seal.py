@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scda
+from arrays import names
 from conftest import ROOT
 
 GRID = np.arange(30000.0).reshape(10000, 3)
@@ -45,7 +46,7 @@ def test_a_file_is_sealed_unless_it_is_not_wanted(tmp_path: Path, encode: Any, s
         with scda.create(tmp_path / str(seal), seal=seal, style=style) as w:
             write_some(w, encode)
         with scda.open(tmp_path / str(seal)) as f:
-            assert f.sealed is seal and len(f) == 4
+            assert f.sealed is seal and len(f.sections) == 4
             assert (", sealed, open>" in repr(f)) == seal and (", not sealed, open>" in repr(f)) == (not seal)
             assert repr(f) == str(f).splitlines()[0]
         assert f.sealed is seal
@@ -99,27 +100,27 @@ def test_a_seal_finds_what_walking_finds(tmp_path: Path) -> None:
         file_of(tmp_path / "plain", names, seal=False)
         for path in ("sealed", "plain"):
             with scda.open(tmp_path / path) as f:
-                assert f.sealed == (path == "sealed") and len(f) == count
-                assert [number_of(s) for s in f] == list(range(count)) and [s.user for s in f] == names
+                assert f.sealed == (path == "sealed") and len(f.sections) == count
+                assert [number_of(s) for s in f.sections] == list(range(count)) and [s.user for s in f.sections] == names
             for index in [*range(-count - 2, count + 2)]:
                 with scda.open(tmp_path / path) as f:
                     if -count <= index < count:
-                        assert number_of(f[index]) == index % count and f[index].index == index % count
-                        assert f[index] in f
+                        assert number_of(f.sections[index]) == index % count and f.sections[index].index == index % count
+                        assert f.sections[index] in f.sections
                     else:
                         with pytest.raises(IndexError, match=f"found {count} sections"):
-                            f[index]
+                            f.sections[index]
         texts = ["t*", "*", "time", "t?m*", "[t]*", "\\xff", "a\\b", "wind \N{DEGREE SIGN}", "no", "no*", "\udcff"]
         with scda.open(tmp_path / "sealed") as f, scda.open(tmp_path / "plain") as g:
             for key in [*NAMES, b"no", *texts, "x" * 59]:
-                expected = [s.index for s in g.find(key)]
-                assert [s.index for s in f.find(key)] == expected and (key in f) == (key in g) == bool(expected)
+                expected = [s.index for s in g.sections.find(key)]
+                assert [s.index for s in f.sections.find(key)] == expected and (key in f.sections) == (key in g.sections) == bool(expected)
                 for number in (*range(-len(expected) - 1, len(expected) + 1), -(1 << 70), 1 << 70):
-                    found, wanted = f.find(key, number), g.find(key, number)
+                    found, wanted = f.sections.find(key, number), g.sections.find(key, number)
                     assert (found and found.index) == (wanted and wanted.index)
                     assert (found is None) == (not -len(expected) <= number < len(expected))
                 if len(expected) == 1:
-                    assert f[key].index == g[key].index == expected[0]
+                    assert f.sections[key].index == g.sections[key].index == expected[0]
                 else:
                     texts_of_errors = []
                     for file in (f, g):
@@ -128,7 +129,7 @@ def test_a_seal_finds_what_walking_finds(tmp_path: Path) -> None:
                         texts_of_errors.append(str(caught.value))
                     assert texts_of_errors[0] == texts_of_errors[1]
             with pytest.raises(TypeError):
-                f.find("time", 1.5)  # type: ignore[call-overload]
+                f.sections.find("time", 1.5)  # type: ignore[call-overload]
 
 
 def reads() -> int:
@@ -146,8 +147,8 @@ def test_few_reads_find_one_of_many_sections(tmp_path: Path) -> None:
         for i in (0, 1, count // 3, count - 1):
             name, before = f"section {i * 7919 % count}", reads()
             with scda.open(tmp_path / "f") as f:
-                assert f[name].read() == f.find(name, 0).read() == f[i].read() == b"%32d" % i
-                assert f.find(name, 1) is None and len(f) == count
+                assert f[name].read() == f.sections.find(name, 0).read() == f.sections[i].read() == b"%32d" % i
+                assert f.sections.find(name, 1) is None and len(f.sections) == count
             worst = max(worst, reads() - before)
         costs.append(worst)
     # One absent name has the checksum of the index compared: 256 bytes a section, 128 KiB at once.
@@ -163,7 +164,7 @@ def test_all_of_a_name_are_found_at_once_however_many_seals_there_are(tmp_path: 
             w.commit()
     with scda.open(tmp_path / "f") as f:
         before = reads()
-        assert [int(s.read()) for s in f.find("time")] == list(range(400))
+        assert [int(s.read()) for s in f.sections.find("time")] == list(range(400))
         assert reads() - before < 400 * 40
 
 
@@ -173,16 +174,16 @@ def test_pairs_of_a_sealed_file(tmp_path: Path) -> None:
         w.commit()
         w.block("last", b"")
     with scda.open(tmp_path / "f", decode=False) as f:
-        assert f.sealed and len(f) == 8 and [s.index for s in f.find("*compressed scda 00")] == [1, 3, 5]
-        assert f[-1].user == b"last" and f["grid"].kind == "varray"
+        assert f.sealed and len(f.sections) == 8 and [s.index for s in f.sections.find("*compressed scda 00")] == [1, 3, 5]
+        assert f.sections[-1].user == b"last" and f["grid"].kind == "varray"
     with scda.open(tmp_path / "f", decode=False, verify=True) as f:
-        assert len(f) == 8
-        offset = f[4].data_offset
+        assert len(f.sections) == 8
+        offset = f.sections[4].data_offset
     damage(tmp_path / "f", offset + 60)
     with scda.open(tmp_path / "f", decode=False, verify=True) as f:
-        assert f[2].read() and f[1].user.startswith(b"B compressed")
+        assert f.sections[2].read() and f.sections[1].user.startswith(b"B compressed")
         with pytest.raises(scda.ChecksumError):
-            f[3]
+            f.sections[3]
 
 
 @pytest.mark.parametrize("seal", [False, True])
@@ -271,13 +272,13 @@ def test_with_verify_a_section_is_compared_before_it_is_read(tmp_path: Path) -> 
     with scda.open(path) as f:
         assert f["b"].to_numpy("<f8").shape == (10000, 3)  # as it is in the file
     with scda.open(path, verify=True) as f:
-        assert len(f) == 3
+        assert len(f.sections) == 3
         for _ in range(2):
             with pytest.raises(scda.ChecksumError, match="section 'A' \"b\": found the checksum") as caught:
                 f["b"]
             assert caught.value.code == 15011 and caught.value.offset == offset - 128
-            assert np.array_equal(f["a"].to_numpy("<f8"), GRID) and f[2][7] == GRID[7].tobytes()
-        assert [s.user for s in (f[0], f[2])] == [b"a", b"c"]
+            assert np.array_equal(f["a"].to_numpy("<f8"), GRID) and f.sections[2][7] == GRID[7].tobytes()
+        assert [s.user for s in (f.sections[0], f.sections[2])] == [b"a", b"c"]
     with scda.create(path, seal=False) as w:
         w.block("a", b"")
     with pytest.raises(scda.ChecksumError, match="found no seal"):
@@ -293,14 +294,14 @@ def test_of_a_damaged_index_the_other_sections_are_found_by_number(tmp_path: Pat
     # The offset in the row of section 10: rows are in front of 32 bytes of padding, and the seal.
     damage(path, size - 288 - 32 - (20 - 10) * 256 + 64 + 4)
     with scda.open(path) as f:
-        assert f.sealed and len(f) == 20
-        for use in (lambda: f["section 3"], lambda: "nothing" in f, lambda: f.find("same"), lambda: list(f)):
+        assert f.sealed and len(f.sections) == 20
+        for use in (lambda: f["section 3"], lambda: "nothing" in f, lambda: f.sections.find("same"), lambda: list(f.sections)):
             with pytest.raises(scda.ChecksumError):
                 use()
         found = {}
         for number in range(20):
             try:
-                found[number] = f[number].read()
+                found[number] = f.sections[number].read()
             except scda.ChecksumError:
                 pass
         assert len(found) >= 17 and all(data == b"%d" % number for number, data in found.items())
@@ -312,7 +313,7 @@ def test_of_a_damaged_index_the_other_sections_are_found_by_number(tmp_path: Pat
 
 def sections(path: Path) -> list[tuple[bytes, bytes]]:
     with scda.open(path) as f:
-        return [(s.user, s.read()) for s in f]
+        return [(s.user, s.read()) for s in f.sections]
 
 
 def appended(path: Path, *names: str, **options: Any) -> scda.Writer:
@@ -337,8 +338,8 @@ def test_sections_are_appended(series: Path, atomic: bool) -> None:
         assert w.bytes_cut_off == 0 and w.closed and series.read_bytes().startswith(before)
         assert len(independent_check(series)) == 3 + 2 * number
     with scda.open(series, verify=True) as f:
-        assert f.sealed and f.user_text == "a time series" and len(f) == 9
-        assert [s.index for s in f.find("time")] == [1, 3, 5, 7] and f.find("state", -2).index == 6
+        assert f.sealed and f.user_text == "a time series" and len(f.sections) == 9
+        assert [s.index for s in f.sections.find("time")] == [1, 3, 5, 7] and f.sections.find("state", -2).index == 6
     # A sealed file stays sealed.
     with scda.append(series, seal=False, atomic=atomic) as w:
         w.block("behind", b"")
@@ -354,7 +355,7 @@ def test_sections_are_appended_behind_an_earlier_record(series: Path, atomic: bo
         appended(series, "time", "state")
     assert len(independent_check(series)) == 41
     with scda.open(series) as f:
-        behind = f.find("state", 17).index + 1
+        behind = f.sections.find("state", 17).index + 1
     # That is no warning.
     w = appended(series, "time", "state", atomic=atomic, behind=behind)
     assert w.bytes_cut_off > 0 and len(independent_check(series)) == 1 + 2 * 19
@@ -371,7 +372,7 @@ def test_the_last_files_of_a_name_are_kept(tmp_path: Path) -> None:
             w.block("step", b"%d" % step)
     names = ["state.1.scda", "state.2.scda", "state.scda"]
     assert sorted(os.listdir(tmp_path)) == names
-    assert [scda.open(tmp_path / name)[0].read() for name in names] == [b"3", b"2", b"4"]
+    assert [scda.open(tmp_path / name).sections[0].read() for name in names] == [b"3", b"2", b"4"]
     with pytest.raises(scda.ArgumentError, match="keep: found 1"):
         scda.create(tmp_path / "state.scda", keep=1, atomic=False)
     with pytest.raises(scda.ArgumentError, match="keep: found 1001"):
@@ -537,17 +538,17 @@ def test_what_was_not_committed_is_left_out(series: Path) -> None:
         f = scda.open(series)
     assert caught[0].filename == __file__ and len(caught) == 1
     with f:
-        assert f.sealed and [s.user for s in f] == [b"first", b"second", b"third"]
+        assert f.sealed and [s.user for s in f.sections] == [b"first", b"second", b"third"]
         assert 0 < f.left_out < committed and "fourth" not in f and not f.refresh()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(scda.LeftOutWarning):
             scda.open(series)
     with scda.open(series, to_seal=False) as f:
-        assert not f.sealed and f.left_out == 0 and [f[i].user for i in range(4)] == [b"first", b"second", b"third", b"fourth"]
+        assert not f.sealed and f.left_out == 0 and [f.sections[i].user for i in range(4)] == [b"first", b"second", b"third", b"fourth"]
         assert f["first"].read() == b"first" and f["third"].read() == b"third" and "second" in f
         with pytest.raises(scda.ShortFileError):
-            f.find("third")
+            f.sections.find("third")
     with pytest.raises(scda.ChecksumError, match="found no seal"):
         scda.verify(series)
     with pytest.warns(scda.CutOffWarning):
@@ -560,9 +561,9 @@ def test_what_is_committed_meanwhile_is_read(series: Path) -> None:
         first = f["first"]
         with scda.append(series) as w:
             w.dataset("rho", GRID)
-            assert not f.refresh() and f.keys() == []
+            assert not f.refresh() and names(f) == []
             w.commit()
-            assert f.keys() == [] and f.refresh() and f.keys() == ["rho"]
+            assert names(f) == [] and f.refresh() and names(f) == ["rho"]
             w.dataset("rho", GRID + 1)
         assert len(f.records("rho")) == 1 and f.refresh() and (f["rho", -1][...] == GRID + 1).all()
         assert not f.refresh() and f.left_out == 0
@@ -594,7 +595,7 @@ generator = np.random.default_rng(seed)
 while True:
     with scda.append(path, threads=1) as w:
         with scda.open(path) as f:
-            step = len(f.find("step"))
+            step = len(f.sections.find("step"))
         for step in range(step, step + 3):
             w.inline("step", b"%32d" % step)
             data = np.full((int(generator.integers(1, 4000)), 4), float(step))
@@ -631,13 +632,13 @@ def test_what_was_committed_outlives_kills(tmp_path: Path) -> None:
         cuts += w.bytes_cut_off > 0
         scda.verify(path)
         with scda.open(path) as f:
-            steps = [int(s.read()) for s in f.find("step")]
+            steps = [int(s.read()) for s in f.sections.find("step")]
             # What was committed, and perhaps a step of which that was not yet said.
             assert steps == list(range(len(steps))) and committed < len(steps) <= committed + 2
-            assert len(f) == 2 * len(steps)
+            assert len(f.sections) == 2 * len(steps)
             last = len(steps) - 1
             for step in (committed, committed // 2):
-                state = f.find("state", step).to_numpy("<f8")
+                state = f.sections.find("state", step).to_numpy("<f8")
                 assert (state == step).all()
     assert cuts > 0  # it was killed within a step, too
 

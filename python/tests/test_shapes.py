@@ -55,7 +55,7 @@ def test_points_are_those_of_t8code() -> None:
 def test_damage_is_named(tmp_path: Path, name: str, change, expected: str) -> None:
     path = tmp_path / "damaged.scda"
     with scda.open(PATH) as f, scda.create(path) as w:
-        w.group("forest", f.group("forest").attrs)
+        w.group("forest", f["forest"].attrs)
         for each in (
             "tree_to_tree",
             "tree_to_face",

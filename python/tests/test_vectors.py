@@ -18,9 +18,9 @@ def test_every_vector_is_read_to_what_its_manifest_says(name: str, style: str) -
     user, wanted = manifest(name)
     with scda.open(VECTORS / f"{name}.{style}.scda") as f:
         assert f.user == user
-        assert len(f) == len(wanted)
+        assert len(f.sections) == len(wanted)
         # First the data, then the headers: the order does not matter.
-        for section, want in zip(reversed(f[:]), reversed(wanted)):
+        for section, want in zip(reversed(f.sections[:]), reversed(wanted)):
             assert (section.kind, section.user, section.compressed) == (want.kind, want.user, want.encoded)
             assert section.read() == want.data
             assert section.nbytes == len(want.data)
@@ -37,8 +37,8 @@ def test_every_vector_is_read_to_what_its_manifest_says(name: str, style: str) -
             else:
                 assert section.size == len(want.data)
                 assert section.to_numpy().tobytes() == want.data == section[:]
-        ends = [section.offset + section.file_nbytes for section in f]
-        assert ends == [section.offset for section in f][1:] + [f_size(f)][: len(ends)]
+        ends = [section.offset + section.file_nbytes for section in f.sections]
+        assert ends == [section.offset for section in f.sections][1:] + [f_size(f)][: len(ends)]
 
 
 def f_size(f: scda.File) -> int:
@@ -70,7 +70,7 @@ def test_every_vector_is_written_anew(name: str, style: str, tmp_path: Path) -> 
 def sections(path: Path) -> list[bytes]:
     data = path.read_bytes()
     with scda.open(path) as f:
-        return [data[s.offset : s.offset + s.file_nbytes] for s in f]
+        return [data[s.offset : s.offset + s.file_nbytes] for s in f.sections]
 
 
 def test_the_file_of_the_c_example_is_the_same(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_file_of_the_c_example_is_the_same(tmp_path: Path) -> None:
 
 def test_the_file_of_the_authors_own_code_is_read() -> None:
     with scda.open(VECTORS / "libsc-2.8.7-reference.scda") as f:
-        assert [s.kind for s in f] == ["block", "inline", "inline", "block", "array", "array", "array"]
+        assert [s.kind for s in f.sections] == ["block", "inline", "inline", "block", "array", "array", "array"]
         assert f["Block section test"].read() == b"Test block data"
         assert f["A fixed-length array section"][3:5] == b"abcabc"
         assert f["An empty array"].to_numpy().shape == (0, 3)
@@ -106,7 +106,7 @@ def test_damaged_files_get_the_error_that_they_must(name: str) -> None:
     path = VECTORS / "corrupt" / f"{name}.scda"
     try:
         with scda.open(path) as f:
-            for section in f:
+            for section in f.sections:
                 if section.kind == "varray":
                     section.to_ragged()
                 section.read()
@@ -135,5 +135,5 @@ def test_a_wanted_section_writes_what_it_says(tmp_path: Path) -> None:
     with scda.create(tmp_path / "f") as w:
         Wanted(entry).write(w)
     with scda.open(tmp_path / "f") as f:
-        assert (f[0].count, f[0].size, f[0].to_numpy().shape) == (2, 0, (2, 0))
-        assert list(f[0]) == [b"", b""]
+        assert (f.sections[0].count, f.sections[0].size, f.sections[0].to_numpy().shape) == (2, 0, (2, 0))
+        assert list(f.sections[0]) == [b"", b""]

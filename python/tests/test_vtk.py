@@ -246,7 +246,7 @@ def test_beyond_four_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         mesh.write(w)
         w.dataset("forest/fields/u", np.arange(float(len(mesh))))
     with scda.open("small.scda") as f:
-        start = f[f["forest/fields/u"].section.index - 1].offset
+        start = f.sections[f["forest/fields/u"].section.index - 1].offset
     data = Path("small.scda").read_bytes()
     hole = 5 << 30
     with open("large.scda", "wb") as large:

@@ -56,7 +56,7 @@ def test_what_is_written_is_read(tmp_path: Path, encode: Any) -> None:
             w.inline("inline", f["inline"].read())
             w.varray("ragged", f["ragged"].to_ragged("<f8"), encode=encode)
     with scda.open(tmp_path / "again") as f:
-        assert f[1].to_ragged("<f8")[1].tolist() == [1, 2]
+        assert f.sections[1].to_ragged("<f8")[1].tolist() == [1, 2]
 
 
 def test_auto_compresses_what_gets_smaller(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_auto_compresses_what_gets_smaller(tmp_path: Path) -> None:
         w.array("zeros", np.zeros((10, 1000)), encode="auto")
         w.array("noise", np.random.default_rng(1).random((10, 1000)), encode="auto")
     with scda.open(tmp_path / "f") as f:
-        assert [s.compressed for s in f] == [True, False]
-        assert f[0].file_nbytes < f[0].nbytes / 10
+        assert [s.compressed for s in f.sections] == [True, False]
+        assert f.sections[0].file_nbytes < f.sections[0].nbytes / 10
 
 
 @pytest.mark.parametrize("encoder", ["fast", "zlib"])
@@ -75,7 +75,7 @@ def test_elements_of_up_to_61_bytes_never_get_smaller_and_longer_ones_may(tmp_pa
             w.array("zeros", np.zeros((1000, size), np.uint8), encode="auto")
             w.varray("zeros", [bytes(size)] * 1000, encode="auto")
     with scda.open(tmp_path / "f") as f:
-        compressed = [size for size in range(1, 66) for s in f[2 * size - 2 : 2 * size] if s.compressed]
+        compressed = [size for size in range(1, 66) for s in f.sections[2 * size - 2 : 2 * size] if s.compressed]
     assert min(compressed) > 61 and compressed[-2:] == [65, 65]
 
 
@@ -128,7 +128,7 @@ def test_an_argument_that_python_refuses_does_not_end_the_file(tmp_path: Path) -
             w.inline("u", b"short")
         w.block("u", b"good")
     with scda.open(tmp_path / "f") as f:
-        assert f[0].read() == b"good"
+        assert f.sections[0].read() == b"good"
 
 
 WRONG_OPTIONS: list[dict[str, Any]] = [
@@ -195,7 +195,7 @@ def test_compressing_can_be_interrupted(tmp_path: Path, atomic: str, call: str) 
         with scda.open(path, to_seal=False) as f:
             assert f["good"].read() == b"good"
             with pytest.raises(scda.ShortFileError):
-                len(f)
+                len(f.sections)
 
 
 def test_an_exception_leaves_the_old_file(tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_an_exception_leaves_nothing_that_looks_complete(tmp_path: Path, data: b
             1 / 0
     incomplete(path)
     with scda.open(path, to_seal=False) as f:
-        assert f[0].read() == b"good" and f[1].read() == data
+        assert f.sections[0].read() == b"good" and f.sections[1].read() == data
         with pytest.raises(scda.ShortFileError, match="section header"):
-            len(f)
+            len(f.sections)
 
 
 def test_an_error_of_the_library_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
@@ -235,9 +235,9 @@ def test_an_error_of_the_library_leaves_nothing_that_looks_complete(tmp_path: Pa
         w.close()
     incomplete(tmp_path / "f")
     with scda.open(tmp_path / "f", to_seal=False) as f:
-        assert f[0].read() == b"good"
+        assert f.sections[0].read() == b"good"
         with pytest.raises(scda.ShortFileError):
-            len(f)
+            len(f.sections)
 
 
 def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_styles(tmp_path: Path) -> None:
 
 def finished(path: Path, values: list[bytes]) -> None:
     with scda.open(path) as f:
-        assert [s.read() for s in f] == values
+        assert [s.read() for s in f.sections] == values
 
 
 def test_a_forgotten_writer_does_not_touch_the_next_file(tmp_path: Path) -> None:

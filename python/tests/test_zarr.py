@@ -279,7 +279,7 @@ def test_foreign_bytes_are_left_as_they_are(tmp_path: Path) -> None:
     with scda.create(tmp_path / "mine.scda") as w:
         w.dataset("a", data)
     with scda.open(tmp_path / "mine.scda") as f:
-        text = f[0].read().replace(b'"little"', b'"big"')
+        text = f.sections[0].read().replace(b'"little"', b'"big"')
     with scda.create(tmp_path / "f.scda") as w:
         w.block("scda dataset 00", text)
         w.array("a", data.tobytes(), size=12)
@@ -294,7 +294,7 @@ def test_codecs_that_the_library_has_not(tmp_path: Path) -> None:
         w.dataset("a", data, chunks=100, codec="zlib", shuffle=False)
     zlib, bz2 = b'"numcodecs.zlib"', b'"numcodecs.bz2"'
     with scda.open(tmp_path / "mine.scda") as f:
-        text = f[0].read().replace(zlib, bz2)
+        text = f.sections[0].read().replace(zlib, bz2)
         assert bz2 in text
     with scda.create(tmp_path / "f.scda") as w:
         w.block("scda dataset 00", text)

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from . import _errors
 from ._core import VERSION as __version__
-from ._dataset import Dataset, Group, Records
+from ._dataset import Attributes, Dataset
 from ._errors import *  # noqa: F403
 from ._file import File, open, verify
 from ._forest import Forest, forests, mesh_checksum
+from ._group import Group, Records
 from ._patches import Patches, patch_meshes
 from ._references import references
 from ._section import Section
+from ._sections import Sections
 from ._streams import Stream, Streams, StreamWriter
 from ._writer import CommitRequest, Writer, append, create
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ._zarr import ZarrStore
 
 __all__ = [
+    "Attributes",
     "CommitRequest",
     "Dataset",
     "File",
@@ -36,6 +39,7 @@ __all__ = [
     "Patches",
     "Records",
     "Section",
+    "Sections",
     "Stream",
     "StreamWriter",
     "Streams",

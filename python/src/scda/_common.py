@@ -24,7 +24,7 @@ Path = Union[str, "os.PathLike[str]", bytes, "os.PathLike[bytes]"]
 _MOST_THREADS = 64
 # What the core takes.
 _MOST_THREADS_TAKEN = 1024
-_MOST_COUNT = (1 << 63) - 1
+_MOST_COUNT = _MOST_RECORD = (1 << 63) - 1
 
 
 _Self = TypeVar("_Self", bound="Handle")
@@ -126,6 +126,11 @@ def integer(what: str, value: Any, least: int, most: int) -> int:
     if not least <= number <= most:
         raise ArgumentError(f"{what}: found {number}, expected {least} to {most}")
     return number
+
+
+def record_number(number: int) -> int:
+    """A number as the core takes that of a record."""
+    return max(-_MOST_RECORD, min(operator.index(number), _MOST_RECORD))
 
 
 def local_count(count: Any) -> int:

@@ -1,10 +1,10 @@
-"""Reading: datasets, their records and groups."""
+"""Reading: datasets."""
 
 from __future__ import annotations
 
 import json
 import math
-import operator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
 
 import numpy as np
@@ -22,6 +22,30 @@ if TYPE_CHECKING:
 
 # The characters of units, and of the name of a dimension, that are shown.
 _MOST_SHOWN = 40
+
+
+class Attributes(Mapping[str, Any]):
+    """Attributes that were read: a mapping from names to what JSON has."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self._found = found
+
+    def __getitem__(self, name: str) -> Any:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
 
 
 class Dataset:
@@ -94,9 +118,9 @@ class Dataset:
         return self._description.fill_item
 
     @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes: a dict of its own each time, that can be changed without effect on the file."""
-        return without_name(json.loads(self._description.attributes), self.name)
+    def attrs(self) -> Attributes:
+        """The attributes: a mapping, which cannot be changed."""
+        return Attributes(without_name(json.loads(self._description.attributes), self.name))
 
     @property
     def section(self) -> Section:
@@ -346,90 +370,3 @@ def _items(count: Sequence[int]) -> int:
     for n in count:
         items *= n
     return items
-
-
-class Records:
-    """The datasets of one name, in the order of the file: a sequence. Each is read when it is asked for: collective.
-
-    >>> with scda.create("steps.scda") as w:
-    ...     for step in range(3):
-    ...         w.dataset("rho", np.full(2, float(step)))
-    >>> with scda.open("steps.scda") as f:
-    ...     print(len(f.records("rho")), [float(rho[0]) for rho in f.records("rho")], f["rho", -1][0])
-    3 [0.0, 1.0, 2.0] 2.0
-    """
-
-    __slots__ = ("_file", "_found", "_name")
-
-    def __init__(self, file: File, name: str, found: Sequence[Section]) -> None:
-        self._file = file
-        self._name = name
-        self._found = found
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __getitem__(self, key: Union[int, slice]) -> Any:
-        """A dataset by its number, from the end if that is negative; a slice is a list of them."""
-        if isinstance(key, slice):
-            return [self._file._dataset(section) for section in self._found[key]]
-        number = operator.index(key)
-        if not -len(self._found) <= number < len(self._found):
-            raise IndexError(f"record {number} of {self._name!r}: found {len(self._found)}")
-        return self._file._dataset(self._found[number])
-
-    def __iter__(self) -> Iterator[Dataset]:
-        return (self._file._dataset(section) for section in self._found)
-
-    def __repr__(self) -> str:
-        return f"<scda records {self._name!r}: {len(self._found)}>"
-
-
-class Group:
-    """The datasets whose names begin with that of the group and a slash. Names within it are without these."""
-
-    __slots__ = ("_file", "_path")
-
-    def __init__(self, file: File, path: str) -> None:
-        self._file = file
-        self._path = path
-
-    @property
-    def name(self) -> str:
-        """The path of the group; ``/`` for the file."""
-        return self._path
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes that were written last; empty without any. Collective."""
-        return self._file._group_attributes(self._path)
-
-    def keys(self) -> list[str]:
-        """The names of its datasets, each once, also of those in groups within it. Collective."""
-        return [name[len(self._prefix) :] for name in self._file.keys() if name.startswith(self._prefix)]
-
-    def __getitem__(self, key: Union[str, tuple[str, int]]) -> Any:
-        """As :class:`File` has it, under this group."""
-        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str):
-            return self._file[self._prefix + key[0], key[1]]
-        if not isinstance(key, str):
-            raise TypeError(f"key: found {key!r}, expected the name of a dataset")
-        return self._file[self._prefix + key]
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._prefix + key in self._file
-
-    def records(self, name: str) -> Records:
-        """The datasets of one name in the group. Collective."""
-        return self._file.records(self._prefix + name)
-
-    def group(self, path: str) -> Group:
-        """A group within this one."""
-        return self._file.group(self._prefix + path)
-
-    @property
-    def _prefix(self) -> str:
-        return "" if self._path == "/" else f"{self._path}/"
-
-    def __repr__(self) -> str:
-        return f"<scda group {self._path!r}>"

@@ -71,9 +71,9 @@ def export(
         write = _Export(file, to, netcdf, blosc, progress or Progress(str(path)))
         found = levels(file, lambda dataset: (dataset.dtype, dataset.shape, dataset._description.fill), without)
         write.all(found)
-        names = file.keys()
+        names = file._datasets()
         sections = 2 * sum(len(file.records(name)) for name in names)
-        return len(file) - sections - 2 * len(file.find(b"scda group 00")) - write.kept
+        return len(file.sections) - sections - 2 * len(file.sections.find(b"scda group 00")) - write.kept
 
 
 class _Export:
@@ -133,7 +133,7 @@ class _Export:
         data = {dataset.section.index for dataset in every}
         found: list[list[Any]] = []
         place = 0
-        sections = iter(self._file)
+        sections = iter(self._file.sections)
         for section in sections:
             if section.index in data:
                 place += 1
@@ -264,7 +264,7 @@ class _Export:
             dataset.attrs[RECORDS] = np.int64(len(records))
             every = [each._description.attributes for each in records]
             if any(text != every[0] for text in every):
-                text = json.dumps([each.attrs for each in records])
+                text = json.dumps([dict(each.attrs) for each in records])
                 write_attribute(dataset, OF_RECORDS, Text(text, self._netcdf), netcdf=self._netcdf)
         if self._places:
             dataset.attrs[PLACES] = np.array([self._places[each.section.index] for each in records], np.int64)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import builtins
-import html
 import json
 import math
-import operator
 import os
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
-from ._common import Handle, Path, bytes_of, local_count, prepare, reason, text_of, together
-from ._dataset import Dataset, Group, Part, Records, read_selections
+from ._common import Handle, Path, bytes_of, local_count, prepare, reason, record_number, text_of, together
+from ._dataset import Attributes, Dataset, Part, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
 from ._errors import Error, FileInUseError, FormatError, LeftOutWarning, OutOfMemoryError, ShortFileError
 from ._finding import Finder, Seal, Walk
+from ._group import Group, Records, Tree
 from ._section import Section
+from ._sections import Sections
 from ._selection import select
 from ._streams import Streams
 
@@ -29,13 +29,10 @@ if TYPE_CHECKING:
 
 # Names of datasets, each with the number of a record or without; as the keys of a dict with what is read of each.
 _Names = Union[Sequence[Union[str, tuple[str, int]]], Mapping[Any, Any]]
-# What the core takes as the number of a record.
-_MOST_RECORD = (1 << 63) - 1
 _METADATA = b"scda dataset 00"
+_GROUP = b"scda group 00"
 # The kinds of sections that the data of a dataset can be in.
 _OF_DATA = ("array", "varray")
-# The sections that print() shows.
-_MOST_SHOWN = 50
 
 
 def open(
@@ -80,7 +77,7 @@ def open(
             file system; ChecksumError with verify.
 
     >>> with scda.open("hello.scda") as f:
-    ...     for s in f:
+    ...     for s in f.sections:
     ...         print(s.kind, s.user_text, s.nbytes)
     inline greeting 32
     block echo 60
@@ -115,24 +112,14 @@ def verify(path: Path, *, comm: Any = None, driver: str = "auto") -> None:
     """
     with File(path, comm=comm, driver=driver, threads=1, verify=True, to_seal=False, by_seal=False) as file:
         # From header to header, the seals between them are compared, too.
-        len(file)
+        len(file.sections)
 
 
-class File(Handle):
-    """A file that is open for reading: a sequence of sections.
+class File(Handle, Tree):
+    """A file that is open for reading: a mapping from names to datasets and groups, as a :class:`Group` is.
 
-    Sections are found when they are asked for, so that opening a large file takes no time. ``f[3]`` and
-    ``f[-1]`` are sections by number, ``f[1:3]`` is a list of them, ``f["state"]`` and ``f["state*"]`` the only
-    section with this user string, or one that fits the pattern; :meth:`find` returns all of them, or one by its
-    place among them.
-
-    Where that section has the data of a dataset, ``f["state"]`` is a :class:`Dataset`. ``f["state", 3]`` is
-    the record with this number of those that have the name, ``f["state", -1]`` the last one. :meth:`keys` has the
-    names of all datasets.
-
-    In a sealed file (:attr:`sealed`), a few small reads find a section by its number or user string; a pattern
-    looks at all. Without a seal, the first look-up by user string reads the headers of all sections, the later
-    ones those that were added since.
+    Where no dataset and no group has a name, ``f["state"]`` is the section that ``f.sections["state"]`` finds. :attr:`sections`
+    are all sections, in order. They are found when they are asked for, so that opening a large file takes no time.
 
     Of a damaged file without a seal, a process that reads alone finds the sections before the damage, and one that
     the end of the file cuts, whose elements can be read as far as they are there. In a sealed file, it finds all
@@ -210,7 +197,7 @@ class File(Handle):
         ...     f = scda.open("growing.scda")
         ...     w.block("step", b"1")
         ...     w.commit()
-        >>> len(f), f.refresh(), len(f), f.refresh()
+        >>> len(f.sections), f.refresh(), len(f.sections), f.refresh()
         (1, True, 2, False)
         >>> f.close()
         """
@@ -230,114 +217,94 @@ class File(Handle):
         """The user string as text; bytes that are no UTF-8 are escaped."""
         return text_of(self.user)
 
-    def __len__(self) -> int:
-        """The number of sections. Without a seal it reads all headers, and the sizes of varrays."""
-        return self._finder.count()
+    @property
+    def sections(self) -> Sections:
+        """The sections of the file: see :class:`Sections`."""
+        return Sections(self)
 
-    def __bool__(self) -> bool:
-        """True, also without sections."""
-        return True
+    @property
+    def name(self) -> str:
+        """The path of the file as a group."""
+        return "/"
 
-    def __iter__(self) -> Iterator[Section]:
-        """The sections in order, each as it is found. Those before the damage of a file can be read."""
-        index = 0
-        while (section := self._finder.get(index)) is not None:
-            yield section
-            index += 1
+    @property
+    def _root(self) -> File:
+        return self
 
-    @overload
-    def __getitem__(self, key: int) -> Section: ...
-    @overload
-    def __getitem__(self, key: Union[str, bytes, tuple[Union[str, bytes], int]]) -> Any: ...
-    @overload
-    def __getitem__(self, key: slice) -> list[Section]: ...
+    @property
+    def _prefix(self) -> str:
+        return ""
 
-    def __getitem__(self, key: Union[int, str, bytes, slice, tuple[Union[str, bytes], int]]) -> Any:
-        if isinstance(key, (str, bytes)):
-            self._check_open()
-            return self._dataset_or_section(self._finder.only(key))
-        if isinstance(key, tuple):
-            return self._record(*key)
-        if isinstance(key, slice):
-            last = _last_of(key)
-            count = len(self) if last is None else self._finder.count_for(last)
-            found = (self._finder.get(index) for index in range(count)[key])
-            return [section for section in found if section is not None]
-        try:
-            index = operator.index(key)
-        except TypeError:
-            raise TypeError(
-                f"key: found {type(key).__name__}, expected the number of a section, a slice, a user string, or "
-                "a user string and the number of a record"
-            ) from None
-        if index < 0:
-            index += len(self)
-        section = self._finder.get(index) if index >= 0 else None
-        if section is None:
-            raise IndexError(f"section {key}: found {len(self)} sections")
-        return section
+    def _object(self, name: Union[str, bytes]) -> Any:
+        """The dataset, the records, the group or the section of this name."""
+        self._check_open()
+        if isinstance(name, str) and self._decodes:
+            path = name.strip("/")
+            if not path and name:
+                return Group(self, "/")
+            # "rho/" is the group if a dataset has the name, too.
+            is_path = name.endswith("/")
+            found = None if is_path else self._exact(name)
+            if found is None and not is_path and path != name:
+                found = self._exact(path)
+            if found is not None:
+                return found
+            try:
+                if self._is_group(path):
+                    return Group(self, path)
+            except Error:
+                # Alone, what is before the damage can be read.
+                if self._ranks is not None or not self._finder.has(name):
+                    raise
+            if is_path and (found := self._exact(path)) is not None:
+                return found
+        elif not isinstance(name, (str, bytes)):
+            raise TypeError(f"key: found {type(name).__name__}, expected a name, or a name and the number of a record")
+        return self._dataset_or_section(self._finder.only(name))
 
-    def __contains__(self, key: object) -> bool:
-        if isinstance(key, (str, bytes)):
-            return self._finder.has(key)
-        return any(key is section for section in self._finder.known())
+    def _exact(self, name: str) -> Any:
+        """The dataset or the section with exactly this name, or the records. None: there is none."""
+        first, last = self._finder.ends(name)
+        found = None if first is None else self._dataset_or_section(first)
+        if first is last:
+            return found
+        if isinstance(found, Dataset):
+            return self._records(name)
+        return self._finder.only(name)  # which says that there are several
 
-    @overload
-    def find(self, user: Union[str, bytes]) -> list[Section]: ...
-    @overload
-    def find(self, user: Union[str, bytes], record: int) -> Optional[Section]: ...
+    def _has(self, name: Union[str, bytes]) -> bool:
+        if self._finder.has(name):
+            return True
+        path = name.strip("/") if isinstance(name, str) and self._decodes else ""
+        return bool(path) and (path != name and self._finder.has(path) or self._is_group(path)) or name == "/"
 
-    def find(
-        self, user: Union[str, bytes], record: Optional[int] = None
-    ) -> Union[list[Section], Optional[Section]]:
-        """The sections with this user string; if there is none, those whose user string fits the pattern
-        (``*``, ``?``, ``[abc]``), if it is a str.
+    def _is_group(self, path: str) -> bool:
+        prefix = f"{path}/"
+        return any(found.startswith(prefix) for found in self._paths())
 
-        Args:
-            user: the user string.
-            record: only one of them: 0 is the first, -1 the last. In a sealed file the others are not
-                looked at.
-
-        Returns:
-            A list; with record, that section, or None if there are not so many.
-
-        >>> [s.user_text for s in scda.open("hello.scda").find("*o*")]
-        ['echo', 'semi-major axis, period', 'moons']
-        >>> scda.open("hello.scda").find("*o*", -1).user_text
-        'moons'
-        """
-        if record is None:
-            return self._finder.find(user)
-        return self._finder.record(user, self._record_number(record))
-
-    @staticmethod
-    def _record_number(number: int) -> int:
-        """A number as the core takes it."""
-        return max(-_MOST_RECORD, min(operator.index(number), _MOST_RECORD))
-
-    def keys(self) -> list[str]:
-        """The names of the datasets, in the order of the file, each once. Collective.
-
-        >>> with scda.create("names.scda") as w:
-        ...     for name in ("flow/rho", "flow/p", "flow/rho"):
-        ...         w.dataset(name, np.zeros(3))
-        >>> scda.open("names.scda").keys()
-        ['flow/rho', 'flow/p']
-        """
+    def _paths(self) -> list[str]:
+        """The names of all datasets, and the paths of groups with attributes, with a slash behind them; in the order of the file,
+        each once. Collective."""
         self._check_decodes()
-        count = len(self)
+        count = self._finder.count()
         if self._names is None or self._names[0] != count:
             names: dict[str, None] = {}
-            for before in self._finder.find(_METADATA):
+            for before in sorted(self._finder.find(_METADATA) + self._finder.find(_GROUP), key=lambda found: found.index):
                 section = self._finder.get(before.index + 1)
-                if section is not None and section.kind in _OF_DATA and self._is_metadata(before):
-                    name = section.user_text
+                if section is None:
+                    continue
+                name = section.user_text
+                if section.kind in _OF_DATA and self._is_metadata(before):
                     names[self._dataset(section, before).name if may_be_long(name) else name] = None
+                elif (before.kind, before.user, section.kind) == ("inline", _GROUP, "block") and name.endswith("/") and name != "/":
+                    names[f"{self._group_path(name[:-1])}/"] = None
             self._names = count, list(names)
-        return list(self._names[1])
+        return self._names[1]
 
-    def records(self, name: str) -> Records:
-        """The datasets of this name, in the order of the file: none, one, or several. Collective."""
+    def _dataset_names(self) -> list[str]:
+        return [path for path in self._paths() if not path.endswith("/")]
+
+    def _records(self, name: str) -> Records:
         self._check_decodes()
         if not isinstance(name, str):
             raise TypeError(f"name: found {type(name).__name__}, expected a str")
@@ -387,7 +354,7 @@ class File(Handle):
             name, number = key if isinstance(key, tuple) and len(key) == 2 else (key, record)
             if not isinstance(name, str):
                 raise TypeError(f"names: found {key!r}, expected a str, or a tuple of it and the number of a record")
-            checked[key] = name, None if number is None else self._record_number(number)
+            checked[key] = name, None if number is None else record_number(number)
         return checked
 
     def _described(self, name: str, number: Optional[int]) -> Description:
@@ -402,12 +369,6 @@ class File(Handle):
             raise IndexError(f"record {number} of {name!r}: found {len(records)}")
         self._finder.only(name)  # which says what there is
         raise KeyError(f"{name!r}: found no dataset of exactly this name")
-
-    def group(self, path: str) -> Group:
-        """The datasets whose names begin with this path and a slash; ``/``: all. There need not be any."""
-        if not isinstance(path, str):
-            raise TypeError(f"path: found {type(path).__name__}, expected a str")
-        return Group(self, path)
 
     def streams(self, name: Union[str, bytes], record: Optional[int] = None) -> Streams:
         """The streams that the ranks of a job have written under this name: a sequence of file objects, one of each
@@ -428,12 +389,12 @@ class File(Handle):
         user = name.encode() if isinstance(name, str) else name
         if not isinstance(user, bytes):
             raise TypeError(f"name: found {type(name).__name__}, expected str or bytes")
-        number = 0 if record is None else self._record_number(record)
+        number = 0 if record is None else record_number(record)
         with self._reading() as core:
             found = core.streams(user, number)
             is_only = record is not None or core.streams(user, 1) is None
         if found is None:
-            if record is not None and self.find(user):
+            if record is not None and self._finder.find(user):
                 raise IndexError(f"record {record} of the streams {name!r}: there are not so many")
             raise KeyError(f"{name!r}: found no streams of this name")
         if not is_only:
@@ -441,40 +402,38 @@ class File(Handle):
         return Streams(self, user, found)
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """The attributes of the file: those of the group ``/``. Collective."""
         return self._group_attributes("/")
 
-    def _group_attributes(self, path: str) -> dict[str, Any]:
+    def _group_attributes(self, path: str) -> Attributes:
         self._check_decodes()
         user = path if path == "/" else f"{_core.stored_path(path)}/"
         section = self._finder.record(user.encode(), -1)
         if section is None:
-            return {}
+            return Attributes({})
         before = self._finder.get(section.index - 1) if section.index else None
         with self._reading() as core:
             text = core.group(before.offset) if before is not None else None
         if text is None:
             message = f"{self._path}: section {user!r}: found another section before it, expected that of a group"
             raise FormatError(message, section.offset, self._path)
-        return without_name(json.loads(text), path)
+        return Attributes(without_name(json.loads(text), path))
 
     def _group_path(self, stored: str) -> str:
         """The path of the group with this one in its user string."""
-        attrs = self._group_attributes(stored) if may_be_long(stored) else {}
-        found = attrs.get(FULL_NAME)
+        found = self._group_attributes(stored).get(FULL_NAME) if may_be_long(stored) else None
         return found if isinstance(found, str) and _core.stored_path(found) == stored else stored
 
-    def _record(self, user: Union[str, bytes], *number: Any) -> Union[Section, Dataset]:
+    def _record(self, user: Union[str, bytes], number: int) -> Union[Section, Dataset]:
         """The dataset, or the section, that has this place among those of its user string."""
-        if len(number) != 1 or not isinstance(user, (str, bytes)):
-            raise TypeError("key: found a tuple, expected a user string and the number of a record")
-        section = self.find(user, number[0])
+        self._check_open()
+        section = self._finder.record(user, record_number(number))
         if section is not None:
             return self._dataset_or_section(section)
-        found = len(self.find(user))
+        found = len(self._finder.find(user))
         if found:
-            raise IndexError(f"record {number[0]} of {user!r}: found {found}")
+            raise IndexError(f"record {number} of {user!r}: found {found}")
         section = self._finder.only(user)  # which says what there is
         return self._dataset_or_section(section)
 
@@ -588,63 +547,12 @@ class File(Handle):
         return f"<scda file {self._path!r}, {self.user_text!r}, {sealed}, {state}>"
 
     def __str__(self) -> str:
-        """A table of the first sections. Several ranks, or a closed file: of those that were found until now."""
-        rows, more = self._table()
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = []
-        for row in rows:
-            cells = zip(row, widths)
-            aligned = (cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in cells)
-            lines.append("  ".join(aligned).rstrip())
-        return "\n".join([repr(self), *lines, *more])
+        """What :class:`Sections` shows of the file."""
+        return f"{self!r}\n{self.sections}"
 
     def _repr_html_(self) -> str:
         """The table for notebooks."""
-        rows, more = self._table()
-        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-        table = "".join(f"<tr>{row}</tr>" for row in cells)
-        lines = "".join(f"<div>{html.escape(line)}</div>" for line in (repr(self), *more))
-        return f"{lines}<table>{table}</table>"
-
-    def _table(self) -> tuple[list[tuple[str, ...]], list[str]]:
-        """The first sections, under a row of titles, and what else there is to say."""
-        more = []
-        if not self._closed and self._ranks is None:
-            try:
-                for index in range(_MOST_SHOWN + 1):
-                    self._finder.get(index)
-            except Error as error:
-                more = [f"{type(error).__name__}: {error}"]
-        rows: list[tuple[str, ...]] = [("index", "kind", "count", "size", "compressed", "user string")]
-        found = self._finder.known()
-        holds = [""] * min(len(found), _MOST_SHOWN)
-        if not self._closed and self._ranks is None and not more:
-            try:
-                for place, s in enumerate(found[:_MOST_SHOWN]):
-                    dataset = self._dataset_or_section(s)
-                    holds[place] = dataset._summary() if isinstance(dataset, Dataset) else ""
-            except Error as error:
-                more = [f"{type(error).__name__}: {error}"]
-        for s, dataset_text in zip(found, holds):
-            size = "" if s.kind == "varray" else str(s.size)
-            # As repr writes it: a user string may have control characters.
-            row = str(s.index), s.kind, str(s.count), size, "yes" if s.compressed else "no", repr(s.user_text)
-            rows.append((*row, dataset_text) if any(holds) else row)
-        if any(holds):
-            rows[0] = (*rows[0], "dataset")
-        if len(found) > _MOST_SHOWN:
-            more = ["and more"]
-        return rows, more
-
-
-def _last_of(key: slice) -> Optional[int]:
-    """The number of the last section that a slice may have, if that is known without their number."""
-    start, stop = (None if n is None else operator.index(n) for n in (key.start, key.stop))
-    if (start or 0) < 0 or (stop or 0) < 0:
-        return None
-    if key.step is None or key.step > 0:
-        return None if stop is None else stop - 1
-    return start
+        return self.sections._repr_html_()
 
 
 def _left_out(path: str, number: int) -> str:

@@ -50,6 +50,9 @@ class Finder(Protocol):
     def only(self, user: Union[str, bytes]) -> Section:
         """The only one that find returns, or a KeyError."""
 
+    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
+        """The first and the last one with exactly this user string."""
+
 
 class Walk:
     """From header to header. Sections that were found are remembered."""
@@ -109,13 +112,22 @@ class Walk:
         return _at(self.find(user), number)
 
     def only(self, user: Union[str, bytes]) -> Section:
+        self._look_for(user)
+        return _only(user, self._names.fitting(user), self)
+
+    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
+        self._look_for(user)
+        found = self._names.exact(user)
+        return (found[0], found[-1]) if found else (None, None)
+
+    def _look_for(self, user: Union[str, bytes]) -> None:
+        """Reads all headers, or those before the damage, if one of them fits."""
         try:
             self.count()
         except Error:
             # Alone, what is before the damage can be read. Several ranks have closed the file.
             if self._file._ranks is not None or not self._names.fitting(user):
                 raise
-        return _only(user, self._names.fitting(user), self)
 
 
 class Seal:
@@ -171,10 +183,14 @@ class Seal:
         return section
 
     def only(self, user: Union[str, bytes]) -> Section:
-        first = self._named(user, 0)
-        if first is not None and first is self._named(user, -1):
+        first, last = self.ends(user)
+        if first is not None and first is last:
             return first
         return _only(user, self.find(user), self)
+
+    def ends(self, user: Union[str, bytes]) -> tuple[Optional[Section], Optional[Section]]:
+        first = self._named(user, 0)
+        return first, first if first is None else self._named(user, -1)
 
     def _named(self, user: Union[str, bytes], number: int) -> Optional[Section]:
         """The section that has this place among those with exactly this user string."""
@@ -207,13 +223,16 @@ class _Names:
     def add(self, section: Section) -> None:
         self._by_text.setdefault(section.user_text, []).append(section)
 
-    def fitting(self, user: Union[str, bytes]) -> list[Section]:
+    def exact(self, user: Union[str, bytes]) -> list[Section]:
         stored = _stored(user)
         if isinstance(stored, bytes):
             return [s for s in self._by_text.get(text_of(stored), ()) if s.user == stored]
-        if stored in self._by_text:
-            return list(self._by_text[stored])
-        assert isinstance(user, str)
+        return list(self._by_text.get(stored, ()))
+
+    def fitting(self, user: Union[str, bytes]) -> list[Section]:
+        found = self.exact(user)
+        if found or not isinstance(user, str):
+            return found
         names = fnmatch.filter(list(self._by_text), user)
         return sorted((s for name in names for s in self._by_text[name]), key=lambda s: s.index)
 
@@ -256,7 +275,7 @@ def _only(user: Union[str, bytes], found: list[Section], finder: Finder) -> Sect
     if found:
         numbers = ", ".join(str(section.index) for section in found[:_MOST_NAMED])
         raise KeyError(
-            f"{user!r}: found {len(found)} sections, numbers {numbers}; find() returns all, records() all datasets, "
+            f"{user!r}: found {len(found)} sections, numbers {numbers}; sections.find() returns all, "
             f"and f[{user!r}, -1] is the last"
         )
     names: dict[str, None] = {}

@@ -267,7 +267,7 @@ class Mesh:
     def _end_of(self, connectivity: Dataset) -> int:
         """The section where the next connectivity begins."""
         later = self._forest._number("tree_to_tree", connectivity.section.index + 1)
-        return [*self._forest._places("tree_to_tree")[later : later + 1], len(self._forest.file)][0]
+        return [*self._forest._places("tree_to_tree")[later : later + 1], len(self._forest.file.sections)][0]
 
     def _find_corners(self, connectivity: Dataset, trees: int) -> Optional[NDArray[np.float64]]:
         forest = self._forest

@@ -7,7 +7,8 @@ from typing import NamedTuple, Optional, Sequence, Union
 import numpy as np
 
 from ._cf import View, is_time, may_grow, unpacked, views
-from ._dataset import Dataset, Records
+from ._dataset import Dataset
+from ._group import Group, Records
 from ._file import File
 
 # Points are equally spaced if they are nowhere further from where they should be, in parts of the spacing.
@@ -70,8 +71,8 @@ class Grid:
     """
 
     def __init__(self, file: File, path: str, names: Optional[Sequence[str]] = None) -> None:
-        group = file.group(path.strip("/") or "/")
-        records = {name: group.records(name) for name in group.keys() if "/" not in name}
+        group = Group(file, path.strip("/") or "/")
+        records = {name: group.records(name) for name in group._datasets() if "/" not in name}
         first = {name: each[0] for name, each in records.items()}
         self._coordinates = {
             name: dataset for name, dataset in first.items() if dataset.ndim == 1 and dataset.dims in ((name,), (None,))

@@ -296,7 +296,7 @@ class Hdf5(Importer):
             with create(name, seal=False, atomic=False) as w:
                 w.dataset(path, dtype=dtype, codec="zlib", level=filters.level, shuffle=filters.shuffle, **options)
             with open_scda(name) as f:
-                text: bytes = f[0].read()
+                text: bytes = f.sections[0].read()
         # Before it, there is no text of the user's.
         return text.replace(b'"endian": "little"', b'"endian": "big"', 1) if is_big else text
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, Optional
 
 from ._dataset import Dataset
 from ._errors import FormatError
+from ._group import Group
 
 if TYPE_CHECKING:
     from ._file import File
@@ -17,10 +18,10 @@ _GROUP = b"scda group 00"
 def groups_with(file: File, attribute: str) -> list[str]:
     """The names of the groups that have this attribute, in the order of the file. Collective."""
     names: dict[str, None] = {}
-    for before in file.find(_GROUP):
-        section = file[before.index + 1] if before.index + 1 < len(file) else None
+    for before in file.sections.find(_GROUP):
+        section = file.sections[before.index + 1] if before.index + 1 < len(file.sections) else None
         name = section.user_text[:-1] if section is not None else ""
-        if before.kind == "inline" and name and attribute in file.group(name).attrs:
+        if before.kind == "inline" and name and attribute in Group(file, name).attrs:
             names[name] = None
     return list(names)
 
@@ -45,22 +46,21 @@ class Series:
             name = found[0]
         self.file = file
         self.name = name
-        self.attrs = file.group(name).attrs
+        self.attrs = Group(file, name).attrs
         if attribute not in self.attrs:
             raise ValueError(f"{file._path}: group {name!r}: found no attribute {attribute}, expected that of a {what}")
         if type(self.attrs[attribute]) is not int or self.attrs[attribute] not in versions:
             expected = " or ".join(map(str, versions))
             self._fail(f"attribute {attribute} of {name!r}: found {self.attrs[attribute]!r}, expected {expected}")
-        prefix = f"{name}/"
         # The names, in the order of the file.
-        self._names = [key[len(prefix) :] for key in file.keys() if key.startswith(prefix)]
+        self._names = Group(file, name)._datasets()
         # The sections of the records of each name that was asked for, and the records that were.
         self._sections: dict[str, list[int]] = {}
         self._known: dict[int, Dataset] = {}
         places = self._places("time")
         self._times = [self._record("time", number) for number in range(len(places))]
         # The sections of a step: those from its time to the next one.
-        self._bounds = [*(places or [0]), len(file)]
+        self._bounds = [*(places or [0]), len(file.sections)]
         for d in self._times:
             self._expect(d, "float64", ())
         self.times = [float(d[()]) for d in self._times] or [0.0]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional,
 
 import numpy as np
 
-from ._dataset import Dataset, Group, Records
+from ._dataset import Dataset
+from ._group import Group, Records
 
 if TYPE_CHECKING:
     from ._file import File
@@ -99,7 +100,7 @@ def max_shape(variable: Variable) -> tuple[Optional[int], ...]:
 class _Named(Protocol):
     """Datasets with names: a group, or some of its names."""
 
-    def keys(self) -> list[str]: ...
+    def _datasets(self) -> list[str]: ...
 
     def records(self, name: str) -> Records: ...
 
@@ -110,7 +111,7 @@ class _One(NamedTuple):
     group: Group
     name: str
 
-    def keys(self) -> list[str]:
+    def _datasets(self) -> list[str]:
         return [self.name]
 
     def records(self, name: str) -> Records:
@@ -122,8 +123,8 @@ class _Direct(NamedTuple):
 
     group: Group
 
-    def keys(self) -> list[str]:
-        return [name for name in self.group.keys() if "/" not in name]
+    def _datasets(self) -> list[str]:
+        return [name for name in self.group._datasets() if "/" not in name]
 
     def records(self, name: str) -> Records:
         return self.group.records(name)
@@ -140,12 +141,12 @@ def with_coordinates(
         record, without: as for :func:`variables`.
     """
     parts = [] if path == "/" else path.split("/")
-    around = [file.group("/".join(parts[:n]) or "/") for n in reversed(range(len(parts)))]
+    around = [Group(file, "/".join(parts[:n]) or "/") for n in reversed(range(len(parts)))]
     outer: dict[str, tuple[str, Variable]] = {}
 
     def coordinate(dim: str) -> Optional[Variable]:
         for group in around:
-            if dim in group.keys() and dim not in without:
+            if dim in group._datasets() and dim not in without:
                 made = variables(_One(group, dim), record)[0]
                 if len(made.dataset.shape) == 1 and not made.has_records and made.dataset.dims == (None,):
                     made = made._replace(dims=(dim,))
@@ -155,7 +156,7 @@ def with_coordinates(
 
     time = coordinate(_TIME) if around else None
     times = time.shape[0] if time is not None and time.dims == (_TIME,) else None
-    made = variables(_Direct(file.group(path)), record, without, times, time is not None and time.has_records)
+    made = variables(_Direct(Group(file, path)), record, without, times, time is not None and time.has_records)
     names = {variable.name for variable in made}
     sizes = {dim: n for variable in made for dim, n in zip(variable.dims, variable.shape)}
     found = []
@@ -187,7 +188,7 @@ def variables(
         is_series: whether that one counts records.
     """
     left_out = set(without)
-    found = {name: group.records(name) for name in group.keys() if name not in left_out}
+    found = {name: group.records(name) for name in group._datasets() if name not in left_out}
     if record is not None:
         numbers = {name: _one(name, len(records), record) for name, records in found.items()}
     else:
@@ -250,7 +251,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
     patterns = list(without)
     split: dict[str, int] = {}
     found: dict[str, tuple[list[Dataset], range]] = {}
-    names = [name for name in file.keys() if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    names = [name for name in file._datasets() if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
     taken = set(names)
     for name in names:
         records = list(file.records(name))
@@ -264,7 +265,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
                 raise ValueError(f"dataset {path!r}: found it beside records of {name!r} that differ; leave one out")
             taken.add(path)
             found[path] = [each], range(number, number + 1)
-    groups = {"/": None, **dict.fromkeys(_groups(file))}
+    groups = {"/": None, **dict.fromkeys(path[:-1] for path in file._paths() if path.endswith("/"))}
     for name in [*found, *list(groups)]:
         for end in (at for at, letter in enumerate(name) if letter == "/" and at):
             groups.setdefault(name[:end])
@@ -287,7 +288,7 @@ def levels(file: File, likeness: Callable[[Dataset], Any], without: Iterable[str
         if path == "/":
             times = next((v.shape[0] for v in variables if v.name == _TIME and v.dims == (_TIME,)), None)
         arrays = [Array(v, found[below[v.name]][0]) for v in variables]
-        made.append(Level(path, file.group(path).attrs, arrays, split.get(path, 0)))
+        made.append(Level(path, dict(Group(file, path).attrs), arrays, split.get(path, 0)))
     return [_with_own_dimension(level, made) for level in made]
 
 
@@ -301,17 +302,6 @@ def _with_own_dimension(level: Level, made: Sequence[Level]) -> Level:
             v = v._replace(dims=(v.name,))
         arrays.append(Array(v, datasets))
     return level._replace(arrays=arrays)
-
-
-def _groups(file: File) -> list[str]:
-    """The groups with attributes."""
-    paths = []
-    for mark in file.find(b"scda group 00"):
-        section = file._finder.get(mark.index + 1)
-        is_group = section is not None and (mark.kind, section.kind) == ("inline", "block")
-        if section is not None and is_group and section.user_text.endswith("/"):
-            paths.append(file._group_path(section.user_text.rstrip("/") or "/"))
-    return paths
 
 
 def _of_one_size(made: Sequence[Variable]) -> list[Variable]:
@@ -400,7 +390,7 @@ def _name_coordinates(dims: dict[str, tuple[str, ...]], first: dict[str, Dataset
 
 
 def _common(records: Sequence[Dataset]) -> dict[str, Any]:
-    attrs = records[0].attrs
+    attrs = dict(records[0].attrs)
     for other in records[1:]:
         theirs = other.attrs
         attrs = {key: value for key, value in attrs.items() if key in theirs and theirs[key] == value}

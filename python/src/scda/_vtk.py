@@ -447,7 +447,7 @@ def _is_plain(file: File, dataset: Dataset, item: np.dtype[Any]) -> bool:
         return False
     if dataset.dtype.kind == "c" and dataset.dtype.itemsize != 2 * item.itemsize:
         return False
-    codecs = json.loads(file[dataset.section.index - 1].read())["codecs"]
+    codecs = json.loads(file.sections[dataset.section.index - 1].read())["codecs"]
     configuration = codecs[0].get("configuration") if isinstance(codecs[0], dict) else None
     return not configuration or configuration.get("endian", "little") == "little"
 

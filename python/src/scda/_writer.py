@@ -147,7 +147,7 @@ def append(
         seal: a file without a seal gets one, for the sections that it had before, too: they are read once. A
             sealed file stays sealed in any case.
         behind: go back in a sealed file: append behind the first seal that covers so many sections. What was committed
-            later is cut off; with atomic, when the file is closed. ``f.find(name, record).index + 1`` goes on behind a record.
+            later is cut off; with atomic, when the file is closed. ``f.sections.find(name, record).index + 1`` goes on behind a record.
             0: behind the last seal.
         path, style, encoder, level, threads, sync, keep, background_bytes, comm, driver: as for :func:`create`.
 
@@ -160,7 +160,7 @@ def append(
     >>> with scda.append("series.scda") as w:
     ...     w.inline("time", b"%32d" % 1)
     >>> with scda.open("series.scda") as f:
-    ...     f.find("time", -1).read().split()
+    ...     f.sections.find("time", -1).read().split()
     [b'1']
     """
     return Writer(

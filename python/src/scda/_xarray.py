@@ -18,9 +18,10 @@ from xarray.backends import (
 from xarray.core import indexing
 
 from ._attributes import with_json
-from ._dataset import Dataset, Group
+from ._dataset import Dataset
 from ._errors import UsageError
 from ._file import File, open
+from ._group import Group
 from ._selection import select
 from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
 
@@ -63,9 +64,8 @@ class Backend(BackendEntrypoint):
         dataset = self._open(filename_or_obj, drop_variables=drop_variables, group=group, record=record, **decoders)
         if not dataset.variables:
             with open(dataset.encoding["source"]) as file:
-                prefix = file.group((group or "/").strip("/") or "/")._prefix
-                names = [name for name in file.keys() if name.startswith(prefix)]
-            groups = sorted({name.rpartition("/")[0] for name in names} - {prefix[:-1], ""})
+                found = Group(file, (group or "/").strip("/") or "/")
+                groups = sorted({found._prefix + name.rpartition("/")[0] for name in found._datasets() if "/" in name})
             if groups:
                 what = f"found datasets only in groups below {group!r}, such as {groups[0]!r}; group= opens one of them"
                 warnings.warn(f"{dataset.encoding['source']}: {what}, open_datatree all", stacklevel=3)
@@ -101,9 +101,9 @@ class Backend(BackendEntrypoint):
     ) -> dict[str, Any]:
         """Each group of the file as a dataset, by its path, with the variables directly in it."""
         first = options.pop("group", None) or "/"
-        prefix = "" if first.strip("/") == "" else f"{first.strip('/')}/"
         with open(os.path.expanduser(os.fspath(filename_or_obj))) as file:
-            names = [name[len(prefix) :] for name in file.keys() if name.startswith(prefix)]
+            whole = Group(file, first.strip("/") or "/")
+            prefix, names = whole._prefix, whole._datasets()
         paths = {"": None}
         for name in names:
             paths.update((name[:end], None) for end, letter in enumerate(name) if letter == "/")
@@ -162,10 +162,10 @@ class _Store(AbstractDataStore):
         self, file: File, path: str, group: str, record: Optional[int], without: list[str]
     ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
         """The attributes, the variables, and the dimensions that may grow."""
-        found: Group = file.group(group.strip("/") or "/")
-        attrs = found.attrs
-        if not found.keys() and not attrs and found.name != "/":
-            groups = sorted({name.rpartition("/")[0] for name in file.keys()} - {""})
+        found = Group(file, group.strip("/") or "/")
+        attrs = dict(found.attrs)
+        if not attrs and not found._datasets() and found.name != "/":
+            groups = sorted({name.rpartition("/")[0] for name in file._datasets()} - {""})
             raise ValueError(f"{path}: group {group!r}: found no dataset below it, expected one of {groups}")
         made = with_coordinates(file, found.name, record, without)
         found_variables = {each.name: _variable(self._manager, path, prefix, each) for prefix, each in made}

@@ -1,0 +1,222 @@
+"""Reading: groups, which are mappings, and the records of a name."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import ItemsView, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, TypeVar, Union
+
+from ._dataset import Attributes, Dataset
+
+if TYPE_CHECKING:
+    from ._file import File
+    from ._section import Section
+
+_Found = TypeVar("_Found")
+
+
+class Tree(Mapping[str, Any]):
+    """What a file and a group have in common: a mapping from names to datasets and groups, in the order of the file.
+
+    ``f["rho"]`` is a :class:`Dataset`; the :class:`Records`, if several have this name; or a :class:`Group`. A path, such as
+    ``f["flow/rho"]``, leads into groups, and one with a slash in front begins at the file. ``f["rho", 3]`` is the record
+    with this number, ``f["rho", -1]`` the last one. All look-ups are collective.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _root(self) -> File:
+        raise NotImplementedError
+
+    @property
+    def _prefix(self) -> str:
+        """What the names in it begin with in the file."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: Union[str, bytes, tuple[Union[str, bytes], int]]) -> Any:
+        if isinstance(key, tuple):
+            if len(key) != 2 or not isinstance(key[0], (str, bytes)):
+                raise TypeError("key: found a tuple, expected a name and the number of a record")
+            return self._root._record(self._full(key[0]), key[1])
+        return self._root._object(self._full(key))
+
+    def _full(self, name: Any) -> Any:
+        """The name in the file."""
+        if not self._prefix:
+            return name
+        if not isinstance(name, str):
+            raise TypeError(f"key: found {name!r}, expected the name of a dataset or a group")
+        return name if name.startswith("/") else self._prefix + name
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, (str, bytes)) and self._root._has(self._full(key))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the datasets and groups directly in it, each once."""
+        at = len(self._prefix)
+        below = (path[at:] for path in self._root._paths() if path.startswith(self._prefix))
+        return iter(dict.fromkeys(name for path in below if (name := path.partition("/")[0])))
+
+    def __len__(self) -> int:
+        """The number of names that are directly in it."""
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """True, also without any."""
+        return True
+
+    def keys(self) -> KeysView[str]:
+        return _Keys(self)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, Any]:
+        return _Items(self)
+
+    def visit(self, function: Callable[[str], Optional[_Found]]) -> Optional[_Found]:
+        """Calls a function with the name of each dataset and group in it, and in the groups in it, as h5py does; until it
+        returns something other than None, which is returned. A group comes before what is in it.
+
+        >>> with scda.create("visited.scda") as w:
+        ...     for name in ("flow/rho", "flow/p", "time"):
+        ...         w.dataset(name, np.zeros(3))
+        >>> scda.open("visited.scda").visit(print)
+        flow
+        flow/rho
+        flow/p
+        time
+        """
+        for name in self._all():
+            found = function(name)
+            if found is not None:
+                return found
+        return None
+
+    def visititems(self, function: Callable[[str, Any], Optional[_Found]]) -> Optional[_Found]:
+        """As :meth:`visit`, with the name and what has it."""
+        return self.visit(lambda name: function(name, self[name]))
+
+    def records(self, name: str) -> Records:
+        """The datasets of this name, in the order of the file: none, one, or several."""
+        return self._root._records(self._full(name))
+
+    def _all(self) -> list[str]:
+        """The names of all datasets and groups in it, also of those within groups."""
+        found: dict[str, None] = {}
+        for path in self._root._paths():
+            if path.startswith(self._prefix):
+                name = path[len(self._prefix) :]
+                found.update((name[:at], None) for at, letter in enumerate(name) if letter == "/" and at)
+                if name and not name.endswith("/"):
+                    found[name] = None
+        return list(found)
+
+    def _datasets(self) -> list[str]:
+        """The names of all datasets in it, also of those within groups."""
+        return [path[len(self._prefix) :] for path in self._root._dataset_names() if path.startswith(self._prefix)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._all() if self._root._ranks is None else []
+
+    # A file with the same names is another one.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class _Keys(KeysView[str]):
+    def __repr__(self) -> str:
+        return f"<scda keys {list(self)}>"
+
+
+class _Values(ValuesView[Any]):
+    def __repr__(self) -> str:
+        return f"<scda values {list(self)}>"
+
+
+class _Items(ItemsView[str, Any]):
+    def __repr__(self) -> str:
+        return f"<scda items {list(self)}>"
+
+
+class Group(Tree):
+    """The datasets whose names begin with that of the group and a slash. Names within it are without these."""
+
+    __slots__ = ("_file", "_path")
+
+    def __init__(self, file: File, path: str) -> None:
+        self._file = file
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        """The path of the group; ``/`` for the file."""
+        return self._path
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes that were written last; empty without any. Collective."""
+        return self._file._group_attributes(self._path)
+
+    @property
+    def _root(self) -> File:
+        return self._file
+
+    @property
+    def _prefix(self) -> str:
+        return "" if self._path == "/" else f"{self._path}/"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Group) and (self._file, self._path) == (other._file, other._path)
+
+    def __hash__(self) -> int:
+        return hash((self._file, self._path))
+
+    def __repr__(self) -> str:
+        return f"<scda group {self._path!r}>"
+
+
+class Records:
+    """The datasets of one name, in the order of the file: a sequence. Each is read when it is asked for: collective.
+
+    >>> with scda.create("steps.scda") as w:
+    ...     for step in range(3):
+    ...         w.dataset("rho", np.full(2, float(step)))
+    >>> with scda.open("steps.scda") as f:
+    ...     print(f["rho"], [float(rho[0]) for rho in f["rho"]], f["rho", -1][0])
+    <scda records 'rho': 3> [0.0, 1.0, 2.0] 2.0
+    """
+
+    __slots__ = ("_file", "_found", "_name")
+
+    def __init__(self, file: File, name: str, found: Sequence[Section]) -> None:
+        self._file = file
+        self._name = name
+        self._found = found
+
+    @property
+    def name(self) -> str:
+        """The name that they have."""
+        return self._name
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, key: Union[int, slice]) -> Any:
+        """A dataset by its number, from the end if that is negative; a slice is a list of them."""
+        if isinstance(key, slice):
+            return [self._file._dataset(section) for section in self._found[key]]
+        number = operator.index(key)
+        if not -len(self._found) <= number < len(self._found):
+            raise IndexError(f"record {number} of {self._name!r}: found {len(self._found)}")
+        return self._file._dataset(self._found[number])
+
+    def __iter__(self) -> Iterator[Dataset]:
+        return (self._file._dataset(section) for section in self._found)
+
+    def __repr__(self) -> str:
+        return f"<scda records {self._name!r}: {len(self._found)}>"
