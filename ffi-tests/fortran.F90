@@ -1014,11 +1014,6 @@ contains
       call require(index(scda_last_error_message(), trim(names(i))) > 0 .and. ierr == SCDA_ERR_ARG, trim(names(i)))
     end do
     call scda_params_init(params)
-    params%fuzzy_everyn = 1
-    call scda_fopen_write(f, comm, filename, "params", ierr, params)
-    if (ierr == 0) call scda_fclose(f, ierr)
-    call require(ierr /= 0, "fuzzy_everyn")
-    call scda_params_init(params)
     params%aggregation_bytes = 65 * 1024 * 1024
     call scda_fopen_write(f, comm, filename, "params", ierr, params)
     call require(index(scda_last_error_message(), "aggregation") > 0 .and. ierr == SCDA_ERR_ARG, "aggregation_bytes")
@@ -1109,8 +1104,6 @@ contains
     call require(scda_ferror_string(SCDA_SUCCESS) == "success", "text of success")
     call require(len(scda_ferror_string(SCDA_ERR_EOF)) > 5, "text of an error")
     call require(len(scda_ferror_string(77)) == 0, "text of none")
-    call require(scda_ferror_class(SCDA_ERR_EOF) == SCDA_ERR_EOF, "class of an error")
-    call require(scda_ferror_class(77) == -1, "class of none")
     write (version, '(i0, ".", i0, ".", i0)') SCDA_VERSION_MAJOR, SCDA_VERSION_MINOR, SCDA_VERSION_PATCH
     call require(version == scda_version(), "version")
 

@@ -127,7 +127,7 @@ module scda_implementation
   public :: scda_fcut_off, scda_fseal_state, scda_frefresh, scda_fsections, scda_fseek, scda_ffind
   public :: scda_partition_local, scda_partition_counts
   public :: scda_proc_counts, scda_proc_sizes, scda_fread_section_header, scda_fread_varray_sizes, scda_fread_varray_sizes_range
-  public :: scda_params_init, scda_ferror_string, scda_ferror_class, scda_last_error_message, scda_version, scda_type_name
+  public :: scda_params_init, scda_ferror_string, scda_last_error_message, scda_version, scda_type_name
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
@@ -2628,15 +2628,6 @@ contains
     allocate(character(bytes) :: str)
     call copy_text(buffer, int(bytes, c_size_t), str)
   end function scda_ferror_string
-
-  !> The class of an error code: one of the codes of this module; -1 for what is none. Not collective.
-  function scda_ferror_class(ierr) result(errclass)
-    integer, intent(in) :: ierr
-    integer :: errclass
-    integer(c_int) :: class
-    if (c_ferror_class(int(ierr, c_int), class) /= 0) class = -1
-    errclass = int(class)
-  end function scda_ferror_class
 
   !> What the last error of this thread was about: the file, the byte offset, what was found and expected. Not collective.
   function scda_last_error_message() result(str)

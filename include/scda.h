@@ -102,6 +102,7 @@
  * are 0. `SCDA_BACKGROUND_BYTES`, a number, on rank 0: as `params.background_bytes`, where it is 0. `SCDA_STATISTICS=1` on
  * all ranks: rank 0 prints a line for each file that was written and is closed, see `scda_fstatistics`.
  * `SCDA_NODE_RANKS=k` on all ranks: k consecutive ranks count as a node, to try several nodes on one machine.
+ * `SCDA_FAULTS=n` or `SCDA_FAULTS=n,seed` on all ranks, to test a program: one of n accesses to a file fails, on average.
  *
  * Memory. All memory that is passed belongs to the caller and is used only during the call. Text and fill values
  * that a function returns belong to the file. Counts are in elements, sizes in bytes.
@@ -565,14 +566,6 @@ struct scda_params {
    */
   int check;
   /**
-   * To test a program: one of this many accesses to the file fails, on average. 0 (default): none.
-   */
-  uint64_t fuzzy_everyn;
-  /**
-   * The seed that chooses the accesses that fail.
-   */
-  uint64_t fuzzy_seed;
-  /**
    * Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
    * `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
    */
@@ -1000,19 +993,6 @@ int scda_ferror_string(int err,
                        int *len);
 
 /**
- * The class of an error code, by which a program can distinguish errors.
- *
- * In this version every code is a class of its own. Codes that later versions add belong to one of the
- * classes of this version. Not collective.
- *
- * @param [in] err        An error code, or `SCDA_SUCCESS`.
- * @param [out] errclass  The class: one of the codes of this header. Must not be NULL.
- * @return                0; a negative value for an unknown code, and then nothing is written.
- */
-int scda_ferror_class(int err,
-                      int *errclass);
-
-/**
  * The message of the last error of this thread: the file, the byte offset, the rank, and what was found
  * and expected. For an error of a collective function it is the same on all ranks.
  *
@@ -1075,7 +1055,7 @@ scda_fcontext_t *scda_fopen(MPI_Comm comm,
  * `SCDA_ERR_FILE_IN_USE` and changes nothing, if the file system has locks (`flock`); with MPI-IO on network
  * file systems, only while the other one opens it.
  *
- * Collective; `info` and the seed in `params` may differ between the ranks.
+ * Collective; `info` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
@@ -1098,7 +1078,7 @@ scda_fcontext_t *scda_fopen_write(MPI_Comm comm,
 /**
  * Opens a file for reading and reads its header.
  *
- * Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
+ * Collective; `userstr`, `len`, and `info` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.
@@ -1296,7 +1276,7 @@ scda_partition_t scda_partition_counts(scda_fcontext_t *f, const uint64_t *Nq, i
  * A file of at most 128 bytes that is only the beginning of a header, or zeros, is one whose creation was
  * interrupted: that is `SCDA_ERR_NO_SUCH_FILE`, so a program that creates its file then may go on.
  *
- * Collective; `userstr`, `len`, and `info` and the seed in `params` may differ between the ranks.
+ * Collective; `userstr`, `len`, and `info` in `params` may differ between the ranks.
  *
  * @param [in] comm      The communicator. The library duplicates it.
  * @param [in] filename  The path of the file. With MPI-IO it may have a prefix that ROMIO knows.

@@ -65,12 +65,6 @@ public:
   error (int code, const std::string &message) : std::runtime_error (message), code_ (code) {}
   /** One of the codes of scda.h. */
   int code () const noexcept { return code_; }
-  /** The class of the code, see `scda_ferror_class`. */
-  int error_class () const noexcept {
-    int errclass = code_;
-    scda_ferror_class (code_, &errclass);
-    return errclass;
-  }
 
 private:
   int code_;
@@ -335,9 +329,6 @@ public:
   params &atomic (bool value = true) noexcept { return p_.atomic = value, *this; }
   params &sync (int value = 1) noexcept { return p_.sync = value, *this; } /* -1: not with atomic either */
   params &check (bool value = true) noexcept { return p_.check = value, *this; }
-  params &fuzzy (std::uint64_t everyn, std::uint64_t seed) noexcept {
-    return p_.fuzzy_everyn = everyn, p_.fuzzy_seed = seed, *this;
-  }
   params &seal (bool value = true) noexcept { return p_.seal = value, *this; }
   params &verify (bool value = true) noexcept { return p_.verify = value, *this; }
   params &to_seal (bool value = true) noexcept { return p_.to_seal = value, *this; }

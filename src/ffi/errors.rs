@@ -98,28 +98,6 @@ pub unsafe extern "C" fn scda_ferror_string(err: c_int, str: *mut c_char, len: *
     guard(None, -1, body)
 }
 
-/// The class of an error code, by which a program can distinguish errors.
-///
-/// In this version every code is a class of its own. Codes that later versions add belong to one of the
-/// classes of this version. Not collective.
-///
-/// @param [in] err        An error code, or `SCDA_SUCCESS`.
-/// @param [out] errclass  The class: one of the codes of this header. Must not be NULL.
-/// @return                0; a negative value for an unknown code, and then nothing is written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn scda_ferror_class(err: c_int, errclass: *mut c_int) -> c_int {
-    let body = || {
-        text(err)?;
-        if errclass.is_null() {
-            return Err(Error::argument("errclass: found NULL"));
-        }
-        // SAFETY: not NULL, so C passes an `errclass` that may be written.
-        unsafe { put(errclass, err) };
-        Ok((0, Outcome::Success))
-    };
-    guard(None, -1, body)
-}
-
 /// The message of the last error of this thread: the file, the byte offset, the rank, and what was found
 /// and expected. For an error of a collective function it is the same on all ranks.
 ///

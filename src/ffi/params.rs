@@ -9,7 +9,6 @@ use crate::file::Params;
 use crate::format::padding::LineBreak;
 use crate::numbers::to_usize;
 use crate::storage::Driver;
-use crate::storage::faults::Faults;
 use std::ffi::c_int;
 #[cfg(not(feature = "mpi"))]
 use std::ptr::null_mut;
@@ -70,10 +69,6 @@ pub struct scda_params {
     /// in any program. 0 (default; 1 if the library is built for debugging): only in calls that
     /// synchronize the ranks anyway.
     pub check: c_int,
-    /// To test a program: one of this many accesses to the file fails, on average. 0 (default): none.
-    pub fuzzy_everyn: u64,
-    /// The seed that chooses the accesses that fail.
-    pub fuzzy_seed: u64,
     /// Hints for MPI-IO. `MPI_INFO_NULL` (default): none. They remain the caller's. With
     /// `SCDA_DRIVER_POSIX` they are an argument error; in a build without MPI they are ignored.
     pub info: MPI_Info,
@@ -159,8 +154,6 @@ fn defaults() -> scda_params_t {
         atomic: 0,
         sync: 0,
         check: c_int::from(params.check),
-        fuzzy_everyn: 0,
-        fuzzy_seed: 0,
         info: no_info(),
         writers_per_node: params.writers_per_node,
         stripe_bytes: params.stripe_bytes,
@@ -251,7 +244,6 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         behind: c.behind,
         background_bytes: c.background_bytes,
         max_memory: c.max_memory,
-        faults: (c.fuzzy_everyn > 0).then_some(Faults { every: c.fuzzy_everyn, seed: c.fuzzy_seed }),
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]
         hints: unsafe { crate::storage::mpi_io::Hints::from_raw(c.info) },

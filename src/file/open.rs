@@ -6,7 +6,7 @@ use super::team::{FINE, Failure, Function, Team, split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory;
 use crate::parallel::Communicator;
-use crate::storage::faults::Faulty;
+use crate::storage::faults::{Faults, Faulty};
 use crate::storage::file_system::{self, Status};
 #[cfg(feature = "mpi")]
 use crate::storage::mpi_io::{Access, MpiFile, complete};
@@ -42,6 +42,9 @@ pub fn if_valid<T>(
     let mut team = Team::for_file(comm, &path);
     let open = |team: &mut Team| -> Result<_, Failure> {
         let (path, mut params) = (path?, params?);
+        if params.faults.is_none() {
+            params.faults = Faults::of_environment()?;
+        }
         params.validate()?;
         team.note_open(function, path, &params);
         let _limited = memory::limited(params.max_memory, 0);

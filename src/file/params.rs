@@ -138,7 +138,7 @@ pub struct Params {
     /// which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a quarter of it at most;
     /// buffers of some MiB count, memory of the program does not. 0: no limit.
     pub max_memory: u64,
-    /// Accesses of the file that fail on purpose.
+    /// Accesses of the file that fail on purpose. `None`: those of the environment variable `SCDA_FAULTS=n,seed`, if it is set.
     pub faults: Option<Faults>,
     /// Hints for MPI-IO; with the driver `Auto` they select it.
     #[cfg(feature = "mpi")]
