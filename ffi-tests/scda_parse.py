@@ -190,14 +190,9 @@ def text_manifest(path):
         yield from (e or "-" for e in elements)
 
 
-# Words of vectors/corrupt/EXPECTED.json and the codes that they allow; "any" allows all.
-CODES = {"format": 15000, "version": 15005, "short": 15004, "range": 15007, "beyond": 15007, "decode": 15002}
-
-
 def expected(path):
-    for name, words in json.load(open(path)).items():
-        codes = {code for word, code in CODES.items() if word in words.split(":")[0].split(",")[0]}
-        yield f"{name}.scda {len(codes)} {' '.join(map(str, sorted(codes)))}"
+    for name, known in json.load(open(path)).items():
+        yield f"{name} {known['reader']} {known['code']} {known.get('offset', 0)} {known['whole']}"
 
 
 def main():

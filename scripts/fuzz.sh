@@ -42,7 +42,7 @@ for target in "${targets[@]}"; do
     [ ! -d "$seed" ] || seeds+=("$seed")
   done
   case $target in
-  read_*) seeds+=(tests/vectors tests/vectors/corrupt) ;;
+  read_*) seeds+=(tests/vectors bad-data) ;;
   sdf | sion) seeds+=("tests/vectors/foreign/$target") ;;
   esac
   log=$folder/$target.log

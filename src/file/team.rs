@@ -233,12 +233,18 @@ impl Agreed<'_> {
             for ((part, below), all) in parts.iter_mut().zip(below.as_chunks().0).zip(all.as_chunks().0) {
                 match (join(*below), join(*all)) {
                     (Some(offset), Some(total)) => (part.offset, part.total) = (offset, total),
-                    _ => result = result.and(Err(Error::range("the sum of all sizes exceeds 63 bits"))),
+                    _ => result = result.and(Err(sum_of_sizes())),
                 }
             }
         }
         result
     }
+}
+
+/// Sizes that cannot be added up.
+#[cold]
+pub fn sum_of_sizes() -> Error {
+    Error::range("the sum of all sizes exceeds 63 bits")
 }
 
 impl Team {

@@ -379,10 +379,23 @@ pub fn read_anything(
     params: &Params,
     seed: u64,
 ) -> Result<Vec<(Section, Vec<u8>)>> {
+    let mut sections = Vec::new();
+    read_into(&mut sections, comm, path, decode, params, seed)?;
+    Ok(sections)
+}
+
+/// As [`read_anything`]: the sections before an error are there, too.
+pub fn read_into(
+    sections: &mut Vec<(Section, Vec<u8>)>,
+    comm: impl Communicator + 'static,
+    path: &Path,
+    decode: bool,
+    params: &Params,
+    seed: u64,
+) -> Result<()> {
     let (rank, size) = (comm.rank(), comm.size());
     let mut rng = Rng(seed);
     let mut file = Reader::open(comm, path, params)?;
-    let mut sections = Vec::new();
     while let Some(section) = file.next_section(decode)? {
         let root = rng.below(size as u64) as usize;
         let counts = rng.partition(section.count, size);
@@ -418,8 +431,7 @@ pub fn read_anything(
         }
         sections.push((section, data));
     }
-    file.close()?;
-    Ok(sections)
+    file.close()
 }
 
 /// Where the sections of a file end, compressed pairs taken for one.

@@ -1,12 +1,11 @@
 //! This rank's elements: from the file, in bounded batches, into the user's memory.
 
-use super::header::exceeds_63_bits;
 use super::{Current, ReaderState};
 use crate::codec::max_encoded_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::{Decoders, Job};
 use crate::file::source::{Batch, Sink, Sizes, batches};
-use crate::file::team::{Failure, split};
+use crate::file::team::{Failure, split, sum_of_sizes};
 use crate::format::COUNT_BYTES;
 use crate::format::entry::parse_counts;
 use crate::format::layout::{Layout, sum};
@@ -139,7 +138,8 @@ impl ReaderState {
         mine: Result<()>,
         mut own: impl FnMut(usize, u64),
     ) -> Result<Partition, Failure> {
-        let add = |a, b| sum(a, b).ok_or_else(|| exceeds_63_bits(&[a, b]));
+        // The same words whoever adds up.
+        let add = |a, b| sum(a, b).ok_or_else(|| sum_of_sizes().at(entries));
         // The header was checked: all entries are in the file.
         let all_bytes = elements.total * COUNT_BYTES as u64;
         if all_bytes > self.small_bytes {
@@ -154,7 +154,7 @@ impl ReaderState {
             });
             let spread = self.team.agree(read.map_err(|error| current.conform(error)))?.spread(count);
             // If that failed on one rank alone, the others meet it here.
-            let (bytes, mine) = split(spread);
+            let (bytes, mine) = split(spread.map_err(|error| current.conform(error.at(entries))));
             self.team.agree(mine)?;
             return Ok(bytes);
         }

@@ -5,7 +5,7 @@ use super::header::{cut_off, exceeds_63_bits};
 use super::{Current, Expect, ReaderState};
 use crate::error::{Error, Result};
 use crate::file::source::{Sink, Sizes};
-use crate::file::team::{Failure, Function, Topic};
+use crate::file::team::{Failure, Function, Topic, sum_of_sizes};
 use crate::format::header::SectionType;
 use crate::format::index::ANCHOR_ELEMENTS;
 use crate::format::layout::{Layout, sum};
@@ -262,7 +262,7 @@ impl ReaderState {
             letter,
             |index, size| {
                 own(index, size);
-                total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
+                total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
                 Ok(())
             },
         )

@@ -10,7 +10,7 @@ use crate::file::open::Ends;
 use crate::file::params::Params;
 use crate::file::source::Sizes;
 use crate::file::sums::Sums;
-use crate::file::team::{FINE, Failure, Team, split};
+use crate::file::team::{FINE, Failure, Team, split, sum_of_sizes};
 use crate::format::header::{FileHeader, SectionType, parse_file_header};
 use crate::format::index::{ANCHOR_BYTES, ANCHOR_ELEMENTS, ANCHORS, INDEX, ROW_BYTES, Row};
 use crate::format::layout::{Layout, sum};
@@ -244,7 +244,7 @@ impl ReaderState {
                 let (entries, letter) = current.user_sizes();
                 let mut total = 0;
                 let read = self.read_own_entries(entries, current.count, letter, |_, size| {
-                    total = sum(total, size).ok_or_else(|| exceeds_63_bits(&[total, size]))?;
+                    total = sum(total, size).ok_or_else(|| sum_of_sizes().at(entries))?;
                     Ok(())
                 });
                 self.team.defer(read);
