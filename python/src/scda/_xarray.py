@@ -17,6 +17,7 @@ from xarray.backends import (
 )
 from xarray.core import indexing
 
+from . import xarray as _accessors  # noqa: F401 -- registers them
 from ._attributes import with_json
 from ._dataset import Dataset
 from ._errors import UsageError

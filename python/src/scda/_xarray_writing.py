@@ -19,18 +19,132 @@ _COMPRESSION = ("codec", "level", "shuffle", "max_relative_error", "max_absolute
 # What xarray itself makes use of.
 _CF: tuple[str, ...] = ("dtype", "_FillValue", "missing_value", "scale_factor", "add_offset")
 _CF += ("units", "calendar", "coordinates", "grid_mapping")
+# The dimension that records count.
+_TIME = "time"
 _CHUNKS = ("chunks", "chunksizes", "preferred_chunks")
 
 
 def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, Any]]) -> None:
     """As :meth:`scda.Writer.xarray`."""
+    encoded, attrs = _encoded(ds, encoding)
+    path = group.strip("/")
+    if attrs:
+        w.group(path or "/", _attributes(attrs))
+    for name, (variable, options) in encoded.items():
+        w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
+
+
+def write_steps(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, Any]], old: Any) -> None:
+    """Writes the steps of a dataset, those of the dimension ``time``, as records; and once what has not this dimension.
+
+    Args:
+        old: what the group of the file has already, as a dataset; None: nothing.
+    """
+    if _TIME not in ds.dims:
+        raise ValueError("append_dim: found no dimension 'time' in the dataset")
+    for name, variable in ds.variables.items():
+        if _TIME in variable.dims[1:]:
+            raise ValueError(f"append_dim: found 'time' in {variable.dims} of {name!r}, expected it as the first dimension")
+    if _TIME not in ds.variables:
+        ds = ds.assign_coords({_TIME: np.arange(ds.sizes[_TIME]) + (0 if old is None else old.sizes[_TIME])})
+    new = ds if old is None else _without_those_of(old, ds, encoding)
+    encoded, attrs = _encoded(new, encoding, old)
+    steps = {name: each for name, each in encoded.items() if _TIME in each[0].dims}
+    steps = {_TIME: steps.pop(_TIME), **steps}  # a step begins with its time
+    if old is not None:
+        _expect_alike(old, new, steps)
+    path = group.strip("/")
+    if attrs and (old is None or dict(old.attrs) != dict(ds.attrs)):
+        w.group(path or "/", _attributes(attrs))
+    for name, (variable, options) in encoded.items():
+        if name not in steps:
+            w.dataset(_full(path, name), **_dataset(variable, variable.values, options))
+    for number in range(ds.sizes[_TIME]):
+        parts = {name: variable[number] for name, (variable, _) in steps.items()}
+        # Those of dask are computed together, on all cores.
+        items = _computed([part.data for part in parts.values()])
+        w.datasets(
+            {
+                _full(path, name): _dataset(part, item, _of_record(steps[name][1]))
+                for (name, part), item in zip(parts.items(), items)
+            }
+        )
+
+
+def _computed(arrays: list[Any]) -> list[Any]:
+    if any(hasattr(array, "__dask_graph__") for array in arrays):
+        import dask
+
+        arrays = list(dask.compute(*arrays))
+    return [np.asarray(array) for array in arrays]
+
+
+def _full(path: str, name: Any) -> str:
+    return f"{path}/{name}" if path else str(name)
+
+
+def _dataset(variable: Any, items: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `Writer.dataset`."""
+    attributes = {key: value for key, value in variable.attrs.items() if not _says_nothing(key, value)}
+    dims = [str(dim) for dim in variable.dims] or None
+    return {"data": items, "attrs": _attributes(attributes), "dims": dims, **options}
+
+
+def _of_record(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of a record, by those of all records."""
+    if not options or options.get("chunks") is None:
+        return options
+    chunks = options["chunks"][1:]
+    return {**options, "chunks": chunks} if chunks else {}
+
+
+def _without_those_of(old: Any, ds: Any, encoding: Mapping[str, Mapping[str, Any]]) -> Any:
+    """What is to be written of a dataset behind another one: without what that has, which must be the same."""
+    given = sorted(set(encoding) & set(old.variables))
+    if given:
+        raise ValueError(f"encoding: found {given[0]!r}, which the file has: it stays encoded as it is there")
+    steps = {name for name, variable in ds.variables.items() if _TIME in variable.dims}
+    names = {name for name, variable in old.variables.items() if _TIME in variable.dims}
+    if old.sizes.get(_TIME) == 1:
+        # In a file of one step, all have the dimension.
+        single = names & (set(ds.variables) - steps)
+        old, names = old.assign({name: old[name].variable[0] for name in single}), names - single
+    others = names ^ steps
+    if others:
+        raise ValueError(f"append_dim: found {sorted(others)[0]!r} either in the file or in the dataset, expected both")
+    same = [name for name in ds.variables if name in old.variables and name not in names]
+    for name in same:
+        if not ds[name].variable.equals(old[name].variable):
+            raise ValueError(f"append_dim: {name!r} differs from that in the file, and has no dimension 'time'")
+    return ds.drop_vars(same)
+
+
+def _expect_alike(old: Any, new: Any, steps: dict[str, tuple[Any, dict[str, Any]]]) -> None:
+    for name, (variable, _) in steps.items():
+        if new[name].dtype.kind != old[name].dtype.kind:
+            # They would be rounded.
+            raise ValueError(f"append_dim: {name!r}: found {new[name].dtype}, expected {old[name].dtype}, as in the file")
+        stored = old[name].encoding["dtype"], old[name].shape[1:]
+        if (variable.dtype, variable.shape[1:]) != stored:
+            raise ValueError(
+                f"append_dim: {name!r}: found {variable.dtype} {variable.shape[1:]} in a step, expected {stored[0]} "
+                f"{stored[1]}, as in the file"
+            )
+
+
+def _encoded(
+    ds: Any, encoding: Mapping[str, Mapping[str, Any]], old: Any = None
+) -> tuple[dict[Any, tuple[Any, dict[str, Any]]], Mapping[Any, Any]]:
+    """The variables by the CF conventions, each with arguments of `Writer.dataset`; and the attributes.
+
+    Args:
+        old: a dataset whose variables are encoded in the same way.
+    """
     others = sorted(set(encoding) - set(ds.variables))
     if others:
         raise ValueError(f"encoding: found {others[0]!r}, which is no variable of the dataset")
     variables, attrs = conventions.encode_dataset_coordinates(ds)
-    path = group.strip("/")
-    if attrs:
-        w.group(path or "/", _attributes(attrs))
+    encoded = {}
     for name, variable in variables.items():
         given = dict(encoding.get(name, {}))
         unknown = sorted(set(given) - {*_COMPRESSION, *_CF, *_CHUNKS})
@@ -38,20 +152,15 @@ def write(w: Writer, ds: Any, group: str, encoding: Mapping[str, Mapping[str, An
             expected = ", ".join((*_COMPRESSION, *_CHUNKS, *_CF))
             raise ValueError(f"encoding of {name!r}: found {unknown[0]!r}, expected one of {expected}")
         variable = variable.copy(deep=False)
-        variable.encoding = {**variable.encoding, **given}
+        own = variable.encoding if old is None or name not in old.variables else old[name].encoding
+        variable.encoding = {**own, **given}
         options = _options(variable)
         if variable.dtype.kind != "b":  # which NetCDF has not
             # Without it, floating-point numbers would get NaN for one.
             variable.encoding.setdefault("_FillValue", None)
             variable = conventions.encode_cf_variable(variable, name=name)
-        attributes = {key: value for key, value in variable.attrs.items() if not _says_nothing(key, value)}
-        w.dataset(
-            f"{path}/{name}" if path else str(name),
-            variable.values,
-            attrs=_attributes(attributes),
-            dims=[str(dim) for dim in variable.dims] or None,
-            **options,
-        )
+        encoded[name] = variable, options
+    return encoded, attrs
 
 
 def _options(variable: Any) -> dict[str, Any]:

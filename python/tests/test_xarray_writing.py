@@ -1,0 +1,150 @@
+"""``ds.scda.to_scda``: what is written is read as an identical dataset."""
+
+from __future__ import annotations
+
+import doctest
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scda
+
+xr = pytest.importorskip("xarray")
+
+import scda.xarray  # noqa: E402
+
+ENCODING = {
+    "packed": {"dtype": "i2", "scale_factor": 0.5, "_FillValue": -1},
+    "rho": {"codec": "lz4", "chunks": (1, 2, 6)},
+    "time": {"units": "hours since 1999-01-01", "dtype": "f8"},
+}
+
+
+def steps(first: int, count: int) -> Any:
+    generator = np.random.default_rng(first)
+    times = np.datetime64("2000-01-01", "ns") + np.timedelta64(6, "h") * np.arange(first, first + count)
+    return xr.Dataset(
+        {
+            "rho": (("time", "y", "x"), generator.random((count, 4, 6)), {"units": "kg m-3"}),
+            "packed": (("time", "x"), np.where(generator.random((count, 6)) < 0.2, np.nan, 3.5)),
+            "flag": (("time", "y"), generator.random((count, 4)) > 0.5),
+            "step": ("time", np.arange(first, first + count)),
+            "mask": (("y", "x"), np.arange(24).reshape(4, 6)),
+        },
+        coords={"time": times, "x": np.arange(6.0), "lat": (("y", "x"), np.ones((4, 6)))},
+        attrs={"title": "a flow"},
+    )
+
+
+def opened(path: Path, **options: Any) -> Any:
+    return xr.open_dataset(path, engine="scda", **options)
+
+
+def all_of(*parts: Any) -> Any:
+    options = {"data_vars": "minimal", "coords": "minimal", "compat": "override", "combine_attrs": "override"}
+    return xr.concat(parts, "time", **options)
+
+
+@pytest.mark.parametrize("group", ["/", "deep/flow"])
+@pytest.mark.parametrize("is_lazy", [False, True])
+@pytest.mark.parametrize("counts", [(3, 2, 1), (1, 1, 1), (1, 4)])
+def test_time_steps_are_appended(counts: tuple[int, ...], is_lazy: bool, group: str, tmp_path: Path) -> None:
+    path, parts = tmp_path / "f.scda", []
+    for count in counts:
+        parts.append(steps(sum(part.sizes["time"] for part in parts), count))
+        ds = parts[-1].chunk({"time": 1, "y": 2}) if is_lazy else parts[-1]
+        ds.scda.to_scda(path, append_dim="time", group=group, **({} if len(parts) > 1 else {"encoding": ENCODING}))
+        if sum(counts[: len(parts)]) > 1:
+            with opened(path, group=group) as found:
+                assert found.identical(all_of(*parts))
+    with opened(path, group=group) as found:
+        assert found.rho.encoding["codec"] == "lz4" and found.rho.encoding["chunksizes"] == (1, 2, 6)
+        assert found.packed.encoding["scale_factor"] == 0.5 and found.time.encoding["units"] == "hours since 1999-01-01"
+    scda.verify(path)
+
+
+def test_what_cannot_be_appended_leaves_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    steps(0, 2).scda.to_scda(path, append_dim="time", encoding=ENCODING)
+    before, more = path.read_bytes(), steps(2, 1)
+    half_minutes = more.assign_coords(time=more.time + np.timedelta64(30, "s"))
+    cases: list[tuple[str, Any, dict[str, Any]]] = [
+        ("'q' either in the file or in the dataset", more.rename(rho="q"), {}),
+        ("'mask' differs", more.assign(mask=more.mask + 1), {}),
+        ("'x' differs", more.assign_coords(x=more.x + 1), {}),
+        ("'step': found float64, expected int64", more.assign(step=more.step + 0.5), {}),
+        (r"'rho': found float64 \(4, 3\) in a step", more.isel(x=slice(3)).drop_vars(["x", "lat", "mask"]), {}),
+        ("found 'x', expected 'time'", more, {"append_dim": "x"}),
+        ("'packed', which the file has", more, {"encoding": ENCODING}),
+        ("expected it as the first dimension", more.transpose("x", ...), {}),
+        ("found no dimension 'time'", more.isel(time=0), {}),
+        ("in the file, too", more, {"append_dim": None, "mode": "a"}),
+        ("mode: found 'r'", more, {"mode": "r"}),
+    ]
+    for message, ds, options in cases:
+        with pytest.raises(ValueError, match=message):
+            ds.scda.to_scda(path, **{"append_dim": "time", **options})
+        assert path.read_bytes() == before
+    half_minutes.scda.to_scda(path, append_dim="time")  # the type in the file has such times
+    with opened(path) as found:
+        assert found.time.values[-1] == half_minutes.time.values[0]
+
+
+def test_a_file_is_replaced_or_gets_more(tmp_path: Path) -> None:
+    path = tmp_path / "f.scda"
+    steps(0, 3).scda.to_scda(path, user="of a test")
+    steps(0, 2).scda.to_scda(path, encoding=ENCODING, level=4)
+    with opened(path) as found:
+        assert found.identical(steps(0, 2)) and found.rho.encoding["codec"] == "lz4"
+    other = xr.Dataset({"u": ("z", [1, 2])}, attrs={"of": "another group"})
+    other.scda.to_scda(path, mode="a", group="more")
+    with opened(path) as found, opened(path, group="more") as added:
+        assert found.identical(steps(0, 2)) and added.identical(other)
+
+
+def test_a_tree(tmp_path: Path) -> None:
+    flow = steps(0, 2)
+    nodes = {"/": flow[["mask"]], "/flow": flow.drop_vars("mask"), "/flow/deep": xr.Dataset({"u": ("z", [1.0, 2.0])})}
+    tree = xr.DataTree.from_dict(nodes)
+    tree.scda.to_scda(tmp_path / "f.scda", encoding={"/flow": ENCODING})
+    with xr.open_datatree(tmp_path / "f.scda", engine="scda") as found:
+        assert found.identical(tree) and found["flow/rho"].encoding["codec"] == "lz4"
+    with pytest.raises(ValueError, match="no node of the tree"):
+        tree.scda.to_scda(tmp_path / "g.scda", encoding={"/none": {}})
+
+
+def test_files_of_several_steps_are_opened_together(tmp_path: Path) -> None:
+    parts = [steps(0, 2), steps(2, 3)]
+    for number, part in enumerate(parts):
+        part.chunk({"time": 1}).scda.to_scda(tmp_path / f"{number}.scda", encoding=ENCODING)
+    options = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
+    with xr.open_mfdataset(str(tmp_path / "*.scda"), engine="scda", combine="by_coords", **options) as found:
+        assert found.identical(all_of(*parts)) and hasattr(found.rho.data, "__dask_graph__")
+        found.scda.to_scda(tmp_path / "whole", append_dim="time")
+    with opened(tmp_path / "whole") as found:
+        assert found.identical(all_of(*parts))
+
+
+def test_dask_computes_a_step_on_several_threads(tmp_path: Path) -> None:
+    import dask
+    import dask.array
+
+    together = threading.Barrier(2, timeout=120)
+
+    def block(block_info: Any = None) -> Any:
+        together.wait()  # which takes another thread at the same time
+        return np.full((1, 2), block_info[None]["chunk-location"][1], "f8")
+
+    lazy = dask.array.map_blocks(block, chunks=((1, 1), (2, 2)), dtype="f8", meta=np.empty((0, 0)))
+    ds = xr.Dataset({"u": (("time", "x"), lazy)}, coords={"time": [0.0, 1.0]})
+    with dask.config.set(scheduler="threads", num_workers=2):
+        ds.scda.to_scda(tmp_path / "f", append_dim="time")
+    with opened(tmp_path / "f") as found:
+        assert found.u.values.tolist() == [[0, 0, 1, 1]] * 2
+
+
+def test_the_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert doctest.testmod(scda.xarray, extraglobs={"np": np}) == (0, 3)
