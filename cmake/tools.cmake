@@ -41,7 +41,7 @@ if(SCDA_MPI AND scda_MPI_FAMILY MATCHES "^(Open MPI|MPICH)$") # those that scda 
   # In the folder of the library, whose parts it shares; so after it.
   add_custom_target(scda_cargo_doctor
     COMMAND "${CMAKE_COMMAND}" -E env ${cargo_env} ${cargo} "${cargo_dir}"
-            rustc -p scda-command --bin scda-doctor-mpi --features "${zlib_feature}mpi" ${SCDA_CARGO_FLAGS} -- ${rpath}
+            rustc -p scda-doctor --features "${zlib_feature}" ${SCDA_CARGO_FLAGS} -- ${rpath}
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     BYPRODUCTS "${cargo_dir}/release/scda-doctor-mpi"
     COMMENT "cargo: ${doctor}"

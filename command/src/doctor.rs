@@ -3,6 +3,7 @@
 use crate::examine::{Args, Report, Scratch, Trial, describe, describe_stripes};
 use crate::fail::{Fail, Result};
 use scda::{Driver, Solo};
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,7 +20,8 @@ fn with_mpi(family: &str) -> Option<PathBuf> {
     [folder.join(&name), folder.join("../libexec/scda").join(&name)].into_iter().find(|path| path.is_file())
 }
 
-pub fn run(args: &Args) -> Result<()> {
+/// `arguments` are those of the whole command.
+pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     let launched = LAUNCHED.iter().find(|(variable, _)| std::env::var_os(variable).is_some());
     if let Some((_, family)) = launched {
         let Some(program) = with_mpi(family) else {
@@ -27,7 +29,7 @@ pub fn run(args: &Args) -> Result<()> {
                 "doctor: found a job of {family}, but no libscda for {family} is installed with this command"
             )));
         };
-        let error = Command::new(&program).args(std::env::args_os().skip(2)).exec();
+        let error = Command::new(&program).args(arguments.iter().skip(2)).exec();
         return Err(Fail::file(&program.display().to_string(), error));
     }
     std::fs::read_dir(&args.folder).map_err(|e| Fail::file(&args.folder.display().to_string(), e))?;

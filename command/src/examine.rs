@@ -1,6 +1,6 @@
 //! What `scda doctor` examines, with any communicator: a folder, by each driver.
 //!
-//! Also a part of the program `scda-doctor-mpi`.
+//! Also a part of the program `scda-doctor-mpi`, in doctor/.
 
 use scda::internals::stripe_of_block;
 use scda::internals::to_usize;

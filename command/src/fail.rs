@@ -3,7 +3,6 @@
 use crate::shown::complain;
 use scda::{Error, ErrorKind};
 use std::io;
-use std::process::ExitCode;
 
 /// The answer is no: a file is not valid, or files differ.
 pub const NO: u8 = 1;
@@ -43,15 +42,15 @@ impl Fail {
         }
     }
 
-    /// Prints the message to standard error.
-    pub fn report(self) -> ExitCode {
+    /// Prints the message to standard error, and returns the exit code.
+    pub fn report(self) -> u8 {
         let code = self.code();
         match self {
             Self::Scda(error) => complain(&first(&error).to_string()),
             Self::Invalid(text) | Self::Trouble(text) => complain(&text),
             Self::Said(_) | Self::Quiet => {}
         }
-        ExitCode::from(code)
+        code
     }
 }
 

@@ -113,11 +113,11 @@ pub struct ExportArgs {
 }
 
 /// Becomes the interpreter, which runs the command that this one was started as, with the same arguments.
-pub fn run() -> Result<()> {
+pub fn run(arguments: &[OsString]) -> Result<()> {
     let python = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let python = python.unwrap_or_else(|| OsString::from("python3"));
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let error = Command::new(&python).arg("-c").arg(PROGRAM).args(&arguments).exec();
+    let arguments = arguments.get(1..).unwrap_or_default();
+    let error = Command::new(&python).arg("-c").arg(PROGRAM).args(arguments).exec();
     let name = arguments.first().map(|name| name.display().to_string()).unwrap_or_default();
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "; this command needs Python 3.9 or later",

@@ -48,11 +48,17 @@ fn stored_path(path: &str) -> String {
     scda::internals::stored_path(path).into_owned()
 }
 
+/// Runs the command `scda` with these arguments, of which the first is its own name, and returns its exit code.
+#[pyfunction]
+fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| scda_command::run(arguments))
+}
+
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use super::{
-        is_coherent,
+        command, is_coherent,
         reader::{Reader, Stream, Streams},
         stored_name, stored_path, type_names, uniform_partition,
         writer::{CommitRequest, Writer},

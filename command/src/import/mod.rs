@@ -10,6 +10,7 @@ use crate::python;
 use scda::internals::{self, Foreign};
 use scda::{Error, Params};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Import a file of HDF5, NetCDF, NumPy, SDF or SIONlib, or a plotfile of AMReX
@@ -111,7 +112,8 @@ fn is_for_python(file: &Foreign) -> Result<bool> {
     Ok(ending.is_some_and(|ending| ["h5", "hdf5", "nc", "nc4", "npz"].iter().any(|known| ending == *known)))
 }
 
-pub fn run(args: &Args) -> Result<()> {
+/// `arguments` are those of the whole command.
+pub fn run(args: &Args, arguments: &[OsString]) -> Result<()> {
     check_free(&args.to, args.force)?;
     if args.from.is_dir() {
         let name = &args.from.display().to_string();
@@ -124,7 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
         if args.salvage {
             return Err(Fail::file(name, "--salvage is for files of SDF and SIONlib"));
         }
-        return python::run();
+        return python::run(arguments);
     }
     let input = Input::new(&args.from, &Resources::default())?;
     let name = input.name().to_owned();
@@ -136,7 +138,7 @@ pub fn run(args: &Args) -> Result<()> {
         if args.from.as_os_str() == "-" {
             return Err(Fail::file(&name, "expected the name of an HDF5, NetCDF or .npz file"));
         }
-        return python::run();
+        return python::run(arguments);
     }
     if !args.without.is_empty() || args.strict {
         let option = if args.strict { "--strict" } else { "--without" };

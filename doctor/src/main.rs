@@ -1,6 +1,6 @@
 //! What `scda doctor` becomes when it is started as an MPI job: see docs/tools.md.
 
-#[path = "../examine.rs"]
+#[path = "../../command/src/examine.rs"]
 mod examine;
 
 use clap::Parser;

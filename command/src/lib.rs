@@ -1,0 +1,145 @@
+//! The command `scda`: looks into a file, checks it, changes it. See docs/tools.md. The binary `scda` and the entry point of the Python
+//! package call [`run`].
+
+mod append;
+mod attr;
+mod cat;
+mod check;
+mod conventions;
+mod copy;
+mod datasets;
+mod described;
+mod diff;
+mod doctor;
+mod examine;
+mod facts;
+mod fail;
+mod files;
+mod formats;
+mod generate;
+mod import;
+mod ls;
+mod make;
+mod make_dataset;
+mod manifest;
+mod output;
+mod pick;
+mod pieces;
+mod plot;
+mod progress;
+mod python;
+mod ranges;
+mod rewind;
+mod rows;
+mod salvage;
+mod seal;
+mod select;
+mod shown;
+mod signals;
+mod steps;
+mod storing;
+mod streams;
+mod sum;
+mod transfer;
+mod unfinished;
+mod view;
+
+use clap::{Parser, Subcommand};
+use fail::Fail;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+
+/// Look into files of the scda format, check them, and make others from them
+#[derive(Parser)]
+#[command(
+    name = "scda",
+    version,
+    max_term_width = 100,
+    after_help = "\
+A FILE of - is standard input. A section is named by its number in scda ls or by its user string, in which * and ? stand \
+for any text and any character; 2-5 names several sections.
+
+Exit codes: 0 done; 1 the answer is no: a file is not valid, or files differ; 2 something else went wrong."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Ls(ls::Args),
+    Cat(cat::Args),
+    Check(check::Args),
+    Salvage(salvage::Args),
+    Diff(diff::Args),
+    Copy(copy::Args),
+    Append(append::AppendArgs),
+    Join(append::JoinArgs),
+    Split(streams::SplitArgs),
+    JoinStreams(streams::JoinArgs),
+    Attr(attr::Args),
+    Seal(seal::Args),
+    Rewind(rewind::Args),
+    Make(make::Args),
+    Import(import::Args),
+    Export(python::ExportArgs),
+    Refs(python::RefsArgs),
+    Vtk(python::VtkArgs),
+    Plot(plot::Args),
+    View(view::Args),
+    Sum(sum::Args),
+    Doctor(examine::Args),
+}
+
+/// `scda generate` is no command for users: nothing offers it.
+#[derive(Parser)]
+struct Generate {
+    #[command(flatten)]
+    args: generate::Args,
+}
+
+/// Runs the command with these arguments, of which the first is its own name, and returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let code = act(&arguments).map_or_else(Fail::report, |()| 0);
+    // Nobody else does so where no Rust program ends.
+    let _ = io::stdout().flush();
+    code
+}
+
+fn act(arguments: &[OsString]) -> fail::Result<()> {
+    if arguments.get(1).is_some_and(|command| command == "generate") {
+        return generate::run(&parse::<Generate>(&arguments[1..])?.args);
+    }
+    match parse::<Cli>(arguments)?.command {
+        Command::Ls(args) => ls::run(&args),
+        Command::Cat(args) => cat::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Salvage(args) => salvage::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Copy(args) => copy::run(&args),
+        Command::Append(args) => append::run_append(&args),
+        Command::Join(args) => append::run_join(&args),
+        Command::Split(args) => streams::run_split(&args),
+        Command::JoinStreams(args) => streams::run_join(&args),
+        Command::Attr(args) => attr::run(&args),
+        Command::Seal(args) => seal::run(&args),
+        Command::Rewind(args) => rewind::run(&args),
+        Command::Make(args) => make::run(&args),
+        Command::Import(args) => import::run(&args, arguments),
+        Command::Export(_) | Command::Refs(_) | Command::Vtk(_) => python::run(arguments),
+        Command::Plot(args) => plot::run(&args),
+        Command::View(args) => view::run(&args),
+        Command::Sum(args) => sum::run(&args),
+        Command::Doctor(args) => doctor::run(&args, arguments),
+    }
+}
+
+/// The arguments as they are meant; or what is wrong with them, or the help that they ask for, is printed.
+fn parse<T: Parser>(arguments: &[OsString]) -> fail::Result<T> {
+    T::try_parse_from(arguments).map_err(|error| {
+        let _ = error.print();
+        Fail::Said(u8::try_from(error.exit_code()).unwrap_or(fail::TROUBLE))
+    })
+}
