@@ -71,6 +71,54 @@ static scda_fcontext_t *create (group_t g, const char *filename, uint64_t backgr
   return scda_fopen_write (g.comm, filename, "background", NULL, &params, err);
 }
 
+static void compare_files (group_t g) {
+  if (g.rank == 0) {
+    size_t size[2];
+    char *bytes[2];
+    for (int way = 0; way < 2; ++way) {
+      FILE *file = fopen (name[way], "rb");
+      REQUIRE (file != NULL && fseek (file, 0, SEEK_END) == 0);
+      size[way] = (size_t) ftell (file);
+      bytes[way] = (char *) get_memory (size[way]);
+      rewind (file);
+      REQUIRE (fread (bytes[way], 1, size[way], file) == size[way]);
+      fclose (file);
+    }
+    CHECK (size[0] == size[1] && memcmp (bytes[0], bytes[1], size[0]) == 0);
+    free (bytes[0]), free (bytes[1]);
+  }
+}
+
+/* Large plain data, copied and lent: what is lent takes none of the memory. */
+static void compare_lent (group_t g) {
+  enum { bytes = 3 << 20 };
+  int err = -1;
+  for (int way = 0; way < 2; ++way) {
+    scda_params_t params;
+    scda_request_t request;
+    scda_statistics_t statistics = { sizeof statistics, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    scda_params_init (&params);
+    params.seal = 1, params.background_bytes = 1 << 20, params.driver = SCDA_DRIVER_POSIX, params.lend = (uint64_t) way;
+    scda_fcontext_t *f = scda_fopen_write (g.comm, name[way], "lent", NULL, &params, &err);
+    unsigned char *data = (unsigned char *) get_memory (bytes);
+    uint64_t *Nq = (uint64_t *) get_memory ((uint64_t) g.size * sizeof *Nq);
+    for (int rank = 0; rank < g.size; ++rank) { Nq[rank] = bytes / 1024; }
+    for (int i = 0; i < bytes; ++i) { data[i] = (unsigned char) (i / 700 + g.rank); }
+    f = scda_fwrite_array (f, data, Nq, 1024, 0, "array", NULL, SCDA_ENCODE_NONE, &err);
+    f = scda_fwrite_field_parts (f, "field", SCDA_TYPE_UINT8, data, Nq, 1024, SCDA_ENCODE_NONE, &err);
+    f = scda_fwrite_block (f, data, bytes, "block", NULL, 0, SCDA_ENCODE_NONE, &err);
+    f = scda_fwrite_array (f, data, Nq, 1024, 0, "encoded", NULL, SCDA_ENCODE_ALWAYS, &err);
+    f = scda_fcommit_begin (f, &request, &err);
+    CHECK (f != NULL && scda_wait (&request, &err) == 0);
+    memset (data, 0, bytes), free (data), free (Nq);
+    CHECK (scda_fstatistics (f, &statistics, &err) == 0);
+    CHECK ((statistics.copied_bytes < 2 * bytes) == (way == 1) && statistics.written_bytes > 2 * bytes);
+    CHECK (scda_fclose (f, &err) == 0);
+  }
+  compare_files (g);
+  barrier (g);
+}
+
 static void compare_ways (group_t g) {
   int err = -1;
   enum { steps = 5 };
@@ -104,21 +152,7 @@ static void compare_ways (group_t g) {
     CHECK (scda_wait (&request, &err) == 0 && err == SCDA_SUCCESS);
     CHECK (scda_fclose (f, &err) != 0 && err == SCDA_ERR_USAGE);
   }
-  if (g.rank == 0) {
-    size_t size[2];
-    char *bytes[2];
-    for (int way = 0; way < 2; ++way) {
-      FILE *file = fopen (name[way], "rb");
-      REQUIRE (file != NULL && fseek (file, 0, SEEK_END) == 0);
-      size[way] = (size_t) ftell (file);
-      bytes[way] = (char *) get_memory (size[way]);
-      rewind (file);
-      REQUIRE (fread (bytes[way], 1, size[way], file) == size[way]);
-      fclose (file);
-    }
-    CHECK (size[0] == size[1] && memcmp (bytes[0], bytes[1], size[0]) == 0);
-    free (bytes[0]), free (bytes[1]);
-  }
+  compare_files (g);
   barrier (g);
   /* Between the halves of a close, only the wait may be called. */
   scda_request_t request;
@@ -190,7 +224,7 @@ int main (int argc, char **argv) {
   } else if (strcmp (what, "full") == 0 && argc > 3) {
     fill (g, argv[3]);
   } else {
-    compare_ways (g);
+    compare_ways (g), compare_lent (g);
 #ifndef SCDA_SERIAL
     CHECK (g.size == 1 || calls > 0);
 #endif

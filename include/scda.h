@@ -638,6 +638,13 @@ struct scda_params {
    * quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
    */
   uint64_t max_memory;
+  /**
+   * Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
+   * before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
+   * that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
+   * `scda_fwrite_datasets`. 0 (default): data may be changed as soon as a call returns.
+   */
+  uint64_t lend;
 };
 
 /**

@@ -337,6 +337,7 @@ public:
   params &behind (std::uint64_t value) noexcept { return p_.behind = value, *this; }
   params &background_bytes (std::uint64_t value) noexcept { return p_.background_bytes = value, *this; }
   params &max_memory (std::uint64_t value) noexcept { return p_.max_memory = value, *this; }
+  params &lend (bool value = true) noexcept { return p_.lend = value, *this; }
   params &info (MPI_Info value) noexcept { return p_.info = value, *this; }
   /** For the functions of C. */
   const scda_params_t *get () const noexcept { return &p_; }

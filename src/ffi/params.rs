@@ -120,12 +120,17 @@ pub struct scda_params {
     /// unknown origin, of which a few bytes can ask for a chunk, an index or metadata of any size. Caches take a
     /// quarter of it at most; buffers of some MiB count, memory of the program does not. 0 (default): no limit.
     pub max_memory: u64,
+    /// Writing with `background_bytes`: 1: the program promises to neither change nor free the data of a call that writes
+    /// before it has waited for the commit or close that follows, or before `scda_fflush`. Plain data from 64 KiB on
+    /// that lie in one piece are then written from there, not copied, and take none of `background_bytes`; not by
+    /// `scda_fwrite_datasets`. 0 (default): data may be changed as soon as a call returns.
+    pub lend: u64,
 }
 
 /// The parameters of opening a file.
 pub type scda_params_t = scda_params;
 
-versioned!(scda_params_t, "params", "scda_params_init", defaults(), max_memory: u64);
+versioned!(scda_params_t, "params", "scda_params_init", defaults(), lend: u64);
 
 /// Fills the parameters of a program that knows their first `size` bytes with the defaults: what
 /// `scda_params_init` calls.
@@ -165,6 +170,7 @@ fn defaults() -> scda_params_t {
         behind: params.behind,
         background_bytes: params.background_bytes,
         max_memory: params.max_memory,
+        lend: 0,
     }
 }
 
@@ -244,6 +250,7 @@ pub(super) unsafe fn read_params(params: *const scda_params_t) -> Result<Params>
         behind: c.behind,
         background_bytes: c.background_bytes,
         max_memory: c.max_memory,
+        lend: flag("lend", c_int::try_from(c.lend).unwrap_or(-1))?,
         // SAFETY: C passes a valid handle, which is used only while the file is opened.
         #[cfg(feature = "mpi")]
         hints: unsafe { crate::storage::mpi_io::Hints::from_raw(c.info) },

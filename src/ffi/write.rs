@@ -4,8 +4,9 @@ use super::arguments::Arguments;
 use super::context::{on_writer, scda_fcontext_t};
 use super::memory::{slice, with_source};
 use crate::error::{Error, Result};
-use crate::file::{Encode, Sizes, Writer};
+use crate::file::{Encode, Sizes, Source, Writer};
 use crate::format::INLINE_BYTES;
+use crate::storage::lent::Lent;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -19,6 +20,12 @@ pub const SCDA_ENCODE_ALWAYS: c_int = 1;
 /// that are far apart may go unnoticed. The choice depends only on the data, the encoder and the level,
 /// not on the partition. A reader that decompresses sees no difference.
 pub const SCDA_ENCODE_AUTO: c_int = 2;
+
+/// The data of a call as memory that stays, which counts only with `params.lend`.
+pub(super) fn lent<E>(data: &Result<&[u8], E>) -> Option<Lent> {
+    // SAFETY: with `params.lend`, C promises to leave the memory as it is; else it is not used.
+    data.as_ref().ok().map(|data| unsafe { Lent::new(data) })
+}
 
 #[inline]
 pub(super) fn encoding(encode: c_int) -> Result<Encode> {
@@ -106,7 +113,7 @@ pub unsafe extern "C" fn scda_fwrite_block(
         let user = unsafe { writer.user_string(userstr, len) }?;
         // SAFETY: C passes `E` bytes on the root.
         let data = unsafe { slice(dbytes.cast::<u8>(), if is_root { E } else { 0 }, "data") };
-        writer.write(|state| state.block(user, root, E, data, encode))
+        writer.write_lent(lent(&data), |state| state.block(user, root, E, data, encode))
     };
     on_writer(f, err, body)
 }
@@ -151,7 +158,8 @@ pub unsafe extern "C" fn scda_fwrite_array(
         // SAFETY: C passes this rank's elements, or pointers to them.
         unsafe {
             with_source(dbytes, sizes, indirect != 0, |data| {
-                writer.write(|state| state.array(user, counts, E, data, encode))
+                let memory = lent(&data.as_ref().map(Source::contiguous));
+                writer.write_lent(memory, |state| state.array(user, counts, E, data, encode))
             })
         }
     };
@@ -205,8 +213,9 @@ pub unsafe extern "C" fn scda_fwrite_varray(
         // SAFETY: C passes this rank's elements, or pointers to them.
         unsafe {
             with_source(dbytes, sizes.map(Sizes::Each), indirect != 0, |data| {
+                let memory = lent(&data.as_ref().map(Source::contiguous));
                 let data = data.map(|data| (each, data));
-                writer.write(|state| state.varray(user, counts, sums, data, encode))
+                writer.write_lent(memory, |state| state.varray(user, counts, sums, data, encode))
             })
         }
     };

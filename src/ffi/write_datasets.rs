@@ -6,7 +6,7 @@ use super::context::{on_writer, scda_fcontext_t};
 use super::dataset::{InMemory, json, of_c, read_dataset, scda_dataset_t, utf8};
 use super::memory::{c_string, slice};
 use super::versioned;
-use super::write::encoding;
+use super::write::{encoding, lent};
 use crate::error::{Error, Result};
 use crate::file::{Encode, Given, Writer};
 use crate::format::dataset::{DataType, Dataset, Layout};
@@ -71,7 +71,11 @@ pub unsafe extern "C" fn scda_fwrite_dataset(
         // SAFETY: as above.
         let mine = mine.and_then(|flat| unsafe { flat.of_type(&dataset, data_type)?.items() });
         let boxes = mine.as_ref().map(|(regions, items)| (&**regions, items.borrowed()));
-        writer.write(|state| state.dataset(&dataset, boxes.map_err(Error::again)))
+        let memory = match &boxes {
+            Ok((_, Data::Packed(items))) => lent(&Ok::<_, ()>(*items)),
+            _ => None,
+        };
+        writer.write_lent(memory, |state| state.dataset(&dataset, boxes.map_err(Error::again)))
     };
     on_writer(f, err, body)
 }
@@ -168,7 +172,7 @@ pub unsafe extern "C" fn scda_fwrite_field(
         let dataset = writer.require(field(name, r#type, 0, components, encode))?;
         // SAFETY: C passes the items of this rank.
         let data = unsafe { own_items(&dataset, data, count) };
-        writer.write(|state| state.own_field(&dataset, count, data.map(Data::Packed)))
+        writer.write_lent(lent(&data), |state| state.own_field(&dataset, count, data.map(Data::Packed)))
     };
     on_writer(f, err, body)
 }
@@ -211,7 +215,7 @@ pub unsafe extern "C" fn scda_fwrite_field_parts(
         let dataset = writer.require(dataset)?;
         // SAFETY: C passes the items of this rank.
         let data = unsafe { own_items(&dataset, data, rows) };
-        writer.write(|state| state.field(&dataset, counts, data.map(Data::Packed)))
+        writer.write_lent(lent(&data), |state| state.field(&dataset, counts, data.map(Data::Packed)))
     };
     on_writer(f, err, body)
 }

@@ -74,6 +74,9 @@ pub struct Params {
     /// of the file writes it, which makes no call of MPI. 0: none, every call writes itself. At least 1 MiB otherwise. Not with
     /// MPI-IO. See [`Writer::commit_begin`](crate::Writer::commit_begin).
     pub background_bytes: u64,
+    /// Writing in the background: the memory that the C interface gets stays as it is until what is written from it was waited
+    /// for, so it is not copied.
+    pub(crate) lend: bool,
     /// How the ranks access the file. With `Auto`, the environment variable `SCDA_IO` (`mpi` or
     /// `posix`) of rank 0 decides if it is set.
     pub driver: Driver,
@@ -156,6 +159,7 @@ impl Default for Params {
             writers_per_node: 0,
             stripe_bytes: 0,
             background_bytes: 0,
+            lend: false,
             driver: Driver::default(),
             atomic: false,
             sync: false,
@@ -262,6 +266,7 @@ impl Params {
             self.writers_per_node,
             self.stripe_bytes,
             self.background_bytes,
+            u64::from(self.lend),
             self.driver as u64,
             u64::from(self.atomic),
             u64::from(self.sync),

@@ -6,6 +6,8 @@ pub mod copy;
 pub mod double;
 pub mod faults;
 pub mod file_system;
+#[allow(unsafe_code)]
+pub mod lent;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 pub mod mpi_io;

@@ -5,6 +5,7 @@
 //! it executes nothing more; the error is told by whatever is called next, and by [`Queue::settle`].
 
 use super::ParallelFile;
+use super::lent::Lent;
 use crate::error::{Error, Result, quote};
 use crate::memory::{catch, reserve};
 use std::collections::VecDeque;
@@ -18,6 +19,8 @@ pub const LEAST_BYTES: u64 = 1 << 20;
 const MOST_PIECE_BYTES: u64 = 1 << 20;
 /// What a job takes beside its bytes.
 const JOB_BYTES: u64 = 128;
+/// What is shorter is copied, even from memory that is lent.
+const LEAST_LENT_BYTES: usize = 64 << 10;
 /// The most labels that are kept between two times that all is written.
 const MOST_LABELS: usize = 4096;
 /// The bytes of a label, those of a user string.
@@ -49,6 +52,8 @@ pub struct Queue<F: ParallelFile + 'static> {
     /// The file, unless the thread has it.
     here: Option<F>,
     thread: Option<Background<F>>,
+    /// What the program lends for the call that is running.
+    lent: Option<Lent>,
     changes: u64,
     times: Times,
 }
@@ -92,6 +97,7 @@ struct State<F> {
 
 enum Job<F> {
     Write(u64, Vec<u8>, Write<F>),
+    WriteLent(u64, Lent, Write<F>),
     Sync,
     Run(Task<F>),
 }
@@ -101,13 +107,18 @@ impl<F: ParallelFile + 'static> Queue<F> {
     /// error of the first write.
     pub fn new(file: F, background_bytes: u64) -> Self {
         let thread = (background_bytes > 0).then(|| Background::start(background_bytes));
-        Self { here: Some(file), thread, changes: 0, times: Times::default() }
+        Self { here: Some(file), thread, lent: None, changes: 0, times: Times::default() }
     }
 
     /// Whether a thread writes.
     #[inline]
     pub fn is_background(&self) -> bool {
         self.thread.is_some()
+    }
+
+    /// What is written from this memory is not copied, until another one or none is lent.
+    pub fn lend(&mut self, lent: Option<Lent>) {
+        self.lent = lent;
     }
 
     /// A number that grows with whatever is changed.
@@ -224,10 +235,27 @@ impl<F: ParallelFile + 'static> Queue<F> {
             return written;
         };
         thread.check()?;
-        let waited = thread.copy(&mut self.here, offset, pieces, bytes, write)?;
+        let (mut at, mut rest, mut waited) = (offset, pieces, Duration::ZERO);
+        let mut copied = bytes;
+        while let Some((&first, others)) = rest.split_first() {
+            let lent = |piece: &[u8]| {
+                let lent = self.lent.filter(|_| piece.len() >= LEAST_LENT_BYTES);
+                lent.and_then(|lent| lent.part(piece))
+            };
+            if let Some(lent) = lent(first) {
+                thread.push(&mut self.here, Job::WriteLent(at, lent, write), JOB_BYTES)?;
+                (at, rest, copied) = (at + first.len() as u64, others, copied - first.len() as u64);
+                continue;
+            }
+            let own = rest.iter().position(|&piece| lent(piece).is_some()).unwrap_or(rest.len());
+            let (now, later) = rest.split_at(own);
+            let bytes = now.iter().map(|piece| piece.len()).sum::<usize>() as u64;
+            waited += thread.copy(&mut self.here, at, now, bytes, write)?;
+            (at, rest) = (at + bytes, later);
+        }
         self.times.waiting += waited;
         self.times.copying += began.elapsed().saturating_sub(waited);
-        self.times.copied_bytes += bytes;
+        self.times.copied_bytes += copied;
         Ok(())
     }
 }
@@ -467,6 +495,12 @@ impl<F: ParallelFile> Shared<F> {
                     let bytes = cost(&buffer);
                     (Some(buffer), bytes, written.map_err(|error| error.at(offset)))
                 }
+                Job::WriteLent(offset, lent, write) => {
+                    let written =
+                        if is_well { catch(|| write(&mut file, offset, &[lent.bytes()])) } else { Ok(()) };
+                    (times.writing, times.written_bytes) = (began.elapsed(), lent.bytes().len() as u64);
+                    (None, JOB_BYTES, written.map_err(|error| error.at(offset)))
+                }
                 Job::Sync => {
                     let synced = if is_well { catch(|| file.sync()) } else { Ok(()) };
                     times.syncing = began.elapsed();
@@ -582,6 +616,44 @@ mod tests {
         assert_eq!(queue.run(|_| Ok(())).unwrap_err().kind(), ErrorKind::NoSpace);
         queue.truncate(0).unwrap();
         assert_eq!(Box::new(queue).close().unwrap_err().kind(), ErrorKind::NoSpace);
+    }
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn memory_that_is_lent_is_not_copied() {
+        let written = Arc::<Mutex<Vec<(u64, usize, Vec<u8>)>>>::default();
+        let all = Arc::clone(&written);
+        let file = Double::written(move |offset, pieces| {
+            let piece = pieces.concat();
+            all.lock().unwrap().push((offset, pieces[0].as_ptr().addr(), piece));
+        });
+        let mut queue = Queue::new(file, LEAST_BYTES);
+        let (lent, other) = (vec![1; 3 << 20], vec![2; 2 * LEAST_LENT_BYTES]);
+        let (first, rest) = lent.split_at(LEAST_LENT_BYTES - 1);
+        // SAFETY: it lives longer than the queue.
+        queue.lend(Some(unsafe { Lent::new(&lent) }));
+        queue.write_at(3, &[b"head", rest, first, &other, b"tail"]).unwrap();
+        queue.lend(None);
+        queue.write_at(9 << 20, &[rest]).unwrap();
+        queue.settle().unwrap();
+        let copied = (rest.len() + first.len() + other.len() + 8) as u64;
+        assert_eq!(
+            (queue.times().copied_bytes, queue.times().written_bytes),
+            (copied, copied + rest.len() as u64)
+        );
+        let written = written.lock().unwrap();
+        let (start, own) = (rest.as_ptr().addr(), lent.as_ptr_range());
+        assert_eq!((written[0].0, written[0].2.as_slice()), (3, b"head".as_slice()));
+        assert_eq!((written[1].0, written[1].1, written[1].2.len()), (7, start, rest.len()));
+        let mut end = 7;
+        for (offset, address, bytes) in &written[1..] {
+            assert_eq!(*address == start, end == 7);
+            assert!(end == 7 || !(own.start.addr()..own.end.addr()).contains(address));
+            end = if *offset == 9 << 20 { *offset } else { end };
+            assert_eq!(*offset, end);
+            end += bytes.len() as u64;
+        }
+        Box::new(queue).close().unwrap();
     }
 
     #[test]

@@ -46,6 +46,7 @@ use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES, VENDOR_STRING_BYTES};
 use crate::items::Data;
 use crate::parallel::{Communicator, KnownPartition, Partition};
 use crate::storage::ParallelFile;
+use crate::storage::lent::Lent;
 use crate::storage::queue::Queue;
 use background::{Commits, Encoding};
 use sealing::Sealer;
@@ -632,6 +633,20 @@ impl Writer {
         open: &mut dyn FnMut(u64) -> std::io::Result<Box<dyn std::io::Read>>,
     ) -> Result<()> {
         self.write(|state| state.streams_from(user, chunk_bytes, tasks, open))
+    }
+
+    /// As [`Self::write`], of data in this memory, which stays as it is if [`Params::lend`] says so.
+    pub(crate) fn write_lent(
+        &mut self,
+        lent: Option<Lent>,
+        section: impl FnOnce(&mut WriterState) -> Result<(), Failure>,
+    ) -> Result<()> {
+        self.write(|state| {
+            state.file.lend(lent.filter(|_| state.params.lend));
+            let written = section(state);
+            state.file.lend(None);
+            written
+        })
     }
 
     /// Writes one section of the user. The C interface calls it with data that may be an error of this rank.
