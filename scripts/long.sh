@@ -46,6 +46,8 @@ measured cargo test --locked --release --target-dir $folder/cargo --test limits 
 heading "A million disks after a loss of power"
 measured env SCDA_STATES=1000000 SCDA_CHANGES=9 \
   cargo test --locked --release --target-dir $folder/cargo --test power_loss -- --nocapture
+heading "10,000 schedules of files that are written in the background"
+measured env SCDA_SCHEDULES=10000 cargo test --locked --release --target-dir $folder/cargo --test background -- whatever
 heading "64 real ranks"
 mkdir -p $folder/files/matrix
 measured "$mpiexec" -n 1 "$tests/matrix" $folder/files/matrix
@@ -102,4 +104,9 @@ for program in killed_append killed_streams; do
       measured python3 ffi-tests/killed_append.py $folder/files/killed "$kills" $driver$ranks $driver "$tests/$program" "$mpiexec" -n $ranks
     done
   done
+done
+heading "Kills while a thread writes"
+export SCDA_BACKGROUND_BYTES=1048576
+for ranks in 1 2 3; do
+  measured python3 ffi-tests/killed_append.py $folder/files/killed 1000 $ranks 2 "$tests/killed_append" "$mpiexec" -n $ranks
 done

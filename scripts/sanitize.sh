@@ -104,7 +104,7 @@ check_thread() {
   heading "That the thread sanitizer is in"
   sees_race "ThreadSanitizer: data race" "${test[@]}"
   heading "Rust tests with the thread sanitizer"
-  run 2400 "${test[@]}" --test matrix --test collective --test fuzzed -- --skip time_grows --skip codec::
+  run 2400 "${test[@]}" --test matrix --test collective --test background --test fuzzed -- --skip time_grows --skip codec::
   grep -E '^test result: .* [1-9][0-9]* passed' "$log"
 }
 
