@@ -322,6 +322,33 @@ static void saved (const char *path) {
   destroy (p);
 }
 
+/* In two halves: what the forest becomes meanwhile is not in the file; until the wait, the old one stays. */
+static void saved_in_two_halves (const char *path) {
+  for (int how = 0; how < 2; ++how) {
+    p4est_t *p = refined (MPI_COMM_WORLD, connectivity_of (1), 0), *q = NULL;
+    p4est_connectivity_t *c = NULL;
+    scda_request_t request;
+    scda_params_t params;
+    const unsigned sum = checksum_of (p);
+    int err = -1;
+    scda_params_init (&params);
+    params.atomic = 1; /* and without memory, the calls write */
+    REQUIRE (scda_p4est_save_begin (path, p, 1, how, how == 0 ? NULL : &params, &request) == 0);
+    destroy (p);
+    while (scda_test (&request) == 0) {}
+    REQUIRE (scda_wait (&request, &err) == 0 && err == SCDA_SUCCESS);
+    q = scda_p4est_load (path, MPI_COMM_WORLD, sizeof (data_t), 1, 1, NULL, &c);
+    REQUIRE (q != NULL && checksum_of (q) == sum);
+    destroy (q);
+  }
+  scda_request_t request;
+  p4est_t *p = refined (MPI_COMM_WORLD, connectivity_of (1), 0);
+  int err = -1;
+  REQUIRE (scda_p4est_save_begin ("/no/such/folder/f.scda", p, 1, 0, NULL, &request) == SCDA_ERR_NO_SUCH_FILE);
+  REQUIRE (scda_test (&request) == 1 && scda_wait (&request, &err) != 0);
+  destroy (p);
+}
+
 int main (int argc, char **argv) {
   char path[2][512];
   int size;
@@ -338,6 +365,7 @@ int main (int argc, char **argv) {
   one_mesh (path[0], path[1]);
   connectivities (path[0]);
   saved (path[0]);
+  saved_in_two_halves (path[0]);
   series (path[0], 0);
   series (path[1], 1);
   if (world_rank == 0) {

@@ -1354,7 +1354,7 @@ scda_fcontext_t *scda_fcommit(scda_fcontext_t *f,
  * @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
  * @param [out] err      The error code.
  * @return               `f`, or NULL on error.
- * Errors: `SCDA_ERR_USAGE` for another file and while streams are open; those of all calls until now.
+ * Errors: `SCDA_ERR_USAGE` for another file; those of all calls until now.
  */
 scda_fcontext_t *scda_fcommit_begin(scda_fcontext_t *f,
                                     scda_request_t *request,

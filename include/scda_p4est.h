@@ -112,6 +112,25 @@ static inline int scda_p4est_save_params (const char *filename, p4est_t *p4est, 
                                           const scda_params_t *params);
 
 /**
+ * Saves a forest as `scda_p4est_save_params` does, in two halves: returns when all is copied. Then the forest may be changed or
+ * destroyed, while a thread of the library writes. `scda_wait (&request, &err)`, which is collective, completes the file; before that,
+ * an older file of this name stays as it was.
+ *
+ * Collective.
+ *
+ * @param [in] filename        The path of the file.
+ * @param [in] p4est           The forest. Not changed.
+ * @param [in] save_data       As for `scda_p4est_save`.
+ * @param [in] save_partition  As for `scda_p4est_save_ext`.
+ * @param [in] params          As for `scda_p4est_save_params`, with `background_bytes`. NULL: those of NULL there, and
+ *                             `background_bytes` of 1 GiB, of which is taken what is needed.
+ * @param [out] request        The close that was begun, for `scda_test` and `scda_wait`; none on error.
+ * @return                     0, or an error code of scda.h, the same on all ranks.
+ */
+static inline int scda_p4est_save_begin (const char *filename, p4est_t *p4est, int save_data, int save_partition,
+                                         const scda_params_t *params, scda_request_t *request);
+
+/**
  * Loads a forest as `scda_p4est_load` does, with the arguments of p4est_load_ext.
  *
  * Collective.

@@ -1231,8 +1231,9 @@ static inline scda_fcontext_t *SCDA_P4 (read_forest) (scda_fcontext_t *f, const 
 
 /* ---- Saving and loading ---- */
 
-static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition,
-                                         const scda_params_t *params) {
+/* Begins to close the file, if there is to be a request, or else closes it. */
+static inline int SCDA_P4 (save_internal) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition,
+                                           const scda_params_t *params, uint64_t background_bytes, scda_request_t *request) {
   const uint64_t bounds = (uint64_t) p4est->mpisize + 1;
   scda_fcontext_t *f = NULL;
   scda_params_t defaults;
@@ -1240,6 +1241,7 @@ static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4e
   scda_params_init (&defaults);
   defaults.atomic = 1;
   defaults.sync = -1;
+  defaults.background_bytes = background_bytes;
   f = scda_fopen_write (p4est->mpicomm, filename, SCDA_P4_STRING " forest", NULL, params == NULL ? &defaults : params, &err);
   f = scda_forest_write_about (f, &err);
   f = scda_forest_write_group (f, NULL, SCDA_P4_DIM, NULL, &err);
@@ -1249,8 +1251,19 @@ static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4e
                                        "{\"long_name\": \"number of the first quadrant of each rank that wrote the file\"}", 0,
                                        p4est->mpirank == 0 ? bounds : 0, p4est->global_first_quadrant, &err);
   }
-  scda_fclose (f, &err);
+  if (request != NULL) { scda_fclose_begin (f, request, &err); }
+  else { scda_fclose (f, &err); }
   return err;
+}
+
+static inline int SCDA_P4 (save_params) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition,
+                                         const scda_params_t *params) {
+  return SCDA_P4 (save_internal) (filename, p4est, save_data, save_partition, params, 0, NULL);
+}
+
+static inline int SCDA_P4 (save_begin) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition,
+                                        const scda_params_t *params, scda_request_t *request) {
+  return SCDA_P4 (save_internal) (filename, p4est, save_data, save_partition, params, (uint64_t) 1 << 30, request);
 }
 
 static inline int SCDA_P4 (save_ext) (const char *filename, SCDA_P4EST_T *p4est, int save_data, int save_partition) {

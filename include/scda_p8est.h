@@ -3,7 +3,8 @@
  * The functions are those of scda_p4est.h, with p8est in place of p4est in all names. There they are documented. A program for both
  * dimensions includes p4est_to_p8est.h first, and has the names with p4est, as those of p4est itself.
  *
- *   scda_p8est_save, scda_p8est_load, scda_p8est_save_ext, scda_p8est_load_ext, scda_p8est_save_params
+ *   scda_p8est_save, scda_p8est_load, scda_p8est_save_ext, scda_p8est_load_ext, scda_p8est_save_params,
+ *   scda_p8est_save_begin
  *   scda_p8est_connectivity_save, scda_p8est_connectivity_load
  *   scda_p8est_write_step, scda_p8est_write_forest, scda_p8est_write_connectivity, scda_p8est_write_mesh, scda_p8est_write_data
  *   scda_p8est_write_field, scda_p8est_write_member, scda_p8est_write_ragged
@@ -49,6 +50,7 @@
 #define scda_p4est_save_ext scda_p8est_save_ext
 #define scda_p4est_load_ext scda_p8est_load_ext
 #define scda_p4est_save_params scda_p8est_save_params
+#define scda_p4est_save_begin scda_p8est_save_begin
 #define scda_p4est_connectivity_save scda_p8est_connectivity_save
 #define scda_p4est_connectivity_load scda_p8est_connectivity_load
 #define scda_p4est_write_step scda_p8est_write_step

@@ -128,27 +128,44 @@ fn files_without_a_seal_and_appended_ones_are_the_same_too() {
     }
 }
 
-/// Streams are written by the thread, too; a commit in two halves waits for their end.
+/// Streams are written by the thread, too, and go on when a commit in two halves was waited for.
 #[test]
 fn streams_are_the_same_too() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("streams.scda");
     let write = |background| {
         run_on_threads(3, |comm| {
-            let rank = scda::Communicator::rank(&comm);
+            let (rank, another) = (scda::Communicator::rank(&comm), comm.clone());
             let mut file = Writer::create(comm, &path, b"streams", &params(background)).unwrap();
             file.begin_streams(b"log", 4096).unwrap();
             for part in 0..5_usize {
                 file.write_stream(&vec![part as u8; 40_000 * (rank + part)]).unwrap();
-                if part == 2 {
+                if part == 2 && !background {
                     file.commit().unwrap();
+                } else if part == 2 {
+                    let (request, bytes) = (file.commit_begin().unwrap(), file.stream_bytes());
+                    assert_eq!(bytes, 40_000 * (3 * rank as u64 + 3));
+                    file.wait(request).unwrap();
+                    assert_eq!(file.stream_bytes(), bytes);
                 }
             }
             file.end_streams().unwrap();
             let request = file.commit_begin().unwrap();
             file.wait(request).unwrap();
-            file.begin_streams(b"log", 4096).unwrap();
-            assert_eq!(file.commit_begin().unwrap_err().kind(), ErrorKind::Usage);
+            // What is written before the wait is refused, on all ranks.
+            let path = path.with_extension(if background { "a" } else { "b" });
+            let mut other = Writer::create(another, &path, b"streams", &params(background)).unwrap();
+            other.begin_streams(b"log", 4096).unwrap();
+            let request = other.commit_begin().unwrap();
+            let refused = if rank == 1 { other.write_stream(b"x") } else { Ok(()) };
+            assert_eq!(refused.is_err(), rank == 1);
+            let error = other.wait(request).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(
+                error.to_string().contains("found a commit that was begun, expected the wait"),
+                "{error}"
+            );
+            file.close().unwrap();
         });
         std::fs::read(&path).unwrap()
     };

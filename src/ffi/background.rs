@@ -82,7 +82,7 @@ unsafe fn put_request(request: *mut scda_request_t, value: scda_request_t) {
 /// @param [out] request  The request, for `scda_wait`. NULL: the next call completes it.
 /// @param [out] err      The error code.
 /// @return               `f`, or NULL on error.
-/// Errors: `SCDA_ERR_USAGE` for another file and while streams are open; those of all calls until now.
+/// Errors: `SCDA_ERR_USAGE` for another file; those of all calls until now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn scda_fcommit_begin(
     f: *mut scda_fcontext_t,

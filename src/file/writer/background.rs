@@ -1,6 +1,7 @@
 //! Commits and closes in two halves: the first returns when the bytes are copied, the second waits until they are in the file,
 //! agrees on that, and writes what says so: headers, seal, name.
 
+use super::streams::OwnStream;
 use super::{Writer, WriterState};
 use crate::error::{Error, Result};
 use crate::file::team::{FINE, Failure, Function};
@@ -95,6 +96,15 @@ pub(crate) enum Pending {
 pub(super) struct Commits {
     begun: u64,
     pending: Pending,
+    /// The part of a set of streams that was ended by a commit that is pending.
+    streams: Option<OwnStream>,
+}
+
+impl Commits {
+    /// As [`OwnStream::all_bytes`], of streams that go on when the commit is complete.
+    pub fn stream_bytes(&self) -> Option<u64> {
+        self.streams.as_ref().map(OwnStream::all_bytes)
+    }
 }
 
 impl CommitRequest {
@@ -114,15 +124,19 @@ impl Writer {
     /// [`Params::background_bytes`](crate::Params::background_bytes) is 0. Then the program may go on computing. The second half,
     /// [`Self::wait`], writes headers and seal; only its success says that anything is in stable storage.
     ///
-    /// The next collective call on this file completes the commit first, and returns its error if it failed.
+    /// The next collective call on this file completes the commit first, and returns its error if it failed. Streams that are open go on
+    /// when the commit is complete: until then [`Self::write_stream`] is an error.
     ///
     /// # Errors
-    /// `Usage` for a file without seals and while streams are open; those of all calls until now.
+    /// `Usage` for a file without seals; those of all calls until now.
     pub fn commit_begin(&mut self) -> Result<CommitRequest> {
         self.session.operate(|state| {
             state.team.note_call(Function::CommitBegin);
             state.check_sealed()?;
-            state.no_streams()?;
+            if let Some(ended) = state.end_stream_part()? {
+                state.end_call()?;
+                state.commits.streams = Some(ended);
+            }
             state.write_all()?;
             let ahead = state.file.sync_ahead();
             state.team.defer(ahead);
@@ -248,7 +262,8 @@ impl WriterState {
         self.commit().map_err(|failure| match failure {
             Failure::Mine(error) => Failure::Mine(error.of_request(&request)),
             Failure::Agreed(error) => Failure::Agreed(error.of_request(&request)),
-        })
+        })?;
+        self.commits.streams.take().map_or(Ok(()), |ended| self.begin_next_stream_part(ended))
     }
 
     /// Whether a commit was begun and not completed.

@@ -61,9 +61,14 @@ impl OwnStream {
         self.written + self.buffer.len() as u64
     }
 
+    /// The bytes of all parts.
+    pub(super) fn all_bytes(&self) -> u64 {
+        self.before + self.bytes()
+    }
+
     /// Takes bytes, and writes if they are many.
     fn take(&mut self, file: &mut dyn ParallelFile, data: &[u8]) -> Result<()> {
-        sum(self.before + self.bytes(), data.len() as u64).ok_or_else(too_large)?;
+        sum(self.all_bytes(), data.len() as u64).ok_or_else(too_large)?;
         let is_direct = self.buffer.is_empty() && data.len() >= DIRECT_BYTES;
         if !is_direct && self.buffer.len() + data.len() <= BUFFER_BYTES {
             reserve(&mut self.buffer, data.len())?;
@@ -169,8 +174,12 @@ impl WriterState {
     /// Writes bytes to the stream of this rank, without the others. An error is kept for the next agreement, too.
     pub(super) fn write_stream(&mut self, data: &[u8]) -> Result<()> {
         let Some(own) = &mut self.own_stream else {
-            let error =
-                || Error::usage("stream: found none open, expected a call that begins streams before");
+            let error = || match self.commits.stream_bytes() {
+                None => Error::usage("stream: found none open, expected a call that begins streams before"),
+                Some(_) => {
+                    Error::usage("stream: found a commit that was begun, expected the wait for it before")
+                }
+            };
             self.team.defer(Err(error()));
             return Err(error());
         };
@@ -186,7 +195,7 @@ impl WriterState {
 
     /// The bytes that this rank has written to its stream.
     pub(super) fn stream_bytes(&self) -> Option<u64> {
-        self.own_stream.as_ref().map(|own| own.before + own.bytes())
+        self.own_stream.as_ref().map(OwnStream::all_bytes).or_else(|| self.commits.stream_bytes())
     }
 
     /// Writes what was collected of the stream of this rank. An error is kept for the next agreement.
@@ -223,13 +232,18 @@ impl WriterState {
         let Some(ended) = self.end_stream_part()? else { return meanwhile(self) };
         self.end_call()?;
         meanwhile(self)?;
+        self.begin_next_stream_part(ended)
+    }
+
+    /// Begins the part that follows one that was ended.
+    pub(super) fn begin_next_stream_part(&mut self, ended: OwnStream) -> Result<(), Failure> {
         let part = StreamPart { part: ended.part.part + 1, ..ended.part };
         self.begin_stream_part(ended.user, part, ended.before + ended.written)
     }
 
     /// Writes what is missing of the part that is open, if there is one: the rest of the streams, padding, header, and how many bytes
     /// each stream has.
-    fn end_stream_part(&mut self) -> Result<Option<OwnStream>, Failure> {
+    pub(super) fn end_stream_part(&mut self) -> Result<Option<OwnStream>, Failure> {
         self.flush_stream();
         let Some(own) = self.own_stream.take() else { return Ok(None) };
         // The most chunks that any stream has, and how those of the last stream end.
