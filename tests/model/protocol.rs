@@ -1,0 +1,437 @@
+//! Commit, append, completion of what is in the background, and agreement, as docs/design.md describes them, without the bytes.
+//!
+//! Three ranks write a file of up to three steps, each committed. Each rank writes its part of the data; rank 0 the header
+//! of the section, the index and the seal. A place of the file has what is in stable storage, and what was written and not
+//! synced. One call may fail. At any moment the job may be killed, or power be lost: then any part of what was not synced is
+//! there. A second job appends, behind the last seal or an earlier one, and may be killed, too.
+
+use super::search::Model;
+
+pub const RANKS: usize = 3;
+const STEPS: usize = 3;
+/// The places of a step: the data of each rank, then what rank 0 writes.
+const HEADER: usize = RANKS;
+const INDEX: usize = RANKS + 1;
+const SEAL: usize = RANKS + 2;
+const PLACES: usize = RANKS + 3;
+/// Whoever wrote what a killed job has left: each sync covers it.
+const ANYBODY: usize = RANKS;
+
+/// What one job does, rank by rank. In brackets: where it is in the library.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Op {
+    /// Rank 0 cuts off what is behind the seal to append to (`Writer::append`).
+    Cut,
+    /// Copies data for the thread, or writes them (`Queue::write_by`).
+    Data,
+    /// Waits for the thread (`Queue::settle`).
+    Settle,
+    /// All ranks meet; an error of one is an error of all (`Team::agree`).
+    Agree,
+    /// Rank 0 writes it (`Held`, `WriterState::write_seal`).
+    Write(usize),
+    /// What this rank has written is in stable storage then, and a cut before that (`ParallelFile::sync`).
+    Sync,
+    /// The program is told that the commit is durable.
+    Return,
+}
+
+/// A mistake that must be found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mistake {
+    None,
+    SealBeforeSync,
+    SealWithoutAgreement,
+    OnlyRank0Syncs,
+    ReturnBeforeSync,
+    ReturnWithoutAgreement,
+    HeaderBeforeData,
+    ThreadNotWaitedFor,
+    CutNotSynced,
+    CutWithoutAgreement,
+    ErrorForgotten,
+    ErrorReturnedAtOnce,
+}
+
+impl Mistake {
+    pub const ALL: [Self; 11] = [
+        Self::SealBeforeSync,
+        Self::SealWithoutAgreement,
+        Self::OnlyRank0Syncs,
+        Self::ReturnBeforeSync,
+        Self::ReturnWithoutAgreement,
+        Self::HeaderBeforeData,
+        Self::ThreadNotWaitedFor,
+        Self::CutNotSynced,
+        Self::CutWithoutAgreement,
+        Self::ErrorForgotten,
+        Self::ErrorReturnedAtOnce,
+    ];
+}
+
+/// What was written by a job, 1 or 2; 0 is nothing.
+type Content = u8;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Place {
+    stable: Content,
+    /// What was written and by whom, if that may be lost.
+    written: Option<(Content, usize)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Doing {
+    /// The next operation of the program.
+    Runs,
+    /// In an agreement, with an error or not.
+    Meets(bool),
+    /// Has returned an error.
+    Failed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Rank {
+    /// The number of the operation in the program of the job.
+    at: usize,
+    doing: Doing,
+    /// An error that the next agreement tells.
+    error: bool,
+    /// The thread has something to write.
+    queued: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    job: u8,
+    /// The first step of the job.
+    first: usize,
+    ranks: [Rank; RANKS],
+    file: [[Place; PLACES]; STEPS],
+    /// The file was cut here, and that may be lost.
+    cut: Option<usize>,
+    /// The steps that a program was told to be durable, by the job that wrote them.
+    durable: [Content; STEPS],
+    /// How many calls may fail.
+    failures: u8,
+    /// What the file has when the job has been killed or power was lost.
+    crashed: Option<[[Content; PLACES]; STEPS]>,
+}
+
+pub struct Protocol {
+    program: Vec<Op>,
+    prologue: Vec<Op>,
+    mistake: Mistake,
+    background: bool,
+}
+
+impl Protocol {
+    pub fn new(background: bool, mistake: Mistake) -> Self {
+        use Op::*;
+        let mut program = vec![Data];
+        program.extend(if background && mistake != Mistake::ThreadNotWaitedFor {
+            vec![Settle]
+        } else {
+            vec![]
+        });
+        program.extend([
+            Agree,
+            Write(HEADER),
+            Agree,
+            Write(INDEX),
+            Agree,
+            Sync,
+            Agree,
+            Write(SEAL),
+            Agree,
+            Sync,
+            Agree,
+            Return,
+        ]);
+        let mut prologue = vec![Cut, Agree, Sync, Agree];
+        let seal = program.iter().position(|op| *op == Write(SEAL)).unwrap();
+        match mistake {
+            Mistake::SealBeforeSync => drop(program.drain(seal - 2..seal)),
+            Mistake::SealWithoutAgreement => drop(program.remove(seal - 1)),
+            Mistake::ReturnBeforeSync => drop(program.drain(seal + 2..seal + 4)),
+            Mistake::ReturnWithoutAgreement => drop(program.drain(seal + 3..=seal + 3)),
+            Mistake::HeaderBeforeData => program[..=seal - 8].rotate_right(1),
+            Mistake::CutNotSynced => prologue.truncate(2),
+            Mistake::CutWithoutAgreement => prologue = vec![Cut, Sync],
+            _ => {}
+        }
+        Self { program, prologue, mistake, background }
+    }
+
+    /// The operation of a rank, and its step; none at the end of the program.
+    fn op(&self, state: &State, rank: usize) -> Option<(Op, usize)> {
+        let prologue: &[Op] = if state.job == 1 { &[] } else { &self.prologue };
+        let at = state.ranks[rank].at;
+        if let Some(op) = prologue.get(at) {
+            return Some((*op, state.first));
+        }
+        let at = at - prologue.len();
+        let step = state.first + at / self.program.len();
+        (step < STEPS).then(|| (self.program[at % self.program.len()], step))
+    }
+
+    /// What happens if a rank does the next thing, or its thread.
+    fn do_next(&self, state: &State, rank: usize, add: &mut dyn FnMut(String, State)) {
+        let mine = &state.ranks[rank];
+        let Some((op, step)) = self.op(state, rank).filter(|_| mine.doing == Doing::Runs) else { return };
+        let is_first = rank == 0;
+        let job = state.job;
+        let mut next = state.clone();
+        next.ranks[rank].at += 1;
+        // A call of the system; it may fail.
+        let mut call = |done: &dyn Fn(&mut State)| {
+            let mut good = next.clone();
+            // After an error, a rank does nothing more until it is told.
+            if !mine.error {
+                done(&mut good);
+            }
+            add(format!("rank {rank}: {op:?} of step {step}"), good);
+            if state.failures > 0 && !mine.error {
+                let mut bad = next.clone();
+                bad.failures -= 1;
+                bad.fail(rank, self.mistake);
+                add(format!("rank {rank}: {op:?} of step {step} fails"), bad);
+            }
+        };
+        match op {
+            Op::Data if self.background => {
+                next.ranks[rank].queued = true;
+                add(format!("rank {rank}: copies data of step {step}"), next);
+            }
+            Op::Data => call(&|state| state.file[step][rank].written = Some((job, rank))),
+            Op::Settle if mine.queued => {}
+            Op::Settle => add(format!("rank {rank}: has settled"), next),
+            Op::Agree => {
+                next.ranks[rank].at -= 1;
+                next.ranks[rank].doing = Doing::Meets(mine.error);
+                add(format!("rank {rank}: agrees"), next);
+            }
+            Op::Write(place) if is_first => call(&|state| state.file[step][place].written = Some((job, 0))),
+            Op::Cut if is_first => call(&|state| {
+                // What a killed job has left there may have come to the disk before.
+                for place in state.file[step..].as_flattened_mut() {
+                    *place = Place { stable: place.seen(false), written: None };
+                }
+                state.cut = Some(step);
+            }),
+            Op::Write(_) | Op::Cut => add(format!("rank {rank}: goes on"), next),
+            Op::Sync if self.mistake == Mistake::OnlyRank0Syncs && !is_first => {
+                add(format!("rank {rank}: goes on"), next);
+            }
+            Op::Sync => call(&|state| {
+                if let Some(cut) = state.cut.take() {
+                    state.file[cut..].as_flattened_mut().iter_mut().for_each(|place| place.stable = 0);
+                }
+                for place in state.file.as_flattened_mut() {
+                    if let Some((content, who)) = place.written
+                        && [rank, ANYBODY].contains(&who)
+                    {
+                        *place = Place { stable: content, written: None };
+                    }
+                }
+            }),
+            Op::Return => {
+                next.durable[step] = job;
+                add(format!("rank {rank}: step {step} is durable"), next);
+            }
+        }
+    }
+
+    fn thread(&self, state: &State, rank: usize, add: &mut dyn FnMut(String, State)) {
+        if !state.ranks[rank].queued {
+            return;
+        }
+        let step = self.step_of_data(state, rank);
+        for fails in [false, true] {
+            let mut next = state.clone();
+            next.ranks[rank].queued = false;
+            if !fails {
+                next.file[step][rank].written = Some((state.job, rank));
+            } else if state.failures > 0 {
+                next.failures -= 1;
+                next.fail(rank, self.mistake);
+            } else {
+                continue;
+            }
+            add(
+                format!("thread of rank {rank}: data of step {step}{}", if fails { " fail" } else { "" }),
+                next,
+            );
+        }
+    }
+
+    /// The step whose data a rank has copied last.
+    fn step_of_data(&self, state: &State, rank: usize) -> usize {
+        let prologue = if state.job == 1 { 0 } else { self.prologue.len() };
+        state.first + (state.ranks[rank].at - prologue).saturating_sub(1) / self.program.len()
+    }
+
+    /// All ranks are in the same agreement.
+    fn agreement(&self, state: &State, add: &mut dyn FnMut(String, State)) {
+        let errors = state.ranks.iter().map(|rank| match rank.doing {
+            Doing::Meets(error) => Some(error),
+            _ => None,
+        });
+        let Some(errors) = errors.collect::<Option<Vec<_>>>() else { return };
+        if state.ranks.iter().any(|rank| rank.at != state.ranks[0].at) {
+            return;
+        }
+        let mut next = state.clone();
+        let error = errors.contains(&true);
+        for rank in &mut next.ranks {
+            rank.at += 1;
+            rank.doing = if error { Doing::Failed } else { Doing::Runs };
+        }
+        add(format!("agreement: {}", if error { "an error" } else { "all is well" }), next);
+    }
+
+    /// The next job, on any of the disks that may be left; behind any seal.
+    fn crash(&self, state: &State, add: &mut dyn FnMut(String, State)) {
+        let places = state.file.as_flattened();
+        let open: Vec<usize> = (0..places.len()).filter(|at| places[*at].written.is_some()).collect();
+        for kept in 0..2_u32 << open.len() {
+            let mut left = state.clone();
+            let cut = left.cut.take().filter(|_| kept & 1 == 1).unwrap_or(STEPS);
+            for (at, place) in left.file.as_flattened_mut().iter_mut().enumerate() {
+                let bit = open.iter().position(|open| *open == at);
+                let is_kept = bit.is_some_and(|bit| kept >> (bit + 1) & 1 == 1);
+                let stable = if is_kept {
+                    place.seen(false)
+                } else if at / PLACES >= cut {
+                    0
+                } else {
+                    place.stable
+                };
+                *place = Place { stable, written: None };
+            }
+            self.append_to("power is lost", &left, add);
+        }
+        // The system goes on: what was written is there, and still not synced.
+        let mut left = state.clone();
+        for place in left.file.as_flattened_mut() {
+            place.written = place.written.map(|(content, _)| (content, ANYBODY));
+        }
+        self.append_to("killed", &left, add);
+    }
+
+    fn append_to(&self, what: &str, left: &State, add: &mut dyn FnMut(String, State)) {
+        let seen = left.seen();
+        let mut found = left.clone();
+        (found.crashed, found.ranks, found.file) = (Some(seen), [BEGINNING; RANKS], Default::default());
+        found.cut = None;
+        add(what.into(), found);
+        if left.job == 1 && wrong(&seen, &left.durable).is_none() {
+            for first in 0..=sealed(&seen) {
+                let mut next = left.clone();
+                (next.job, next.first, next.ranks) = (2, first, [BEGINNING; RANKS]);
+                // Whoever goes back gives up what was behind.
+                next.durable[first..].fill(0);
+                add(format!("{what}; a job appends behind {first} steps"), next);
+            }
+        }
+    }
+}
+
+const BEGINNING: Rank = Rank { at: 0, doing: Doing::Runs, error: false, queued: false };
+
+impl Place {
+    /// What a reader sees.
+    fn seen(self, is_cut_off: bool) -> Content {
+        let stable = if is_cut_off { 0 } else { self.stable };
+        self.written.map_or(stable, |(content, _)| content)
+    }
+}
+
+impl State {
+    fn seen(&self) -> [[Content; PLACES]; STEPS] {
+        let cut = self.cut.unwrap_or(STEPS);
+        std::array::from_fn(|step| self.file[step].map(|place| place.seen(step >= cut)))
+    }
+
+    fn fail(&mut self, rank: usize, mistake: Mistake) {
+        match mistake {
+            Mistake::ErrorForgotten => {}
+            Mistake::ErrorReturnedAtOnce => self.ranks[rank].doing = Doing::Failed,
+            _ => self.ranks[rank].error = true,
+        }
+    }
+}
+
+/// How many steps a reader sees: those before the last seal to which all seals before it lead.
+fn sealed(seen: &[[Content; PLACES]; STEPS]) -> usize {
+    seen.iter().take_while(|step| step[SEAL] != 0).count()
+}
+
+/// What is wrong with a file that has this, when these steps were told to be durable.
+fn wrong(seen: &[[Content; PLACES]; STEPS], durable: &[Content; STEPS]) -> Option<String> {
+    let steps = sealed(seen);
+    for (number, (step, durable)) in seen.iter().zip(durable).enumerate() {
+        if *durable != 0 && (number >= steps || step[SEAL] != *durable) {
+            return Some(format!("step {number} was durable and is lost"));
+        }
+        if number < steps && step.iter().any(|content| *content != step[SEAL]) {
+            return Some(format!("step {number} is sealed, and not what was written"));
+        }
+    }
+    None
+}
+
+impl Model for Protocol {
+    type State = State;
+
+    fn initial(&self) -> State {
+        State {
+            job: 1,
+            first: 0,
+            ranks: [BEGINNING; RANKS],
+            file: [[Place::default(); PLACES]; STEPS],
+            cut: None,
+            durable: [0; STEPS],
+            failures: 1,
+            crashed: None,
+        }
+    }
+
+    fn next(&self, state: &State, add: &mut dyn FnMut(String, State)) {
+        if state.crashed.is_some() {
+            return;
+        }
+        for rank in 0..RANKS {
+            self.do_next(state, rank, add);
+            self.thread(state, rank, add);
+        }
+        self.agreement(state, add);
+    }
+
+    fn interrupt(&self, state: &State, add: &mut dyn FnMut(String, State)) {
+        if state.crashed.is_none() {
+            self.crash(state, add);
+        }
+    }
+
+    fn is_end(&self, state: &State) -> bool {
+        let is_over =
+            |rank: usize| state.ranks[rank].doing == Doing::Failed || self.op(state, rank).is_none();
+        state.crashed.is_some() || (0..RANKS).all(is_over)
+    }
+
+    fn fault(&self, state: &State) -> Option<String> {
+        let Some(seen) = &state.crashed else {
+            let failed = (0..RANKS).filter(|rank| state.ranks[*rank].doing == Doing::Failed).count();
+            // In the file of a job that is killed, a header says that its data are there.
+            let half = state.seen().iter().any(|step| {
+                step[HEADER] == state.job && step[..RANKS].iter().any(|content| *content != state.job)
+            });
+            return match () {
+                () if half => Some("a header stands in the file without its data".into()),
+                () if failed > 0 && self.is_end(state) && failed < RANKS => Some("ranks disagree".into()),
+                () => None,
+            };
+        };
+        wrong(seen, &state.durable)
+    }
+}
