@@ -38,6 +38,7 @@ program test_fortran_datasets
   call copies(trim(folder) // "/fortran-datasets.scda")
   call refused(trim(folder) // "/fortran-datasets-refused.scda")
   call types(trim(folder) // "/fortran-datasets-types.scda")
+  call texts(trim(folder) // "/fortran-datasets-texts.scda")
   call several(trim(folder) // "/fortran-datasets-each.scda", .false.)
   call several(trim(folder) // "/fortran-datasets-several.scda", .true.)
   if (rank == 0) then
@@ -635,6 +636,43 @@ contains
     call scda_read(f, "d", real_item, type=0, ierr=ierr)
     call expect(f, ierr, SCDA_ERR_ARG, "type: found one that items of type float32 cannot be taken for")
   end subroutine types
+
+  ! Texts of any length: each rank writes two.
+  subroutine texts(filename)
+    character(*), intent(in) :: filename
+    type(scda_fcontext_t) :: f
+    type(scda_dataset_t) :: d
+    integer(int64), allocatable :: lengths(:)
+    character(8), allocatable :: items(:)
+    character(8) :: mine(2)
+    logical :: found
+    integer :: ierr
+    write (mine(1), "(a, i0)") "rank ", rank
+    mine(2) = ""
+    call scda_fopen_write(f, comm, filename, "texts")
+    call scda_fwrite_texts(f, "names", mine, attributes=scda_json("what", "names"))
+    call scda_fwrite_texts(f, "pairs", mine, shape=[2_int64, 0_int64])
+    call scda_fclose(f)
+    call scda_fopen_read(f, comm, filename)
+    call scda_ffind_dataset(f, "names", found, d)
+    call require(found .and. d%type == SCDA_TYPE_STRING .and. all(d%shape == [2 * ranks]) .and. size(d%fill_value) == 0, "texts")
+    call scda_fread_texts_sizes(f, lengths)
+    call require(size(lengths) == 2 * ranks .and. all(lengths(2::2) == 0) .and. lengths(1) == 6, "lengths of texts")
+    allocate(items(size(lengths)))
+    call scda_texts_data(f, lengths, items)
+    call require(items(1) == "rank 0" .and. all(items(2::2) == "") .and. items(2 * rank + 1) == mine(1), "all texts")
+    call scda_ffind_dataset(f, "pairs", found, d)
+    call require(found .and. all(d%shape == [2, ranks]), "pairs of texts")
+    call scda_fread_texts_sizes(f, lengths, start=[1_int64, rank + 1_int64], count=[1_int64, 1_int64])
+    call scda_texts_data(f, lengths, items(:1))
+    call require(size(lengths) == 1 .and. items(1) == mine(1), "a box of texts")
+    call scda_texts_data(f, [1_int64], items(:1), ierr)
+    call require(ierr == SCDA_ERR_ARG, "another number of bytes")
+    call scda_fclose(f)
+    call scda_fopen_write(f, comm, filename, "texts")
+    call scda_fwrite_texts(f, "pairs", mine(:1), ierr, shape=[2_int64, 0_int64])
+    call require(ierr == SCDA_ERR_ARG, "half of a pair")
+  end subroutine texts
 
   ! Datasets of each kind, all of them in one call if they are to be held back. What was passed changes before they are written.
   subroutine several(filename, held)

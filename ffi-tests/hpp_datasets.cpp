@@ -770,6 +770,36 @@ static void structs (const std::string &name) {
   CHECK (thrown ([&] { r.read (numbers); }, "which cannot be converted") == SCDA_ERR_ARG);
 }
 
+/* Texts of any length: rank r writes 2 + r of them, all ranks read all, and a box. */
+static void texts (const std::string &name) {
+  std::vector<std::string> all, mine, found_texts, some;
+  for (int r = 0; r < g.size; ++r) {
+    for (int i = 0; i < 2 + r; ++i) {
+      all.push_back (std::string (static_cast<std::size_t> (7 * r + i), 'a') + "\xc3\xa9");
+      if (r == g.rank) { mine.push_back (all.back ()); }
+    }
+  }
+  const std::vector<std::vector<unsigned char>> bytes (2, std::vector<unsigned char> (1, static_cast<unsigned char> (255)));
+  scda::writer w (g.comm, name, "texts");
+  w.write_texts ("names", mine);
+  w.write_texts (scda::dataset ("bytes", { 1, 2 }).type (SCDA_TYPE_VARIABLE_BYTES).attributes ("{\"a\": 1}"), bytes);
+  w.close ();
+  scda::reader r (g.comm, name);
+  scda::dataset found;
+  CHECK (r.find_dataset (found, "names") && found.type_name () == "string" && found.shape () == list { all.size () });
+  r.read_texts (found_texts);
+  CHECK (found_texts == all);
+  r.read_texts (some, scda::box (list { 1 }, list { 1 }));
+  CHECK (some.size () == 1 && some[0] == all[1]);
+  std::vector<std::vector<unsigned char>> again;
+  CHECK (r.find_dataset (found, "bytes") && found.shape () == (list { static_cast<std::uint64_t> (g.size), 2 }));
+  r.read_texts (again);
+  CHECK (again.size () == 2 * static_cast<std::size_t> (g.size) && again[0] == bytes[0]);
+  CHECK (thrown ([&] { r.read_texts (again, scda::box (list { 0 }, list { 1 })); }, "expected 2, one per dimension") == SCDA_ERR_ARG);
+  scda::writer refused (g.comm, name, "texts");
+  CHECK (thrown ([&] { refused.write_texts (scda::dataset ("bytes", { 1, 2 }), std::vector<std::string> (3)); }, "texts: found 3, expected 2") == SCDA_ERR_ARG);
+}
+
 int main (int argc, char **argv) {
   start (&argc, &argv);
   REQUIRE (argc == 2);
@@ -788,5 +818,6 @@ int main (int argc, char **argv) {
   if (g.rank == 0) { CHECK (!contents (block).empty () && contents (block) == contents (block + "-copied")); }
   refused (folder + "/hpp-datasets-refused.scda");
   structs (folder + "/hpp-datasets-structs.scda");
+  texts (folder + "/hpp-datasets-texts.scda");
   return finish ();
 }

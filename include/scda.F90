@@ -1698,6 +1698,134 @@ contains
     call finish(f, ierr)
   end subroutine scda_fread_dataset_header
 
+  !> Writes a dataset of texts of any length, of which this rank has some: call scda_fwrite_texts(f, name, items, ierr, attributes, shape).
+  !> Blanks at the end of each item are left out. shape (absent: one dimension) is that of the dataset; its last number is not looked
+  !> at, because the ranks add up what they have.
+  subroutine scda_fwrite_texts(f, name, items, ierr, attributes, shape)
+    type(scda_fcontext_t), intent(inout) :: f
+    character(*), intent(in) :: name, items(:)
+    integer, intent(out), optional :: ierr
+    character(*), intent(in), optional :: attributes
+    integer(int64), intent(in), optional :: shape(:)
+    type(given_t), target :: given
+    character(kind=c_char), allocatable, target :: bytes(:)
+    type(c_ptr), allocatable :: pointers(:)
+    integer(c_int64_t), allocatable :: lengths(:)
+    integer(int64) :: row, behind, count
+    integer :: i, k, n
+    logical :: fits
+    call begin_dataset(given%d)
+    fits = .true.
+    if (index(name, c_null_char) > 0) call refuse(f, "name of a dataset: found a NUL character", fits)
+    if (len_trim(name) >= SCDA_NAME_BYTES) call refuse(f, "name of a dataset: found too many bytes, expected 1 to 58", fits)
+    do i = 1, min(len_trim(name), SCDA_NAME_BYTES - 1)
+      given%d%name(i) = name(i:i)
+    end do
+    given%d%type = SCDA_TYPE_STRING
+    given%d%ndims = 1
+    row = 1
+    if (present(shape)) then
+      n = size(shape)
+      call check_dimensions(f, "shape", n, n, fits)
+      n = min(n, SCDA_MAX_DIMS)
+      given%d%ndims = int(n, c_int)
+      given%d%shape(:n) = shape(n:1:-1)
+      row = product(shape(:n - 1))
+    end if
+    count = size(items, kind=int64) / max(row, 1_int64)
+    if (count * row /= size(items)) then
+      call refuse(f, "items: found " // decimal(size(items, kind=int64)) // ", expected " // decimal(row) // &
+        & " for each index of the last dimension", fits)
+      count = 0
+    end if
+    given%json = object_of(attributes)
+    if (index(given%json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
+    given%json = given%json // c_null_char
+    given%d%attributes = c_loc(given%json)
+    allocate(lengths(size(items)), pointers(size(items)))
+    lengths = len_trim(items)
+    allocate(bytes(sum(lengths) + 1))
+    behind = 0
+    do i = 1, size(items)
+      pointers(i) = c_loc(bytes(behind + 1))
+      do k = 1, int(lengths(i))
+        bytes(behind + k) = items(i)(k:k)
+      end do
+      behind = behind + lengths(i)
+    end do
+    call refuse_held(f)
+    f%handle = c_fwrite_texts(f%handle, given%d, count, pointers, lengths, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fwrite_texts
+
+  !> Reads a box of the dataset that was found, whose items are texts or bytes of any length, and tells their lengths:
+  !> call scda_fread_texts_sizes(f, lengths, ierr, start, count). start counts from 1; without both, all of it is read. scda_texts_data
+  !> then copies the texts.
+  subroutine scda_fread_texts_sizes(f, lengths, ierr, start, count)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), allocatable, intent(out) :: lengths(:)
+    integer, intent(out), optional :: ierr
+    integer(int64), intent(in), optional :: start(:), count(:)
+    type(c_dataset_t) :: d
+    integer(c_int64_t), allocatable :: first(:), counts(:)
+    integer(c_int) :: c_found, err
+    integer(int64) :: items
+    integer :: n
+    logical :: fits
+    call begin_dataset(d)
+    c_found = 0
+    fits = .true.
+    if (c_fcurrent_dataset(f%handle, c_found, d, err) /= 0 .or. c_found == 0) then
+      call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
+    end if
+    n = int(d%ndims)
+    counts = d%shape(:n)
+    first = 0 * counts
+    if (present(start) .neqv. present(count)) then
+      call refuse(f, "start: found one of start and count, expected both or none", fits)
+    else if (present(start)) then
+      call check_dimensions(f, "start", size(start), n, fits)
+      call check_dimensions(f, "count", size(count), n, fits)
+      if (fits) then
+        first = start(n:1:-1) - 1
+        counts = count(n:1:-1)
+      end if
+    end if
+    ! A box that C will refuse needs no memory.
+    items = 0
+    if (fits .and. all(counts >= 0) .and. all(counts <= d%shape(:n))) items = product(counts)
+    allocate(lengths(items))
+    f%handle = c_fread_texts_sizes(f%handle, merge(1_c_size_t, 0_c_size_t, fits), first, counts, lengths, f%err)
+    call finish(f, ierr)
+  end subroutine scda_fread_texts_sizes
+
+  !> Copies the texts whose lengths scda_fread_texts_sizes has told: call scda_texts_data(f, lengths, items, ierr). items have as many
+  !> elements as lengths; what is longer than an element is cut, behind what is shorter stand blanks. Not collective; after an error
+  !> the file stays open.
+  subroutine scda_texts_data(f, lengths, items, ierr)
+    type(scda_fcontext_t), intent(inout) :: f
+    integer(int64), intent(in) :: lengths(:)
+    character(*), intent(inout) :: items(:)
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable :: bytes(:)
+    integer(int64) :: behind
+    integer(c_int) :: status
+    integer :: i, k
+    allocate(bytes(sum(lengths)))
+    status = c_texts_data(f%handle, bytes, sum(lengths), f%err)
+    behind = 0
+    do i = 1, min(size(items), size(lengths))
+      items(i) = ""
+      if (status == 0) then
+        do k = 1, min(int(lengths(i)), len(items))
+          items(i)(k:k) = bytes(behind + k)
+        end do
+      end if
+      behind = behind + lengths(i)
+    end do
+    call finish(f, ierr)
+  end subroutine scda_texts_data
+
   !> Writes the attributes of a group of datasets, "/" for the file: call scda_fwrite_group(f, path, attributes, ierr)
   subroutine scda_fwrite_group(f, path, attributes, ierr)
     type(scda_fcontext_t), intent(inout) :: f
@@ -1793,6 +1921,7 @@ contains
     type(scda_dataset_t), intent(inout) :: d
     type(c_ptr), pointer :: names(:)
     integer(int8), pointer :: fill_value(:)
+    integer(int64) :: length
     type(c_ptr) :: address
     character(:), allocatable :: name
     integer :: i
@@ -1814,7 +1943,10 @@ contains
         d%dimension_names(i) = name
       end do
     end if
-    call c_f_pointer(c%fill_value, fill_value, [c%item_bytes])
+    ! Of texts of any length it is a C string.
+    length = c%item_bytes
+    if (c%type == SCDA_TYPE_STRING .or. c%type == SCDA_TYPE_VARIABLE_BYTES) length = c_strlen(c%fill_value)
+    call c_f_pointer(c%fill_value, fill_value, [length])
     d%fill_value = fill_value
     call copy_if(c%attributes, d%attributes)
     call copy_if(c%unsupported, d%unsupported)

@@ -462,6 +462,16 @@ typedef struct scda_serial_info *MPI_Info;
 #define SCDA_TYPE_STRUCT 20
 
 /**
+ * Items that are texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
+ */
+#define SCDA_TYPE_STRING 21
+
+/**
+ * Items of any number of bytes, likewise.
+ */
+#define SCDA_TYPE_VARIABLE_BYTES 22
+
+/**
  * The data are plain, in C order: the default.
  */
 #define SCDA_LAYOUT_CONTIGUOUS 0
@@ -828,7 +838,8 @@ struct scda_dataset {
   int ndims;
   /**
    * The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES`, and `SCDA_TYPE_STRUCT`, whose
-   * `sizeof` it is; of other types it may be 0 (default). Reading: those in the file.
+   * `sizeof` it is; of other types it may be 0 (default). Reading: those in the file; 0 if each
+   * item has its own.
    */
   uint64_t item_bytes;
   /**
@@ -879,7 +890,7 @@ struct scda_dataset {
   const char *const *dimension_names;
   /**
    * The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
-   * (default): all of its bytes are 0. After reading it is aligned for its type, and never NULL.
+   * (default): all of its bytes are 0. Of `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C string. After reading it is aligned for its type, and never NULL.
    */
   const void *fill_value;
   /**
@@ -1897,8 +1908,8 @@ int scda_dataset_init_size(scda_dataset_t *d,
                            size_t size);
 
 /**
- * The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes" and
- * "struct" for those that more is to be said of.
+ * The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes",
+ * "struct", "string" and "variable_length_bytes" for those that more is to be said of.
  *
  * Not collective.
  *
@@ -2251,6 +2262,76 @@ scda_fcontext_t *scda_ffind_group(scda_fcontext_t *f,
                                   int *found,
                                   const char **attributes,
                                   int *err);
+
+/**
+ * Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
+ * of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
+ *
+ * Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
+ * not compressed with `SCDA_LAYOUT_CONTIGUOUS`; `SCDA_LAYOUT_TEXT` is an error.
+ *
+ * Collective; `count`, `items` and `lengths` may differ between the ranks.
+ *
+ * @param [in] f        The file, open for writing.
+ * @param [in] d        What the dataset is. The first number of its shape is not looked at: the ranks add up their counts. Not changed.
+ * @param [in] count    The number of indices of the first dimension on this rank.
+ * @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the shape. They belong to the
+ *                      caller, and are not used after the call. May be NULL if there are none.
+ * @param [in] lengths  The bytes of each item; a pointer to an item of no bytes may be NULL. NULL: the items are C strings.
+ * @param [out] err     The error code.
+ * @return              `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` also for another type, and for a text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk that gets more than
+ * 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
+ */
+scda_fcontext_t *scda_fwrite_texts(scda_fcontext_t *f,
+                                   const scda_dataset_t *d,
+                                   uint64_t count,
+                                   const char *const *items,
+                                   const uint64_t *lengths,
+                                   int *err);
+
+/**
+ * Reads boxes of the current dataset, whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
+ * with the file until the next call of this function: `scda_texts_data` copies them.
+ *
+ * Collective; all arguments may differ between the ranks.
+ *
+ * @param [in] f         The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
+ *                       found a dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`.
+ * @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
+ * @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
+ * @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
+ *                       stands for all of the array.
+ * @param [out] lengths  The bytes of each item: one box after the other, each in C order. May be NULL if there are none.
+ * @param [out] err      The error code.
+ * @return               `f`, or NULL on error.
+ * Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for a text that is not UTF-8; those of
+ * `scda_fread_dataset`.
+ */
+scda_fcontext_t *scda_fread_texts_sizes(scda_fcontext_t *f,
+                                        size_t nboxes,
+                                        const uint64_t *start,
+                                        const uint64_t *count,
+                                        uint64_t *lengths,
+                                        int *err);
+
+/**
+ * Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
+ * behind them.
+ *
+ * Not collective. After an error `f` stays open.
+ *
+ * @param [in] f      The file, open for reading.
+ * @param [out] data  Room for the bytes. May be NULL if there are none.
+ * @param [in] bytes  How many there are: the sum of the lengths.
+ * @param [out] err   The error code.
+ * @return            0, or -1 on error.
+ * Errors: `SCDA_ERR_USAGE` if no lengths were told; `SCDA_ERR_ARG` for another number of bytes.
+ */
+int scda_texts_data(scda_fcontext_t *f,
+                    void *data,
+                    uint64_t bytes,
+                    int *err);
 
 /**
  * Begins a set of streams, one of each rank (task). From now on each rank writes bytes to its own, as many and as

@@ -472,6 +472,9 @@ inline std::uint64_t type_bytes (int type, std::uint64_t item_bytes) noexcept {
   return bytes != 0 ? bytes : item_bytes;
 }
 
+/* Whether each item has a length of its own. */
+inline bool is_variable (int type) noexcept { return type == SCDA_TYPE_STRING || type == SCDA_TYPE_VARIABLE_BYTES; }
+
 } // namespace detail
 
 /** The items of a dataset in memory, which are numbers, or raw bytes of anything that can be copied: the type, and where
@@ -731,7 +734,8 @@ private:
     : d_ (found), has_type_ (true), has_shape_ (true), name_ (found.name), attributes_ (found.attributes == nullptr ? "" : found.attributes),
       shape_ (found.shape, found.shape + found.ndims), chunk_ (found.chunk, found.chunk + found.ndims) {
     if (found.fill_value != nullptr) {
-      fill_.assign (static_cast<const char *> (found.fill_value), static_cast<std::size_t> (found.item_bytes));
+      const char *item = static_cast<const char *> (found.fill_value);
+      fill_.assign (item, detail::is_variable (found.type) ? std::char_traits<char>::length (item) : static_cast<std::size_t> (found.item_bytes));
     }
     for (int i = 0; found.dimension_names != nullptr && i < found.ndims; ++i) {
       names_.push_back (found.dimension_names[i] == nullptr ? "" : found.dimension_names[i]);
@@ -1035,7 +1039,7 @@ protected:
       refuse_it ("dimension names: found " + std::to_string (d.names_.size ()) + ", expected none or "
                  + std::to_string (d.shape_.size ()));
     }
-    if (!d.fill_.empty () && d.fill_.size () != item_bytes) {
+    if (!d.fill_.empty () && d.fill_.size () != item_bytes && !detail::is_variable (c.type)) {
       refuse_it ("fill value: found " + std::to_string (d.fill_.size ()) + " bytes, expected " + std::to_string (item_bytes));
     }
     if (name.size () >= sizeof c.name) {
@@ -1322,6 +1326,31 @@ public:
    * value, what two ranks pass is an error. */
   void write (const dataset &d, const const_items &data, const std::vector<box> &boxes) { put_dataset (d, data, boxes, true); }
   void write (const dataset &d, const const_items &data, const box &one) { write (d, data, std::vector<box> (1, one)); }
+  /** Writes a dataset of texts of any length: this rank has `own`, a vector of strings, views, or vectors of bytes, in C order. The ranks
+   * add up what they have: the first number of the shape is not looked at, and without a shape there is one dimension. The type is
+   * `SCDA_TYPE_STRING`, unless `d` has `SCDA_TYPE_VARIABLE_BYTES`. */
+  template <typename C> void write_texts (const dataset &d, const std::vector<C> &own) {
+    dataset whole = d;
+    if (!d.has_type_) { whole.type (SCDA_TYPE_STRING); }
+    if (!d.has_shape_) { whole.shape (std::vector<std::uint64_t> (1)); }
+    prepared<const void> p;
+    prepare (p, whole, const_items (), std::vector<box> (), false);
+    std::uint64_t row = 1;
+    for (std::size_t i = 1; i < whole.shape_.size (); ++i) { row *= whole.shape_[i]; }
+    std::uint64_t count = row == 0 ? 0 : own.size () / row;
+    if (count * row != own.size ()) {
+      refuse ("texts: found " + std::to_string (own.size ()) + ", expected " + std::to_string (row) + " for each index of the first dimension");
+      count = 0;
+    }
+    std::vector<const char *> pointers;
+    std::vector<std::uint64_t> lengths;
+    for (const C &one : own) {
+      static_assert (sizeof *one.data () == 1, "texts are of bytes");
+      pointers.push_back (reinterpret_cast<const char *> (one.data ()));
+      lengths.push_back (one.size ());
+    }
+    call ([&] (int *err) { return scda_fwrite_texts (f_, &p.c, count, pointers.data (), lengths.data (), err); });
+  }
   /** Writes several datasets, each with boxes of this rank, one after the other: the same bytes as one call for each. Those in chunks
    * are compressed together. */
   void write_datasets (const std::vector<dataset_boxes> &all) {
@@ -1637,6 +1666,50 @@ public:
     get_boxes (items (data), std::vector<box> (1, one));
   }
   template <typename T> void read (std::vector<T> &data) { read (data, whole ()); }
+  /** Reads boxes of the dataset that was found, whose items are texts or bytes of any length, on each rank any: `texts` becomes a vector of
+   * strings or of vectors of bytes, one box after the other, each in C order. */
+  template <typename C> void read_texts (std::vector<C> &texts, const std::vector<box> &boxes) {
+    std::vector<std::uint64_t> start, count, lengths;
+    std::size_t n = boxes.size (), items = 0;
+    const auto refuse_all = [&] (const std::string &why) { refuse (why), n = items = 0; };
+    scda_dataset_t c;
+    scda_dataset_init (&c);
+    int found = 0;
+    if (scda_fcurrent_dataset (f_, &found, &c, nullptr) != 0) {
+      refuse_all (scda_last_error_message ());
+    } else if (found != 0 && !found_.is_like (c)) {
+      refuse_all ("dataset: found \"" + std::string (c.name) + "\" of another type or shape, expected \"" + found_.name ()
+                  + "\", which this reader found last");
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      if (boxes[i].start.size () != found_.shape ().size () || boxes[i].count.size () != found_.shape ().size ()) {
+        refuse_all ("box: found " + std::to_string (boxes[i].start.size ()) + " and " + std::to_string (boxes[i].count.size ())
+                    + " numbers, expected " + std::to_string (found_.shape ().size ()) + ", one per dimension");
+        break;
+      }
+      start.insert (start.end (), boxes[i].start.begin (), boxes[i].start.end ());
+      count.insert (count.end (), boxes[i].count.begin (), boxes[i].count.end ());
+      /* a box that C will refuse needs no memory */
+      const std::uint64_t more = detail::product (boxes[i].count);
+      if (more <= found_.size ()) { items += static_cast<std::size_t> (more); }
+    }
+    lengths.resize (items);
+    call ([&] (int *err) { return scda_fread_texts_sizes (f_, n, start.data (), count.data (), lengths.data (), err); });
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t length : lengths) { bytes += length; }
+    std::vector<char> all (static_cast<std::size_t> (bytes));
+    call_alone ([&] (int *err) { return scda_texts_data (f_, all.data (), bytes, err); });
+    texts.clear ();
+    texts.reserve (lengths.size ());
+    const char *at = all.data ();
+    for (const std::uint64_t length : lengths) {
+      texts.emplace_back (at, at + length);
+      at += length;
+    }
+  }
+  template <typename C> void read_texts (std::vector<C> &texts, const box &one) { read_texts (texts, std::vector<box> (1, one)); }
+  /** Reads all of the dataset on this rank. */
+  template <typename C> void read_texts (std::vector<C> &texts) { read_texts (texts, whole ()); }
   /** The dataset of a name, whole on this rank. That there is none is the error `SCDA_ERR_ARG`. */
   template <typename T> std::vector<T> read (text name, std::int64_t record = 0) {
     std::vector<T> data;

@@ -29,12 +29,14 @@ mod memory;
 mod numbers;
 mod parallel;
 mod storage;
+mod texts;
 
 /// For the other members of this workspace: the command, the Python module, the fuzzers. No other code may rely on it.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::codec::chunk::{ChunkCodec, ChunkDecoder, ChunkEncoder, Method, swap_items};
     pub use crate::codec::shuffle::{shuffle, unshuffle};
+    pub use crate::codec::texts;
     pub use crate::codec::{ElementDecoder, ElementEncoder};
     pub use crate::file::{Sealed, Seals, WholeFile, stripe_of_block, writers_of_pieces};
     pub use crate::foreign::{Foreign, sdf, sion};
@@ -80,3 +82,4 @@ pub use storage::file_system::FileSystem;
 #[cfg(feature = "mpi")]
 pub use storage::mpi_io::Hints;
 pub use storage::names::{PART_SUFFIX, part_path, target_path};
+pub use texts::Texts;

@@ -15,6 +15,7 @@ use super::shuffle::{shuffle, unshuffle};
 use super::{MOST_SHORTENED, shortest};
 use super::{bits, blosclz};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::dataset::MAX_CHUNK_BYTES;
 use crate::format::dataset::codecs::{BloscCompressor, BloscShuffle};
 use crate::memory::{grow, make, reserve};
 use crate::numbers::to_usize;
@@ -265,6 +266,16 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl BloscDecoder {
+    /// How many bytes of data a frame says that it has. The error is what was found instead.
+    pub fn data_bytes(frame: &[u8]) -> Result<u64, String> {
+        let bytes = Header::parse(frame)?.bytes as u64;
+        // The most that a compressor makes of one byte, with room: 32 KiB, by zstd.
+        if bytes > MAX_CHUNK_BYTES || bytes >> 16 > frame.len() as u64 {
+            return Err(format!("found {bytes} bytes of data in a frame of {}", frame.len()));
+        }
+        Ok(bytes)
+    }
+
     /// Fills `out` with the data of a frame. The inner error is what was found instead.
     ///
     /// # Errors

@@ -10,10 +10,13 @@ use super::shuffle::{shuffle, unshuffle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::crc::crc32c;
 use crate::format::dataset::codecs::{Codecs, Step};
-use crate::format::dataset::{DataType, Dataset};
+use crate::format::dataset::{DataType, Dataset, MAX_CHUNK_BYTES};
 use crate::format::padding::LineBreak;
-use crate::memory::{grow, reserve};
+use crate::memory::{copy, grow, reserve, resize};
 use crate::numbers::to_usize;
+use flate2::bufread::{GzDecoder, ZlibDecoder};
+use std::io::Read;
+use zstd::stream::read::Decoder;
 use zstd::zstd_safe::DCtx;
 
 /// How chunks are encoded.
@@ -208,6 +211,54 @@ impl ChunkDecoder {
         Ok(())
     }
 
+    /// Decodes the chunk of so many bytes that was read, and of which nobody knows how many bytes it has: those of items of variable length.
+    ///
+    /// # Errors
+    /// `Decode` if it is damaged, or has more than a chunk may have; `Memory`.
+    pub fn decode_any(&mut self, bytes: u64, codecs: &Codecs) -> Result<Vec<u8>> {
+        let mut n = to_usize(bytes);
+        if codecs.steps.contains(&Step::Crc32c) {
+            n = check_crc(&self.stream[..n]).map_err(bad)?;
+        }
+        let stream = &self.stream[..n];
+        let data = match codecs.compressor() {
+            None => copy(stream)?,
+            Some(Step::Blosc { .. }) => {
+                let mut out = Vec::new();
+                let length =
+                    BloscDecoder::data_bytes(stream).map_err(|what| bad(format!("Blosc frame: {what}")))?;
+                resize(&mut out, length)?;
+                self.blosc.decode(stream, &mut out)?.map_err(|what| bad(format!("Blosc frame: {what}")))?;
+                out
+            }
+            Some(Step::Zstd { .. }) => {
+                let mut rest = stream;
+                let decoder =
+                    Decoder::with_buffer(&mut rest).map_err(|error| bad(format!("zstd: {error}")))?;
+                let out = read_all(decoder.single_frame(), "zstd")?;
+                all_read(rest)?;
+                out
+            }
+            Some(Step::Gzip { .. }) => {
+                let mut rest = stream;
+                let out = read_all(GzDecoder::new(&mut rest), "gzip stream")?;
+                all_read(rest)?;
+                out
+            }
+            Some(_) => {
+                let mut rest = stream;
+                let out = read_all(ZlibDecoder::new(&mut rest), "zlib stream")?;
+                all_read(rest)?;
+                out
+            }
+        };
+        let Some(item_bytes) = shuffled_items(codecs) else { return Ok(data) };
+        let mut out = Vec::new();
+        resize(&mut out, data.len() as u64)?;
+        unshuffle(&data, item_bytes, &mut out);
+        Ok(out)
+    }
+
     fn decompress(
         &mut self,
         n: usize,
@@ -261,6 +312,31 @@ impl ChunkDecoder {
     }
 }
 
+/// All data of a stream, which are no more than a chunk may have.
+fn read_all(mut from: impl Read, what: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut piece = [0; 1 << 14];
+    loop {
+        let n = from.read(&mut piece).map_err(|error| bad(format!("{what}: {error}")))?;
+        if n == 0 {
+            return Ok(out);
+        }
+        if (out.len() + n) as u64 > MAX_CHUNK_BYTES {
+            return Err(bad(format!("{what}: found more than {MAX_CHUNK_BYTES} bytes of data")));
+        }
+        reserve(&mut out, n)?;
+        out.extend_from_slice(&piece[..n]);
+    }
+}
+
+/// An error for bytes behind a stream.
+fn all_read(rest: &[u8]) -> Result<()> {
+    match rest.len() {
+        0 => Ok(()),
+        n => Err(bad(format!("found {n} bytes behind the stream, expected none"))),
+    }
+}
+
 fn bad(what: String) -> Error {
     Error::new(ErrorKind::Decode, what)
 }
@@ -310,7 +386,6 @@ pub fn swap_items(data: &mut [u8], data_type: DataType) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
 
     use proptest::prelude::*;
 

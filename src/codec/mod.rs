@@ -18,6 +18,7 @@ mod pcodec;
 mod probe;
 mod rounding;
 pub mod shuffle;
+pub mod texts;
 
 use crate::error::Result;
 use crate::format::header::SectionType;

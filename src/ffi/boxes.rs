@@ -175,6 +175,11 @@ impl Flat {
         Ok(Self { regions, data, bytes })
     }
 
+    /// The boxes without their items.
+    pub fn regions(self) -> Vec<Region> {
+        self.regions
+    }
+
     /// As boxes whose items have this type in memory.
     pub fn of_type<'a>(self, dataset: &Dataset, data_type: DataType) -> Result<Boxes<'a>> {
         if data_type == dataset.data_type {

@@ -58,6 +58,10 @@ pub const SCDA_TYPE_TEXT: c_int = 18;
 pub const SCDA_TYPE_BYTES: c_int = 19;
 /// Items that are structs of `item_bytes` bytes in memory with the `members` of the dataset. In the file they have no gaps.
 pub const SCDA_TYPE_STRUCT: c_int = 20;
+/// Items that are texts of any length, in UTF-8: written by `scda_fwrite_texts`, read by `scda_fread_texts_sizes`.
+pub const SCDA_TYPE_STRING: c_int = 21;
+/// Items of any number of bytes, likewise.
+pub const SCDA_TYPE_VARIABLE_BYTES: c_int = 22;
 
 /// The data are plain, in C order: the default.
 pub const SCDA_LAYOUT_CONTIGUOUS: c_int = 0;
@@ -99,7 +103,8 @@ pub struct scda_dataset {
     /// The number of dimensions; 0 (default) for a single item.
     pub ndims: c_int,
     /// The bytes of an item. Writing: needed for `SCDA_TYPE_RAW`, `SCDA_TYPE_TEXT`, `SCDA_TYPE_BYTES`, and `SCDA_TYPE_STRUCT`, whose
-    /// `sizeof` it is; of other types it may be 0 (default). Reading: those in the file.
+    /// `sizeof` it is; of other types it may be 0 (default). Reading: those in the file; 0 if each
+    /// item has its own.
     pub item_bytes: u64,
     /// The number of indices in each dimension, the one that varies fastest last. What follows `ndims`
     /// numbers is ignored, and 0 after reading.
@@ -130,7 +135,7 @@ pub struct scda_dataset {
     /// UTF-8.
     pub dimension_names: *const *const c_char,
     /// The item that stands where nothing was written, `item_bytes` bytes in the machine's byte order. NULL
-    /// (default): all of its bytes are 0. After reading it is aligned for its type, and never NULL.
+    /// (default): all of its bytes are 0. Of `SCDA_TYPE_STRING` and `SCDA_TYPE_VARIABLE_BYTES` it is a C string. After reading it is aligned for its type, and never NULL.
     pub fill_value: *const c_void,
     /// What else is known of the dataset, such as its units: a JSON object. NULL (default): none. After
     /// reading it is never NULL, and has no white space between its parts.
@@ -258,7 +263,14 @@ pub(super) unsafe fn of_c(c: &scda_dataset_t) -> Result<InMemory> {
         }
     }
     if !c.fill_value.is_null() {
-        let bytes = if data_type.is_valid() { data_type.item_bytes() } else { 0 };
+        let bytes = if data_type.is_variable() {
+            // SAFETY: not NULL, so C passes a C string.
+            unsafe { c_string(c.fill_value.cast(), "fill_value") }?.to_bytes().len() as u64
+        } else if data_type.is_valid() {
+            data_type.item_bytes()
+        } else {
+            0
+        };
         // SAFETY: not NULL, so C passes an item.
         let item = unsafe { slice(c.fill_value.cast::<u8>(), bytes, "fill_value") }?;
         dataset.fill_value = match data_type == dataset.data_type {
@@ -340,7 +352,7 @@ pub(super) fn without_pointers(dataset: &Dataset) -> scda_dataset_t {
     }
     c.r#type = dataset.data_type.code();
     c.ndims = c_int::try_from(dataset.shape.len()).unwrap_or(0);
-    c.item_bytes = dataset.data_type.item_bytes();
+    c.item_bytes = if dataset.data_type.is_variable() { 0 } else { dataset.data_type.item_bytes() };
     c.shape.iter_mut().zip(&dataset.shape).for_each(|(to, from)| *to = *from);
     c.layout = match dataset.layout {
         Layout::Contiguous => SCDA_LAYOUT_CONTIGUOUS,
@@ -364,7 +376,9 @@ pub(super) fn fill_words(dataset: &Dataset) -> Vec<u64> {
     if cfg!(target_endian = "big") {
         swap_items(&mut item, dataset.data_type);
     }
-    item.resize(to_usize(dataset.data_type.item_bytes().next_multiple_of(8)), 0);
+    // Those of variable length are C strings.
+    let bytes = if dataset.data_type.is_variable() { item.len() + 1 } else { item.len() };
+    item.resize(bytes.next_multiple_of(8), 0);
     item.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect()
 }
 
@@ -410,6 +424,8 @@ mod tests {
             (SCDA_TYPE_TEXT, DataType::Text(3)),
             (SCDA_TYPE_BYTES, DataType::Bytes(3)),
             (SCDA_TYPE_STRUCT, DataType::Struct(all)),
+            (SCDA_TYPE_STRING, DataType::String),
+            (SCDA_TYPE_VARIABLE_BYTES, DataType::VariableBytes),
         ] {
             assert_eq!(of_rust.code(), code);
         }

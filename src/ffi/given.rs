@@ -5,6 +5,7 @@ use super::types::Kept;
 use crate::error::{Error, Result};
 use crate::file::{Reader, Stream, Streams};
 use crate::format::dataset::Dataset;
+use crate::texts::Texts;
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 
@@ -24,6 +25,8 @@ pub struct Given {
     fill_value: Vec<u64>,
     names: Vec<Option<CString>>,
     pointers: Pointers,
+    /// The items of variable length that were read last.
+    pub texts: Option<Texts>,
     /// The set of streams that was found last, and of it the stream that was read last.
     streams: Option<Streams>,
     stream: Option<(u64, Stream)>,
@@ -74,8 +77,8 @@ impl Given {
 
     /// Attributes, as C has them.
     pub fn attributes(&mut self, text: &str) -> *const c_char {
-        let (streams, stream) = (self.streams.take(), self.stream.take());
-        *self = Self { attributes: c_string(text), streams, stream, ..Self::default() };
+        let (streams, stream, texts) = (self.streams.take(), self.stream.take(), self.texts.take());
+        *self = Self { attributes: c_string(text), streams, stream, texts, ..Self::default() };
         self.attributes.as_ptr()
     }
 }
@@ -106,6 +109,13 @@ mod tests {
         assert!(c.unsupported.is_null());
         // SAFETY: what it points to is there as long as `given` is.
         assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, dataset);
+
+        let mut names = Dataset::new("names", DataType::String, [2]);
+        names.fill_value = b"none at all".into();
+        let c = given.dataset(&names);
+        assert_eq!(c.item_bytes, 0);
+        // SAFETY: as above.
+        assert_eq!(unsafe { read_dataset(&raw const c) }.unwrap().dataset, names);
 
         // U+0000, which JSON can have, ends a string of C.
         dataset.dimension_names = vec![Some("y\0z".into()), Some(String::new())];

@@ -38,6 +38,7 @@ mod sc;
 mod seal_state;
 mod sections;
 mod streams;
+mod texts;
 mod types;
 mod versioned;
 mod write;

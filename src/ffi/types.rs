@@ -1,8 +1,8 @@
 //! The types of items, as C names and describes them.
 
 use super::dataset::{
-    SCDA_TYPE_BYTES, SCDA_TYPE_DATETIME64, SCDA_TYPE_RAW, SCDA_TYPE_STRUCT, SCDA_TYPE_TEXT,
-    SCDA_TYPE_TIMEDELTA64, utf8,
+    SCDA_TYPE_BYTES, SCDA_TYPE_DATETIME64, SCDA_TYPE_RAW, SCDA_TYPE_STRING, SCDA_TYPE_STRUCT, SCDA_TYPE_TEXT,
+    SCDA_TYPE_TIMEDELTA64, SCDA_TYPE_VARIABLE_BYTES, utf8,
 };
 use super::memory::{c_string, put};
 use super::{Outcome, guard};
@@ -36,8 +36,8 @@ pub struct scda_member {
 /// A member of a struct.
 pub type scda_member_t = scda_member;
 
-/// The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes" and
-/// "struct" for those that more is to be said of.
+/// The name of a type of items, as docs/datasets.md has it: "float64", ..., and "raw bytes", "datetime64", "timedelta64", "text", "bytes",
+/// "struct", "string" and "variable_length_bytes" for those that more is to be said of.
 ///
 /// Not collective.
 ///
@@ -101,11 +101,13 @@ impl Described {
             SCDA_TYPE_DATETIME64 => DataType::Datetime(unsafe { self.time_unit() }?),
             // SAFETY: as the caller promises.
             SCDA_TYPE_TIMEDELTA64 => DataType::Timedelta(unsafe { self.time_unit() }?),
+            SCDA_TYPE_STRING => DataType::String,
+            SCDA_TYPE_VARIABLE_BYTES => DataType::VariableBytes,
             _ => DataType::from_code(code).ok_or_else(|| {
                 Error::argument(format!("type: found {code}, expected SCDA_TYPE_FLOAT64, ..."))
             })?,
         };
-        let expected = data_type.item_bytes();
+        let expected = if data_type.is_variable() { 0 } else { data_type.item_bytes() };
         if ![0, expected].contains(&item_bytes) {
             return Err(Error::argument(format!(
                 "item_bytes: found {item_bytes}, expected 0 or {expected} for {data_type}"
@@ -176,7 +178,7 @@ impl Kept {
     pub fn describe(&mut self, data_type: DataType) -> Described {
         let mut described = Described {
             code: data_type.code(),
-            item_bytes: data_type.item_bytes(),
+            item_bytes: if data_type.is_variable() { 0 } else { data_type.item_bytes() },
             unit: null(),
             members: null(),
         };

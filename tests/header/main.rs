@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The files in `src/ffi` that the header is made from, in its order.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "errors",
     "params",
     "open",
@@ -28,6 +28,7 @@ const SOURCES: [&str; 19] = [
     "boxes",
     "write_datasets",
     "read_datasets",
+    "texts",
     "streams",
     "notes",
     "context",

@@ -4,13 +4,14 @@ use super::ReaderState;
 use super::dataset::Part;
 use super::header::exceeds_63_bits;
 use super::room::Room;
+use crate::codec::can_expand;
 use crate::codec::chunk::{ChunkDecoder, can_be_chunk, swap_items};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::encoding::on_threads;
 use crate::file::source::{Sink, Sizes};
 use crate::format::COUNT_BYTES;
 use crate::format::dataset::stored::{Elements, Stored};
-use crate::format::dataset::{Region, Run, Visits};
+use crate::format::dataset::{MAX_CHUNK_BYTES, Region, Run, Visits};
 use crate::format::layout::sum;
 use crate::memory::{self, grow};
 use crate::numbers::to_usize;
@@ -63,7 +64,7 @@ impl Chunks {
 #[derive(Clone, Copy)]
 pub(super) struct Present {
     chunk: u64,
-    at: u64,
+    pub(super) at: u64,
     bytes: u64,
 }
 
@@ -105,7 +106,7 @@ impl Iterator for Wants {
 
 impl Part<'_> {
     /// The runs of bytes that are wanted of a chunk: from the chunk to memory.
-    fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = Run> {
+    pub(super) fn wanted_runs(&self, want: &Want) -> impl Iterator<Item = Run> {
         want.regions.iter().flat_map(|&region| self.runs(want.chunk, region))
     }
 
@@ -153,8 +154,17 @@ impl Part<'_> {
         })
     }
 
+    /// Decompresses a chunk of items of variable length that was read.
+    pub(super) fn decode_texts(&self, present: Present, decoder: &mut ChunkDecoder) -> Result<Vec<u8>> {
+        let decoded = decoder.decode_any(present.bytes, &self.stored.codecs);
+        decoded.map_err(|error| match error.kind() {
+            ErrorKind::Decode => self.damaged(present.chunk, present.at, &error.to_string()),
+            _ => error,
+        })
+    }
+
     #[cold]
-    fn damaged(&self, chunk: u64, at: u64, what: &str) -> Error {
+    pub(super) fn damaged(&self, chunk: u64, at: u64, what: &str) -> Error {
         let name = &self.stored.dataset.name;
         Error::new(ErrorKind::Decode, format!("dataset \"{name}\": chunk {chunk}: {what}")).at(at)
     }
@@ -276,7 +286,14 @@ impl ReaderState {
         if bytes == 0 {
             return Ok(None);
         }
-        if !can_be_chunk(&stored.codecs, bytes, chunk_bytes) {
+        if stored.dataset.data_type.is_variable() {
+            // Those of a compressed section are not among the bytes of the file.
+            let fits = !current.decoded || can_expand(current.layout.data_bytes, bytes);
+            if bytes > MAX_CHUNK_BYTES || !fits {
+                let message = format!("found {bytes} bytes, which cannot be a chunk");
+                return Err(part.damaged(chunk, at, &message));
+            }
+        } else if !can_be_chunk(&stored.codecs, bytes, chunk_bytes) {
             let message = format!("found {bytes} bytes, which cannot be a chunk of {chunk_bytes}");
             return Err(part.damaged(chunk, at, &message));
         }
@@ -316,7 +333,7 @@ impl ReaderState {
     }
 
     /// Reads a chunk: a stream for its decoder, else all of it into memory of its size.
-    fn fetch(
+    pub(super) fn fetch(
         &mut self,
         part: &Part<'_>,
         Present { chunk, at, bytes }: Present,
@@ -333,7 +350,7 @@ impl ReaderState {
             false => self.read_own(at, memory),
         };
         let codecs = &part.stored.codecs;
-        if codecs.changes_length() {
+        if codecs.changes_length() || part.stored.dataset.data_type.is_variable() {
             read(decoder.stream(bytes)?)
         } else {
             decoder.unshuffle(codecs, out, read)

@@ -259,7 +259,7 @@ impl ReaderState {
     }
 
     /// The current dataset, which the reader then does not have.
-    fn take_found(&mut self) -> Result<Found> {
+    pub(super) fn take_found(&mut self) -> Result<Found> {
         let current = self.expect_dataset()?;
         let dataset = self.dataset.take().ok_or_else(|| self.out_of_order("a dataset"))?;
         Ok(Found { dataset, current })
@@ -389,6 +389,7 @@ impl<'a> Part<'a> {
     /// `Unsupported`; `Argument` for regions that do not lie in the array, or memory that does not fit them; `Range`; `Memory`.
     fn new<'b>(found: &'a Found, regions: &'a [Region], memory: DataMut<'b>) -> Result<(Self, Room<'b>)> {
         let (part, bytes) = Self::of_bytes(found, regions)?;
+        part.stored.dataset.require_fixed()?;
         let Stored { dataset, codecs, .. } = part.stored;
         let as_stored = (dataset.data_type, codecs.big_endian != cfg!(target_endian = "big"));
         let room = Room::new(memory, regions, &part.starts, bytes, as_stored)?;
@@ -399,7 +400,7 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// Those of [`Self::new`].
-    fn of_bytes(found: &'a Found, regions: &'a [Region]) -> Result<(Self, u64)> {
+    pub(super) fn of_bytes(found: &'a Found, regions: &'a [Region]) -> Result<(Self, u64)> {
         let Found { dataset: CurrentDataset { stored, start }, current } = found;
         let dataset = &stored.dataset;
         if let Some(why) = &dataset.unsupported {

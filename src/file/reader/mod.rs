@@ -21,6 +21,7 @@ mod sharing;
 mod streams;
 mod survey;
 mod tables;
+mod texts;
 mod verify;
 
 pub(super) use chain::Chain;

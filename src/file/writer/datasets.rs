@@ -122,7 +122,7 @@ impl WriterState {
         let datasets: Vec<&Dataset> = all.iter().map(|one| one.dataset).collect();
         let encoded = self.encode_datasets(&datasets, &plan)?;
         for (number, (encoded, text)) in encoded.into_iter().zip(&texts).enumerate() {
-            self.write_chunks(datasets[number], text, (&plan, number), &encoded)?;
+            self.write_chunks(datasets[number], text, plan.chunks_of(number), &encoded)?;
             self.end_call()?;
         }
         Ok(())
@@ -191,6 +191,7 @@ impl WriterState {
     /// Notes and checks what must be the same on all ranks; returns the metadata.
     pub(super) fn begin_dataset(&mut self, dataset: &Dataset) -> Result<String> {
         self.team.note_call(Function::WriteDataset);
+        dataset.require_fixed()?;
         let text = self.metadata(dataset)?;
         self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
         self.team.note_bytes(Topic::Dataset, text.as_bytes());
@@ -242,14 +243,14 @@ impl WriterState {
             DataLayout::Chunked { .. } => {
                 let plan = self.plan_of(dataset, passed, counts)?;
                 let encoded = self.encode_dataset(dataset, &plan)?;
-                return self.write_chunks(dataset, &text, (&plan, 0), &encoded);
+                return self.write_chunks(dataset, &text, plan.chunks_of(0), &encoded);
             }
             DataLayout::Auto { .. } => {}
         }
         let layouts = Layouts::new(dataset, text, self.params.level)?;
         if let Some((plan, encoded)) = self.encode_if_smaller(&layouts, passed, counts)? {
             let Stored { dataset, text } = &layouts.chunked;
-            return self.write_chunks(dataset, text, (&plan, 0), &encoded);
+            return self.write_chunks(dataset, text, plan.chunks_of(0), &encoded);
         }
         let Stored { dataset, text } = layouts.contiguous;
         let passed = self.tolerate(Passed::new(&dataset, regions, data), Passed::NONE)?;
@@ -484,15 +485,15 @@ impl WriterState {
         Ok(encoded.into_iter().zip(bytes).collect())
     }
 
-    /// Writes metadata and encoded chunks of one dataset of a plan.
-    fn write_chunks(
+    /// Writes metadata and encoded chunks of a dataset: those of this rank, and the bytes of each before it was encoded.
+    pub(super) fn write_chunks(
         &mut self,
         dataset: &Dataset,
         text: &str,
-        (plan, number): (&Plan<'_>, usize),
+        (chunks, chunk_bytes): (Partition, u64),
         (encoded, bytes): &Streams,
     ) -> Result<(), Failure> {
-        let (name, chunks) = (dataset.name.as_bytes(), plan.own(number));
+        let name = dataset.name.as_bytes();
         let block = Layout::block(self.end, text.len() as u64).ok_or_else(too_large)?;
         let layout = Layout::varray(block.end, chunks.total, bytes.total).ok_or_else(too_large)?;
         if !is_text(dataset) && self.leave_together(block, layout)? {
@@ -504,9 +505,8 @@ impl WriterState {
         }
         self.put_metadata(text)?;
         if is_text(dataset) {
-            let size = plan.arrays()[number].grid().chunk_bytes();
-            self.describe(SectionType::Array, name, chunks.total, size)?;
-            self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, size)?;
+            self.describe(SectionType::Array, name, chunks.total, chunk_bytes)?;
+            self.write_size_note(ARRAY_CONVENTION, self.team.rank() == 0, chunk_bytes)?;
         } else {
             self.describe(SectionType::Varray, name, chunks.total, bytes.total)?;
         }

@@ -16,6 +16,7 @@ mod sections;
 #[cfg(test)]
 mod simulation;
 mod streams;
+mod texts;
 mod together;
 mod trial;
 
@@ -48,6 +49,7 @@ use crate::parallel::{Communicator, KnownPartition, Partition};
 use crate::storage::ParallelFile;
 use crate::storage::lent::Lent;
 use crate::storage::queue::Queue;
+use crate::texts::Texts;
 use background::{Commits, Encoding};
 use sealing::Sealer;
 use std::io::Read;
@@ -521,6 +523,35 @@ impl Writer {
     /// read again.
     pub fn dataset_from(&mut self, dataset: &Dataset, data: &mut dyn DataStream) -> Result<()> {
         self.write(|state| state.dataset_from(dataset, data))
+    }
+
+    /// Writes a dataset of items of variable length, [`DataType::String`](crate::DataType::String) or
+    /// [`DataType::VariableBytes`](crate::DataType::VariableBytes): this rank has `count` indices of the first dimension, in the order of the ranks.
+    /// The ranks add them up, and the first number of the dataset's shape is not looked at.
+    ///
+    /// Such datasets are always in chunks, of whole indices of the first dimension; without a shape of chunks these have about 512 KiB.
+    /// [`Layout::Contiguous`](crate::Layout::Contiguous) means that they are not compressed.
+    ///
+    /// ```
+    /// use scda::{DataType, Dataset, Params, Reader, Region, Solo, Texts, Writer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("names.scda");
+    /// let mut file = Writer::create(Solo, &path, b"my simulation", &Params::default())?;
+    /// let names: Texts = ["Merkur", "Vénus", "Erde"].into_iter().collect();
+    /// file.texts(&Dataset::new("names", DataType::String, [3]), 3, &names)?;
+    /// file.close()?;
+    /// let mut file = Reader::open(Solo, &path, &Params::default())?;
+    /// file.find_dataset("names", -1)?;
+    /// let read = file.read_texts(&[Region::new([1], [2])])?;
+    /// assert_eq!(read.strs().collect::<Vec<_>>(), ["Vénus", "Erde"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Argument` for another type, another number of items, what is no UTF-8, and chunks of other shapes; `Range` for a chunk that gets
+    /// more than 2^31 − 1 bytes; those of [`Self::dataset`].
+    pub fn texts(&mut self, dataset: &Dataset, count: u64, items: &Texts) -> Result<()> {
+        self.write(|state| state.texts(dataset, count, Ok(items)))
     }
 
     /// Writes the attributes of a group of datasets, a JSON object; the path is what the names of its datasets have before

@@ -383,6 +383,11 @@ impl<'a> Plan<'a> {
         Partition { offset: start, count: end - start, total: grid.chunks() }
     }
 
+    /// The chunks of a dataset that this rank owns, and the bytes of each.
+    pub fn chunks_of(&self, array: usize) -> (Partition, u64) {
+        (self.own(array), self.arrays[array].grid.chunk_bytes())
+    }
+
     /// The number behind the last chunk of a dataset.
     pub fn end_of(&self, array: usize) -> u64 {
         self.arrays[array].first + self.arrays[array].grid.chunks()

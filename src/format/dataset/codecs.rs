@@ -203,6 +203,15 @@ fn value_of<T: Copy>(names: &[(T, &str)], name: &str) -> Option<T> {
 /// Lower levels of Pcodec have too few bins for most numbers, and gain no time.
 const LEAST_PCODEC_LEVEL: u32 = 4;
 
+/// The codec that makes bytes of items of this type, unless it is [`Step::Pcodec`].
+pub fn first_codec(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::String => "vlen-utf8",
+        DataType::VariableBytes => "vlen-bytes",
+        _ => "bytes",
+    }
+}
+
 /// Whether Pcodec knows the numbers of this type.
 pub fn is_of_pcodec(data_type: DataType) -> bool {
     matches!(data_type.kind(), Kind::Signed | Kind::Unsigned | Kind::Float) && data_type.number_bytes() > 1
@@ -220,7 +229,7 @@ pub struct Codecs {
 impl Codecs {
     /// Those that this library applies to a dataset; `zlib_level` is that of zlib if the dataset names none.
     pub fn of(dataset: &Dataset, zlib_level: u32) -> Self {
-        let item_bytes = dataset.data_type.item_bytes();
+        let item_bytes = if dataset.data_type.is_variable() { 1 } else { dataset.data_type.item_bytes() };
         let shuffle = (dataset.shuffle && item_bytes > 1).then_some(Step::Shuffle(item_bytes));
         let level = dataset.level.unwrap_or(match dataset.codec {
             Codec::Zstd | Codec::Lz4 => 1,
@@ -292,6 +301,7 @@ impl Codecs {
     /// with, and the bytes of a file must not.
     pub fn to_json(&self, data_type: DataType) -> String {
         let bytes = match data_type.number_bytes() {
+            _ if data_type.is_variable() => &*format!(r#"{{"name":"{}"}}"#, first_codec(data_type)),
             1 => r#"{"name":"bytes"}"#,
             _ if self.big_endian => r#"{"name":"bytes","configuration":{"endian":"big"}}"#,
             _ => r#"{"name":"bytes","configuration":{"endian":"little"}}"#,

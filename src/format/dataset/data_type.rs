@@ -47,8 +47,12 @@ pub enum DataType {
     Text(u32),
     /// At most so many bytes, 1 to [`DataType::MAX_RAW_BYTES`]; behind fewer stand zeros.
     Bytes(u32),
-    /// Members of any of these types.
+    /// Members of any of these types but the next two.
     Struct(Struct),
+    /// A text of any length, in UTF-8. Such items are written by [`Writer::texts`](crate::Writer::texts).
+    String,
+    /// Any number of bytes, likewise.
+    VariableBytes,
 }
 
 /// What the numbers of an item are.
@@ -73,6 +77,8 @@ pub enum Kind {
     Text,
     /// Members.
     Struct,
+    /// A text or bytes of any length.
+    Variable,
 }
 
 /// What is to be known of a type.
@@ -100,6 +106,9 @@ impl DataType {
     /// The most bytes of a raw item.
     pub const MAX_RAW_BYTES: u32 = 1 << 16;
 
+    /// The bytes of the length of an item of variable length.
+    pub const LENGTH_BYTES: u64 = 4;
+
     /// The types that have one size each: one row for each, from which everything about it follows. docs/design.md says what else
     /// a new type needs.
     const TABLE: [Row; 14] = [
@@ -119,13 +128,15 @@ impl DataType {
         Row::new(14, Self::Complex128, c"complex128", Kind::Complex, 8),
     ];
     /// The numbers of the other types in the C interface, and their names there.
-    const OTHERS: [(i32, &'static CStr); 6] = [
+    const OTHERS: [(i32, &'static CStr); 8] = [
         (15, c"raw bytes"),
         (16, c"datetime64"),
         (17, c"timedelta64"),
         (18, c"text"),
         (19, c"bytes"),
         (20, c"struct"),
+        (21, c"string"),
+        (22, c"variable_length_bytes"),
     ];
 
     /// The names of the types that have one size each.
@@ -147,6 +158,8 @@ impl DataType {
             Self::Text(_) => number(3),
             Self::Bytes(_) => number(4),
             Self::Struct(_) => number(5),
+            Self::String => number(6),
+            Self::VariableBytes => number(7),
             _ => self.row().map_or(number(0), |row| (row.code, row.name)),
         }
     }
@@ -168,11 +181,16 @@ impl DataType {
     }
 
     /// The type of this name, as [`Display`](fmt::Display) shows it: `bool`, `int8`, ..., `complex128`; `r` and a number of bits, a
-    /// multiple of 8; `datetime64[s]`, `timedelta64[10us]`; `text[8]`, `bytes[8]`. Structs have none.
+    /// multiple of 8; `datetime64[s]`, `timedelta64[10us]`; `text[8]`, `bytes[8]`; `string`, `variable_length_bytes`. Structs have none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         if let Some(row) = Self::TABLE.iter().find(|row| row.name() == name) {
             return Some(row.data_type);
+        }
+        match name {
+            "string" => return Some(Self::String),
+            "variable_length_bytes" => return Some(Self::VariableBytes),
+            _ => {}
         }
         let found = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
             Some(("datetime64", unit)) => Self::Datetime(TimeUnit::from_text(unit)?),
@@ -208,17 +226,25 @@ impl DataType {
             Self::Datetime(_) | Self::Timedelta(_) => Kind::Time,
             Self::Text(_) | Self::Bytes(_) => Kind::Text,
             Self::Struct(_) => Kind::Struct,
+            Self::String | Self::VariableBytes => Kind::Variable,
             _ => self.row().map_or(Kind::Raw, |row| row.kind),
         }
     }
 
-    /// The bytes of an item.
+    /// Whether each item has a length of its own.
+    #[must_use]
+    pub fn is_variable(self) -> bool {
+        self.kind() == Kind::Variable
+    }
+
+    /// The bytes of an item; where each has its own length, the bytes of that length, [`Self::LENGTH_BYTES`].
     #[must_use]
     pub fn item_bytes(self) -> u64 {
         match self {
             Self::Raw(bytes) | Self::Bytes(bytes) => u64::from(bytes),
             Self::Text(characters) => 4 * u64::from(characters),
             Self::Struct(all) => all.item_bytes(),
+            Self::String | Self::VariableBytes => Self::LENGTH_BYTES,
             _ if self.kind() == Kind::Complex => 2 * self.number_bytes(),
             _ => self.number_bytes(),
         }
@@ -264,6 +290,7 @@ impl fmt::Display for DataType {
             Self::Text(characters) => write!(f, "text[{characters}]"),
             Self::Bytes(bytes) => write!(f, "bytes[{bytes}]"),
             Self::Struct(all) => fmt::Display::fmt(all, f),
+            Self::String | Self::VariableBytes => f.write_str(self.c_type().1.to_str().unwrap_or_default()),
             _ => f.write_str(self.row().map_or("", Row::name)),
         }
     }
@@ -290,7 +317,14 @@ mod tests {
         }
         assert_eq!(DataType::c_name(DataType::Raw(3).code()), Some(c"raw bytes"));
         assert_eq!(DataType::c_name(DataType::Text(3).code()), Some(c"text"));
-        assert_eq!((DataType::c_name(0), DataType::c_name(21)), (None, None));
+        assert_eq!((DataType::c_name(0), DataType::c_name(23)), (None, None));
+        for (name, data_type) in
+            [("string", DataType::String), ("variable_length_bytes", DataType::VariableBytes)]
+        {
+            assert_eq!((DataType::from_name(name), data_type.to_string().as_str()), (Some(data_type), name));
+            assert_eq!(DataType::c_name(data_type.code()).unwrap().to_str(), Ok(name));
+            assert!(data_type.is_variable());
+        }
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn number(bytes: &[u8]) -> u64 {
 pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
     let bytes = to_usize(data_type.number_bytes());
     let float = Float::of(data_type.number_bytes());
-    let bits = number(&item[..bytes]);
+    let bits = number(item.get(..bytes).unwrap_or_default());
     match data_type.kind() {
         Kind::Bool => (bits != 0).into(),
         Kind::Unsigned => bits.into(),
@@ -137,6 +137,10 @@ pub fn to_json(data_type: DataType, item: &[u8]) -> Value {
             _ => base64(without_zeros(item)),
         },
         Kind::Struct => base64(item),
+        Kind::Variable => match std::str::from_utf8(item) {
+            Ok(text) if data_type == DataType::String => text.into(),
+            _ => base64(item),
+        },
     }
 }
 
@@ -181,6 +185,10 @@ pub fn of_json(data_type: DataType, value: &Value) -> Option<Vec<u8>> {
             })
         }
         Kind::Struct => raw_of_json(value).filter(|item| item.len() as u64 == data_type.item_bytes()),
+        Kind::Variable if data_type == DataType::String => {
+            value.as_str().map(|text| text.as_bytes().to_vec())
+        }
+        Kind::Variable => raw_of_json(value),
     }
 }
 

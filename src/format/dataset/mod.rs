@@ -42,7 +42,7 @@ pub const GROUP_DATA: &[u8; INLINE_BYTES] = b"Below: attributes of this group\n"
 /// What the user strings of this library's own sections begin with.
 const RESERVED_PREFIX: &str = "scda ";
 
-/// The most bytes of a chunk, which are those that numcodecs takes.
+/// The most bytes of a chunk, also of an encoded one of items of variable length, which are those that numcodecs takes.
 pub const MAX_CHUNK_BYTES: u64 = (1 << 31) - 1;
 /// The most dimensions of a dataset.
 pub const MAX_DIMENSIONS: usize = 32;
@@ -142,7 +142,18 @@ impl Dataset {
         region.check(&self.shape, || format!("dataset \"{}\": region {number}", self.name))
     }
 
-    /// The bytes of all items.
+    /// An error if each item has a length of its own.
+    pub(crate) fn require_fixed(&self) -> Result<()> {
+        if !self.data_type.is_variable() {
+            return Ok(());
+        }
+        Err(Error::argument(format!(
+            "dataset \"{}\": found items of variable length ({}), expected those of one length; others are written and read as texts",
+            self.name, self.data_type
+        )))
+    }
+
+    /// The bytes of all items; of variable ones, of their lengths.
     ///
     /// # Errors
     /// `Range` if they exceed 63 bits.
@@ -179,7 +190,7 @@ impl Dataset {
 
     /// The fill value as an item in little-endian byte order.
     pub(crate) fn fill_item(&self) -> Cow<'_, [u8]> {
-        if self.fill_value.is_empty() {
+        if self.fill_value.is_empty() && !self.data_type.is_variable() {
             return vec![0; to_usize(self.data_type.item_bytes())].into();
         }
         self.fill_value.as_slice().into()
@@ -209,7 +220,12 @@ impl Dataset {
             )));
         }
         let (fill, item) = (self.fill_value.len() as u64, self.data_type.item_bytes());
-        if fill != 0 && fill != item {
+        if self.data_type.is_variable() {
+            let is_text = std::str::from_utf8(&self.fill_value).is_ok();
+            if fill > u64::from(DataType::MAX_RAW_BYTES) || self.data_type == DataType::String && !is_text {
+                return Err(Error::argument("fill value: found what is no text, or too long"));
+            }
+        } else if fill != 0 && fill != item {
             return Err(Error::argument(format!("fill value: found {fill} bytes, expected none or {item}")));
         }
         if fill != 0 && bools::find_other_item(self.data_type, &self.fill_value).is_some() {

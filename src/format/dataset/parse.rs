@@ -1,6 +1,6 @@
 //! Metadata of datasets and groups that anybody may have written.
 
-use super::codecs::{Codecs, Step, is_of_pcodec};
+use super::codecs::{Codecs, Step, first_codec, is_of_pcodec};
 use super::json::{Member, members, trimmed, wrong};
 use super::{ChunkGrid, DataType, Dataset, check_name, fill, type_json};
 use crate::error::{Error, ErrorKind, Result, quote};
@@ -100,7 +100,7 @@ pub fn dataset(name: &str, text: &[u8]) -> Result<Metadata> {
     let fill_field = node.required("fill_value")?;
     let item = fill::of_json(data_type, &fill_field.value);
     let item = item.ok_or_else(|| fill_field.unlike(&format!("an item of the type {data_type}")))?;
-    if item.iter().any(|&byte| byte != 0) {
+    if data_type.is_variable() || item.iter().any(|&byte| byte != 0) {
         dataset.fill_value = item;
     }
     if let Some(names) = node.field("dimension_names") {
@@ -263,7 +263,10 @@ impl Field {
                 self.wrong(&format!("found {found}, expected {what}"))
             };
             let unknown = || format!("the codec {} at place {place}", quote(codec.name.as_bytes()));
-            if (codec.name, place) == ("bytes", 0) {
+            if (codec.name, place) == (first_codec(data_type), 0) {
+                if data_type.is_variable() {
+                    continue;
+                }
                 match codec.get("endian").map(|value| value.as_str()) {
                     // Of what order its members are, nothing would say.
                     Some(Some("big")) if matches!(data_type, DataType::Struct(_)) => {
@@ -290,7 +293,8 @@ impl Field {
             codecs.steps.push(step);
         }
         if list.is_empty() {
-            return Err(self.wrong("found no codec, expected \"bytes\""));
+            let expected = first_codec(data_type);
+            return Err(self.wrong(&format!("found no codec, expected \"{expected}\"")));
         }
         Ok((codecs, None))
     }

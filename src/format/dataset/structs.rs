@@ -164,7 +164,7 @@ impl Description {
             if name.is_empty() || name.contains('\0') || !names.insert(name) {
                 return refuse(format!("found the name {name:?} twice, none, or a NUL in it"));
             }
-            if !data_type.is_valid() {
+            if !data_type.is_valid() || data_type.is_variable() {
                 return refuse(format!("found a member {name:?} of {data_type}"));
             }
             if let DataType::Struct(inner) = data_type {

@@ -83,6 +83,8 @@ fn of_json(value: &Value) -> Result<Option<DataType>> {
             let item_bytes = get("length_bytes").and_then(Value::as_u64);
             return get("fields").map_or(Ok(None), |fields| struct_of(fields, item_bytes));
         }
+        // The name in the extensions of Zarr.
+        "bytes" => Some(DataType::VariableBytes).filter(|_| configuration.is_none_or(Map::is_empty)),
         // In the metadata, only the types of one size and raw bytes are called as this library calls them.
         name if name.contains('[') => None,
         name => DataType::from_name(name).filter(|_| configuration.is_none_or(Map::is_empty)),
@@ -132,6 +134,9 @@ mod tests {
     fn types_as_zarr_python_writes_them() {
         assert_eq!(there_and_back(DataType::Float32), r#""float32""#);
         assert_eq!(there_and_back(DataType::Raw(3)), r#""r24""#);
+        assert_eq!(there_and_back(DataType::String), r#""string""#);
+        assert_eq!(there_and_back(DataType::VariableBytes), r#""variable_length_bytes""#);
+        assert_eq!(of_json(&json!("bytes")).unwrap(), Some(DataType::VariableBytes));
         let unit = TimeUnit::new("us", 10).unwrap();
         assert_eq!(
             there_and_back(DataType::Timedelta(unit)),
@@ -162,6 +167,7 @@ mod tests {
         for value in [
             json!("int128"),
             json!("text[3]"),
+            json!({"name": "string", "configuration": {"x": 1}}),
             json!({"name": "numpy.datetime64", "configuration": {"unit": "parsec", "scale_factor": 1}}),
             json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 6}}),
             json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": 0}}),
@@ -172,6 +178,8 @@ mod tests {
         ] {
             assert_eq!(of_json(&value).unwrap(), None, "{value}");
         }
+        let variable = json!({"name": "structured", "configuration": {"fields": [["x", "string"]]}});
+        of_json(&variable).unwrap_err();
         let twice =
             json!({"name": "structured", "configuration": {"fields": [["x", "int8"], ["x", "int8"]]}});
         of_json(&twice).unwrap_err();

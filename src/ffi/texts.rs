@@ -1,0 +1,172 @@
+//! Datasets of items of variable length.
+
+use super::arguments::Arguments;
+use super::boxes::Flat;
+use super::context::{Context, locally, on_writer, scda_fcontext_t, with};
+use super::dataset::{InMemory, read_dataset, scda_dataset_t};
+use super::memory::{c_string, slice, slice_mut};
+use crate::error::{Error, Result};
+use crate::file::Writer;
+use crate::format::dataset::{Dataset, items};
+use crate::format::layout::product;
+use crate::numbers::to_usize;
+use crate::texts::Texts;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Writes a dataset of texts or bytes of any length (`SCDA_TYPE_STRING`, `SCDA_TYPE_VARIABLE_BYTES`), of which each rank has some indices
+/// of the first dimension, in the order of the ranks. The bytes of the file do not depend on who has which.
+///
+/// Such a dataset is always in chunks of whole indices of the first dimension; without `chunk`, these have about 512 KiB. They are
+/// not compressed with `SCDA_LAYOUT_CONTIGUOUS`; `SCDA_LAYOUT_TEXT` is an error.
+///
+/// Collective; `count`, `items` and `lengths` may differ between the ranks.
+///
+/// @param [in] f        The file, open for writing.
+/// @param [in] d        What the dataset is. The first number of its shape is not looked at: the ranks add up their counts. Not changed.
+/// @param [in] count    The number of indices of the first dimension on this rank.
+/// @param [in] items    The items of this rank in C order: `count` pointers, times the other numbers of the shape. They belong to the
+///                      caller, and are not used after the call. May be NULL if there are none.
+/// @param [in] lengths  The bytes of each item; a pointer to an item of no bytes may be NULL. NULL: the items are C strings.
+/// @param [out] err     The error code.
+/// @return              `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` also for another type, and for a text that is not UTF-8; `SCDA_ERR_RANGE` for a chunk that gets more than
+/// 2^31 - 1 bytes; those of `scda_fwrite_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fwrite_texts(
+    f: *mut scda_fcontext_t,
+    d: *const scda_dataset_t,
+    count: u64,
+    items: *const *const c_char,
+    lengths: *const u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |writer: &mut Writer| {
+        // SAFETY: C passes a `d` that is NULL or a dataset.
+        let InMemory { dataset, .. } = writer.require(unsafe { read_dataset(d) })?;
+        // SAFETY: C passes a pointer for each item, and lengths or C strings.
+        let mine = unsafe { own_texts(&dataset, count, items, lengths) };
+        writer.write(|state| state.texts(&dataset, count, mine.as_ref().map_err(Error::again)))
+    };
+    on_writer(f, err, body)
+}
+
+/// The items of this rank.
+///
+/// # Safety
+/// There are so many pointers, and lengths unless these are NULL; each points to so many bytes, or to a C string.
+unsafe fn own_texts(
+    dataset: &Dataset,
+    count: u64,
+    pointers: *const *const c_char,
+    lengths: *const u64,
+) -> Result<Texts> {
+    let row = items(dataset.shape.get(1..).unwrap_or_default());
+    let all = row.and_then(|row| product(count, row));
+    let all = all.ok_or_else(|| Error::range("count: the number of items exceeds 63 bits"))?;
+    // SAFETY: the caller has so many pointers there.
+    let pointers = unsafe { slice(pointers, all, "items") }?;
+    // SAFETY: not NULL, so the caller has so many lengths there.
+    let lengths = (!lengths.is_null()).then(|| unsafe { slice(lengths, all, "lengths") }).transpose()?;
+    let mut texts = Texts::new();
+    for (place, &pointer) in pointers.iter().enumerate() {
+        texts.push(match lengths {
+            // SAFETY: the caller has so many bytes there.
+            Some(lengths) => unsafe { slice(pointer.cast::<u8>(), lengths[place], "item") }?,
+            // SAFETY: the caller passes a C string.
+            None => unsafe { c_string(pointer, "item") }?.to_bytes(),
+        })?;
+    }
+    Ok(texts)
+}
+
+/// Reads boxes of the current dataset, whose items are texts or bytes of any length, on each rank, and tells their lengths. The bytes are kept
+/// with the file until the next call of this function: `scda_texts_data` copies them.
+///
+/// Collective; all arguments may differ between the ranks.
+///
+/// @param [in] f         The file, open for reading, after `scda_fread_dataset_header` or `scda_ffind_dataset` has
+///                       found a dataset of `SCDA_TYPE_STRING` or `SCDA_TYPE_VARIABLE_BYTES`.
+/// @param [in] nboxes    The number of boxes of this rank; 0 reads nothing.
+/// @param [in] start     The first index of each box in each dimension, as for `scda_fread_dataset`.
+/// @param [in] count     The number of indices of each box in each dimension, likewise. With 1 box, NULL for both `start` and `count`
+///                       stands for all of the array.
+/// @param [out] lengths  The bytes of each item: one box after the other, each in C order. May be NULL if there are none.
+/// @param [out] err      The error code.
+/// @return               `f`, or NULL on error.
+/// Errors: `SCDA_ERR_ARG` also for a dataset of another type; `SCDA_ERR_DECODE` also for a text that is not UTF-8; those of
+/// `scda_fread_dataset`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_fread_texts_sizes(
+    f: *mut scda_fcontext_t,
+    nboxes: usize,
+    start: *const u64,
+    count: *const u64,
+    lengths: *mut u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> *mut scda_fcontext_t {
+    let body = |context: &mut Context| {
+        let (reader, given) = context.reader_and_given()?;
+        given.texts = None;
+        let texts = reader.read(|state| {
+            let mine = state.current_dataset().and_then(|dataset| {
+                // SAFETY: C passes a number for each box and dimension.
+                let regions = unsafe { Flat::new(dataset, null_mut(), nboxes, start, count) }?.regions();
+                let all = regions.iter().map(|region| region.items()).sum::<Result<u64>>()?;
+                // SAFETY: C has room for a length of each item.
+                Ok((regions, unsafe { slice_mut(lengths, all, "lengths") }?))
+            });
+            match mine {
+                Ok((regions, lengths)) => {
+                    let texts = state.read_texts(Ok(&regions))?;
+                    lengths
+                        .iter_mut()
+                        .zip(texts.iter())
+                        .for_each(|(length, item)| *length = item.len() as u64);
+                    Ok(texts)
+                }
+                Err(error) => state.read_texts(Err(error)),
+            }
+        })?;
+        given.texts = Some(texts);
+        Ok(())
+    };
+    with(f, err, body)
+}
+
+/// Copies the bytes of the items whose lengths `scda_fread_texts_sizes` told last, one item after the other, without anything between or
+/// behind them.
+///
+/// Not collective. After an error `f` stays open.
+///
+/// @param [in] f      The file, open for reading.
+/// @param [out] data  Room for the bytes. May be NULL if there are none.
+/// @param [in] bytes  How many there are: the sum of the lengths.
+/// @param [out] err   The error code.
+/// @return            0, or -1 on error.
+/// Errors: `SCDA_ERR_USAGE` if no lengths were told; `SCDA_ERR_ARG` for another number of bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn scda_texts_data(
+    f: *mut scda_fcontext_t,
+    data: *mut c_void,
+    bytes: u64,
+    err: Option<&mut MaybeUninit<c_int>>,
+) -> c_int {
+    let body = |context: &mut Context| {
+        let Context::Reading(_, given) = context else {
+            return Err(Error::usage("found a function for reading on a file open for writing"));
+        };
+        let texts = given.texts.as_ref().ok_or_else(|| {
+            Error::usage("texts: found none, expected those whose lengths scda_fread_texts_sizes has told")
+        })?;
+        let found = texts.bytes();
+        if found.len() != to_usize(bytes) {
+            return Err(Error::argument(format!("bytes: found {bytes}, expected {}", found.len())));
+        }
+        // SAFETY: C has room for so many bytes.
+        unsafe { slice_mut(data.cast::<u8>(), bytes, "data") }?.copy_from_slice(found);
+        Ok(())
+    };
+    locally(f, err, body)
+}

@@ -1,0 +1,88 @@
+//! Reading items of variable length.
+
+use super::chunks::Wants;
+use super::dataset::{Found, Part};
+use super::{Reader, ReaderState};
+use crate::codec::chunk::ChunkDecoder;
+use crate::codec::texts::parse;
+use crate::error::{Error, Result};
+use crate::file::team::{Failure, Function, split};
+use crate::format::dataset::{DataType, Region};
+use crate::format::layout::sum;
+use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
+use crate::texts::Texts;
+use std::ops::Range;
+
+impl Reader {
+    /// Reads regions of the current dataset, whose items are of variable length, on each rank: any regions, as in
+    /// [`Self::read_dataset`]. The items come one region after the other, each in C order.
+    ///
+    /// Besides them, each rank needs memory for all chunks that its regions touch.
+    ///
+    /// # Errors
+    /// `Argument` for a dataset of another type; `Decode` for a damaged chunk, or a text that is no UTF-8; those of
+    /// [`Self::read_dataset`].
+    pub fn read_texts(&mut self, regions: &[Region]) -> Result<Texts> {
+        self.session.operate(|state| state.read_texts(Ok(regions)))
+    }
+}
+
+impl ReaderState {
+    /// See [`Reader::read_texts`]. The regions may be an error of this rank.
+    pub(crate) fn read_texts(&mut self, regions: Result<&[Region]>) -> Result<Texts, Failure> {
+        self.team.note_call(Function::ReadTexts);
+        let found = self.take_found()?;
+        let texts = self.alone(|this| Ok(this.own_texts(&found, regions?)?));
+        // It stays, whatever happens.
+        self.dataset = Some(found.dataset);
+        let (texts, mine) = split(texts);
+        self.team.agree(mine)?;
+        Ok(texts)
+    }
+
+    /// What this rank wants.
+    fn own_texts(&mut self, found: &Found, regions: &[Region]) -> Result<Texts> {
+        let (mut part, bytes) = Part::of_bytes(found, regions)?;
+        let dataset = &part.stored.dataset;
+        let data_type = dataset.data_type;
+        if !data_type.is_variable() {
+            return Err(Error::argument(format!(
+                "dataset \"{}\": found {data_type}, expected items of variable length",
+                dataset.name
+            )));
+        }
+        // Where each item is: in which of the chunks that were read, and where there; none: it is the fill value.
+        let mut places: Vec<(usize, Range<usize>)> = Vec::new();
+        resize(&mut places, bytes / DataType::LENGTH_BYTES)?;
+        let mut chunks: Vec<Vec<u8>> = vec![dataset.fill_value.clone()];
+        let fill = (0, 0..chunks[0].len());
+        places.fill(fill);
+        let mut decoder = ChunkDecoder::new(self.params.strict);
+        for want in Wants::new(&part)? {
+            let Some(present) = self.locate(&mut part, want.chunk)? else { continue };
+            self.fetch(&part, present, &mut decoder, &mut [])?;
+            let chunk = part.decode_texts(present, &mut decoder)?;
+            let items = part.stored.grid.chunk_bytes() / DataType::LENGTH_BYTES;
+            let found = parse(&chunk, items, data_type)?;
+            let found = found.map_err(|what| part.damaged(want.chunk, present.at, &what))?;
+            reserve(&mut chunks, 1)?;
+            for run in part.wanted_runs(&want) {
+                let [from, to, count] =
+                    [run.from, run.to, run.items].map(|bytes| to_usize(bytes / DataType::LENGTH_BYTES));
+                for (place, item) in places[to..to + count].iter_mut().zip(&found[from..from + count]) {
+                    *place = (chunks.len(), item.clone());
+                }
+            }
+            chunks.push(chunk);
+        }
+        let total = places.iter().try_fold(0, |all, (_, item)| sum(all, item.len() as u64));
+        let total = total.ok_or_else(|| Error::range("regions: found more than 63 bits of bytes"))?;
+        let mut texts = Texts::new();
+        texts.reserve(places.len(), to_usize(total))?;
+        for (chunk, item) in places {
+            texts.push(&chunks[chunk][item])?;
+        }
+        Ok(texts)
+    }
+}

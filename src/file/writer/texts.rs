@@ -1,0 +1,289 @@
+//! Datasets of items of variable length: chunks of whole rows, each written by the rank that has its first row.
+//!
+//! A rank whose rows begin within a chunk sends those up to its end to the rank that has the first row of this chunk, in the form that
+//! they have in the chunk. So all of a chunk that is missing on its rank follows what that has, in the order of the ranks.
+
+use super::WriterState;
+use super::datasets::Streams;
+use crate::codec::chunk::{ChunkCodec, ChunkEncoder};
+use crate::codec::texts::{is_all, put, put_count};
+use crate::error::{Error, Result};
+use crate::file::encoding::{CHUNK_BYTES, Encoded};
+use crate::file::team::{FINE, Failure, Function, Topic, split};
+use crate::format::dataset::codecs::Codecs;
+use crate::format::dataset::metadata;
+use crate::format::dataset::{ChunkGrid, DataType, Dataset, Layout, MAX_CHUNK_BYTES, items};
+use crate::format::layout::product;
+use crate::memory::{reserve, resize};
+use crate::numbers::to_usize;
+use crate::parallel::Partition;
+use crate::texts::Texts;
+use std::ops::Range;
+
+/// What a chunk has on average if the user gives no shape.
+const DEFAULT_CHUNK_BYTES: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 512 << 10 };
+
+/// The rows of this rank, and how they are cut into chunks.
+struct Rows<'a> {
+    items: &'a Texts,
+    /// The items of a row.
+    row: u64,
+    own: Partition,
+    /// The rows of a chunk.
+    chunk: u64,
+    fill: &'a [u8],
+}
+
+impl Rows<'_> {
+    /// The chunks whose first row this rank has, of so many.
+    fn chunks(&self, total: u64) -> Partition {
+        let Partition { offset, count, .. } = self.own;
+        let [start, end] = [offset, offset + count].map(|row| row.div_ceil(self.chunk).min(total));
+        Partition { offset: start, count: end - start, total }
+    }
+
+    /// The rows before the first chunk of this rank, which others have.
+    fn head(&self) -> Range<u64> {
+        let Partition { offset, count, .. } = self.own;
+        let end = offset.checked_next_multiple_of(self.chunk).unwrap_or(u64::MAX).min(offset + count);
+        offset..end
+    }
+
+    /// Appends rows of this rank.
+    fn put(&self, rows: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let [start, end] = [rows.start, rows.end].map(|row| to_usize((row - self.own.offset) * self.row));
+        (start..end).try_for_each(|item| put(out, self.items.get(item).unwrap_or_default()))
+    }
+
+    /// Puts a chunk together; behind the rows of this rank stand those that others sent.
+    fn assemble(&self, chunk: u64, received: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let Partition { offset, count, total } = self.own;
+        let (start, end) = (chunk * self.chunk, (chunk * self.chunk).saturating_add(self.chunk));
+        out.clear();
+        put_count(out, self.chunk * self.row)?;
+        self.put(start..end.min(offset + count), out)?;
+        if end > offset + count {
+            reserve(out, received.len())?;
+            out.extend_from_slice(received);
+        }
+        let missing = end.saturating_sub(total.max(start)) * self.row;
+        (0..missing).try_for_each(|_| put(out, self.fill))?;
+        if out.len() as u64 <= MAX_CHUNK_BYTES {
+            return Ok(());
+        }
+        Err(Error::range(format!(
+            "chunk {chunk}: found {} bytes, expected at most {MAX_CHUNK_BYTES}: give chunks of fewer rows",
+            out.len()
+        )))
+    }
+}
+
+impl WriterState {
+    /// Writes a dataset of items of variable length, of which this rank has so many rows.
+    pub(crate) fn texts(
+        &mut self,
+        dataset: &Dataset,
+        count: u64,
+        mine: Result<&Texts>,
+    ) -> Result<(), Failure> {
+        self.team.note_call(Function::WriteTexts);
+        self.team.note_bytes(Topic::Dataset, dataset.name.as_bytes());
+        let row = check(dataset)?;
+        let mine = mine.and_then(|items| check_items(dataset, count, row, items).map(|()| items));
+        let none = Texts::new();
+        // Who has an error goes on with nothing.
+        let (items, mine) = match mine {
+            Ok(items) => (items, Ok(())),
+            Err(error) => (&none, Err(error)),
+        };
+        let bytes = Partition { count: items.bytes().len() as u64, ..Partition::default() };
+        let mut parts = [Partition { count, ..Partition::default() }, bytes];
+        self.must_agree = true;
+        self.team.agree(mine)?.spread_all(&mut parts)?;
+        let [own, bytes] = parts;
+        let (written, codecs) = described(dataset, own.total, row, bytes.total, self.params.level)?;
+        let grid = written.grid()?;
+        let text = metadata::of_dataset(&written, &codecs)?;
+        self.team.note_bytes(Topic::Dataset, text.as_bytes());
+        self.team.note(Topic::Dataset, dataset.level.map_or(FINE, u64::from));
+        let chunk = grid.chunk_shape().first().copied().unwrap_or(1);
+        let rows = Rows { items, row, own, chunk, fill: &dataset.fill_value };
+        let received = self.bring_heads(&rows)?;
+        let streams = self.encode_texts(&written, &codecs, &rows, &grid, &received)?;
+        self.write_chunks(&written, &text, (rows.chunks(grid.chunks()), grid.chunk_bytes()), &streams)
+    }
+
+    /// Sends the rows before the first chunk of each rank to the rank that has this chunk's first row; what this rank gets.
+    fn bring_heads(&mut self, rows: &Rows<'_>) -> Result<Vec<u8>, Failure> {
+        let (mut sent, mut received) = (Vec::new(), Vec::new());
+        if self.team.is_alone() {
+            return Ok(received);
+        }
+        let packed = rows.put(rows.head(), &mut sent);
+        let agreed = self.team.agree(packed)?;
+        // Both, even if the first one fails: the other ranks go on to the second.
+        let starts = agreed.comm().allgather(rows.own.offset);
+        let heads = agreed.comm().allgather(sent.len() as u64);
+        let (size, rank) = (self.team.size(), self.team.rank());
+        let mine = starts.and_then(|starts| Ok((starts, heads?))).and_then(|(starts, heads)| {
+            let mut sent_bytes = Vec::new();
+            resize(&mut sent_bytes, size as u64)?;
+            let mut received_bytes = sent_bytes.clone();
+            // Of ranks without rows that begin at the same one, the last has it.
+            let owner = |row: u64| starts.partition_point(|&start| start <= row).saturating_sub(1);
+            for (from, (&start, &bytes)) in
+                starts.iter().zip(&heads).enumerate().filter(|(_, (_, bytes))| **bytes > 0)
+            {
+                let to = owner(start - start % rows.chunk);
+                if from == rank {
+                    sent_bytes[to] = to_usize(bytes);
+                }
+                if to == rank {
+                    received_bytes[from] = to_usize(bytes);
+                }
+            }
+            let total: usize = received_bytes.iter().sum();
+            resize(&mut received, total as u64)?;
+            Ok(((sent_bytes, received_bytes), heads.iter().any(|&bytes| bytes > 0)))
+        });
+        let (((sent_bytes, received_bytes), is_needed), mine) = split(mine);
+        let agreed = self.team.agree(mine)?;
+        if is_needed {
+            let brought = agreed.comm().alltoallv(&sent, &sent_bytes, &mut received, &received_bytes);
+            // The next agreement has it.
+            self.team.defer(brought);
+        }
+        Ok(received)
+    }
+
+    /// Encodes the chunks of this rank, and finds where their bytes lie.
+    fn encode_texts(
+        &mut self,
+        dataset: &Dataset,
+        codecs: &Codecs,
+        rows: &Rows<'_>,
+        grid: &ChunkGrid,
+        received: &[u8],
+    ) -> Result<Streams, Failure> {
+        let encoded = if self.team.has_deferred() {
+            Ok(Encoded::default())
+        } else {
+            self.encode_own_texts(dataset, codecs, rows, grid, received)
+        };
+        let (encoded, mine) = split(encoded);
+        self.must_agree = true;
+        let bytes = self.team.agree(mine)?.spread(encoded.bytes())?;
+        Ok((encoded, bytes))
+    }
+
+    fn encode_own_texts(
+        &mut self,
+        dataset: &Dataset,
+        codecs: &Codecs,
+        rows: &Rows<'_>,
+        grid: &ChunkGrid,
+        received: &[u8],
+    ) -> Result<Encoded> {
+        let params = &self.params;
+        let codec = ChunkCodec::of(dataset, params.encoder, params.level, params.line_break);
+        let mut encoder = if codecs.steps.is_empty() { None } else { Some(ChunkEncoder::new(codec)?) };
+        let own = rows.chunks(grid.chunks());
+        let (mut encoded, mut chunk_data, mut out) = (Encoded::default(), Vec::new(), Vec::new());
+        reserve(&mut encoded.sizes, to_usize(own.count))?;
+        for chunk in own.offset..own.offset + own.count {
+            params.interrupt.check()?;
+            rows.assemble(chunk, received, &mut chunk_data)?;
+            let size = match &mut encoder {
+                _ if is_all(&chunk_data, rows.chunk * rows.row, rows.fill) => 0,
+                Some(encoder) => encoder.encode(&chunk_data, &mut out)?,
+                None => {
+                    reserve(&mut out, chunk_data.len())?;
+                    out.extend_from_slice(&chunk_data);
+                    chunk_data.len()
+                }
+            };
+            encoded.sizes.push(size as u64);
+            if out.len() >= CHUNK_BYTES {
+                encoded.chunks.push(std::mem::take(&mut out));
+            }
+        }
+        encoded.chunks.push(out);
+        Ok(encoded)
+    }
+}
+
+/// The items of a row, if such a dataset can be written.
+fn check(dataset: &Dataset) -> Result<u64> {
+    let refuse = |what: String| Err(Error::argument(format!("dataset \"{}\": {what}", dataset.name)));
+    if !dataset.data_type.is_variable() {
+        return refuse(format!("found {}, expected items of variable length", dataset.data_type));
+    }
+    if matches!(dataset.layout, Layout::Chunked { text: true, .. }) {
+        return refuse("found chunks as text, expected others for items of variable length".into());
+    }
+    let inner = dataset.shape.get(1..).unwrap_or_default();
+    items(inner).filter(|&row| row <= MAX_CHUNK_BYTES).ok_or_else(|| {
+        Error::range(format!("dataset \"{}\": found too many items for one first index", dataset.name))
+    })
+}
+
+/// An error unless these can be the items of this rank.
+fn check_items(dataset: &Dataset, count: u64, row: u64, items: &Texts) -> Result<()> {
+    let refuse = |what: String| Err(Error::argument(format!("dataset \"{}\": {what}", dataset.name)));
+    if product(count, row) != Some(items.len() as u64) {
+        return refuse(format!(
+            "found {} items, expected {row} for each of {count} first indices",
+            items.len()
+        ));
+    }
+    for (place, item) in items.iter().enumerate() {
+        if dataset.data_type == DataType::String && std::str::from_utf8(item).is_err() {
+            return refuse(format!("item {place} of this rank: found bytes that are not UTF-8"));
+        }
+        if item.len() as u64 > MAX_CHUNK_BYTES {
+            return Err(Error::range(format!(
+                "dataset \"{}\": item {place} of this rank: found {} bytes, expected at most {MAX_CHUNK_BYTES}",
+                dataset.name,
+                item.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The dataset as it is in the file, whose items have so many bytes, and its codecs.
+fn described(dataset: &Dataset, rows: u64, row: u64, bytes: u64, level: u32) -> Result<(Dataset, Codecs)> {
+    let codecs = Codecs::of(dataset, level);
+    let mut written = dataset.clone();
+    match written.shape.first_mut() {
+        Some(first) => *first = rows,
+        None if rows == 1 => {}
+        None => {
+            let words = format!("found {rows} items on all ranks, expected 1 without dimensions");
+            return Err(Error::argument(format!("dataset \"{}\": {words}", dataset.name)));
+        }
+    }
+    let whole: Vec<u64> = written.shape.iter().map(|&n| n.max(1)).collect();
+    let shape = match &dataset.layout {
+        Layout::Chunked { shape: Some(shape), .. } | Layout::Auto { shape: Some(shape) } => {
+            if shape.len() != whole.len() || shape.get(1..) != whole.get(1..) {
+                let words =
+                    format!("chunk shape: found {shape:?}, expected whole indices of the first dimension");
+                return Err(Error::argument(format!("dataset \"{}\": {words}", dataset.name)));
+            }
+            shape.clone()
+        }
+        _ => {
+            let all =
+                u128::from(bytes) + u128::from(rows) * u128::from(row) * u128::from(DataType::LENGTH_BYTES);
+            let fitting = u128::from(rows) * u128::from(DEFAULT_CHUNK_BYTES) / all.max(1);
+            let mut shape = whole;
+            if let Some(first) = shape.first_mut() {
+                *first = u64::try_from(fitting).unwrap_or(u64::MAX).clamp(1, *first);
+            }
+            shape
+        }
+    };
+    written.layout = Layout::Chunked { shape: Some(shape), text: false };
+    Ok((written, codecs))
+}
