@@ -101,15 +101,6 @@ static void read_values (group_t g, const char *path, int type, uint64_t *rng) {
   free (b.memory);
 }
 
-static int same_files (const char *a, const char *b) {
-  FILE *one = fopen (a, "rb"), *other = fopen (b, "rb");
-  REQUIRE (one != NULL && other != NULL);
-  int x, y;
-  do { x = getc (one), y = getc (other); } while (x == y && x != EOF);
-  fclose (one), fclose (other);
-  return x == y;
-}
-
 /* The last rank has a number that does not fit. */
 static void misfits (group_t g, const char *path, uint64_t *rng) {
   int err, found = 0;

@@ -1779,16 +1779,17 @@ contains
       call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
     end if
     n = int(d%ndims)
-    counts = d%shape(:n)
-    first = 0 * counts
+    allocate(counts(n), first(n))
+    counts(:) = d%shape(:n)
+    first(:) = 0
     if (present(start) .neqv. present(count)) then
       call refuse(f, "start: found one of start and count, expected both or none", fits)
     else if (present(start)) then
       call check_dimensions(f, "start", size(start), n, fits)
       call check_dimensions(f, "count", size(count), n, fits)
       if (fits) then
-        first = start(n:1:-1) - 1
-        counts = count(n:1:-1)
+        first(:) = start(n:1:-1) - 1
+        counts(:) = count(n:1:-1)
       end if
     end if
     ! A box that C will refuse needs no memory.

@@ -1351,6 +1351,7 @@ public:
     }
     call ([&] (int *err) { return scda_fwrite_texts (f_, &p.c, count, pointers.data (), lengths.data (), err); });
   }
+  template <typename C> void write_texts (text name, const std::vector<C> &own) { write_texts (dataset (name), own); }
   /** Writes several datasets, each with boxes of this rank, one after the other: the same bytes as one call for each. Those in chunks
    * are compressed together. */
   void write_datasets (const std::vector<dataset_boxes> &all) {
@@ -1670,8 +1671,8 @@ public:
    * strings or of vectors of bytes, one box after the other, each in C order. */
   template <typename C> void read_texts (std::vector<C> &texts, const std::vector<box> &boxes) {
     std::vector<std::uint64_t> start, count, lengths;
-    std::size_t n = boxes.size (), items = 0;
-    const auto refuse_all = [&] (const std::string &why) { refuse (why), n = items = 0; };
+    std::size_t n = boxes.size (), total = 0;
+    const auto refuse_all = [&] (const std::string &why) { refuse (why), n = total = 0; };
     scda_dataset_t c;
     scda_dataset_init (&c);
     int found = 0;
@@ -1691,9 +1692,9 @@ public:
       count.insert (count.end (), boxes[i].count.begin (), boxes[i].count.end ());
       /* a box that C will refuse needs no memory */
       const std::uint64_t more = detail::product (boxes[i].count);
-      if (more <= found_.size ()) { items += static_cast<std::size_t> (more); }
+      if (more <= found_.size ()) { total += static_cast<std::size_t> (more); }
     }
-    lengths.resize (items);
+    lengths.resize (total);
     call ([&] (int *err) { return scda_fread_texts_sizes (f_, n, start.data (), count.data (), lengths.data (), err); });
     std::uint64_t bytes = 0;
     for (const std::uint64_t length : lengths) { bytes += length; }

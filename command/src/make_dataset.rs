@@ -3,7 +3,8 @@
 use crate::described::{Data, Object, Words, Wrong, brief, one};
 use crate::fail::Fail;
 use crate::files::Output;
-use scda::internals::{Codecs, fill, metadata};
+use crate::transfer::write_texts;
+use scda::internals::{Codecs, fill, metadata, texts};
 use scda::{Codec, DataType, Dataset, Encode, Layout};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -66,6 +67,9 @@ pub fn dataset(
     level: u32,
 ) -> Result<(), Wrong> {
     let Described { dataset, is_encoded, mut data } = Described::new(object, attributes, folder)?;
+    if dataset.data_type.is_variable() && !is_encoded {
+        return write_texts(output.writer().map_err(words)?, &dataset, &mut data).map_err(words);
+    }
     if !is_encoded {
         return Ok(output.writer().map_err(words)?.dataset_from(&dataset, &mut data)?);
     }
@@ -143,7 +147,11 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     let values = object.list("values")?.map(|values| -> Words<Data> {
         let mut bytes = Vec::new();
         flat(values, data_type, &mut |value| {
-            bytes.extend(item(data_type, value).map_err(|words| format!("values: {words}"))?);
+            let item = item(data_type, value).map_err(|words| format!("values: {words}"))?;
+            if data_type.is_variable() {
+                return texts::put(&mut bytes, &item).map_err(|error| error.to_string());
+            }
+            bytes.extend(item);
             Ok(())
         })?;
         Ok(Data { bytes: Some(bytes.len() as u64), from: Box::new(io::Cursor::new(bytes)), elements: None })
@@ -151,7 +159,9 @@ fn items(object: &mut Object<'_>, dataset: &Dataset, bytes: u64, folder: &Path) 
     let data = one([values.transpose()?, Data::new(object, folder)?], &["values", "data"])?;
     let data = data.or_else(|| (bytes == 0).then(Data::none));
     let data = data.ok_or("found no data, expected values, data_..., data_file or generate")?;
-    if data.bytes.is_some_and(|found| found != bytes) || data.elements.is_some() {
+    // Each item of variable length stands behind its length.
+    let is_other = !data_type.is_variable() && data.bytes.is_some_and(|found| found != bytes);
+    if is_other || data.elements.is_some() {
         let found = data.bytes.unwrap_or(0);
         return Err(format!("data: found {found} bytes, expected {bytes} in one piece"));
     }

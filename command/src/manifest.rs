@@ -145,7 +145,9 @@ impl Objects {
             if found.dataset.layout == Layout::Contiguous {
                 object.insert("encoded".into(), found.data.decoded.into());
             }
-            object.insert("bytes".into(), found.dataset.data_bytes()?.into());
+            if !found.dataset.data_type.is_variable() {
+                object.insert("bytes".into(), found.dataset.data_bytes()?.into());
+            }
             object.insert("stored_bytes".into(), row.stored.into());
         }
         object.insert("offset".into(), item.section.offset.into());

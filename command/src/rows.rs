@@ -150,14 +150,19 @@ pub fn pair_line(pair: &Pair, number: u64, stored: u64) -> String {
         Pair::Dataset(found) => {
             let Found { dataset, data, .. } = &**found;
             let is_plain = dataset.layout == Layout::Contiguous && !data.decoded;
+            // How many bytes items of their own lengths have, only their chunks say.
+            let is_variable = dataset.data_type.is_variable();
             let line = Line {
                 number,
                 kind: 'D',
                 n: shape_word(&dataset.shape),
                 e: &chunk_word(dataset),
-                bytes: dataset.data_bytes().unwrap_or(0),
+                bytes: match stored.filter(|_| is_variable) {
+                    Some(stored) => stored,
+                    None => dataset.data_bytes().unwrap_or(0),
+                },
                 offset,
-                stored: stored.filter(|_| !is_plain),
+                stored: stored.filter(|_| !is_plain && !is_variable),
                 user: &data.user,
             };
             format!("{}  {}", line.text(), remarks(dataset))

@@ -86,7 +86,7 @@ fn dataset_digest(reader: &mut Reader, found: &Found, progress: &mut Progress) -
     put_user(&mut hash, dataset.data_type.to_string().as_bytes());
     put_number(&mut hash, dataset.shape.len() as u64);
     dataset.shape.iter().for_each(|&n| put_number(&mut hash, n));
-    let fill = match dataset.fill_value.is_empty() {
+    let fill = match dataset.fill_value.is_empty() && !dataset.data_type.is_variable() {
         true => vec![0; to_usize(dataset.data_type.item_bytes())],
         false => dataset.fill_value.clone(),
     };

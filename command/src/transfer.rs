@@ -1,5 +1,6 @@
 //! Writes sections, datasets and groups of one file into another.
 
+use crate::datasets::slabs;
 use crate::datasets::source::{Share, Source};
 use crate::datasets::{Found, Item, Pair, Walk};
 use crate::fail::{Fail, Result};
@@ -13,7 +14,8 @@ use scda::internals::json::members;
 use scda::internals::metadata::{self, ALIGNMENT};
 use scda::internals::parse::KEYS;
 use scda::internals::{Codecs, to_usize};
-use scda::{Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Writer};
+use scda::{Dataset, Encode, Layout, LineBreak, Params, Reader, Section, SectionType, Texts, Writer};
+use std::io::Read;
 
 /// How sections are written, and with which line breaks.
 #[derive(Clone, Copy)]
@@ -97,6 +99,9 @@ impl Way<'_> {
                 let share =
                     Share { progress, range, all: stored.data_bytes()?.saturating_mul(passes), read: 0 };
                 let mut items = Source::new(walk.dataset_reader()?, found, &path, share);
+                if stored.data_type.is_variable() {
+                    return write_texts(output.writer()?, &stored, &mut items);
+                }
                 return Ok(output.writer()?.dataset_from(&stored, &mut items)?);
             };
             complain(&format!("dataset \"{}\" stays as it is: it cannot be read: {why}", stored.name));
@@ -127,6 +132,19 @@ impl Way<'_> {
             false => one(reader, output.writer()?, section, encode, progress),
         }
     }
+}
+
+/// Writes a dataset of items of variable length, each of which comes behind its length.
+pub fn write_texts(writer: &mut Writer, dataset: &Dataset, data: &mut dyn Read) -> Result<()> {
+    let trouble = |words: String| Fail::Trouble(format!("dataset \"{}\": {words}", dataset.name));
+    let mut bytes = Vec::new();
+    data.read_to_end(&mut bytes).map_err(|error| trouble(error.to_string()))?;
+    let items: Texts = slabs::each_item(dataset.data_type, &bytes).collect();
+    if items.bytes().len() + 4 * items.len() != bytes.len() {
+        return Err(trouble("data: found no end of an item".to_owned()));
+    }
+    let rows = dataset.shape.first().copied().unwrap_or(1);
+    Ok(writer.texts(dataset, rows, &items)?)
 }
 
 /// The metadata of a dataset whose data are aligned, and would not be behind the bytes that the metadata have: without the

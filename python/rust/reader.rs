@@ -6,7 +6,7 @@ use crate::errors::{Cause, closed};
 use crate::ranks::Ranks;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList, PyString};
 use scda::{INLINE_BYTES, Params, Request, Section, Sink, Solo};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -427,6 +427,29 @@ impl Reader {
             }
             open.reader.read_dataset(&regions, memory)
         })
+    }
+
+    /// Reads boxes of this dataset, or of the one that was found last, whose items are texts or bytes of any length: a str or bytes for each.
+    #[allow(clippy::needless_pass_by_value)]
+    fn read_texts<'py>(
+        &self,
+        py: Python<'py>,
+        offset: Option<u64>,
+        boxes: Vec<Box>,
+        is_text: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let regions = regions_of(&boxes);
+        let texts = self.read(py, |open| {
+            if let Some(offset) = offset.filter(|_| open.dataset != offset) {
+                open.dataset(offset)?;
+            }
+            open.reader.read_texts(&regions)
+        })?;
+        let object = |item: &[u8]| match std::str::from_utf8(item) {
+            Ok(text) if is_text => PyString::new(py, text).into_any(),
+            _ => PyBytes::new(py, item).into_any(),
+        };
+        PyList::new(py, texts.iter().map(object))
     }
 
     /// The dataset of this name, and this number among several.

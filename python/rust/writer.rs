@@ -6,7 +6,10 @@ use crate::errors::{Cause, invalid};
 use crate::ranks::Ranks;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use scda::{Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source};
+use pyo3::types::{PyBytes, PyString};
+use scda::{
+    Data, Dataset, Encode, Encoder, Interrupt, Layout, LineBreak, Params, Region, Solo, Source, Texts,
+};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -305,6 +308,29 @@ impl Writer {
         let (bytes, items) = (items.0.len()?, [items]);
         let memory = memories_of(&items)?;
         self.write_data(py, bytes, encode, |writer| writer.field(&dataset, &counts, Data::Boxes(&memory)))
+    }
+
+    /// Writes a dataset of texts or bytes of any length, of which this rank has so many rows.
+    #[allow(clippy::needless_pass_by_value)]
+    fn texts(
+        &self,
+        py: Python<'_>,
+        description: Description,
+        count: u64,
+        items: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let dataset = description.dataset()?;
+        let mut texts = Texts::new();
+        for item in &items {
+            let bytes = match item.cast::<PyString>() {
+                Ok(text) => text.to_str()?.as_bytes(),
+                Err(_) => item.cast::<PyBytes>()?.as_bytes(),
+            };
+            texts.push(bytes).map_err(|error| invalid(error.to_string()))?;
+        }
+        self.write_data(py, texts.bytes().len(), Encode::Always, |writer| {
+            writer.texts(&dataset, count, &texts)
+        })
     }
 
     fn group(&self, py: Python<'_>, path: &str, attributes: &str) -> PyResult<()> {

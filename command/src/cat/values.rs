@@ -1,7 +1,7 @@
 //! The values of datasets, in lines or as a table.
 
 use super::{Args, check_columns, check_terminal};
-use crate::datasets::slabs::{self, Slabs};
+use crate::datasets::slabs::{self, Slabs, each_item};
 use crate::datasets::{attributes_of, to_little, values};
 use crate::fail::{Fail, Result};
 use crate::formats::Format;
@@ -25,10 +25,13 @@ impl Values<'_> {
     fn print(&mut self, data: &mut [u8]) -> Result<()> {
         let data_type = self.dataset.data_type;
         if self.as_bytes {
+            if data_type.is_variable() {
+                return each_item(data_type, data).try_for_each(|item| self.out.bytes(item));
+            }
             to_little(data_type, data);
             return self.out.bytes(data);
         }
-        for item in data.chunks_exact(to_usize(data_type.item_bytes())) {
+        for item in each_item(data_type, data) {
             match (&self.table, self.in_line) {
                 (Some(begin), 0) => self.text.push_str(begin),
                 (None, 0) => {}
@@ -37,7 +40,8 @@ impl Values<'_> {
             }
             let from = self.text.len();
             values::show(data_type, item, &mut self.text);
-            if self.table.is_some() && matches!(data_type.kind(), Kind::Text | Kind::Struct) {
+            if self.table.is_some() && matches!(data_type.kind(), Kind::Text | Kind::Struct | Kind::Variable)
+            {
                 let shown = self.text.split_off(from);
                 self.text.push_str(&cell(&shown));
             }

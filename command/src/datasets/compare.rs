@@ -1,5 +1,6 @@
 //! Whether items of two datasets are the same, and how far they lie apart.
 
+use super::slabs::each_item;
 use super::values::{Number, number};
 use scda::internals::to_usize;
 use scda::{DataType, Kind};
@@ -68,8 +69,7 @@ pub fn for_each_unlike(
     }
     let none = Deviation { absolute: f64::NAN, relative: f64::NAN };
     let bytes = to_usize(data_type.number_bytes());
-    let item = to_usize(data_type.item_bytes());
-    for (place, (a, b)) in a.chunks_exact(item).zip(b.chunks_exact(item)).enumerate() {
+    for (place, (a, b)) in each_item(data_type, a).zip(each_item(data_type, b)).enumerate() {
         if a == b {
             continue;
         }

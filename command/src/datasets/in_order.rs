@@ -37,9 +37,17 @@ impl<S: FnMut() -> Result<File>> InOrder<S> {
                 chunk.iter_mut().zip(shape).skip(1).for_each(|(chunk, &n)| *chunk = n);
             }
             Layout::Contiguous => {}
+            // How many bytes a chunk has, its shape does not say.
+            _ if found.dataset.data_type.is_variable() => {}
             _ => chunk = found.dataset.chunk_shape(),
         }
-        Self::of_bytes(shape, chunk, found.dataset.data_type.item_bytes(), slabs::MOST_BYTES, spool)
+        Self::of_bytes(
+            shape,
+            chunk,
+            slabs::about_item_bytes(found.dataset.data_type),
+            slabs::MOST_BYTES,
+            spool,
+        )
     }
 
     fn of_bytes(shape: &[u64], chunk: Vec<u64>, item_bytes: u64, most: u64, spool: S) -> Self {

@@ -1,8 +1,8 @@
 //! A box of a dataset part by part, in C order and bounded memory.
 
 use crate::fail::{Fail, Result};
-use scda::internals::to_usize;
-use scda::{Dataset, Reader, Region};
+use scda::internals::{texts, to_usize};
+use scda::{DataType, Dataset, Reader, Region};
 
 /// The most bytes of a part. Chunks that are thicker than a part are decompressed for several parts, so it is not small;
 /// [`InOrder`](super::in_order::InOrder) decompresses each chunk once.
@@ -28,7 +28,7 @@ impl Slabs {
     }
 
     fn of_bytes(dataset: &Dataset, region: Region, most: u64) -> Self {
-        Self::cut(region, dataset.data_type.item_bytes(), &dataset.chunk_shape(), most)
+        Self::cut(region, about_item_bytes(dataset.data_type), &dataset.chunk_shape(), most)
     }
 
     /// The chunks of a dataset, some at a time: boxes of the grid that they are in.
@@ -139,6 +139,30 @@ pub fn runs(region: &Region, around: &Region) -> impl Iterator<Item = (u64, u64)
     })
 }
 
+/// The bytes of an item; of one of variable length, about so many.
+pub fn about_item_bytes(data_type: DataType) -> u64 {
+    if data_type.is_variable() { 256 } else { data_type.item_bytes() }
+}
+
+/// The items that were read.
+pub fn each_item(data_type: DataType, data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let size = to_usize(data_type.item_bytes());
+    let mut rest = data;
+    std::iter::from_fn(move || {
+        let first = rest.get(..size)?;
+        let length = first.first_chunk().filter(|_| data_type.is_variable());
+        let item = match length {
+            Some(length) => {
+                rest = &rest[size..];
+                rest.get(..to_usize(u32::from_le_bytes(*length).into()))?
+            }
+            None => first,
+        };
+        rest = &rest[item.len()..];
+        Some(item)
+    })
+}
+
 /// Makes room for so many bytes.
 pub fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     let room = data.try_reserve_exact(bytes.saturating_sub(data.len()));
@@ -155,7 +179,7 @@ pub fn resize(data: &mut Vec<u8>, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads a box of the reader's current dataset.
+/// Reads a box of the reader's current dataset. Items of variable length stand behind their lengths, each of 32 bits, the lowest byte first.
 pub fn read(reader: &mut Reader, dataset: &Dataset, region: &Region, data: &mut Vec<u8>) -> Result<()> {
     read_all(reader, dataset, std::slice::from_ref(region), data)
 }
@@ -167,6 +191,12 @@ pub fn read_all(
     regions: &[Region],
     data: &mut Vec<u8>,
 ) -> Result<()> {
+    if dataset.data_type.is_variable() {
+        let texts = reader.read_texts(regions)?;
+        data.clear();
+        reserve(data, texts.bytes().len() + 4 * texts.len())?;
+        return texts.iter().try_for_each(|item| Ok(texts::put(data, item)?));
+    }
     let items = regions.iter().map(items).fold(0, u64::saturating_add);
     let bytes = items.saturating_mul(dataset.data_type.item_bytes());
     reader.check_memory(bytes)?;
@@ -199,7 +229,7 @@ pub fn index_of(region: &Region, n: u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scda::{DataType, Layout};
+    use scda::Layout;
 
     #[test]
     fn parts_are_all_of_the_box_in_order() {
@@ -230,6 +260,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn items_are_found_in_what_was_read() {
+        let found = |data_type, data| each_item(data_type, data).collect::<Vec<_>>();
+        assert_eq!(found(DataType::Uint16, b"abcd"), [b"ab", b"cd"]);
+        assert_eq!(found(DataType::String, b"\x01\0\0\0a\0\0\0\0\x02\0\0\0bc"), [&b"a"[..], b"", b"bc"]);
+        assert_eq!(found(DataType::String, b"\0\0\0\0"), [b""]);
+        assert!(found(DataType::Uint16, b"").is_empty() && found(DataType::String, b"").is_empty());
     }
 
     #[test]

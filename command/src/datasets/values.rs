@@ -93,6 +93,12 @@ pub fn show(data_type: DataType, item: &[u8], text: &mut String) {
             }
         }
         Kind::Text => show_text(data_type, item, text),
+        Kind::Variable => {
+            let _ = match std::str::from_utf8(item) {
+                Ok(characters) if data_type == DataType::String => write!(text, "{characters:?}"),
+                _ => write!(text, "\"{}\"", item.escape_ascii()),
+            };
+        }
         Kind::Struct => {
             if let DataType::Struct(all) = data_type {
                 show_struct(all, item, text);

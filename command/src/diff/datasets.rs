@@ -36,7 +36,7 @@ pub fn of_attributes(at: &At, kind: &str, user: &[u8], a: &str, b: &str) -> Vec<
 pub fn of_metadata(at: &At, a: &Dataset, b: &Dataset) -> Vec<Difference> {
     let name = at.words("dataset", a.name.as_bytes());
     let facts = |dataset: &Dataset| {
-        let fill = match dataset.fill_value.is_empty() {
+        let fill = match dataset.fill_value.is_empty() && !dataset.data_type.is_variable() {
             true => vec![0; to_usize(dataset.data_type.item_bytes())],
             false => dataset.fill_value.clone(),
         };
@@ -145,7 +145,6 @@ pub fn of_values(
     quiet: bool,
     progress: &mut Progress,
 ) -> Result<Option<Difference>> {
-    let item = to_usize(a.data_type.item_bytes());
     let (mut x, mut y, mut found) = (Vec::new(), Vec::new(), Summary::default());
     for slab in Slabs::new(a, Region::all(&a.shape)) {
         slabs::read(in_a, a, &slab, &mut x)?;
@@ -154,7 +153,8 @@ pub fn of_values(
         for_each_unlike(a.data_type, (&x, &y), tolerance, |place, apart| {
             let show = |data: &[u8]| {
                 let mut text = String::new();
-                values::show(a.data_type, &data[place * item..][..item], &mut text);
+                let item = slabs::each_item(a.data_type, data).nth(place).unwrap_or_default();
+                values::show(a.data_type, item, &mut text);
                 text
             };
             let index = || slabs::index_of(&slab, place as u64);

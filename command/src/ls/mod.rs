@@ -219,8 +219,10 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &str) -
     let title = format!("dataset {}: {}", row.number, quote(dataset.name.as_bytes()));
     let items: u64 = dataset.shape.iter().product();
     let bytes = dataset.data_bytes()?;
+    let is_variable = dataset.data_type.is_variable();
+    let of_bytes = if is_variable { String::new() } else { format!(": {bytes} bytes") };
     out.text(format_args!(
-        "{}\n  type        {}\n  shape       {}\n  data        {items} items: {bytes} bytes\n",
+        "{}\n  type        {}\n  shape       {}\n  data        {items} items{of_bytes}\n",
         out.colour(1, &title),
         dataset.data_type,
         shape_word(&dataset.shape),
@@ -230,7 +232,11 @@ fn describe_dataset(out: &mut Output, found: &Found, row: &Row, numbers: &str) -
     let layout = match dataset.layout {
         Layout::Chunked { text, .. } => {
             let how = if text { "as text".to_owned() } else { format!("by {}", dataset.codec) };
-            format!("in chunks of {}, {shuffle}{how}: {ratio}", chunk_word(dataset))
+            format!(
+                "in chunks of {}, {shuffle}{how}{}",
+                chunk_word(dataset),
+                if is_variable { String::new() } else { format!(": {ratio}") }
+            )
         }
         _ if row.section.decoded => format!("contiguous, compressed: {ratio}"),
         _ => "contiguous".to_owned(),

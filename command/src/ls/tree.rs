@@ -67,7 +67,7 @@ fn summary(found: &Found, stored: u64) -> String {
     if dataset.layout != Layout::Contiguous {
         words = format!("{words} in chunks of {}", chunk_word(dataset));
     }
-    let bytes = dataset.data_bytes().unwrap_or(0);
+    let bytes = if dataset.data_type.is_variable() { 0 } else { dataset.data_bytes().unwrap_or(0) };
     if bytes > 0 && (dataset.layout != Layout::Contiguous || found.data.decoded) {
         let ratio = as_f64(bytes) / as_f64(stored);
         words = format!("{words}, {ratio:.2} : 1");

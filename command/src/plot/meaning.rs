@@ -39,7 +39,7 @@ pub fn number_of(value: &Value) -> Option<f64> {
 
 /// Whether items of this kind have no place on an axis.
 fn is_no_number(kind: Kind) -> bool {
-    matches!(kind, Kind::Raw | Kind::Time | Kind::Text | Kind::Struct)
+    matches!(kind, Kind::Raw | Kind::Time | Kind::Text | Kind::Struct | Kind::Variable)
 }
 
 impl Meaning {

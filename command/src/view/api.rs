@@ -203,7 +203,7 @@ fn item(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         "kind": kind,
         "shape": dataset.shape,
         "type": dataset.data_type.to_string(),
-        "bytes": dataset.data_bytes().unwrap_or(0),
+        "bytes": dataset.data_bytes().ok().filter(|_| !dataset.data_type.is_variable()),
         "dimensions": dimensions,
         "attributes": attributes(&dataset.attributes),
         "unreadable": dataset.unsupported.as_deref().map(visible),

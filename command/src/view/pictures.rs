@@ -9,7 +9,6 @@ use crate::output::visible;
 use crate::plot::coordinates::real;
 use crate::plot::sample::{Line, Plane, Samples};
 use crate::plot::subject;
-use scda::internals::to_usize;
 use scda::{Dataset, Region};
 use serde_json::json;
 
@@ -163,6 +162,6 @@ pub fn table(open: &mut Open, parameters: &Parameters) -> Result<Answer> {
         values::show(dataset.data_type, item, &mut text);
         text
     };
-    let cells: Vec<_> = data.chunks_exact(to_usize(dataset.data_type.item_bytes())).map(cell).collect();
+    let cells: Vec<_> = slabs::each_item(dataset.data_type, &data).map(cell).collect();
     Ok(Answer::json(&json!({"cells": cells, "turned": are_turned})))
 }

@@ -224,8 +224,14 @@ def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype([(name, packed(dtype[name])) for name in dtype.names])
 
 
+# The types whose items are texts or bytes of any length: in memory Python's objects.
+VARIABLE_TYPES = {"string": str, "variable_length_bytes": bytes}
+
+
 def dtype_named(name: str) -> np.dtype[Any]:
     """The type that the core calls so, in the byte order of this machine."""
+    if name in VARIABLE_TYPES:
+        return np.dtype(object)
     if name[0] == "{":
         return _dtype_of(json.loads(name))
     return _dtype_of(name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, U
 import numpy as np
 
 from . import _core
-from ._common import bytes_of, memory_of, type_name
+from ._common import VARIABLE_TYPES, bytes_of, memory_of, type_name
 from ._description import Description, are_converted, integers, native, without_name
 from ._selection import PIECE_BYTES, Box, Selection, calls, select
 
@@ -232,7 +232,7 @@ class Dataset:
             shape = selection.result(np.broadcast_to(np.empty((), np.bool_), selection.shape)).shape
             if out.shape != shape:
                 raise ValueError(f"out: found the shape {out.shape}, expected {shape}")
-            is_direct = out.dtype == self.dtype or (out.dtype.isnative and are_converted(self.dtype, out.dtype))
+            is_direct = not self.dtype.hasobject and out.dtype == self.dtype or (out.dtype.isnative and are_converted(self.dtype, out.dtype))
             if selection.has_steps or not is_direct:
                 np.copyto(out, self._read(core, selection))
                 return
@@ -270,6 +270,9 @@ class Dataset:
         return _split(everything, boxes)
 
     def _read_part(self, core: _core.Reader, boxes: list[Box], items: NDArray[Any]) -> None:
+        if self._description.type in VARIABLE_TYPES:
+            put_texts(items, core.read_texts(self._offset, boxes, self._description.type == "string"))
+            return
         core.read_dataset(self._offset, boxes, bytes_of(items), type_name(items.dtype))
 
     def __repr__(self) -> str:
@@ -281,7 +284,8 @@ class Dataset:
         named = [f"{_shown(name)}: {n}" if name else str(n) for name, n in zip(self.dims, self.shape)]
         units = self.attrs.get("units")
         more = f", {_shown(units)}" if isinstance(units, str) else ""
-        return f"{self.dtype} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
+        kind = self._description.type if self.dtype.hasobject else self.dtype
+        return f"{kind} ({', '.join(named)}{',' if len(named) == 1 else ''}){more}"
 
 
 class AsType:
@@ -354,6 +358,13 @@ def _memory(file: File, found: Description, shape: tuple[int, ...], dtype: Optio
         # An index may be selected several times.
         file._check_there(min(math.prod(shape), math.prod(found.shape)) * found.dtype.itemsize)
     return file._allocate(shape, found.dtype if dtype is None else dtype)
+
+
+def put_texts(items: NDArray[Any], found: Sequence[Union[str, bytes]]) -> None:
+    """Puts objects into an array of them."""
+    flat = np.empty(len(found), object)
+    flat[:] = found
+    items.reshape(-1)[:] = flat
 
 
 def _split(everything: NDArray[Any], boxes: list[Box]) -> list[NDArray[Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, 
 import numpy as np
 
 from . import _core
-from ._common import dtype_named, packed
+from ._common import VARIABLE_TYPES, dtype_named, packed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +79,8 @@ class Description(NamedTuple):
     def fill_item(self) -> Any:
         """The fill value, of the type of the dataset."""
         dtype = self.dtype
+        if self.type in VARIABLE_TYPES:
+            return self.fill.decode() if self.type == "string" else bytes(self.fill)
         if not self.fill:
             return np.zeros((), dtype)[()]
         return np.frombuffer(self.fill, dtype.newbyteorder("<")).astype(dtype)[0]
@@ -201,6 +203,24 @@ def items_of(data: Any, dtype: Any) -> NDArray[Any]:
         return np.asarray(data, native(data.dtype))
     array = np.asarray(data, item)
     return np.asarray(array, native(array.dtype))
+
+
+def texts_of(data: Any, dtype: Any) -> Optional[tuple[str, NDArray[Any]]]:
+    """Data whose items are texts or bytes of any length, as an array of objects, and the core's name for their type. None: they are
+    others. They are these if `dtype` is `str`, `bytes` or `object`, or if that of the data is `object` or numpy's `StringDType`."""
+    wanted = None if dtype is None else np.dtype(dtype)
+    if wanted is None:
+        wanted = data.dtype if isinstance(data, np.ndarray) and data.dtype.names is None else None
+    is_empty_type = dtype is not None and wanted is not None and wanted.kind in "US" and wanted.itemsize == 0
+    if wanted is None or not (is_empty_type or wanted.kind in "OT"):
+        return None
+    array = np.asarray(data, object)
+    kinds = {type(item) for item in array.reshape(-1).tolist()}
+    name = "variable_length_bytes" if wanted.kind == "S" or (wanted.kind == "O" and kinds == {bytes}) else "string"
+    odd = sorted(kind.__name__ for kind in kinds if not issubclass(kind, VARIABLE_TYPES[name]))
+    if odd:
+        raise TypeError(f"data: found {odd[0]} among the items, expected str or bytes in all of them")
+    return name, array
 
 
 def layout_of(

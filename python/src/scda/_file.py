@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from ._common import Handle, Path, bytes_of, local_count, prepare, reason, record_number, text_of, together
-from ._dataset import Attributes, Dataset, Part, read_selections
+from ._dataset import Attributes, Dataset, Part, put_texts, read_selections
 from ._description import FULL_NAME, Description, may_be_long, without_name
 from ._errors import Error, FileInUseError, FormatError, LeftOutWarning, OutOfMemoryError, ShortFileError
 from ._finding import Finder, Seal, Walk
@@ -340,8 +340,12 @@ class File(Handle, Tree):
 
             def read(parts: list[Part]) -> None:
                 core.read_datasets(
-                    [(*one, boxes, bytes_of(items)) for one, (boxes, items) in zip(found, parts)],
+                    [(*one, boxes, bytes_of(items)) for one, (boxes, items) in zip(found, parts) if not items.dtype.hasobject],
                 )
+                for (what, record), (boxes, items) in zip(found, parts):
+                    if items.dtype.hasobject:
+                        core.find_dataset(what.full_name, record)
+                        put_texts(items, core.read_texts(None, boxes, what.type == "string"))
 
             return dict(zip(keys, read_selections(self, core, wanted, read)))
 

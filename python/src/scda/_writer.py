@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from . import _core
-from ._common import Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, together, type_name
+from ._common import VARIABLE_TYPES, Handle, Memory, Path, a_or_an, bytes_of, dtype_of, integer, local_count, memory_of, packed, prepare, reason, together, type_name
 from ._description import (
     CODECS,
     Description,
@@ -24,6 +24,7 @@ from ._description import (
     layout_of,
     names_of,
     native,
+    texts_of,
     with_name,
 )
 from ._errors import ArgumentError, CutOffWarning, Error, FileInUseError, UsageError
@@ -401,6 +402,16 @@ class Writer(Handle):
             text: chunks as text, which every reader of the format decompresses; a third larger.
         """
         with self._writing():
+            texts = texts_of(data, dtype)
+            if texts is not None:
+                if start is not None or boxes is not None or self._ranks is not None:
+                    raise ValueError("data: found texts of any length in a part of a dataset, expected all of it, or field()")
+                if shape is not None and integers("shape", shape) != texts[1].shape:
+                    raise ValueError(f"shape: found {shape}, expected that of the data, {texts[1].shape}")
+                errors = (max_relative_error, max_absolute_error)
+                layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
+                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs)
+                return
             given = self._given(
                 name,
                 data,
@@ -552,6 +563,16 @@ class Writer(Handle):
                 max_relative_error, max_absolute_error, text: as for :meth:`dataset`.
         """
         with self._writing():
+            texts = texts_of(data, dtype)
+            if texts is not None:
+                if texts[1].ndim == 0:
+                    raise ValueError("data: found no dimension, expected one for the items of each rank")
+                if counts is not None:
+                    self._counts(len(texts[1]), counts)
+                errors = (max_relative_error, max_absolute_error)
+                layout = layout_of(encode, chunks, codec, level, shuffle, text, errors)
+                self._texts(name, texts, layout, codec, level, errors, fill_value, dims, attrs)
+                return
             array = items_of(data, dtype)
             item = array.dtype if dtype is None else native(np.dtype(dtype))
             if array.ndim == 0:
@@ -562,6 +583,29 @@ class Writer(Handle):
             layout, cut = layout_of(encode, chunks, codec, level, shuffle, text, errors)
             described = _describe(name, item, whole, layout, cut, codec, level, shuffle, errors, fill_value, dims, attrs)
             self._core.field(described, rows, memory_of(array))
+
+    def _texts(
+        self,
+        name: str,
+        texts: tuple[str, NDArray[Any]],
+        layout: tuple[str, Optional[tuple[int, ...]]],
+        codec: Optional[str],
+        level: Optional[int],
+        errors: tuple[Optional[float], Optional[float]],
+        fill_value: Any,
+        dims: Optional[Sequence[Optional[str]]],
+        attrs: Optional[Mapping[str, Any]],
+    ) -> None:
+        """Writes this rank's part of a dataset of texts or bytes of any length."""
+        kind, array = texts
+        described = _describe(
+            name, np.dtype("u1"), array.shape, *layout, codec, level, None, errors, None, dims, attrs
+        )
+        if not isinstance(fill_value, (VARIABLE_TYPES[kind], type(None))):
+            raise TypeError(f"fill_value: found {fill_value!r}, expected {VARIABLE_TYPES[kind].__name__}")
+        fill = fill_value.encode() if isinstance(fill_value, str) else fill_value or b""
+        rows = array.shape[0] if array.ndim else 1
+        self._core.texts(described._replace(type=kind, fill=fill), rows, array.reshape(-1).tolist())
 
     def group(self, path: str, attrs: Mapping[str, Any]) -> None:
         """Writes the attributes of a group of datasets, which their names begin with; those of the file for ``/``. If

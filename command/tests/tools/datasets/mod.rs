@@ -15,6 +15,7 @@ mod copied;
 mod described;
 mod edited;
 mod shown;
+mod texts;
 
 fn density() -> Vec<f64> {
     (0..30).map(|n| f64::from(n) / 4.0).collect()
