@@ -131,7 +131,7 @@ module scda_implementation
   public :: scda_write, scda_read, scda_ffind_dataset, scda_fread_dataset_header, scda_fwrite_group, scda_ffind_group
   public :: scda_fread_group, scda_json, scda_fwrite_datasets_begin, scda_fwrite_datasets_end, scda_request, scda_fread_datasets
   public :: scda_fwrite_streams_begin, scda_fwrite_streams_end, scda_stream_bytes, scda_ffind_streams, scda_fread_stream_size
-  public :: scda_fread_streams_sizes
+  public :: scda_fread_streams_sizes, scda_fwrite_texts, scda_fread_texts_sizes, scda_texts_data
   public :: scda_int ! for the module scda
 
   !> Opens a file for writing ("w"), reading ("r") or appending ("a"): call scda_fopen(f, comm, filename, mode, userstr, ierr, len)
@@ -1709,8 +1709,8 @@ contains
     integer(int64), intent(in), optional :: shape(:)
     type(given_t), target :: given
     character(kind=c_char), allocatable, target :: bytes(:)
-    type(c_ptr), allocatable :: pointers(:)
-    integer(c_int64_t), allocatable :: lengths(:)
+    type(c_ptr), allocatable, target :: pointers(:)
+    integer(c_int64_t), allocatable, target :: lengths(:)
     integer(int64) :: row, behind, count
     integer :: i, k, n
     logical :: fits
@@ -1742,8 +1742,9 @@ contains
     if (index(given%json, c_null_char) > 0) call refuse(f, "attributes: found a NUL character", fits)
     given%json = given%json // c_null_char
     given%d%attributes = c_loc(given%json)
-    allocate(lengths(size(items)), pointers(size(items)))
-    lengths = len_trim(items)
+    allocate(lengths(size(items) + 1), pointers(size(items) + 1)) ! not empty, for c_loc
+    lengths(:size(items)) = len_trim(items)
+    lengths(size(items) + 1) = 0
     allocate(bytes(sum(lengths) + 1))
     behind = 0
     do i = 1, size(items)
@@ -1754,7 +1755,7 @@ contains
       behind = behind + lengths(i)
     end do
     call refuse_held(f)
-    f%handle = c_fwrite_texts(f%handle, given%d, count, pointers, lengths, f%err)
+    f%handle = c_fwrite_texts(f%handle, c_loc(given%d), count, c_loc(pointers), c_loc(lengths), f%err)
     call finish(f, ierr)
   end subroutine scda_fwrite_texts
 
@@ -1767,7 +1768,7 @@ contains
     integer, intent(out), optional :: ierr
     integer(int64), intent(in), optional :: start(:), count(:)
     type(c_dataset_t) :: d
-    integer(c_int64_t), allocatable :: first(:), counts(:)
+    integer(c_int64_t), allocatable, target :: first(:), counts(:), found(:)
     integer(c_int) :: c_found, err
     integer(int64) :: items
     integer :: n
@@ -1779,8 +1780,9 @@ contains
       call refuse(f, "dataset: found none, expected scda_ffind_dataset before", fits)
     end if
     n = int(d%ndims)
-    allocate(counts(n), first(n))
-    counts(:) = d%shape(:n)
+    allocate(counts(n + 1), first(n + 1)) ! not empty, for c_loc
+    counts(:n) = d%shape(:n)
+    counts(n + 1) = 1
     first(:) = 0
     if (present(start) .neqv. present(count)) then
       call refuse(f, "start: found one of start and count, expected both or none", fits)
@@ -1788,15 +1790,17 @@ contains
       call check_dimensions(f, "start", size(start), n, fits)
       call check_dimensions(f, "count", size(count), n, fits)
       if (fits) then
-        first(:) = start(n:1:-1) - 1
-        counts(:) = count(n:1:-1)
+        first(:n) = start(n:1:-1) - 1
+        counts(:n) = count(n:1:-1)
       end if
     end if
     ! A box that C will refuse needs no memory.
     items = 0
-    if (fits .and. all(counts >= 0) .and. all(counts <= d%shape(:n))) items = product(counts)
-    allocate(lengths(items))
-    f%handle = c_fread_texts_sizes(f%handle, merge(1_c_size_t, 0_c_size_t, fits), first, counts, lengths, f%err)
+    if (fits .and. all(counts >= 0) .and. all(counts(:n) <= d%shape(:n))) items = product(counts)
+    allocate(found(items + 1))
+    f%handle = c_fread_texts_sizes(f%handle, merge(1_c_size_t, 0_c_size_t, fits), c_loc(first), c_loc(counts), c_loc(found), &
+      & f%err)
+    lengths = found(:items)
     call finish(f, ierr)
   end subroutine scda_fread_texts_sizes
 
@@ -1808,12 +1812,12 @@ contains
     integer(int64), intent(in) :: lengths(:)
     character(*), intent(inout) :: items(:)
     integer, intent(out), optional :: ierr
-    character(kind=c_char), allocatable :: bytes(:)
+    character(kind=c_char), allocatable, target :: bytes(:)
     integer(int64) :: behind
     integer(c_int) :: status
     integer :: i, k
-    allocate(bytes(sum(lengths)))
-    status = c_texts_data(f%handle, bytes, sum(lengths), f%err)
+    allocate(bytes(sum(lengths) + 1)) ! not empty, for c_loc
+    status = c_texts_data(f%handle, c_loc(bytes), sum(lengths), f%err)
     behind = 0
     do i = 1, min(size(items), size(lengths))
       items(i) = ""

@@ -750,7 +750,7 @@ fn metadata_that_lie_are_refused_on_all_ranks() {
         (good.replace("[10,6]", "[9223372036854775807,9]"), ErrorKind::Range),
         (good.replace("[4,4]", "[4,0]"), ErrorKind::Format),
         (good.replace("[4,4]", "[4000000,4000000]"), ErrorKind::Format),
-        (good.replace("\"uint32\"", "\"string\""), ErrorKind::Unsupported),
+        (good.replace("\"uint32\"", "\"int128\""), ErrorKind::Unsupported),
         (good.replace('{', "[").replace('}', "]"), ErrorKind::Format),
         (long, ErrorKind::Format),
         (String::new(), ErrorKind::Format),

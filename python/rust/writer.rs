@@ -322,11 +322,11 @@ impl Writer {
         let dataset = description.dataset()?;
         let mut texts = Texts::new();
         for item in &items {
-            let bytes = match item.cast::<PyString>() {
-                Ok(text) => text.to_str()?.as_bytes(),
-                Err(_) => item.cast::<PyBytes>()?.as_bytes(),
+            let pushed = match item.cast::<PyString>() {
+                Ok(text) => texts.push(text.to_cow()?.as_bytes()),
+                Err(_) => texts.push(item.cast::<PyBytes>()?.as_bytes()),
             };
-            texts.push(bytes).map_err(|error| invalid(error.to_string()))?;
+            pushed.map_err(|error| invalid(error.to_string()))?;
         }
         self.write_data(py, texts.bytes().len(), Encode::Always, |writer| {
             writer.texts(&dataset, count, &texts)

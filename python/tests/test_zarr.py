@@ -354,3 +354,16 @@ def test_what_is_printed_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "scda", "refs", str(path)], capture_output=True, check=True)
     assert all(c == 10 or 32 <= c < 127 for c in done.stdout)
     assert json.loads(done.stdout) == scda.references(path)
+
+
+def test_texts_of_any_length(tmp_path):
+    names, raw = np.array(["Merkur", "Vénus", ""], object), np.array([b"\xff", b"", b"ab"], object)
+    with scda.create(tmp_path / "f") as w:
+        for codec in ("zstd", "lz4", "zlib"):
+            w.dataset(codec, names, codec=codec, chunks=2)
+        w.dataset("plain", names)
+        w.dataset("bytes", raw)
+    group = zarr.open_group(scda.ZarrStore(tmp_path / "f"), mode="r")
+    for name in ("zstd", "lz4", "zlib", "plain"):
+        assert group[name][:].tolist() == names.tolist()
+    assert group["bytes"][:].tolist() == raw.tolist()

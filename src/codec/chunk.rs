@@ -12,7 +12,7 @@ use crate::format::crc::crc32c;
 use crate::format::dataset::codecs::{Codecs, Step};
 use crate::format::dataset::{DataType, Dataset, MAX_CHUNK_BYTES};
 use crate::format::padding::LineBreak;
-use crate::memory::{copy, grow, reserve, resize};
+use crate::memory::{copy, grow, reserve, resize, zeroed};
 use crate::numbers::to_usize;
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use std::io::Read;
@@ -224,10 +224,10 @@ impl ChunkDecoder {
         let data = match codecs.compressor() {
             None => copy(stream)?,
             Some(Step::Blosc { .. }) => {
-                let mut out = Vec::new();
                 let length =
                     BloscDecoder::data_bytes(stream).map_err(|what| bad(format!("Blosc frame: {what}")))?;
-                resize(&mut out, length)?;
+                // What a frame that lies has no data for costs nothing.
+                let mut out = zeroed(to_usize(length))?;
                 self.blosc.decode(stream, &mut out)?.map_err(|what| bad(format!("Blosc frame: {what}")))?;
                 out
             }

@@ -79,6 +79,7 @@ fn argument(kind: &Kind, name: &str, next: &str) -> String {
             return format!("{fortran}, intent({intent}) :: {name}(*)");
         }
         ("void" | "scda_fcontext_t" | "char", 1) => {}
+        (_, 1 | 2) if ["items", "lengths"].contains(&name) => {} // arrays
         (_, 2) => return format!("type(c_ptr), intent({}) :: {name}", "inout"),
         _ if name == "len" => return format!("{fortran}, intent({intent}) :: {name}"),
         _ if name.ends_with("boxes") || (name == "Nq" && !kind.is_const) => {

@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use crate::memory;
-use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, parse};
+use scda::internals::{ChunkCodec, ChunkDecoder, ChunkEncoder, Codecs, parse, texts};
 use scda::{Codec, DataType, Dataset, Encoder, ErrorKind, Layout, LineBreak};
 
 /// What a decoder needs whatever the chunk: tables of Pcodec, the state of the inflater.
@@ -56,6 +56,26 @@ pub fn chunks(input: &[u8]) {
     assert!(peak <= limit, "{peak} bytes of memory for a chunk of {}, {codec}", out.len());
     if let Err(error) = result {
         assert_eq!(error.kind(), ErrorKind::Decode, "{error}");
+    }
+
+    // The same bytes as a chunk of texts, of which nobody knows how many bytes it has.
+    if !is_pcodec {
+        let mut decoder = ChunkDecoder::new(false);
+        decoder.stream(rest.0.len() as u64).unwrap().copy_from_slice(rest.0);
+        let found = decoder.decode_any(rest.0.len() as u64, &codecs).and_then(|chunk| {
+            let of = if rest.0.len() % 2 == 0 { DataType::String } else { DataType::VariableBytes };
+            Ok(texts::parse(&chunk, count as u64 % 8, of)?.map(|places| (chunk, places)))
+        });
+        match found {
+            Ok(Ok((chunk, places))) => {
+                let mut again = Vec::new();
+                texts::put_count(&mut again, places.len() as u64).unwrap();
+                places.into_iter().for_each(|place| texts::put(&mut again, &chunk[place]).unwrap());
+                assert!(again == chunk);
+            }
+            Ok(Err(what)) => assert!(what.contains("found"), "{what}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Decode, "{error}"),
+        }
     }
 
     // An error leaves no trace in the decoder.

@@ -91,9 +91,9 @@ fn what_is_wrong_is_said_with_key_and_byte() {
         ("\"shape\":[4,6],", "", ErrorKind::Format, "byte 0: metadata: found no key \"shape\""),
         (
             "\"float32\"",
-            "\"string\"",
+            "\"vstring\"",
             ErrorKind::Unsupported,
-            "byte 63: metadata: data_type: found \"\\\"string\\\"\", which",
+            "byte 63: metadata: data_type: found \"\\\"vstring\\\"\", which",
         ),
         ("\"float32\"", "7", ErrorKind::Format, "byte 63: metadata: data_type: found"),
         (

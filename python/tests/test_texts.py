@@ -1,0 +1,64 @@
+"""Texts and bytes of any length."""
+
+import numpy as np
+import pytest
+
+import scda
+
+NAMES = np.array([["Merkur", "Vénus", ""], ["a\0b", "语言", "x" * 3000]], object)
+BYTES = np.array([b"", b"\xff\0", b"abc"], object)
+
+
+@pytest.mark.parametrize("options", [{}, {"encode": True}, {"encode": "auto"}, {"chunks": (1, 3), "codec": "zlib"}, {"codec": "lz4"}])
+def test_there_and_back(tmp_path, options):
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("names", NAMES, dims=("y", "x"), attrs={"what": "names"}, fill_value="none", **options)
+        w.field("lists", NAMES[0].tolist(), dtype=str)
+        w.dataset("bytes", BYTES, fill_value=b"\0")
+        w.dataset("empty", [], dtype=bytes)
+        w.dataset("one", "Titel", dtype=str)
+    with scda.open(tmp_path / "f") as f:
+        names = f["names"]
+        assert names.shape == (2, 3) and names.dtype == object and names.fill_value == "none"
+        assert names.attrs == {"what": "names"} and names.dims == ("y", "x")
+        assert repr(names).startswith("<scda dataset 'names': string (y: 2, x: 3)")
+        assert names[...].tolist() == NAMES.tolist() and names[1, ::-2].tolist() == NAMES[1, ::-2].tolist()
+        assert names[0, 1] == "Vénus" and [row.tolist() for row in names] == NAMES.tolist()
+        assert f["lists"][...].tolist() == NAMES[0].tolist()
+        assert f["bytes"][...].tolist() == BYTES.tolist() and f["bytes"].fill_value == b"\0"
+        assert f["empty"].shape == (0,) and f["one"][()] == "Titel" and f["one"].shape == ()
+        both = f.read_datasets({"names": np.s_[:, 1], "bytes": ...})
+        assert both["names"].tolist() == ["Vénus", "语言"] and both["bytes"].tolist() == BYTES.tolist()
+        out = np.empty(3, object)
+        names.read_direct(out, np.s_[1])
+        assert out.tolist() == NAMES[1].tolist()
+        boxes = names.read_boxes([((0, 1), (2, 1)), ((1, 0), (1, 2))])
+        assert [box.tolist() for box in boxes] == [[["Vénus"], ["语言"]], [["a\0b", "语言"]]]
+
+
+def test_texts_of_fixed_length_stay_so(tmp_path):
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("fixed", ["a", "bc"])
+    with scda.open(tmp_path / "f") as f:
+        assert f["fixed"].dtype == np.dtype("U2")
+
+
+@pytest.mark.parametrize("data, words", [([1, "a"], "found int among the items"), (["a", b"b"], "found bytes among"), ([None], "NoneType")])
+def test_other_objects_are_refused(tmp_path, data, words):
+    with scda.create(tmp_path / "f") as w:
+        with pytest.raises(TypeError, match=words):
+            w.dataset("x", np.array(data, object))
+        with pytest.raises(TypeError, match="fill_value"):
+            w.dataset("x", ["a"], dtype=str, fill_value=b"a")
+        with pytest.raises(ValueError, match="all of it, or field"):
+            w.dataset("x", ["a"], dtype=str, start=0, shape=2)
+
+
+def test_strings_of_numpy(tmp_path):
+    dtypes = pytest.importorskip("numpy.dtypes")
+    if not hasattr(dtypes, "StringDType"):
+        pytest.skip("numpy has no StringDType")
+    with scda.create(tmp_path / "f") as w:
+        w.dataset("x", np.array(["a", "bcd"], dtypes.StringDType()))
+    with scda.open(tmp_path / "f") as f:
+        assert f["x"][...].tolist() == ["a", "bcd"]
