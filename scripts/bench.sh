@@ -134,7 +134,7 @@ measure() {
   if [ -n "$forest$ghosts" ]; then
     printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
     if [ -n "$forest" ]; then
-      rows_of saving 10000 "ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | in time of the processors | with sync"
+      rows_of saving 10000 "ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | by the best times | in time of the processors | with sync"
     else
       rows_of ghosts 16 "ranks | blocks | | packed, ms | as it lies, ms | copied, ms | HDF5, ms | packed / as it lies | copied / as it lies | HDF5 / as it lies"
     fi
