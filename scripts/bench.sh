@@ -17,6 +17,7 @@ FOLDER...           where to write, for example /mnt/disk (default: target/bench
 --access            only finding a section among many and reading a few elements of many, beside HDF5
 --ghosts            only blocks with ghost cells as they lie in memory, beside packed data, a copy, and HDF5
 --forest            only saving forests, beside p4est_save (Open MPI)
+--background        only what writing in the background takes from the program, beside memcpy and the synchronous way
 --work NAME         this workload alone (again for more); names: see benches/README.md
 --reps N            repetitions that count (default: 7)
 --existing          write over existing files
@@ -26,7 +27,7 @@ END
   exit 2
 }
 
-scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" forest="" ghosts="" options=() folders=()
+scale=default mpis=() ranks="" reader="" works=() reps=7 installed="" record="" access="" patterns="" streams="" seal="" forest="" ghosts="" background="" options=() folders=()
 while [ $# -gt 0 ]; do
   case $1 in
   --quick) scale=quick ranks=2 reader=1 reps=2 works=(all) ;; # more ranks than cores would wait long for what runs beside
@@ -37,6 +38,7 @@ while [ $# -gt 0 ]; do
   --access) access=only ;;
   --forest) forest=only ;;
   --ghosts) ghosts=only ;;
+  --background) background=only ;;
   --patterns) patterns=only ;;
   --streams) streams=only ;;
   --record) record=yes ;;
@@ -123,7 +125,7 @@ rows_of() {
 }
 
 # Whether no workload is to be run.
-is_only() { [ "$forest" = only ] || [ "$ghosts" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
+is_only() { [ "$forest" = only ] || [ "$ghosts" = only ] || [ "$background" = only ] || [ "$access" = only ] || [ "$patterns" = only ] || [ "$streams" = only ]; }
 
 # measure FOLDER: all workloads in that folder, and their tables.
 measure() {
@@ -131,10 +133,12 @@ measure() {
   size=$(scale_in "$1")
   files=$(mktemp -d "$1/scda-bench.XXXXXX")
   : >"$results"
-  if [ -n "$forest$ghosts" ]; then
+  if [ -n "$forest$ghosts$background" ]; then
     printf '\n## %s, %s (%s)\n\n' "$mpi" "${1#"$root"/}" "$(stat -f -c %T -- "$1")"
     if [ -n "$forest" ]; then
       rows_of saving 10000 "ranks | quadrants | bytes of data | p4est_save, ms | scda_p4est_save, ms | with sync, ms | times as fast | by the best times | in time of the processors | with sync"
+    elif [ -n "$background" ]; then
+      rows_of background 1 "ranks | MiB | way | memcpy, ms | call, ms | call and commit with sync, ms | call / memcpy | by the best times | loop with the thread, % more | without, % more"
     else
       rows_of ghosts 16 "ranks | blocks | | packed, ms | as it lies, ms | copied, ms | HDF5, ms | packed / as it lies | copied / as it lies | HDF5 / as it lies"
     fi
@@ -178,7 +182,7 @@ files=""
 trap 'rm -rf "$files"' EXIT
 
 about() {
-  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ -n "$forest" ]; then echo "# Saving forests"; elif [ -n "$ghosts" ]; then echo "# Memory as it lies"; else echo "# libscda beside its peers"; fi
+  if [ -n "$seal" ]; then echo "# Sealed files"; elif [ "$streams" = only ]; then echo "# Streams of tasks"; elif [ "$patterns" = only ]; then echo "# Datasets"; elif [ -n "$forest" ]; then echo "# Saving forests"; elif [ -n "$ghosts" ]; then echo "# Memory as it lies"; elif [ -n "$background" ]; then echo "# Writing in the background"; else echo "# libscda beside its peers"; fi
   echo
   echo "- $(date -u +%Y-%m-%d), commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
   echo "- $(uname -srm), $(nproc) cores$(sed -n 's/^model name[^:]*: /, /p' /proc/cpuinfo | head -n 1)," \
@@ -223,5 +227,6 @@ if [ -n "$record" ]; then
   [ "$patterns" != only ] || name=patterns
   [ -z "$forest" ] || name=forest
   [ -z "$ghosts" ] || name=ghosts
+  [ -z "$background" ] || name=background
   cp "$report" "benches/records/$name-$(date -u +%Y-%m-%d).md"
 fi
