@@ -77,6 +77,7 @@ pub use parallel::{
     uniform_partition,
 };
 pub use storage::Driver;
+pub use storage::elsewhere::ReadAt;
 pub use storage::faults::Faults;
 pub use storage::file_system::FileSystem;
 #[cfg(feature = "mpi")]

@@ -7,6 +7,7 @@ mod dataset;
 mod errors;
 mod ranks;
 mod reader;
+mod source;
 mod writer;
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};

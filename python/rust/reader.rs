@@ -4,6 +4,7 @@ use crate::BytesMut;
 use crate::dataset::{Box, Description, regions_of, room_of};
 use crate::errors::{Cause, closed};
 use crate::ranks::Ranks;
+use crate::source::Source;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -195,6 +196,7 @@ impl Reader {
     fn new(
         py: Python<'_>,
         path: PathBuf,
+        source: Option<&Bound<'_, PyAny>>,
         ranks: Option<&Bound<'_, PyAny>>,
         threads: usize,
         decode: bool,
@@ -209,13 +211,15 @@ impl Reader {
         let cause = Cause::default();
         let ranks = ranks.map(|ranks| Ranks::new(ranks, cause.clone())).transpose()?;
         let is_alone = ranks.is_none();
-        let opened = py.detach(|| match ranks {
-            Some(ranks) => scda::Reader::open(ranks, &path, &params),
-            None => {
-                let mut reader = scda::Reader::open(Solo, &path, &params)?;
-                reader.tolerate_damage()?;
-                Ok(reader)
-            }
+        let source = source.map(|source| Source::new(source, cause.clone()));
+        let opened = py.detach(|| {
+            let mut reader = match (source, ranks) {
+                (Some(source), _) => scda::Reader::open_at(source, &path, &params)?,
+                (None, Some(ranks)) => return scda::Reader::open(ranks, &path, &params),
+                (None, None) => scda::Reader::open(Solo, &path, &params)?,
+            };
+            reader.tolerate_damage()?;
+            Ok(reader)
         });
         let reader = opened.map_err(|error| cause.raise(py, &path.to_string_lossy(), &error))?;
         let (user, extent) = (reader.user().to_vec(), Mutex::new(Extent::of(&reader)));

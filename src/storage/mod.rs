@@ -4,6 +4,7 @@ mod calls;
 pub mod copy;
 #[cfg(test)]
 pub mod double;
+pub mod elsewhere;
 pub mod faults;
 pub mod file_system;
 #[allow(unsafe_code)]

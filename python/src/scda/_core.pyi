@@ -32,6 +32,7 @@ class Reader:
     def __new__(
         cls,
         path: str,
+        source: Optional[Any],
         ranks: Optional[Any],
         threads: int,
         decode: bool,

@@ -21,6 +21,7 @@ from ._finding import Finder, Seal, Walk
 from ._group import Group, Records, Tree
 from ._section import Section
 from ._sections import Sections
+from ._source import source_of
 from ._selection import select
 from ._streams import Streams
 
@@ -36,7 +37,7 @@ _OF_DATA = ("array", "varray")
 
 
 def open(
-    path: Path,
+    path: Union[Path, Any],
     *,
     comm: Any = None,
     driver: str = "auto",
@@ -46,11 +47,13 @@ def open(
     to_seal: bool = True,
     cache_bytes: int = 16 << 20,
     max_memory: int = 0,
+    storage_options: Optional[dict[str, Any]] = None,
 ) -> File:
     """Opens a file for reading.
 
     Args:
-        path: the file.
+        path: the file. For a process that reads alone also a file object that can be read and seeked, what ``fsspec.open``
+            returns, or with fsspec an address, such as ``https://...``: only the bytes that are needed are asked for.
         comm: a communicator of mpi4py. With more than one rank, every use of the file that may read is
             collective; blocks are then given to all ranks, and each rank reads any elements, or those that
             :meth:`Section.read_partition` shares out. None: this process reads alone.
@@ -71,6 +74,7 @@ def open(
             later. 0: none. What reads several boxes at once, or most items of the chunks that it touches, keeps none.
         max_memory: how many bytes a call takes at most for what the file asks for, and for the array that it returns; more is an
             OutOfMemoryError. For files of unknown origin, of which a few bytes can ask for an array of any size. 0: no limit.
+        storage_options: of an address: what fsspec gets, such as ``{"anon": True}``.
 
     Raises:
         Error: FormatError, VersionError, ShortFileError for other files, NoSuchFileError and others of the
@@ -94,6 +98,7 @@ def open(
         to_seal=to_seal,
         cache_bytes=cache_bytes,
         max_memory=max_memory,
+        storage_options=storage_options,
     )
 
 
@@ -141,14 +146,22 @@ class File(Handle, Tree):
         cache_bytes: int = 0,
         max_memory: int = 0,
         by_seal: bool = True,
+        storage_options: Optional[dict[str, Any]] = None,
     ) -> None:
+        source = source_of(path, storage_options)
+        if source is not None and comm is not None and comm.size > 1:
+            raise ValueError(f"comm: found {comm.size} ranks, which read no file objects and addresses, expected one")
         flags = {"decode": decode, "verify": verify, "to_seal": to_seal}
         limits = {"cache_bytes": cache_bytes, "max_memory": max_memory}
-        self._path, self._ranks, number = prepare(path, comm, driver, threads, limits, **flags)
-        self._mapped = None if self._ranks else _open_to_map(self._path)
+        name = path if source is None else source.name
+        self._path, self._ranks, number = prepare(name, comm, driver, threads, limits, **flags)
+        if source is not None:
+            self._path = source.name
+        self._source = source
+        self._mapped = _open_to_map(self._path) if self._is_local else None
         self._map: Optional[np.memmap[Any, np.dtype[np.uint8]]] = None
         try:
-            self._core = _core.Reader(self._path, self._ranks, number, *map(bool, flags.values()), *limits.values())
+            self._core = _core.Reader(self._path, source, self._ranks, number, *map(bool, flags.values()), *limits.values())
             if self._mapped is not None and not os.path.samestat(os.fstat(self._mapped.fileno()), os.stat(self._path)):
                 self._core.close()
                 raise FileInUseError(f"{self._path}: it was replaced while it was opened", None, self._path)
@@ -166,6 +179,11 @@ class File(Handle, Tree):
             except BaseException as error:  # as the program wants it
                 self._leave(error)
                 raise
+
+    @property
+    def _is_local(self) -> bool:
+        """Whether a process has a file of this system for itself, which can be mapped into memory."""
+        return self._ranks is None and self._source is None
 
     def _begin(self) -> None:
         """Knows no section yet."""

@@ -329,7 +329,7 @@ class Section:
     @property
     def _is_mapped(self) -> bool:
         """Whether the data are mapped into memory, and not read."""
-        return not self.compressed and self._file._ranks is None
+        return not self.compressed and self._file._is_local
 
     def _number(self, key: Any) -> int:
         try:

@@ -24,6 +24,7 @@ from ._errors import UsageError
 from ._file import File, open
 from ._group import Group
 from ._selection import select
+from ._source import is_address
 from ._variables import DIMENSIONS, MAX_SHAPE, Variable, has_fill_attribute, max_shape, with_coordinates
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class Backend(BackendEntrypoint):
     ) -> Any:
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             raise TypeError(f"engine scda: found {type(filename_or_obj).__name__}, expected the path of a file")
-        path = os.path.abspath(os.path.expanduser(os.fspath(filename_or_obj)))
+        path = os.fspath(filename_or_obj)
+        if not is_address(path):
+            path = os.path.abspath(os.path.expanduser(path))
         without = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         store = _Store(path, group or "/", record, without)
         try:
@@ -102,7 +105,8 @@ class Backend(BackendEntrypoint):
     ) -> dict[str, Any]:
         """Each group of the file as a dataset, by its path, with the variables directly in it."""
         first = options.pop("group", None) or "/"
-        with open(os.path.expanduser(os.fspath(filename_or_obj))) as file:
+        path = os.fspath(filename_or_obj)
+        with open(path if is_address(path) else os.path.expanduser(path)) as file:
             whole = Group(file, first.strip("/") or "/")
             prefix, names = whole._prefix, whole._datasets()
         paths = {"": None}

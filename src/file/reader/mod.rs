@@ -49,8 +49,9 @@ use crate::format::layout::Layout;
 use crate::format::padding::LineBreak;
 use crate::format::{FILE_HEADER_BYTES, INLINE_BYTES};
 use crate::memory::{self, Limited};
-use crate::parallel::{Communicator, KnownPartition, Partition};
+use crate::parallel::{Communicator, KnownPartition, Partition, Solo};
 use crate::storage::ParallelFile;
+use crate::storage::elsewhere::{Elsewhere, ReadAt};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -191,6 +192,11 @@ struct KnownSizes {
     bytes: Partition,
 }
 
+/// Where a file of this size ends.
+fn ends_of(file: &mut dyn ParallelFile, size: u64, raw: bool, to_seal: bool) -> Result<Ends> {
+    if raw { Ok(Ends::all(size)) } else { index::ends(file, size, to_seal) }
+}
+
 impl Reader {
     /// Opens a file and reads its header (paper, section A.3).
     ///
@@ -207,14 +213,32 @@ impl Reader {
         path: Result<&Path>,
         params: Result<Params>,
     ) -> Result<Self> {
-        let open = |team: &mut Team, path: &Path, params: &mut Params| {
+        Self::open_by(comm, path, params, |team, path, params| {
             let (raw, to_seal) = (params.raw, params.to_seal);
-            let examine = |file: &mut dyn ParallelFile, size| match raw {
-                true => Ok(Ends::all(size)),
-                false => index::ends(file, size, to_seal),
-            };
-            open::open(team, path, params, examine)
-        };
+            open::open(team, path, params, |file, size| ends_of(file, size, raw, to_seal))
+        })
+    }
+
+    /// As [`Self::open`], for a process that reads alone: what is no file of this system. `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`], and `Io` and others for those of `source`.
+    pub fn open_at(source: impl ReadAt + 'static, name: &Path, params: &Params) -> Result<Self> {
+        Self::open_by(Box::new(Solo), Ok(name), Ok(params.clone()), |_, _, params| {
+            let mut file: Box<dyn ParallelFile> = Box::new(Elsewhere(source));
+            let size = file.size()?;
+            let ends = ends_of(&mut *file, size, params.raw, params.to_seal)?;
+            params.find_stripe(0);
+            Ok((file, ends))
+        })
+    }
+
+    fn open_by(
+        comm: Box<dyn Communicator>,
+        path: Result<&Path>,
+        params: Result<Params>,
+        open: impl FnOnce(&mut Team, &Path, &mut Params) -> Result<(Box<dyn ParallelFile>, Ends), Failure>,
+    ) -> Result<Self> {
         let (team, params, (file, ends)) = open::if_valid(comm, Function::Open, path, params, open)?;
         let mut session = Session::new(ReaderState::new(team, file, ends, params));
         let header = session.operate(|state| {
@@ -675,8 +699,7 @@ impl ReaderState {
         let (raw, to_seal) = (self.params.raw, self.params.to_seal);
         let found = if self.team.rank() == 0 {
             let file = &mut *self.file;
-            file.size()
-                .and_then(|size| if raw { Ok(Ends::all(size)) } else { index::ends(file, size, to_seal) })
+            file.size().and_then(|size| ends_of(file, size, raw, to_seal))
         } else {
             Ok(Ends::all(0))
         };

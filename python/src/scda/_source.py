@@ -1,0 +1,114 @@
+"""Reading what is no file of this system: file objects of Python, and what fsspec finds by an address."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from typing import Any, Optional, Protocol
+
+# Reads of no more bytes are short.
+_SHORT = 1 << 14
+# The bytes of a block, and how many are kept.
+_BLOCK = 1 << 16
+_MOST_BLOCKS = 64
+
+
+class Source(Protocol):
+    """What the core reads from."""
+
+    name: str
+
+    def size(self) -> int: ...
+
+    def read_at(self, offset: int, length: int) -> bytes: ...
+
+
+class _Object:
+    """A file object that can be read and seeked. It stays open."""
+
+    def __init__(self, file: Any) -> None:
+        name = getattr(file, "name", None)
+        self.name = name if isinstance(name, str) else f"<{type(file).__name__}>"
+        self._file = file
+        self._lock = threading.Lock()
+
+    def size(self) -> int:
+        with self._lock:
+            self._file.seek(0, os.SEEK_END)
+            size: int = self._file.tell()
+            return size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        parts: list[bytes] = []
+        with self._lock:
+            self._file.seek(offset)
+            while length > 0:
+                part = self._file.read(length)
+                if not part:
+                    break
+                parts.append(bytes(part))
+                length -= len(part)
+        return b"".join(parts)
+
+
+class _Address:
+    """What has an address. A read is a request for a range of bytes; of what is between short ones, such as headers, some blocks
+    are kept."""
+
+    def __init__(self, system: Any, path: str, name: str) -> None:
+        self.name = name
+        self._system, self._path = system, path
+        self._size = 0
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def size(self) -> int:
+        self._system.invalidate_cache()
+        size = self._system.info(self._path)["size"]
+        if size is None:
+            raise OSError(f"{self.name}: the server does not tell the size")
+        with self._lock:
+            self._size = int(size)
+            self._blocks.clear()  # they may have been at the end of a file that has grown
+            return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        first, last = offset // _BLOCK, (offset + length - 1) // _BLOCK
+        if length > _SHORT or last > first:
+            return self._request(offset, length)
+        with self._lock:
+            if first not in self._blocks:
+                start = first * _BLOCK
+                self._blocks[first] = self._request(start, min(_BLOCK, max(self._size - start, 0)))
+                if len(self._blocks) > _MOST_BLOCKS:
+                    self._blocks.popitem(last=False)
+            self._blocks.move_to_end(first)
+            at = offset - first * _BLOCK
+            return self._blocks[first][at : at + length]
+
+    def _request(self, offset: int, length: int) -> bytes:
+        found: bytes = self._system.cat_file(self._path, start=offset, end=offset + length)
+        if len(found) > length:
+            raise OSError(f"{self.name}: found {len(found)} bytes in an answer, expected the {length} of a range")
+        return found
+
+
+def is_address(path: Any) -> bool:
+    """Whether it is text such as ``https://...`` or ``s3://...``."""
+    return isinstance(path, str) and "://" in path
+
+
+def source_of(path: Any, storage_options: Optional[dict[str, Any]]) -> Optional[Source]:
+    """What is read in place of a file; None: it is the path of one."""
+    if is_address(path):
+        from fsspec.core import url_to_fs
+
+        return _Address(*url_to_fs(path, **(storage_options or {})), path)
+    if storage_options is not None:
+        raise ValueError(f"storage_options: found {path!r}, expected an address such as https://... or s3://...")
+    if hasattr(path, "fs") and hasattr(path, "path") and not hasattr(path, "read"):  # fsspec.open(...)
+        return _Address(path.fs, path.path, path.fs.unstrip_protocol(path.path))
+    if hasattr(path, "read") and hasattr(path, "seek"):
+        return _Object(path)
+    return None
