@@ -43,8 +43,8 @@ for seal in 0 1; do
 done
 heading "1000 ranks in one process"
 measured cargo test --locked --release --target-dir $folder/cargo --test limits -- --ignored
-heading "A million disks after a loss of power"
-measured env SCDA_STATES=1000000 SCDA_CHANGES=9 \
+heading "A million disks after a loss of power, 100,000 simulated runs"
+measured env SCDA_STATES=1000000 SCDA_CHANGES=9 SCDA_SEEDS=100000 \
   cargo test --locked --release --target-dir $folder/cargo --test power_loss -- --nocapture
 heading "10,000 schedules of files that are written in the background"
 measured env SCDA_SCHEDULES=10000 cargo test --locked --release --target-dir $folder/cargo --test background -- whatever

@@ -77,6 +77,8 @@ impl Loss {
     pub fn disk(&self, events: &[&Event], names: usize, mut keeps: impl FnMut() -> bool) -> Disk {
         let mut files: BTreeMap<u64, [Vec<u8>; 2]> = BTreeMap::new(); // as on the disk, and as the program sees them
         let (mut known, mut pending) = (BTreeMap::new(), Vec::new());
+        // Whether the last piece of a descriptor is on the disk.
+        let mut fates = BTreeMap::new();
         for (event, covered) in events.iter().zip(self.covered(events)) {
             match event {
                 Event::Name(name, file) => pending.push((name, *file)),
@@ -97,7 +99,12 @@ impl Loss {
                     let [stored, seen] = files.entry(write.file).or_default();
                     put(seen, write.offset, &write.bytes);
                     for piece in self.pieces(write) {
-                        if covered || keeps() {
+                        // A sector has the bytes of both calls, or of none.
+                        let shared = write.is_rest && !piece.start.is_multiple_of(512);
+                        let fate = fates.get(&write.fd).copied().filter(|_| shared);
+                        let is_kept = covered || fate.unwrap_or_else(&mut keeps);
+                        fates.insert(write.fd, is_kept);
+                        if is_kept {
                             let own = piece.start - write.offset..piece.end - write.offset;
                             put(stored, piece.start, &write.bytes[own]);
                         }

@@ -12,7 +12,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // test data
 #![allow(unsafe_code, clippy::cast_sign_loss)] // stands between the library and the system
 
-use scda::{CommitRequest, Params, Reader, Result, Solo, ThreadComm, Writer, run_on_threads};
+use scda::{CommitRequest, Communicator, Params, Reader, Result, Solo, Writer, run_on_threads};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -21,6 +21,8 @@ use std::path::Path;
 mod common;
 mod disks;
 mod record;
+mod schedule;
+mod simulation;
 mod steps;
 
 use common::Rng;
@@ -119,8 +121,14 @@ impl Job {
     }
 
     /// Writes; tells how many steps it was told to be durable.
-    fn run(self, comm: ThreadComm, path: &Path, buffer: usize, durable: impl Fn(usize)) -> Result<()> {
-        let ranks = (scda::Communicator::rank(&comm), scda::Communicator::size(&comm));
+    fn run(
+        self,
+        comm: impl Communicator + 'static,
+        path: &Path,
+        buffer: usize,
+        durable: impl Fn(usize),
+    ) -> Result<()> {
+        let ranks = (comm.rank(), comm.size());
         let mut params = params(self.atomic, buffer);
         params.keep = self.keep;
         params.background_bytes = u64::from(self.steps.content == Content::Background) << 20;
@@ -190,7 +198,7 @@ impl Run {
         let old = std::fs::read(&path).unwrap_or_default();
         let log = Log::of(folder.path());
         for result in run_on_threads(ranks, |comm| {
-            let is_first = scda::Communicator::rank(&comm) == 0;
+            let is_first = comm.rank() == 0;
             job.run(comm, &path, buffer, |count| {
                 if is_first {
                     log.note_durable(count)

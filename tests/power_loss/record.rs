@@ -1,6 +1,7 @@
 //! The calls of the system that change the files of one folder, in their order. This test program has functions of the names that the
 //! library calls in libc, so all its calls come by here.
 
+use crate::schedule::{Call, next_call};
 use libc::{c_char, c_int, c_uint, c_void, off64_t, size_t, ssize_t};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub struct Write {
     pub fd: c_int,
     pub offset: usize,
     pub bytes: Vec<u8>,
+    /// The call before it on this thread should have written them, too.
+    pub is_rest: bool,
 }
 
 /// What was recorded.
@@ -137,15 +140,29 @@ impl Recorder {
 thread_local! {
     /// The recorder itself reads files.
     static RECORDS: Cell<bool> = const { Cell::new(false) };
+    /// The last write has written fewer bytes than it should.
+    static HAS_REST: Cell<bool> = const { Cell::new(false) };
+    /// The call moves half of its bytes.
+    static IS_SHORT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes a call; then, if it did what it should, records it.
+/// Makes a call, if the schedule does not have it fail; then, if it did what it should, records it.
 fn call<T: Copy + PartialOrd + From<i8>>(
     call: impl FnOnce(Option<&Recorder>) -> T,
     note: impl FnOnce(&mut Recorder, T),
 ) -> T {
     if RECORDS.replace(true) {
         return call(None);
+    }
+    let next = next_call();
+    IS_SHORT.set(matches!(next, Call::Short));
+    if let Call::Fails(errno) = next {
+        RECORDS.set(false);
+        // SAFETY: the place of this thread.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: it may be written to.
+        unsafe { *place = errno };
+        return T::from(-1);
     }
     let mut recorder = recorder();
     let result = call(recorder.as_ref());
@@ -188,20 +205,31 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> 
 unsafe extern "C" fn pwrite64(fd: c_int, data: *const c_void, count: size_t, offset: off64_t) -> ssize_t {
     call(
         // SAFETY: as the caller promises.
-        |_| unsafe { libc::syscall(libc::SYS_pwrite64, fd, data, count, offset) as ssize_t },
+        |_| unsafe { libc::syscall(libc::SYS_pwrite64, fd, data, moved(count), offset) as ssize_t },
         |recorder, done| {
             if let Some(file) = recorder.file(fd) {
                 // SAFETY: so many bytes were written.
                 let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), done as usize) };
-                recorder.push(Event::Write(Write {
-                    file,
-                    fd,
-                    offset: offset as usize,
-                    bytes: bytes.to_vec(),
-                }));
+                let is_rest = HAS_REST.replace(bytes.len() < count);
+                let (offset, bytes) = (offset as usize, bytes.to_vec());
+                recorder.push(Event::Write(Write { file, fd, offset, bytes, is_rest }));
             }
         },
     )
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(fd: c_int, data: *mut c_void, count: size_t, offset: off64_t) -> ssize_t {
+    call(
+        // SAFETY: as the caller promises.
+        |_| unsafe { libc::syscall(libc::SYS_pread64, fd, data, moved(count), offset) as ssize_t },
+        |_, _| {},
+    )
+}
+
+/// How many bytes this call moves.
+fn moved(count: size_t) -> size_t {
+    if IS_SHORT.take() { count.div_ceil(2) } else { count }
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,83 @@
+//! Simulated runs: one seed tells the order of the ranks, which call or exchange fails or where a rank dies, and the disk that is left.
+//! All ranks must say the same, nobody waits for ever, and no commit is lost. `SCDA_SEED` is the first seed, `SCDA_SEEDS` how many.
+
+use crate::common::Rng;
+use crate::common::watched::Watched;
+use crate::disks::Loss;
+use crate::record::{Event, Log, Record, Write};
+use crate::schedule::{self, End, Fault};
+use crate::steps::Content;
+use crate::{Job, Run, folder, number};
+use scda::Communicator;
+use std::collections::BTreeMap;
+
+/// One seed tells the job, the ranks and their order, what fails, and which disk is left then.
+fn simulate(seed: u64, wholes: &mut BTreeMap<String, [Vec<u8>; 2]>) -> (Fault, Record) {
+    let mut rng = Rng(seed);
+    let mut jobs = Job::all([40, 2500][rng.below(2) as usize]);
+    // Its threads are no ranks.
+    jobs.retain(|job| job.steps.content != Content::Background);
+    let job = jobs[rng.below(jobs.len() as u64) as usize];
+    let (ranks, fault) = (rng.below(4) as usize + 1, Fault::random(&mut rng));
+    let buffer = [0, 4 << 20][rng.below(2) as usize];
+    // The bytes of streams depend on the number of ranks.
+    let whole =
+        wholes.entry(format!("{job:?} {ranks}")).or_insert_with(|| Run::of(job, ranks, 0).whole).clone();
+    let what = format!("SCDA_SEED={seed}: {fault:?}, {ranks} ranks, {job:?}");
+    let folder = folder();
+    let path = folder.path().join("f");
+    job.prepare(&path);
+    let log = Log::of(folder.path());
+    let ends = schedule::run(&what, seed, ranks, fault, |comm| {
+        let own = comm.clone();
+        let watched = Watched::new(comm, move |_, _| own.fails());
+        job.run(watched, &path, buffer, |count| log.note_durable(count)).map_err(|error| error.code())
+    });
+    let is_killed = ends.contains(&End::Killed);
+    assert!(is_killed || ends.windows(2).all(|pair| pair[0] == pair[1]), "{what}: ranks disagree: {ends:?}");
+    let is_good = ends == vec![End::Returned(Ok(())); ranks];
+    assert!(is_good || !matches!(fault, Fault::Nothing | Fault::Short), "{what}: {ends:?}");
+    if is_good {
+        log.note_durable(job.new.len());
+    }
+    let run = Run { job, ranks, record: log.end(), whole };
+    let Record { events, initial, .. } = &run.record;
+    let all = events.len();
+    run.check(&Loss::OF_KILL.disk(&run.events(all, None), usize::MAX, || true), all, &what);
+    let count = initial + rng.below((all - initial) as u64 + 1) as usize;
+    let loss = Loss::random(&mut rng);
+    run.check(&loss.random_disk(&run.events(count, None), &mut rng), count, &format!("{what}, {loss:?}"));
+    (fault, run.record)
+}
+
+#[test]
+fn whatever_fails_in_whatever_order_all_ranks_say_the_same_and_no_commit_is_lost() {
+    let (first, seeds) = (number("SCDA_SEED", 1), number("SCDA_SEEDS", 800));
+    println!("SCDA_SEED={first} SCDA_SEEDS={seeds}");
+    let mut wholes = BTreeMap::new();
+    let faults: Vec<Fault> = (first..first + seeds).map(|seed| simulate(seed, &mut wholes).0).collect();
+    assert!(seeds < 100 || [Fault::Nothing, Fault::Short].iter().all(|fault| faults.contains(fault)));
+}
+
+#[test]
+fn a_seed_repeats_what_happens() {
+    let mut wholes = BTreeMap::new();
+    let mut calls = |seed| -> Vec<String> {
+        let calls = simulate(seed, &mut wholes).1.events.into_iter().map(|event| match event {
+            Event::Write(Write { file, offset, bytes, .. }) => format!("write {file} {offset} {bytes:?}"),
+            Event::Truncate(file, length) => format!("truncate {file} {length}"),
+            Event::Sync(file, ..) => format!("sync {file}"),
+            Event::Old(file, bytes) => format!("old {file} {bytes:?}"),
+            Event::Name(name, file) => format!("name {name} {file:?}"),
+            Event::SyncFolder => "sync folder".into(),
+        });
+        calls.collect()
+    };
+    assert!((1..30).all(|seed| calls(seed) == calls(seed)));
+}
+
+#[test]
+#[should_panic(expected = "wait for one another for ever")]
+fn a_rank_that_waits_for_ever_is_found() {
+    schedule::run("", 1, 2, Fault::Nothing, |comm| comm.rank() == 0 || comm.allgather(1).is_ok());
+}
